@@ -1,0 +1,3 @@
+"""Find the subgroup a black-box classifier discriminates against most."""
+
+__version__ = "0.1.0"

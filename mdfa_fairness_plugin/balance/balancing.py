@@ -1,0 +1,314 @@
+r"""The balance stage: one call from a method's name to weights and diagnostics (Section 3.2)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from mdfa_fairness_plugin.balance.entropy import EntropyBalancing
+from mdfa_fairness_plugin.balance.kernel_matching import KernelMeanMatching
+from mdfa_fairness_plugin.balance.mmd import diagnose_mmd
+from mdfa_fairness_plugin.balance.network import MMDNetwork
+from mdfa_fairness_plugin.balance.overlap import effective_sample_size, support
+from mdfa_fairness_plugin.balance.propensity import (
+    cross_fitted_propensity,
+    odds_weights,
+    overlap_weights,
+)
+from mdfa_fairness_plugin.exceptions import BalanceWarning, InputError, WarningLog
+
+METHODS = ("mmd_network", "kernel_matching", "entropy", "propensity", "overlap", "none")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BalanceDiagnostics:
+    """How alike the two groups' features are, before and after weighting.
+
+    Parameters
+    ----------
+    method : str
+        One of ``METHODS``, "given" for an array, or the class name of an object.
+    mmd_before, mmd_after : float
+        Maximum mean discrepancy, Gaussian kernel of median bandwidth on standardised features.
+    mmd_by_chance : float
+        What ``mmd_after`` would be around if only chance were left, at this effective sample size.
+    smd_before, smd_after : dict of str to float
+        Standardised mean difference of each encoded feature: difference of the group means over
+        the pooled standard deviation before weighting.
+    effective_sample_size : tuple of (float, float)
+        Kish's, of S = +1 and S = -1, after weighting.
+    largest_weight : float
+        Relative to the mean weight of its group.
+    share_outside_support : float
+        Weighted share of rows without comparable rows in the other group.
+    n_outside_support : int
+        Their number.
+    """
+
+    method: str
+    mmd_before: float
+    mmd_after: float
+    mmd_by_chance: float
+    smd_before: dict[str, float]
+    smd_after: dict[str, float]
+    effective_sample_size: tuple[float, float]
+    largest_weight: float
+    share_outside_support: float
+    n_outside_support: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only, ready for JSON."""
+        plain = asdict(self)
+        plain["effective_sample_size"] = list(self.effective_sample_size)
+        return plain
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Balance:
+    """Weights that make the two groups comparable.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,)
+        Without the sampling weights, which the caller multiplies in.
+    diagnostics : BalanceDiagnostics
+    details : object or None
+        The fitted object (with ``weights(X, s)``), if the method has one.
+    propensity : ndarray of shape (n,) or None
+        The propensity that common support was judged by.
+    """
+
+    weights: np.ndarray
+    diagnostics: BalanceDiagnostics
+    details: Any = None
+    propensity: np.ndarray | None = None
+
+
+def balance(
+    X,
+    s,
+    *,
+    method="auto",
+    sample_weight=None,
+    propensity=None,
+    random_state=None,
+    device=None,
+    max_weight=None,
+    names=None,
+    label=None,
+    log=None,
+):
+    r"""Weigh the rows so that the features of both groups are alike.
+
+    The paper's ``w = Pr[S != s | x] / Pr[S = s | x]`` on S = +1 rows and 1 on S = -1 rows: everyone
+    is compared as if S = s had the features of S != s (Section 3.2).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Encoded features, finite.
+    s : ndarray of shape (n,)
+        In {-1, +1}.
+    method : str, array-like of shape (n,) or object, default="auto"
+        - "mmd_network": the paper's network (needs torch);
+        - "kernel_matching": bounded weights of smallest MMD;
+        - "entropy": entropy balancing in random Fourier features ("auto");
+        - "propensity": odds of the propensity;
+        - "overlap": 1 - e on S = +1 rows and e on S = -1 rows;
+        - "none": all weights 1;
+        - an array of weights, one per row;
+        - an object with ``fit(X, s, sample_weight)`` and ``weights(X, s)``.
+    sample_weight : ndarray of shape (n,) or None, default=None
+        Sampling weights, which every method takes into account.
+    propensity : ndarray of shape (n,) or None, default=None
+        ``Pr[S = +1 | x]`` predicted out of fold; ``None`` predicts it here.
+    random_state : int, Generator or None, default=None
+    device : str or None, default=None
+        For the network.
+    max_weight : float or None, default=None
+        Largest weight as a multiple of the group's mean. ``None`` is 10 for the network (the
+        paper's) and for kernel matching, and no limit for the others; a number given here also
+        cuts the weights of "entropy" and "propensity".
+    names : sequence of str or None, default=None
+        Of the columns of ``X``, for the diagnostics.
+    label : ndarray of shape (n,) or None, default=None
+        ``s * y``: the network then minimises the joint objective Eq. ``risk2``.
+    log : WarningLog or None, default=None
+
+    Returns
+    -------
+    balance : Balance
+    """
+    X = np.asarray(X, dtype=float)
+    s = np.asarray(s)
+    log = WarningLog() if log is None else log
+    n = len(s)
+    if not ((s > 0).any() and (s < 0).any()):
+        raise InputError("sensitive_features: balancing needs rows of both groups.")
+    base = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    seed = int(np.random.default_rng(random_state).integers(2**31 - 1))
+    if propensity is None:
+        propensity = cross_fitted_propensity(X, s, sample_weight, random_state=seed)
+    name, weights, details = _solve(
+        X, s, method, base, propensity, seed, device, max_weight, label, log
+    )
+    if max_weight is not None and name in ("entropy", "propensity"):
+        weights = _capped(weights, s, base, max_weight)
+    diagnostics = diagnose(
+        X, s, weights, method=name, sample_weight=sample_weight, propensity=propensity, names=names
+    )
+    return Balance(
+        weights=weights, diagnostics=diagnostics, details=details, propensity=propensity
+    )
+
+
+def diagnose(X, s, weights, *, method="given", sample_weight=None, propensity=None, names=None):
+    """Diagnostics of any weights.
+
+    Parameters
+    ----------
+    X, s, weights : ndarray
+        As in ``balance``; ``weights`` without the sampling weights.
+    method : str, default="given"
+    sample_weight, propensity, names
+        As in ``balance``. Without a propensity no row is counted as outside common support.
+
+    Returns
+    -------
+    diagnostics : BalanceDiagnostics
+    """
+    X = np.asarray(X, dtype=float)
+    s = np.asarray(s)
+    n, d = X.shape
+    base = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    names = [f"x{j}" for j in range(d)] if names is None else [str(name) for name in names]
+    if len(names) != d:
+        raise InputError(f"names: {len(names)} names found for {d} columns of X.")
+    after = base * weights
+    mmds, by_chance = diagnose_mmd(X, s, np.stack([base, after]), base_weight=base)
+    smd_before, smd_after = _mean_differences(X, s, base, after)
+    positive = s > 0
+    if propensity is None:
+        outside = np.zeros(n, dtype=bool)
+    else:
+        outside = ~support(propensity, s, sample_weight)
+    return BalanceDiagnostics(
+        method=method,
+        mmd_before=float(mmds[0]),
+        mmd_after=float(mmds[1]),
+        mmd_by_chance=by_chance,
+        smd_before=dict(zip(names, smd_before.tolist(), strict=True)),
+        smd_after=dict(zip(names, smd_after.tolist(), strict=True)),
+        effective_sample_size=(
+            effective_sample_size(after[positive]),
+            effective_sample_size(after[~positive]),
+        ),
+        largest_weight=max(
+            _largest_relative(weights[rows], base[rows]) for rows in (positive, ~positive)
+        ),
+        share_outside_support=float(base[outside].sum() / base.sum()),
+        n_outside_support=int(outside.sum()),
+    )
+
+
+def _solve(X, s, method, base, propensity, seed, device, max_weight, label, log):
+    """Name, weights and fitted object of the method asked for."""
+    if isinstance(method, str):
+        if method in ("auto", "entropy"):
+            fitted = EntropyBalancing(random_state=seed)
+            return _fitted("entropy", fitted, X, s, base, log)
+        if method == "kernel_matching":
+            fitted = KernelMeanMatching(max_weight=10.0 if max_weight is None else max_weight)
+            return _fitted(method, fitted, X, s, base, log)
+        if method == "mmd_network":
+            fitted = MMDNetwork(
+                joint=label is not None,
+                max_weight=10.0 if max_weight is None else max_weight,
+                random_state=seed,
+                device=device,
+            )
+            fitted.fit(X, s, label=label, sample_weight=base)
+            return method, fitted.weights(X, s), fitted
+        if method == "propensity":
+            return method, odds_weights(propensity, s), None
+        if method == "overlap":
+            return method, overlap_weights(propensity, s), None
+        if method == "none":
+            return method, np.ones(len(s)), None
+        raise InputError(
+            f"balance: one of {', '.join(METHODS)}, an array of weights or an object with fit "
+            f"and weights expected, {method!r} found."
+        )
+    if hasattr(method, "fit") and hasattr(method, "weights"):
+        fitted = method.fit(X, s, base)
+        weights = _checked(fitted.weights(X, s), s)
+        return type(fitted).__name__, weights, fitted
+    return "given", _checked(method, s), None
+
+
+def _fitted(name, balancer, X, s, base, log):
+    balancer.fit(X, s, base)
+    if not balancer.converged_:
+        log.warn(
+            BalanceWarning,
+            f"balance={name!r}: the groups' features could not be matched to the tolerance asked "
+            f"for within {balancer.n_iter_} iterations; the closest weights found are used. See "
+            "the balance diagnostics, and audit fewer or coarser features if they are poor.",
+        )
+    return name, balancer.weights(X, s), balancer
+
+
+def _checked(weights, s):
+    """Given weights as floats, or an error that says what is wrong with them."""
+    try:
+        weights = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "balance: a method's name, an array of numbers or an object with fit and weights "
+            f"expected, {type(weights).__name__} found."
+        ) from error
+    if weights.shape != s.shape:
+        raise InputError(
+            f"balance: one weight per row expected, {s.shape[0]} in all; "
+            f"an array of shape {weights.shape} found."
+        )
+    wrong = ~np.isfinite(weights) | (weights < 0)
+    if wrong.any():
+        raise InputError(
+            f"balance: weights must be finite and not negative; {wrong.sum()} are not."
+        )
+    if weights[s > 0].sum() == 0 or weights[s < 0].sum() == 0:
+        raise InputError("balance: all weights of one of the two groups are zero.")
+    return weights
+
+
+def _capped(weights, s, base, max_weight):
+    """Weights of S = +1 cut at ``max_weight`` times their mean (before the cut)."""
+    positive = s > 0
+    limit = max_weight * np.average(weights[positive], weights=base[positive])
+    return np.where(positive, np.minimum(weights, limit), weights)
+
+
+def _mean_differences(X, s, before, after):
+    """Standardised mean differences of every column, before and after."""
+    positive = s > 0
+    means, variances = [], []
+    for weight in (before, after):
+        for rows in (positive, ~positive):
+            share = weight[rows] / weight[rows].sum()
+            mean = share @ X[rows]
+            means.append(mean)
+            variances.append(share @ (X[rows] - mean) ** 2)
+    spread = np.sqrt((variances[0] + variances[1]) / 2.0)
+    share = before / before.sum()
+    overall = np.sqrt(share @ (X - share @ X) ** 2)
+    # A feature constant within both groups tells them apart: fall back to its overall spread.
+    spread = np.where(spread > 1e-9 * overall, spread, overall)
+    spread = np.where(spread > 0, spread, 1.0)
+    return (means[0] - means[1]) / spread, (means[2] - means[3]) / spread
+
+
+def _largest_relative(weights, base):
+    return float(weights.max() / np.average(weights, weights=base))

@@ -1,0 +1,66 @@
+"""The command ``mdfa``: one module per subcommand, over the public API.
+
+Nothing here imports pandas or scikit-learn before a command runs, so that ``mdfa --help`` answers
+at once.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any
+
+import click
+
+from mdfa_fairness_plugin import __version__
+from mdfa_fairness_plugin.cli.audit import audit_command
+from mdfa_fairness_plugin.cli.console import USAGE_ERROR, complain
+from mdfa_fairness_plugin.cli.demo import demo_command
+from mdfa_fairness_plugin.exceptions import MDFAError
+
+__all__ = ["main"]
+
+# What a shell reports for a program stopped by Ctrl-C; click's own 1 would read as a tripped gate.
+_INTERRUPTED = 130
+
+
+class _Group(click.Group):
+    """Command group that answers every failure with one line and a status of its own."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            complain("Interrupted.")
+            ctx.exit(_INTERRUPTED)
+        except MDFAError as error:
+            self._show(ctx, error)
+            complain(f"Error: {error}")
+            ctx.exit(USAGE_ERROR)
+        except Exception as error:  # A bug must not look like a tripped gate (status 1).
+            self._show(ctx, error)
+            complain(
+                f"Error: unexpected {type(error).__name__}: {error}\n"
+                "Please report this with the output of: mdfa --debug ..."
+            )
+            ctx.exit(USAGE_ERROR)
+
+    def _show(self, ctx: click.Context, error: Exception) -> None:
+        if ctx.params.get("debug"):
+            traceback.print_exception(error, file=sys.stderr)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="mdfa")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def main(debug: bool) -> None:
+    """Find the subgroup that a classifier treats most unequally.
+
+    Exit status: 0 done, 1 the gate of --fail-above tripped, 2 usage or input error.
+    """
+
+
+main.add_command(audit_command)
+main.add_command(demo_command)

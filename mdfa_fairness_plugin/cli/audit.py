@@ -1,0 +1,298 @@
+"""``mdfa audit``: one audit of a table in a file, with a gate for continuous integration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mdfa_fairness_plugin.cli.console import (
+    DONE,
+    GATE_TRIPPED,
+    CommandError,
+    check_writable,
+    collected_notes,
+    complain,
+    progress,
+    say,
+    show_notes,
+)
+from mdfa_fairness_plugin.cli.table import Table, find_label, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BALANCES = ["auto", "mmd_network", "kernel_matching", "entropy", "propensity", "overlap", "none"]
+_STDOUT = Path("-")
+
+
+def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    # Nothing is above NaN, so such a gate would never trip.
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("must be a number")
+    return value
+
+
+@click.command(
+    "audit",
+    epilog="Example: mdfa audit loans.csv --outcome approved --sensitive sex,race --drop id",
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--outcome", required=True, metavar="COL", help="What the classifier answered.")
+@click.option(
+    "--sensitive",
+    required=True,
+    multiple=True,
+    metavar="COL[,COL]",
+    help="Sensitive features, such as race or sex. Each is audited.",
+)
+@click.option(
+    "--features",
+    multiple=True,
+    metavar="COL,...",
+    help="Features that make people alike. Default: every column not named otherwise.",
+)
+@click.option(
+    "--drop",
+    multiple=True,
+    metavar="COL,...",
+    help="Columns to leave out of the features, such as row numbers or true labels.",
+)
+@click.option(
+    "--outcome-label",
+    multiple=True,
+    metavar="VALUE",
+    help="Outcome to audit; may be repeated. Default: both of two.",
+)
+@click.option(
+    "--reference",
+    metavar="VALUE",
+    help="Compare with this sensitive value only. Default: with everybody else.",
+)
+@click.option("--weight", metavar="COL", help="Column of sample weights.")
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="A",
+    help="Smallest share of people, in the subgroup and with the outcome, worth reporting.",
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["exclude", "category", "raise"]),
+    help="Rows with a missing sensitive value: leave out (default), a group of their own, refuse.",
+)
+@click.option("--balance", type=click.Choice(_BALANCES), help="How the groups are made comparable.")
+@click.option(
+    "--confidence",
+    "confidence_level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="LEVEL",
+    help="Level of the intervals, such as 0.95.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same answer.")
+@click.option("--jobs", "n_jobs", type=int, metavar="N", help="Processors to use; -1 for all.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.html",
+    help="Write the whole report to this page.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    metavar="FILE.json",
+    help="Write every number to this file; - for stdout, in the place of the summary.",
+)
+@click.option(
+    "--fail-above",
+    type=click.FloatRange(0, math.inf, max_open=True),
+    callback=_refuse_nan,
+    metavar="DELTA",
+    help="Exit with status 1 if a violation's lower confidence bound of delta, the log ratio of "
+    "outcome rates, is above this (0.22 is a ratio of 1.25).",
+)
+@click.option("--separator", metavar="CHAR", help="Separates the cells of a CSV. Default: comma.")
+@click.option("--encoding", default="utf-8-sig", help="Encoding of a CSV. Default: UTF-8.")
+@click.option(
+    "--na-values",
+    multiple=True,
+    metavar="TEXT",
+    help="Text that means missing, beside the empty cell; may be repeated.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors and a tripped gate.")
+def audit_command(
+    file: Path,
+    outcome: str,
+    sensitive: tuple[str, ...],
+    features: tuple[str, ...],
+    drop: tuple[str, ...],
+    outcome_label: tuple[str, ...],
+    reference: str | None,
+    weight: str | None,
+    alpha: float | None,
+    missing: str | None,
+    balance: str | None,
+    confidence_level: float | None,
+    seed: int,
+    n_jobs: int | None,
+    report: Path | None,
+    json_file: Path | None,
+    fail_above: float | None,
+    separator: str | None,
+    encoding: str,
+    na_values: tuple[str, ...],
+    quiet: bool,
+) -> None:
+    """Audit the outcomes in FILE, a .csv or .parquet table with one row per person.
+
+    In a CSV only an empty cell is missing: "?", "none" and "NA" are values like any other unless
+    --na-values names them.
+    """
+    if report is not None:
+        check_writable(report, "--report", not_over=file)
+    if json_file is not None and json_file != _STDOUT:
+        check_writable(json_file, "--json", not_over=file)
+
+    table = read_table(file, separator=separator, encoding=encoding, na_values=na_values)
+    outcome_column = table.column(outcome, "--outcome")
+    sensitive_columns = table.columns(sensitive, "--sensitive")
+    weight_column = None if weight is None else table.column(weight, "--weight")
+    feature_columns = _choose_features(
+        table,
+        asked=table.columns(features, "--features"),
+        dropped=table.columns(drop, "--drop"),
+        roles={
+            "--outcome": [outcome_column],
+            "--sensitive": sensitive_columns,
+            "--weight": [] if weight_column is None else [weight_column],
+        },
+    )
+    frame = table.frame
+    if not quiet:
+        for remark in table.remarks(feature_columns):
+            complain(f"note: {remark}")
+
+    given: dict[str, Any] = {
+        "alpha": alpha,
+        "missing": missing,
+        "balance": balance,
+        "confidence_level": confidence_level,
+        "n_jobs": n_jobs,
+        "sample_weight": None if weight_column is None else frame[weight_column],
+        "outcomes": [
+            find_label(text, frame[outcome_column], "--outcome-label") for text in outcome_label
+        ]
+        or None,
+        "reference_group": _find_reference(reference, frame, sensitive_columns),
+    }
+
+    import mdfa_fairness_plugin as mdfa
+
+    with (
+        collected_notes() as notes,
+        progress(f"auditing {len(frame):,} rows of {file.name} ...", quiet=quiet),
+    ):
+        result = mdfa.audit(
+            frame[feature_columns],
+            frame[outcome_column],
+            sensitive_features=frame[sensitive_columns],
+            random_state=seed,
+            **{name: value for name, value in given.items() if value is not None},
+        )
+
+    _write_files(result, report, json_file)
+    if not quiet:
+        summary = "" if json_file == _STDOUT else result.summary()
+        if summary:
+            say(summary)
+        show_notes(notes, summary)
+        for path in (report, json_file):
+            if path is not None and path != _STDOUT:
+                complain(f"written: {path}")
+    status = DONE if fail_above is None else _apply_gate(result, fail_above, quiet=quiet)
+    click.get_current_context().exit(status)
+
+
+def _choose_features(
+    table: Table,
+    *,
+    asked: Sequence[Hashable],
+    dropped: Sequence[Hashable],
+    roles: dict[str, Sequence[Hashable]],
+) -> list[Hashable]:
+    """Columns to audit: the ones asked for or all, less those dropped or with another role."""
+    role_of = {column: option for option, named in roles.items() for column in named}
+    n_named = sum(len(named) for named in roles.values())
+    if len(role_of) < n_named:
+        twice = next(
+            column for column in role_of if sum(column in named for named in roles.values()) > 1
+        )
+        raise CommandError(
+            f"column {str(twice)!r} is given for two of {', '.join(roles)}; each needs its own."
+        )
+    for column in asked:
+        if column in role_of:
+            raise CommandError(
+                f"--features: {str(column)!r} is already the column of {role_of[column]}."
+            )
+    candidates = asked or table.named_columns
+    chosen = [c for c in candidates if c not in role_of and c not in dropped]
+    if not chosen:
+        raise CommandError(
+            "no column is left as an audited feature; name fewer columns in --drop, or some in "
+            "--features."
+        )
+    return chosen
+
+
+def _find_reference(
+    text: str | None, frame: pd.DataFrame, sensitive_columns: Sequence[Hashable]
+) -> Hashable | None:
+    if text is None:
+        return None
+    if len(sensitive_columns) > 1:
+        raise CommandError(
+            "--reference names one value, so it needs one --sensitive column; audit the columns "
+            "one by one."
+        )
+    return find_label(text, frame[sensitive_columns[0]], "--reference")
+
+
+def _write_files(result: Any, report: Path | None, json_file: Path | None) -> None:
+    try:
+        if report is not None:
+            result.to_html(report)
+        if json_file == _STDOUT:
+            say(result.to_json().rstrip("\n"))
+        elif json_file is not None:
+            result.to_json(json_file)
+    except OSError as error:
+        raise CommandError(f"cannot write {error.filename}: {error.strerror}.") from error
+
+
+def _apply_gate(result: Any, threshold: float, *, quiet: bool) -> int:
+    """Exit status: 1 if any violation is surely larger than the threshold."""
+    over = [
+        violation
+        for violation in result.violations
+        if violation.verdict == "violation" and violation.interval[0] > threshold
+    ]
+    for violation in over:
+        complain(
+            f"gate: {violation.sensitive_feature} = {violation.group}, outcome "
+            f"{violation.outcome}: lower bound of delta {violation.interval[0]:.3f} is above "
+            f"--fail-above {threshold:g}"
+        )
+    if over:
+        return GATE_TRIPPED
+    unsure = sum(v.verdict == "insufficient_evidence" for v in result.violations)
+    if unsure and not quiet:
+        complain(
+            f"note: the gate did not trip, but {unsure} of {len(result.violations)} searches had "
+            "too little evidence to tell"
+        )
+    return DONE

@@ -1,0 +1,159 @@
+"""What the commands say: results to stdout, remarks and progress to stderr."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from mdfa_fairness_plugin.exceptions import MDFAWarning
+
+DONE = 0
+GATE_TRIPPED = 1
+USAGE_ERROR = 2
+
+_LOGGER = "mdfa_fairness_plugin"
+
+# For terminals that cannot show the sign itself; anything else they lack becomes an escape.
+_PLAIN = str.maketrans(
+    {
+        "≥": ">=", "≤": "<=", "×": "x", "–": "-", "—": "-", "−": "-", "…": "...", "±": "+/-",
+        "δ": "delta", "γ": "gamma", "α": "alpha", "→": "->", "’": "'", "‘": "'", "“": '"',
+        "”": '"', "•": "*",
+    }
+)  # fmt: skip
+
+
+class CommandError(click.ClickException):
+    """Usage or input error: one message to stderr, status 2."""
+
+    exit_code = USAGE_ERROR
+
+    def show(self, file: object = None) -> None:
+        """Write the message, whatever the terminal can show."""
+        complain(f"Error: {self.format_message()}")
+
+
+def say(text: str) -> None:
+    """Write to stdout."""
+    _write(sys.stdout, text)
+
+
+def complain(text: str) -> None:
+    """Write to stderr."""
+    _write(sys.stderr, text)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        click.echo(text, file=stream)
+        stream.flush()
+    except BrokenPipeError:
+        # The reader has seen enough (as in `mdfa audit ... | head`). The status still counts, so go
+        # on, and let Python find an open file when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class _Status(logging.Handler):
+    """Shows the package's latest message on one line of a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.show(record.getMessage())
+
+    def show(self, message: str) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        line = " ".join(message.split())[:width].encode("ascii", "replace").decode("ascii")
+        self._write(f"\r\x1b[2K{line}")
+
+    def clear(self) -> None:
+        self._write("\r\x1b[2K")
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:
+            pass  # A closed terminal is no reason to lose the audit.
+
+
+@contextmanager
+def progress(start: str, *, quiet: bool) -> Iterator[None]:
+    """Show what the package is doing, if anybody is watching.
+
+    Parameters
+    ----------
+    start : str
+        First message.
+    quiet : bool
+        Whether to show nothing even on a terminal.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    logger = logging.getLogger(_LOGGER)
+    level, propagate = logger.level, logger.propagate
+    status = _Status()
+    logger.addHandler(status)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    status.show(start)
+    try:
+        yield
+    finally:
+        status.clear()
+        logger.removeHandler(status)
+        logger.setLevel(level)
+        logger.propagate = propagate
+
+
+@contextmanager
+def collected_notes() -> Iterator[list[str]]:
+    """Gather the package's warnings as plain messages, without Python's file and line.
+
+    Warnings of other libraries are of no use to who types a command and are left out.
+    """
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", MDFAWarning)
+        try:
+            yield notes
+        finally:
+            notes.extend(dict.fromkeys(str(warning.message) for warning in caught))
+
+
+def show_notes(notes: list[str], already_said: str) -> None:
+    """Write the notes to stderr that the text on stdout does not repeat."""
+    # The summary may break lines, also at hyphens.
+    said = "".join(already_said.split())
+    for note in notes:
+        if "".join(note.split()) not in said:
+            complain(f"note: {note}")
+
+
+def check_writable(path: Path, option: str, *, not_over: Path | None = None) -> None:
+    """Refuse a file that cannot be written, before the work is done rather than after."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise CommandError(f"{option}: the folder {str(folder)!r} does not exist.")
+    target = path if path.exists() else folder
+    if path.is_dir() or not os.access(target, os.W_OK):
+        raise CommandError(f"{option}: {str(path)!r} cannot be written.")
+    if not_over is not None and path.exists() and path.samefile(not_over):
+        raise CommandError(f"{option}: {str(path)!r} is the input; give another name.")

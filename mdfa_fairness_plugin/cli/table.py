@@ -1,0 +1,226 @@
+"""Reads the table a command is given, and finds columns and labels named in text."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdfa_fairness_plugin._optional import import_optional
+from mdfa_fairness_plugin.cli.console import CommandError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CSV_SUFFIXES = (".csv", ".tsv", ".txt")
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
+_PARQUET_SUFFIXES = (".parquet", ".pq")
+
+# Name pandas gives a column without one; saved row numbers are the usual case.
+_UNNAMED = "Unnamed: "
+
+_MAX_LISTED = 30
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Table:
+    """A file's table, and how to find columns in it by name.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The values.
+    repeated_names : frozenset of str
+        Names that more than one column of the file has.
+    """
+
+    frame: pd.DataFrame
+    repeated_names: frozenset[str] = frozenset()
+
+    @property
+    def named_columns(self) -> list[Hashable]:
+        """Columns that have a name in the file."""
+        return [c for c in self.frame.columns if not str(c).startswith(_UNNAMED)]
+
+    def column(self, name: str, option: str) -> Hashable:
+        """Column of that name, or an error that lists the ones there are."""
+        by_name = {str(column): column for column in self.frame.columns}
+        if name not in by_name:
+            raise CommandError(
+                f"{option}: the table has no column {name!r}.{_closest(name, by_name)} "
+                f"Its columns: {_listed(by_name)}."
+            )
+        if name in self.repeated_names:
+            raise CommandError(
+                f"{option}: more than one column is called {name!r}; rename them so that each "
+                "name stands once."
+            )
+        return by_name[name]
+
+    def columns(self, given: Sequence[str], option: str) -> list[Hashable]:
+        """Columns named as ``A,B``; a name with a comma may be given whole or in quotes."""
+        known = {str(column) for column in self.frame.columns}
+        names: list[str] = []
+        for text in given:
+            parts = [text] if text in known else next(csv.reader([text], skipinitialspace=True))
+            names.extend(part if part in known else part.strip() for part in parts)
+        return [self.column(name, option) for name in dict.fromkeys(names) if name]
+
+    def remarks(self, features: Sequence[Hashable]) -> list[str]:
+        """Say what looks wrong with the features."""
+        found = []
+        for column in self.frame.columns:
+            if column not in features and str(column).startswith(_UNNAMED):
+                found.append(
+                    f"column {str(column)!r} has no name in the file (row numbers?) and is left "
+                    "out; --features can ask for it"
+                )
+        for feature in features:
+            found.extend(_remarks_on_column(str(feature), self.frame[feature]))
+        return found
+
+
+def read_table(
+    path: Path,
+    *,
+    separator: str | None = None,
+    encoding: str = "utf-8-sig",
+    na_values: Sequence[str] = (),
+) -> Table:
+    """Read a CSV or Parquet file; in a CSV only empty cells and ``na_values`` are missing."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    kind = suffixes[-1] if suffixes else ""
+    if kind in _PARQUET_SUFFIXES:
+        table = _read_parquet(path, na_values)
+    elif kind in _CSV_SUFFIXES:
+        if separator is None:
+            separator = "\t" if kind == ".tsv" else ","
+        table = _read_csv(path, separator, encoding, na_values)
+    else:
+        raise CommandError(
+            f"{path}: only files ending in .csv, .tsv or .parquet can be read; rename or convert "
+            "it."
+        )
+    if table.frame.empty:
+        raise CommandError(f"{path}: the file has no rows below its header.")
+    return table
+
+
+def _read_csv(path: Path, separator: str, encoding: str, na_values: Sequence[str]) -> Table:
+    import pandas as pd
+
+    how: dict[str, Any] = {"sep": separator, "encoding": encoding, "keep_default_na": False}
+    try:
+        header = pd.read_csv(path, header=None, nrows=1, dtype=str, **how)
+        frame = pd.read_csv(path, na_values=["", *na_values], low_memory=False, **how)
+    except UnicodeDecodeError as error:
+        raise CommandError(
+            f"{path}: not readable as {encoding.removesuffix('-sig')} text ({error.reason}); say "
+            "how it is encoded, for instance --encoding latin-1."
+        ) from error
+    except pd.errors.EmptyDataError as error:
+        raise CommandError(f"{path}: the file is empty.") from error
+    except LookupError as error:
+        raise CommandError(f"--encoding: {error}.") from error
+    except (OSError, EOFError, ValueError, csv.Error) as error:
+        raise CommandError(f"{path}: cannot be read as CSV: {_first_line(error)}") from error
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise CommandError(
+            f"{path}: the rows have more cells than the header has names; give every column a name."
+        )
+    if frame.shape[1] == 1 and any(mark in str(frame.columns[0]) for mark in ";\t|"):
+        raise CommandError(
+            f"{path}: found one column, {str(frame.columns[0])!r}. Say what separates the cells, "
+            "for instance --separator ';'."
+        )
+    names = header.iloc[0]
+    return Table(frame=frame, repeated_names=frozenset(names[names.duplicated()]))
+
+
+def _read_parquet(path: Path, na_values: Sequence[str]) -> Table:
+    import pandas as pd
+
+    import_optional("pyarrow", extra="parquet", feature=f"Reading {path.name}")
+    try:
+        frame = pd.read_parquet(path, engine="pyarrow")
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{path}: cannot be read as Parquet: {_first_line(error)}") from error
+    # An index with a name is a column that its writer moved there; any other is row numbers.
+    frame = frame.reset_index(drop=all(name is None for name in frame.index.names))
+    if na_values:
+        frame = frame.mask(frame.isin(list(na_values)))
+    return Table(frame=frame)
+
+
+def _remarks_on_column(name: str, values: pd.Series) -> list[str]:
+    import pandas as pd
+
+    present = values.dropna()
+    is_text = pd.api.types.is_string_dtype(present)
+    if not is_text and not pd.api.types.is_integer_dtype(present):
+        return []
+    distinct = present.drop_duplicates()
+    if len(distinct) == len(values) and len(values) > 20:
+        return [
+            f"column {name!r} has another value in every row; if it only names the rows, add "
+            f"--drop {name}"
+        ]
+    if is_text:
+        words = distinct[pd.to_numeric(distinct.astype(str), errors="coerce").isna()].tolist()
+        if 0 < len(words) <= 2 and len(distinct) - len(words) >= 10:
+            listed = " and ".join(repr(word) for word in words)
+            return [
+                f"column {name!r} holds numbers but also {listed}, so it is read as text; if that "
+                f"means missing, add --na-values {words[0]!r}"
+            ]
+    return []
+
+
+def find_label(text: str, values: pd.Series, option: str) -> Hashable:
+    """Value of a column that a text stands for: the same when printed, or the same number."""
+    labels = list(values.dropna().unique())
+    same = [label for label in labels if str(label) == text]
+    if not same:
+        same = [label for label in labels if _as_number(label) == _as_number(text)]
+    if not same:
+        shown = [str(label) for label in labels]
+        raise CommandError(
+            f"{option}: column {str(values.name)!r} has no value {text!r}.{_closest(text, shown)} "
+            f"Its values: {_listed(shown)}."
+        )
+    label = same[0]
+    return label.item() if hasattr(label, "item") else label
+
+
+def _as_number(value: Any) -> float | str:
+    """Read a value as the number it stands for (true and false too), else as its text."""
+    text = str(value).strip()
+    if text.lower() in ("true", "false"):
+        return float(text.lower() == "true")
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return text if math.isnan(number) else number
+
+
+def _closest(name: str, known: Iterable[str]) -> str:
+    by_lower = {other.lower(): other for other in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - _MAX_LISTED} more" if len(listed) > _MAX_LISTED else ""
+    return ", ".join(listed[:_MAX_LISTED]) + more
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -1,0 +1,632 @@
+"""Loaders of real decisions and of the data sets of the paper's Sections 4.2 and 4.3."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+import pandas as pd
+from sklearn.utils import Bunch
+
+from mdfa_fairness_plugin._optional import import_optional
+from mdfa_fairness_plugin.exceptions import DataNotFoundError, InputError
+
+logger = logging.getLogger(__name__)
+
+AdultSubset = Literal["all", "train", "test"]
+
+# Columns of ProPublica's table that are kept; the others name persons, dates and cases.
+_COMPAS_COLUMNS = [
+    "sex", "age", "age_cat", "race", "juv_fel_count", "juv_misd_count", "juv_other_count",
+    "priors_count", "c_charge_degree", "days_b_screening_arrest", "decile_score", "score_text",
+    "v_decile_score", "v_score_text", "is_recid", "is_violent_recid", "two_year_recid",
+]  # fmt: skip
+_COMPAS_FEATURES = ["priors_count", "c_charge_degree", "age_cat", "juv_fel_count", "juv_misd_count"]
+
+_ADULT_COLUMNS = [
+    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation",
+    "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week",
+    "native-country", "income",
+]  # fmt: skip
+_ADULT_FEATURES = ["education", "education-num", "hours-per-week", "occupation", "age"]
+_ADULT_TEST_ROWS = 16_281
+
+_GERMAN_COLUMNS = [
+    "status", "month", "credit_history", "purpose", "credit_amount", "savings", "employment",
+    "investment_as_income_percentage", "personal_status", "other_debtors", "residence_since",
+    "property", "age", "installment_plans", "housing", "number_of_credits", "skill_level",
+    "people_liable_for", "telephone", "foreign_worker", "credit",
+]  # fmt: skip
+# Codes of german.data, in the words of its description file.
+_GERMAN_LABELS = {
+    "A11": "<0 DM", "A12": "0<=...<200 DM", "A13": ">=200 DM", "A14": "no checking account",
+    "A30": "no credits/all paid", "A31": "all paid at this bank", "A32": "existing paid till now",
+    "A33": "delay in the past", "A34": "critical account",
+    "A40": "car (new)", "A41": "car (used)", "A42": "furniture/equipment",
+    "A43": "radio/television", "A44": "domestic appliances", "A45": "repairs", "A46": "education",
+    "A47": "vacation", "A48": "retraining", "A49": "business", "A410": "others",
+    "A61": "<100 DM", "A62": "100<=...<500 DM", "A63": "500<=...<1000 DM", "A64": ">=1000 DM",
+    "A65": "unknown/none",
+    "A71": "unemployed", "A72": "<1 year", "A73": "1<=...<4 years", "A74": "4<=...<7 years",
+    "A75": ">=7 years",
+    "A91": "male divorced/separated", "A92": "female divorced/separated/married",
+    "A93": "male single", "A94": "male married/widowed", "A95": "female single",
+    "A101": "none", "A102": "co-applicant", "A103": "guarantor",
+    "A121": "real estate", "A122": "savings agreement/life insurance", "A123": "car or other",
+    "A124": "unknown/none",
+    "A141": "bank", "A142": "stores", "A143": "none",
+    "A151": "rent", "A152": "own", "A153": "for free",
+    "A171": "unemployed/unskilled non-resident", "A172": "unskilled resident", "A173": "skilled",
+    "A174": "management/self-employed/highly qualified",
+    "A191": "none", "A192": "yes",
+    "A201": "yes", "A202": "no",
+}  # fmt: skip
+
+_CRIMES_TARGET = "ViolentCrimesPerPop"
+# Above the 70th percentile of the UCI value, which is 0.28 itself.
+_CRIMES_THRESHOLD = 0.28
+_CRIMES_NOT_FEATURES = [
+    _CRIMES_TARGET, "Y", "attr", "state", "county", "community", "communityname", "fold",
+    "racepctblack", "racePctWhite", "racePctAsian", "racePctHisp",
+    # The police survey, missing in 1,675 of the 1,994 communities.
+    "LemasSwornFT", "LemasSwFTPerPop", "LemasSwFTFieldOps", "LemasSwFTFieldPerPop",
+    "LemasTotalReq", "LemasTotReqPerPop", "PolicReqPerOffic", "PolicPerPop",
+    "RacialMatchCommPol", "PctPolicWhite", "PctPolicBlack", "PctPolicHisp", "PctPolicAsian",
+    "PctPolicMinor", "OfficAssgnDrugUnits", "NumKindsDrugsSeiz", "PolicAveOTWorked",
+    "PolicCars", "PolicOperBudg", "LemasPctPolicOnPatr", "LemasGangUnitDeploy",
+    "PolicBudgPerPop",
+]  # fmt: skip
+
+
+class _OpenML(NamedTuple):
+    """A table of openml.org by name and version."""
+
+    name: str
+    version: int
+
+
+def load_arrests() -> Bunch:
+    """Arrests for possession of marijuana in Toronto: who was released, who was not.
+
+    A real decision process of 5,226 rows that needs no download: the package scikit-lego ships it.
+
+    Returns
+    -------
+    data : Bunch
+        ``X`` : DataFrame of shape (5226, 6)
+            Year, age, sex, employed, citizen and the number of police data bases (``checks``) the
+            arrestee's name was in.
+        ``y`` : Series of shape (5226,)
+            ``"released"`` with a summons or ``"not released"``.
+        ``sensitive_features`` : Series of shape (5226,)
+            ``colour``, ``"Black"`` or ``"White"``.
+        ``frame`` : DataFrame
+            The whole table.
+        ``DESCR`` : str
+
+    Raises
+    ------
+    OptionalDependencyError
+        If scikit-lego is not installed.
+
+    Notes
+    -----
+    Not released were 25.9 % of the Black and 14.2 % of the White arrestees.
+    """
+    sklego_datasets = import_optional("sklego.datasets", extra="demo", feature="load_arrests()")
+    frame = sklego_datasets.load_arrests(as_frame=True)
+    _log_size("arrests", frame, 5_226)
+    released = frame["released"].map({"Yes": "released", "No": "not released"})
+    return _bunch(
+        frame,
+        features=["year", "age", "sex", "employed", "citizen", "checks"],
+        y=released.rename("released"),
+        sensitive_features=frame["colour"].copy(),
+        source="scikit-lego",
+        description=(
+            "Arrests in Toronto for simple possession of small quantities of marijuana, as shipped "
+            "with scikit-lego. y: released with a summons to appear in court, or not. Sensitive "
+            "feature: colour."
+        ),
+    )
+
+
+def load_compas(
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    binary_race: bool = False,
+    as_in_paper: bool = False,
+) -> Bunch:
+    """COMPAS risk scores of 7,214 defendants, published by ProPublica (Section 4.2).
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+        Folder to look in first, for ``compas_two_years.csv`` or ProPublica's own
+        ``compas-scores-two-years.csv``. Then the folder named by the environment variable
+        ``MDFA_DATA_HOME`` and AIF360's folder of raw data are searched.
+    binary_race : bool, default=False
+        Whether the sensitive feature race has the two values ``"African-American"`` and ``"not
+        African-American"``, as in the paper, rather than all six. ``frame`` keeps all six.
+    as_in_paper : bool, default=False
+        Whether ``X`` holds pandas category codes in the place of values, as in the experiments
+        behind Table 2: age category (alphabetical), charge degree (F = 0, M = 1) and the code of
+        the juvenile felony count.
+
+    Returns
+    -------
+    data : Bunch
+        ``X`` : DataFrame of shape (7214, 5)
+            Prior offences, charge degree, age category, juvenile felonies and misdemeanours.
+        ``y`` : Series of shape (7214,)
+            1 for a high risk of violent recidivism (``v_score_text`` is "High": a score of 8 to
+            10), else 0.
+        ``sensitive_features`` : DataFrame of shape (7214, 2)
+            Columns ``race`` and ``sex``.
+        ``frame`` : DataFrame
+            17 columns, without names, dates and case numbers.
+        ``source`` : str
+            The file read.
+        ``DESCR`` : str
+
+    Raises
+    ------
+    DataNotFoundError
+        If no folder has the file. It is not downloaded: its source states no licence.
+    """
+    paths = _find(
+        data_home, "compas", [("compas_two_years.csv",), ("compas-scores-two-years.csv",)]
+    )
+    if paths is None:
+        raise _not_found(
+            "COMPAS",
+            data_home,
+            "compas",
+            "compas_two_years.csv or compas-scores-two-years.csv",
+            advice=(
+                "Get compas-scores-two-years.csv from https://github.com/propublica/compas-analysis"
+            ),
+        )
+    frame = pd.read_csv(
+        paths[0], usecols=_COMPAS_COLUMNS, keep_default_na=False, na_values=[""]
+    ).loc[:, _COMPAS_COLUMNS]
+    _log_size("COMPAS", frame, 7_214)
+    sensitive = frame[["race", "sex"]].copy()
+    if binary_race:
+        is_aa = sensitive["race"] == "African-American"
+        sensitive["race"] = is_aa.map({True: "African-American", False: "not African-American"})
+    data = _bunch(
+        frame,
+        features=_COMPAS_FEATURES,
+        y=(frame["v_score_text"] == "High").astype("int64").rename("high_risk"),
+        sensitive_features=sensitive,
+        source=str(paths[0]),
+        description=(
+            "COMPAS scores of defendants in Broward County, Florida, 2013-2015, published by "
+            "ProPublica. y: 1 if the risk of violent recidivism was called high. Sensitive "
+            "features: race, sex."
+        ),
+    )
+    if as_in_paper:
+        data.X = _category_codes(data.X, ["age_cat", "c_charge_degree", "juv_fel_count"])
+    return data
+
+
+def load_adult(
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    subset: AdultSubset = "all",
+    as_in_paper: bool = False,
+    download_if_missing: bool = True,
+) -> Bunch:
+    """Incomes of 48,842 adults in the US census of 1994 (Section 4.3).
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+        Folder to look in first, for ``adult_train.csv`` and ``adult_test.csv`` or UCI's own
+        ``adult.data`` and ``adult.test``. Then the folder named by the environment variable
+        ``MDFA_DATA_HOME`` and AIF360's folder of raw data are searched, then openml.org.
+    subset : {"all", "train", "test"}, default="all"
+        Both of UCI's files, the first of them before the second, or one.
+    as_in_paper : bool, default=False
+        Whether to leave out the first row of each file and to give ``X`` as pandas category codes
+        (alphabetical, ``"?"`` is 0), as in the experiments behind Table 4.
+    download_if_missing : bool, default=True
+        Whether to ask openml.org when no folder has the files.
+
+    Returns
+    -------
+    data : Bunch
+        ``X`` : DataFrame of shape (n_samples, 5)
+            Education and its years, hours per week, occupation, age: the rows of Table 4.
+        ``y`` : Series of shape (n_samples,)
+            1 for an income of at most 50,000 dollars, else 0.
+        ``sensitive_features`` : DataFrame of shape (n_samples, 2)
+            Columns ``sex`` and ``race``.
+        ``frame`` : DataFrame
+            All 15 columns; ``"?"`` stands as it is in the files.
+        ``source`` : str
+        ``DESCR`` : str
+
+    Raises
+    ------
+    DataNotFoundError
+        If the files are in no folder and cannot be downloaded.
+    """
+    if subset not in get_args(AdultSubset):
+        raise InputError(f"subset must be 'all', 'train' or 'test'; found {subset!r}.")
+    paths = _find(
+        data_home, "adult", [("adult_train.csv", "adult_test.csv"), ("adult.data", "adult.test")]
+    )
+    if paths is not None:
+        parts = {"train": _read_adult(paths[0]), "test": _read_adult(paths[1])}
+        source = str(paths[0].parent)
+    else:
+        frame, source = _download(
+            "Adult",
+            _OpenML("adult", 2),
+            data_home,
+            "adult",
+            "adult_train.csv and adult_test.csv (or adult.data and adult.test)",
+            required=[*_ADULT_COLUMNS[:-1], "class"],
+            advice=(
+                "Get adult.data and adult.test from https://archive.ics.uci.edu/dataset/2/adult"
+            ),
+            download_if_missing=download_if_missing,
+        )
+        frame = _without_categories(frame.rename(columns={"class": "income"}), fill="?")
+        # OpenML's copy holds the second file first.
+        parts = {
+            "train": frame.iloc[_ADULT_TEST_ROWS:],
+            "test": frame.iloc[:_ADULT_TEST_ROWS],
+        }
+    if subset != "all":
+        parts = {subset: parts[subset]}
+    skipped = 1 if as_in_paper else 0
+    frame = pd.concat([part.iloc[skipped:] for part in parts.values()], ignore_index=True)
+    frame = frame.loc[:, _ADULT_COLUMNS]
+    _log_size("Adult", frame, {"all": 48_842, "train": 32_561, "test": 16_281}[subset] - skipped)
+    data = _bunch(
+        frame,
+        features=_ADULT_FEATURES,
+        y=(frame["income"] == "<=50K").astype("int64").rename("income_at_most_50K"),
+        sensitive_features=frame[["sex", "race"]].copy(),
+        source=source,
+        description=(
+            "UCI Adult: incomes in the US census of 1994. y: 1 if the income is at most 50,000 "
+            "dollars. Sensitive features: sex, race."
+        ),
+    )
+    if as_in_paper:
+        data.X = _category_codes(data.X, ["education", "occupation"])
+    return data
+
+
+def load_german(
+    data_home: str | os.PathLike[str] | None = None, *, download_if_missing: bool = True
+) -> Bunch:
+    """Credit risk of 1,000 borrowers of a German bank (Section 4.3).
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+        Folder to look in first, for ``german_credit.csv`` or UCI's own ``german.data``. Then the
+        folder named by the environment variable ``MDFA_DATA_HOME`` and AIF360's folder of raw data
+        are searched, then openml.org (whose category labels differ slightly).
+    download_if_missing : bool, default=True
+        Whether to ask openml.org when no folder has the file.
+
+    Returns
+    -------
+    data : Bunch
+        ``X`` : DataFrame of shape (1000, 19)
+            Everything but the credit risk, the sex, and the personal status, which tells the sex.
+        ``y`` : Series of shape (1000,)
+            1 for bad credit, else 0.
+        ``sensitive_features`` : Series of shape (1000,)
+            ``sex``, ``"male"`` or ``"female"``, read from the personal status.
+        ``frame`` : DataFrame
+            All 22 columns.
+        ``source`` : str
+        ``DESCR`` : str
+
+    Raises
+    ------
+    DataNotFoundError
+        If the file is in no folder and cannot be downloaded.
+    """
+    paths = _find(data_home, "german", [("german_credit.csv",), ("german.data",)])
+    if paths is None:
+        frame, source = _download(
+            "German credit",
+            _OpenML("credit-g", 1),
+            data_home,
+            "german",
+            "german_credit.csv or german.data",
+            required=["personal_status", "class"],
+            advice=(
+                "Get german.data from "
+                "https://archive.ics.uci.edu/dataset/144/statlog+german+credit+data"
+            ),
+            download_if_missing=download_if_missing,
+            n_columns=len(_GERMAN_COLUMNS),
+        )
+        frame = _without_categories(frame.set_axis(_GERMAN_COLUMNS, axis=1), fill="none")
+    else:
+        frame = _read_german(paths[0])
+        source = str(paths[0])
+    if "sex" not in frame:
+        sex = frame["personal_status"].str.partition(" ")[0]
+        frame.insert(list(frame.columns).index("personal_status") + 1, "sex", sex)
+    _log_size("German credit", frame, 1_000)
+    hidden = {"credit", "sex", "personal_status"}
+    return _bunch(
+        frame,
+        features=[column for column in frame.columns if column not in hidden],
+        y=(frame["credit"] == "bad").astype("int64").rename("bad_credit"),
+        sensitive_features=frame["sex"].copy(),
+        source=source,
+        description=(
+            "UCI Statlog German credit. y: 1 if the borrower was called a bad risk. Sensitive "
+            "feature: sex."
+        ),
+    )
+
+
+def load_crimes(
+    data_home: str | os.PathLike[str] | None = None, *, download_if_missing: bool = True
+) -> Bunch:
+    """Violent crime in 1,994 US communities (Section 4.3).
+
+    Parameters
+    ----------
+    data_home : path or None, default=None
+        Folder to look in first, for ``communities_crime_uci.csv`` or
+        ``communities_crime_gerryfair.csv``. Then the folder named by the environment variable
+        ``MDFA_DATA_HOME`` is searched, then openml.org.
+    download_if_missing : bool, default=True
+        Whether to ask openml.org when no folder has the file.
+
+    Returns
+    -------
+    data : Bunch
+        ``X`` : DataFrame of shape (1994, 96)
+            The census features. Left out are the four shares of races, the 22 columns of the police
+            survey (missing in most communities), and the columns that name the place.
+        ``y`` : Series of shape (1994,)
+            1 where violent crimes per head are above their 70th percentile (the normalised value
+            is above 0.28), else 0.
+        ``sensitive_features`` : Series of shape (1994,)
+            ``black_share``, ``"high"`` where the *normalised* ``racepctblack`` is at least 0.2, as
+            in the paper's experiments, else ``"low"``.
+        ``frame`` : DataFrame
+            The whole table.
+        ``source`` : str
+        ``DESCR`` : str
+
+    Raises
+    ------
+    DataNotFoundError
+        If the file is in no folder and cannot be downloaded.
+
+    Notes
+    -----
+    The paper speaks of a share of 20 %; its code compares UCI's value, which runs from 0 to 1 over
+    the communities and is not a share, with 0.2.
+    """
+    paths = _find(
+        data_home, None, [("communities_crime_uci.csv",), ("communities_crime_gerryfair.csv",)]
+    )
+    if paths is not None:
+        frame = pd.read_csv(paths[0], na_values=["", "?"])
+        source = str(paths[0])
+    else:
+        frame, source = _download(
+            "Communities and Crime",
+            _OpenML("us_crime", 1),
+            data_home,
+            None,
+            "communities_crime_uci.csv",
+            required=["racepctblack", "racePctWhite", _CRIMES_TARGET],
+            advice=(
+                "Get communities.data from "
+                "https://archive.ics.uci.edu/dataset/183/communities+and+crime, give it a header "
+                "row of UCI's column names and call it communities_crime_uci.csv"
+            ),
+            download_if_missing=download_if_missing,
+        )
+    _log_size("Communities and Crime", frame, 1_994)
+    high = (frame["racepctblack"].astype(float) >= 0.2).map({True: "high", False: "low"})
+    return _bunch(
+        frame,
+        features=[column for column in frame.columns if column not in _CRIMES_NOT_FEATURES],
+        y=(frame[_CRIMES_TARGET].astype(float) > _CRIMES_THRESHOLD)
+        .astype("int64")
+        .rename("high_crime"),
+        sensitive_features=high.rename("black_share"),
+        source=source,
+        description=(
+            "UCI Communities and Crime. y: 1 if violent crimes per head are above their 70th "
+            "percentile. Sensitive feature: whether the normalised share of Black residents is at "
+            "least 0.2."
+        ),
+    )
+
+
+def _bunch(
+    frame: pd.DataFrame,
+    *,
+    features: list[str],
+    y: pd.Series,
+    sensitive_features: pd.Series | pd.DataFrame,
+    source: str,
+    description: str,
+) -> Bunch:
+    return Bunch(
+        X=frame[features].copy(),
+        y=y,
+        sensitive_features=sensitive_features,
+        frame=frame,
+        source=source,
+        DESCR=description,
+    )
+
+
+def _log_size(name: str, frame: pd.DataFrame, expected: int) -> None:
+    if len(frame) != expected:
+        logger.info("%s has %d rows where %d were expected.", name, len(frame), expected)
+
+
+def _category_codes(X: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    codes = {column: X[column].astype("category").cat.codes.astype("int64") for column in columns}
+    return X.assign(**codes)
+
+
+def _without_categories(frame: pd.DataFrame, *, fill: str) -> pd.DataFrame:
+    """Turn OpenML's categorical columns into text, with ``fill`` where a value is missing."""
+    text = {
+        column: frame[column].astype(object).where(frame[column].notna(), fill).astype(str)
+        for column in frame.columns
+        if not pd.api.types.is_numeric_dtype(frame[column])
+    }
+    return frame.assign(**text)
+
+
+def _read_adult(path: Path) -> pd.DataFrame:
+    if path.suffix == ".csv":
+        return pd.read_csv(path, keep_default_na=False)
+    # UCI's second file opens with a line that is no row, and ends each label with a dot.
+    frame = pd.read_csv(
+        path,
+        header=None,
+        names=_ADULT_COLUMNS,
+        skipinitialspace=True,
+        keep_default_na=False,
+        skiprows=1 if path.suffix == ".test" else 0,
+    )
+    return frame.assign(income=frame["income"].str.rstrip("."))
+
+
+def _read_german(path: Path) -> pd.DataFrame:
+    if path.suffix == ".csv":
+        return pd.read_csv(path, keep_default_na=False)
+    frame = pd.read_csv(path, sep=r"\s+", header=None, names=_GERMAN_COLUMNS)
+    for column in _GERMAN_COLUMNS:
+        if not pd.api.types.is_numeric_dtype(frame[column]):
+            frame[column] = frame[column].map(_GERMAN_LABELS)
+    return frame.assign(credit=frame["credit"].map({1: "good", 2: "bad"}))
+
+
+def _folders(
+    data_home: str | os.PathLike[str] | None, aif360_folder: str | None
+) -> list[tuple[str, Path]]:
+    """Where to look, in order: what each place is called, and its path."""
+    folders = []
+    if data_home is not None:
+        folder = Path(data_home).expanduser()
+        if not folder.is_dir():
+            raise DataNotFoundError(
+                f"data_home: {os.fspath(data_home)!r} is not a folder. Give the folder that holds "
+                "the data files, or None to search the usual places."
+            )
+        folders.append(("data_home", folder))
+    named = os.environ.get("MDFA_DATA_HOME")
+    if named:
+        folders.append(("MDFA_DATA_HOME", Path(named).expanduser()))
+    if aif360_folder is not None:
+        # Found without importing it: its import is slow and logs warnings.
+        spec = importlib.util.find_spec("aif360")
+        for location in (spec.submodule_search_locations or []) if spec is not None else []:
+            folders.append(
+                ("AIF360's raw data", Path(location).joinpath("data", "raw", aif360_folder))
+            )
+    return folders
+
+
+def _find(
+    data_home: str | os.PathLike[str] | None,
+    aif360_folder: str | None,
+    alternatives: Sequence[tuple[str, ...]],
+) -> list[Path] | None:
+    """Paths of the first set of files that a folder has in full."""
+    for _, folder in _folders(data_home, aif360_folder):
+        for names in alternatives:
+            paths = [folder / name for name in names]
+            if all(path.is_file() for path in paths):
+                return paths
+    return None
+
+
+def _download(
+    title: str,
+    table: _OpenML,
+    data_home: str | os.PathLike[str] | None,
+    aif360_folder: str | None,
+    files: str,
+    *,
+    required: list[str],
+    advice: str,
+    download_if_missing: bool,
+    n_columns: int | None = None,
+) -> tuple[pd.DataFrame, str]:
+    """Fetch a table from openml.org and check that it is the one expected."""
+    if not download_if_missing:
+        raise _not_found(title, data_home, aif360_folder, files, advice=advice)
+    from sklearn.datasets import fetch_openml
+
+    source = f"openml.org, {table.name!r} version {table.version}"
+    try:
+        logger.info("%s: no local file, asking %s", title, source)
+        with warnings.catch_warnings():
+            # It warns of each failed try; the error below says it once.
+            warnings.simplefilter("ignore", UserWarning)
+            frame = fetch_openml(
+                table.name, version=table.version, as_frame=True, parser="auto", n_retries=1
+            ).frame
+    except Exception as error:  # Whatever went wrong there, the way out is the same.
+        reason = " ".join(str(error).split())[:200]
+        raise _not_found(
+            title,
+            data_home,
+            aif360_folder,
+            files,
+            advice=advice,
+            also_tried=f"{source} ({type(error).__name__}: {reason})",
+        ) from error
+    absent = [column for column in required if column not in frame.columns]
+    if absent or (n_columns is not None and frame.shape[1] != n_columns):
+        raise _not_found(
+            title,
+            data_home,
+            aif360_folder,
+            files,
+            advice=advice,
+            also_tried=f"{source} (its {frame.shape[1]} columns are not the ones expected)",
+        )
+    return frame, source
+
+
+def _not_found(
+    title: str,
+    data_home: str | os.PathLike[str] | None,
+    aif360_folder: str | None,
+    files: str,
+    *,
+    advice: str,
+    also_tried: str | None = None,
+) -> DataNotFoundError:
+    tried = [f"{name} ({folder})" for name, folder in _folders(data_home, aif360_folder)]
+    if "MDFA_DATA_HOME" not in os.environ:
+        tried.append("the environment variable MDFA_DATA_HOME (not set)")
+    if also_tried is not None:
+        tried.append(also_tried)
+    return DataNotFoundError(
+        f"{title}: found no {files}. Tried: {'; '.join(tried)}. {advice}, and pass its folder as "
+        "data_home or in the environment variable MDFA_DATA_HOME."
+    )

@@ -1,0 +1,224 @@
+"""Names and numbers as a person reads them; text drawn from data made safe to show."""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+import math
+import unicodedata
+from collections.abc import Hashable
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+# Characters that reorder or hide the text around them.
+_REORDERING: Final = frozenset(
+    "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
+)
+
+
+def clean(text: object, limit: int | None = None) -> str:
+    r"""Make text from data safe for a terminal, one line long, and short.
+
+    Line breaks and tabs become spaces; other control characters, terminal escapes, marks that
+    reorder text and lone surrogates become ``\ufffd``.
+
+    Parameters
+    ----------
+    text : object
+        Anything; ``str`` is applied.
+    limit : int, optional
+        Longest text given back; the middle of longer ones is left out.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> clean("age\nin years")
+    'age in years'
+    >>> clean("a name far too long for a table", limit=15)
+    'a name fa…table'
+    """
+    shown = "".join(_visible(character) for character in str(text))
+    if limit is not None and len(shown) > limit:
+        tail = limit // 3
+        shown = shown[: limit - tail - 1] + "…" + shown[len(shown) - tail :]
+    return shown
+
+
+def _visible(character: str) -> str:
+    if character in "\t\n\r\v\f\x85\u2028\u2029":
+        return " "
+    if character in _REORDERING or unicodedata.category(character) in ("Cc", "Cs"):
+        return "\ufffd"
+    return character
+
+
+def is_missing(label: object) -> bool:
+    """Whether a label is None, NaN, NA or NaT."""
+    if label is None or label is pd.NA or label is pd.NaT:
+        return True
+    return isinstance(label, float | np.floating) and bool(np.isnan(label))
+
+
+def label_text(label: object, limit: int | None = 40) -> str:
+    """Write a label of any type on one short line.
+
+    Tuples (intersections) are joined by ``" & "``; text with blanks at its ends, or none at all, is
+    quoted so that it can be seen.
+
+    Examples
+    --------
+    >>> label_text(("Black", "Female"))
+    'Black & Female'
+    >>> label_text(" >50K")
+    "' >50K'"
+    """
+    return clean(_plain_text(label), limit)
+
+
+def _plain_text(label: object) -> str:
+    if is_missing(label):
+        return "(missing)"
+    if isinstance(label, tuple):
+        return " & ".join(_plain_text(part) for part in label)
+    plain = plain_label(label)
+    if isinstance(plain, float):
+        return number(plain)
+    text = str(plain)
+    return f"'{text}'" if text != text.strip() or not text else text
+
+
+def plain_label(label: object) -> Any:
+    """Turn a label of any type into one that JSON has: null, true, 1, 1.5, text or a list of these.
+
+    Infinite numbers become text, missing ones null; dates are written in ISO 8601.
+
+    Examples
+    --------
+    >>> plain_label((np.int64(3), np.True_, pd.Timestamp("2020-01-31")))
+    [3, True, '2020-01-31']
+    """
+    if isinstance(label, np.generic) and not isinstance(label, np.datetime64 | np.timedelta64):
+        label = label.item()
+    if isinstance(label, enum.Enum):
+        return str(label)
+    if is_missing(label):
+        return None
+    if isinstance(label, bool | int):
+        return label
+    if isinstance(label, float):
+        return plain_float(label)
+    if isinstance(label, str):
+        return str(label).encode("utf-8", "replace").decode("utf-8")
+    if isinstance(label, tuple | list):
+        return [plain_label(part) for part in label]
+    if isinstance(label, frozenset | set):
+        return sorted((plain_label(part) for part in label), key=str)
+    if isinstance(label, bytes):
+        return label.decode("utf-8", "replace")
+    if isinstance(label, np.datetime64):
+        label = pd.Timestamp(label)
+        if is_missing(label):
+            return None
+    if isinstance(label, dt.datetime):
+        text = label.isoformat()
+        return text.removesuffix("T00:00:00")
+    if isinstance(label, dt.date | dt.time):
+        return label.isoformat()
+    if isinstance(label, Decimal):
+        return str(label)
+    return str(label)
+
+
+def plain_float(value: object) -> float | str | None:
+    """Give a float as strict JSON has it: null if missing, ``"inf"`` or ``"-inf"`` if infinite."""
+    if value is None:
+        return None
+    number_ = float(value)  # type: ignore[arg-type]
+    if math.isnan(number_):
+        return None
+    if math.isinf(number_):
+        return "inf" if number_ > 0 else "-inf"
+    return number_
+
+
+def named(feature: object, label: Hashable, limit: int = 40) -> str:
+    """Write a sensitive value with its column: ``race = Black``."""
+    return f"{clean(feature, limit)} = {label_text(label, limit)}"
+
+
+def number(value: float) -> str:
+    """Write a number exactly enough to be used, without needless digits.
+
+    Examples
+    --------
+    >>> number(25.0), number(0.35), number(50000.0)
+    ('25', '0.35', '50,000')
+    """
+    if math.isnan(value):
+        return "unknown"
+    if math.isinf(value):
+        return "infinity" if value > 0 else "minus infinity"
+    if value == int(value) and abs(value) < 1e15:
+        # Years keep their usual form.
+        return f"{int(value):,d}" if abs(value) >= 10_000 else f"{int(value):d}"
+    return repr(float(value))
+
+
+def rounded(value: float, digits: int = 3) -> str:
+    """Write a number for reading only, to a few significant digits.
+
+    Examples
+    --------
+    >>> rounded(0.012345), rounded(1234.56), rounded(2.0)
+    ('0.0123', '1,235', '2')
+    """
+    if not math.isfinite(value):
+        return number(value)
+    if value == 0:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    if places <= 0:
+        return f"{value:,.0f}"
+    if places > 8:
+        return f"{value:.{digits - 1}g}"
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def count(n: int, noun: str, plural: str | None = None) -> str:
+    """Write how many there are of something.
+
+    Examples
+    --------
+    >>> count(1, "row"), count(1200, "row"), count(2, "search", "searches")
+    ('1 row', '1,200 rows', '2 searches')
+    """
+    return f"{n:,d} {noun if n == 1 else plural or noun + 's'}"
+
+
+def percent(share: float) -> str:
+    """Write a share in percent, never rounding something to nothing or to all.
+
+    Examples
+    --------
+    >>> percent(0.2), percent(0.0004), percent(0.996), percent(0.0123)
+    ('20 %', 'under 0.1 %', '99.6 %', '1.2 %')
+    """
+    if math.isnan(share):
+        return "an unknown share"
+    value = 100 * share
+    if value in (0.0, 100.0):
+        return f"{value:.0f} %"
+    if 0 < value < 0.1:
+        return "under 0.1 %"
+    if 99.9 < value < 100:
+        return "over 99.9 %"
+    if 10 <= value <= 99:
+        return f"{value:.0f} %"
+    return f"{value:.1f}".removesuffix(".0") + " %"

@@ -1,0 +1,244 @@
+"""A result as a plain dictionary, as strict JSON, and as a page of plain text."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import textwrap
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
+from mdfa_fairness_plugin.report.story import Table, comparison, diagnostics, tell
+from mdfa_fairness_plugin.results import AuditResult, Violation
+
+_FORMAT: Final = "mdfa-audit-result"
+_FORMAT_VERSION: Final = 1
+_WIDTH: Final = 88
+# Differ between two runs of the same audit.
+_UNSTABLE_PROVENANCE: Final = frozenset({"timings"})
+
+
+def to_plain(result: AuditResult) -> dict[str, Any]:
+    """Give a result in types that strict JSON has.
+
+    Parameters
+    ----------
+    result : AuditResult
+
+    Returns
+    -------
+    dict
+
+    Notes
+    -----
+    Conventions:
+
+    - Missing numbers are None; infinite ones the text ``"inf"`` or ``"-inf"``.
+    - ``membership`` and ``held_out`` are text with one ``0`` or ``1`` per row the user gave, in
+      that order; empty if unknown.
+    - Labels are null, true, numbers or text where they can be, lists for tuples, ISO 8601 for
+      dates and text for the rest.
+    - Tables are ``{"columns": [...], "index": [...], "values": [[...]]}``.
+    - ``worst_case`` is a position in ``violations``, or None.
+    - ``balance`` is a list, each entry with its ``sensitive_feature`` and ``group``.
+    - Timings are left out, so that the same audit always gives the same text.
+    """
+    worst = result.worst_case
+    position = next((i for i, v in enumerate(result.violations) if v is worst), None)
+    return {
+        "format": _FORMAT,
+        "format_version": _FORMAT_VERSION,
+        "alpha": plain_float(result.alpha),
+        "confidence_level": plain_float(result.confidence_level),
+        "n_samples": int(result.n_samples),
+        "outcome_labels": [plain_label(label) for label in result.outcome_labels],
+        "sensitive_names": [plain_label(name) for name in result.sensitive_names],
+        "feature_names": [plain_label(name) for name in result.feature_names],
+        "worst_case": position,
+        "violations": [_plain_violation(violation) for violation in result.violations],
+        "balance": [_plain_balance(key, value) for key, value in result.balance.items()],
+        "excluded": _plain(result.excluded),
+        "warnings": [
+            {"category": _plain(w.category), "message": _plain(w.message)} for w in result.warnings
+        ],
+        "provenance": _plain(
+            {k: v for k, v in result.provenance.items() if k not in _UNSTABLE_PROVENANCE}
+        ),
+    }
+
+
+def to_json(result: AuditResult) -> str:
+    """Write a result as strict JSON with sorted keys.
+
+    The conventions are those of :func:`to_plain`.
+
+    Parameters
+    ----------
+    result : AuditResult
+
+    Returns
+    -------
+    str
+        Ends with a line break.
+    """
+    plain = to_plain(result)
+    return json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write text as UTF-8 with the same line ends on every system."""
+    Path(path).write_text(text, encoding="utf-8", newline="\n")
+
+
+def _plain_violation(violation: Violation) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    for field in dataclasses.fields(violation):
+        value = getattr(violation, field.name)
+        if field.name in ("group", "reference", "outcome", "sensitive_feature"):
+            plain[field.name] = plain_label(value)
+        elif field.name in ("membership", "held_out"):
+            plain[field.name] = _bits(value)
+        else:
+            plain[field.name] = _plain(value)
+    plain["ratio"] = plain_float(violation.ratio)
+    plain["ratio_interval"] = [plain_float(end) for end in violation.ratio_interval]
+    return plain
+
+
+def _bits(mask: np.ndarray) -> str:
+    """Write a mask as zeros and ones."""
+    return (np.asarray(mask, dtype=np.uint8) + ord("0")).astype(np.uint8).tobytes().decode("ascii")
+
+
+def _plain_balance(key: Any, value: Any) -> dict[str, Any]:
+    feature, group = comparison(key)
+    return {
+        **_plain(diagnostics(value)),
+        "sensitive_feature": plain_label(feature),
+        "group": plain_label(group),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Turn any value into types that strict JSON has."""
+    if isinstance(value, Mapping):
+        return _plain_mapping(value)
+    if isinstance(value, pd.DataFrame):
+        return {
+            "columns": [plain_label(label) for label in value.columns],
+            "index": [plain_label(label) for label in value.index],
+            "values": [[_plain(cell) for cell in row] for row in value.to_numpy(dtype=object)],
+        }
+    if isinstance(value, pd.Series | pd.Index):
+        return [_plain(cell) for cell in value.to_numpy(dtype=object)]
+    if isinstance(value, np.ndarray):
+        return [_plain(cell) for cell in value.tolist()] if value.ndim else _plain(value.item())
+    if isinstance(value, list | tuple):
+        return [_plain(cell) for cell in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, type) or callable(value):
+        name = getattr(value, "__qualname__", type(value).__qualname__)
+        return plain_label(f"{getattr(value, '__module__', '')}.{name}")
+    plain = plain_label(value)
+    if isinstance(plain, str) and " at 0x" in plain:
+        # An address in memory differs from run to run.
+        return f"{type(value).__module__}.{type(value).__qualname__}"
+    return plain
+
+
+def _plain_mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    for key, item in value.items():
+        name = key if isinstance(key, str) else label_text(key, limit=None)
+        name = str(plain_label(name))
+        plain[name if name not in plain else f"{name} ({type(key).__name__})"] = _plain(item)
+    return plain
+
+
+def summarise(result: AuditResult) -> str:
+    """Tell what an audit found in a page of plain text.
+
+    Parameters
+    ----------
+    result : AuditResult
+
+    Returns
+    -------
+    str
+        Lines of at most 88 characters, tables apart. Names from the data are shortened and
+        their control characters neutralised.
+    """
+    story = tell(result)
+    blocks = [
+        [story.title.upper(), "=" * len(story.title)],
+        _wrapped(story.scope),
+        _wrapped([story.headline]),
+        _wrapped([story.verdict]),
+        _wrapped(story.details),
+    ]
+    if story.counts is not None:
+        blocks.append(["Rows in the subgroup:", *_drawn(story.counts)])
+    if story.also:
+        blocks.append(["ALSO FOUND", *_wrapped(story.also, bullet="- ")])
+    if story.searches.rows:
+        note = "Ratio: times as often in the worst subgroup; All: the same for everybody compared."
+        blocks.append(["ALL SEARCHES", *_drawn(story.searches), note])
+    blocks.append(["WHAT THIS AUDIT COULD NOT SEE", *_wrapped(story.unseen, bullet="- ")])
+    if story.warnings:
+        blocks.append(["WARNINGS", *_wrapped(story.warnings, bullet="- ")])
+    blocks.append(["HOW IT WAS MADE", *_wrapped(story.made)])
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _wrapped(paragraphs: Iterable[str], bullet: str = "") -> list[str]:
+    lines: list[str] = []
+    for paragraph in paragraphs:
+        lines += textwrap.wrap(
+            paragraph,
+            _WIDTH,
+            initial_indent=bullet,
+            subsequent_indent=" " * len(bullet),
+            break_on_hyphens=False,
+        )
+    return lines
+
+
+def _drawn(table: Table) -> list[str]:
+    """Draw a table as lines of text, columns aligned."""
+    cells = [table.header, *table.rows]
+    widths = [max(_columns(row[i]) for row in cells) for i in range(len(table.header))]
+    pad: list[Callable[[str, int], str]] = []
+    last = len(widths) - 1
+    for i in range(len(widths)):
+        # The last column of a wide table is text again.
+        left = i < table.n_text or (i == last and table.n_text > 1)
+        pad.append(_to_left if left else _to_right)
+    lines = [
+        "  ".join(pad[i](cell, widths[i]) for i, cell in enumerate(row)).rstrip() for row in cells
+    ]
+    lines.insert(1, "-" * max(map(_columns, lines)))
+    return [*lines, table.more] if table.more else lines
+
+
+def _columns(text: str) -> int:
+    """Columns a text takes in a terminal."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
+def _to_left(text: str, width: int) -> str:
+    return text + " " * (width - _columns(text))
+
+
+def _to_right(text: str, width: int) -> str:
+    return " " * (width - _columns(text)) + text

@@ -1,0 +1,400 @@
+"""``mdfa audit``: what it hands to the audit, what it writes, and its exit status."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mdfa_fairness_plugin.datasets import make_synthetic
+from mdfa_fairness_plugin.exceptions import InputError, SmallGroupWarning
+
+ROWS = """\
+id,race,sex,age,job,weight,approved
+1,a,f,20,none,1,yes
+2,a,m,,NA,2,no
+3,b,f,40,?,1,yes
+4,,m,50,clerk,1,no
+"""
+
+
+@pytest.fixture
+def loans(tmp_path):
+    path = tmp_path / "loans.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    return path
+
+
+def audit_arguments(path, *more):
+    return ("audit", path, "--outcome", "approved", "--sensitive", "race", *more)
+
+
+def test_the_table_reaches_the_audit(loans, mdfa, fake_audit):
+    result = mdfa(*audit_arguments(loans))
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "The summary.\n", "")
+    call = fake_audit.call
+    assert list(call["X"]) == ["id", "sex", "age", "job", "weight"]
+    assert call["y"].tolist() == ["yes", "no", "yes", "no"]
+    assert list(call["sensitive_features"]) == ["race"]
+    assert call["random_state"] == 0
+    assert set(call) == {"X", "y", "sensitive_features", "random_state"}
+
+
+def test_only_empty_cells_are_missing(loans, mdfa, fake_audit):
+    mdfa(*audit_arguments(loans))
+    X = fake_audit.call["X"]
+    assert X["age"].isna().tolist() == [False, True, False, False]
+    assert X["job"].tolist() == ["none", "NA", "?", "clerk"]
+    assert fake_audit.call["sensitive_features"]["race"].isna().tolist() == [False] * 3 + [True]
+
+
+def test_other_texts_can_be_called_missing(loans, mdfa, fake_audit):
+    mdfa(*audit_arguments(loans, "--na-values", "NA", "--na-values", "?"))
+    assert fake_audit.call["X"]["job"].isna().tolist() == [False, True, True, False]
+
+
+def test_columns_can_be_chosen(loans, mdfa, fake_audit):
+    mdfa("audit", loans, "--outcome", "approved", "--sensitive", "race, sex", "--drop", "id,job")
+    assert list(fake_audit.call["X"]) == ["age", "weight"]
+    assert list(fake_audit.call["sensitive_features"]) == ["race", "sex"]
+    mdfa(*audit_arguments(loans, "--features", "age", "--features", "job"))
+    assert list(fake_audit.calls[1]["X"]) == ["age", "job"]
+
+
+def test_a_weight_is_no_feature(loans, mdfa, fake_audit):
+    mdfa(*audit_arguments(loans, "--weight", "weight"))
+    assert fake_audit.call["sample_weight"].tolist() == [1, 2, 1, 1]
+    assert "weight" not in fake_audit.call["X"]
+
+
+def test_options_reach_the_audit(loans, mdfa, fake_audit):
+    options = "--alpha .1 --missing category --balance overlap --confidence .9 --seed 7 --jobs 2"
+    result = mdfa(*audit_arguments(loans, *options.split(), "--reference", "b"))
+    assert result.exit_code == 0
+    call = fake_audit.call
+    assert (call["alpha"], call["missing"], call["balance"]) == (0.1, "category", "overlap")
+    assert (call["confidence_level"], call["random_state"], call["n_jobs"]) == (0.9, 7, 2)
+    assert call["reference_group"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "label"),
+    [
+        ([0, 1], "1", 1),
+        ([0, 1], "1.0", 1),
+        ([-1, 1], "-1", -1),
+        ([0.0, 1.0], "1", 1.0),
+        (["True", "False"], "1", True),
+        (["True", "False"], "false", False),
+        (["yes", "no"], "yes", "yes"),
+        (["<=50K", ">50K"], ">50K", ">50K"),
+    ],
+)
+def test_outcome_labels_are_matched_as_text_or_number(
+    values, text, label, tmp_path, mdfa, fake_audit
+):
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"x": [1, 2], "race": ["a", "b"], "approved": values}).to_csv(path, index=False)
+    result = mdfa(*audit_arguments(path, f"--outcome-label={text}"))
+    assert result.exit_code == 0, result.stderr
+    (found,) = fake_audit.call["outcomes"]
+    assert found == label
+    assert type(found) is type(label)
+
+
+def test_several_outcome_labels(loans, mdfa, fake_audit):
+    mdfa(*audit_arguments(loans, "--outcome-label", "no", "--outcome-label", "yes"))
+    assert fake_audit.call["outcomes"] == ["no", "yes"]
+
+
+def test_a_column_name_may_hold_a_comma(tmp_path, mdfa, fake_audit):
+    path = tmp_path / "t.csv"
+    names = ["a, b", "c", "y,z", "race"]
+    pd.DataFrame([[1, 2, 0, "a"], [3, 4, 1, "b"]], columns=names).to_csv(path, index=False)
+    result = mdfa(
+        "audit", path, "--outcome", "y,z", "--sensitive", "race", "--features", '"a, b",c'
+    )
+    assert result.exit_code == 0, result.stderr
+    assert list(fake_audit.call["X"]) == ["a, b", "c"]
+    mdfa("audit", path, "--outcome", "y,z", "--sensitive", "race", "--features", "a, b")
+    assert list(fake_audit.calls[1]["X"]) == ["a, b"]
+
+
+def test_parquet_holds_the_same_as_csv(loans, tmp_path, mdfa, fake_audit):
+    pytest.importorskip("pyarrow")
+    frame = pd.read_csv(loans, keep_default_na=False, na_values=[""])
+    path = tmp_path / "loans.parquet"
+    frame.set_index("id").to_parquet(path)
+    result = mdfa(*audit_arguments(path))
+    assert result.exit_code == 0, result.stderr
+    pd.testing.assert_frame_equal(fake_audit.call["X"], frame[list(fake_audit.call["X"])])
+
+
+@pytest.mark.parametrize(
+    ("suffix", "separator", "options"),
+    [("tsv", "\t", []), ("csv", ";", ["--separator", ";"]), ("CSV", ",", [])],
+)
+def test_other_separators(suffix, separator, options, tmp_path, mdfa, fake_audit):
+    path = tmp_path / f"loans.{suffix}"
+    path.write_text("\ufeff" + ROWS.replace(",", separator), encoding="utf-8")
+    result = mdfa(*audit_arguments(path, *options))
+    assert result.exit_code == 0, result.stderr
+    assert next(iter(fake_audit.call["X"])) == "id"
+
+
+def test_files_are_written(loans, tmp_path, mdfa, fake_audit):
+    report, numbers = tmp_path / "r.html", tmp_path / "r.json"
+    result = mdfa(*audit_arguments(loans, "--report", report, "--json", numbers))
+    assert result.exit_code == 0
+    assert report.read_text() == "<html>"
+    assert numbers.read_text() == "{}\n"
+    assert result.stdout == "The summary.\n"
+
+
+def test_json_on_stdout_stands_alone(loans, mdfa, fake_audit):
+    fake_audit.warns = [SmallGroupWarning("small")]
+    result = mdfa(*audit_arguments(loans, "--json", "-"))
+    assert json.loads(result.stdout) == {}
+    assert result.stderr == "note: small\n"
+
+
+def test_quiet_prints_nothing(loans, mdfa, fake_audit):
+    fake_audit.warns = [SmallGroupWarning("small")]
+    result = mdfa(*audit_arguments(loans, "--quiet"))
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_warnings_become_short_notes_unless_the_summary_has_them(loans, mdfa, fake_audit):
+    fake_audit.text = "Caveats: only 3 rows\n  have race = b."
+    fake_audit.warns = [
+        SmallGroupWarning("only 3 rows have race = b."),
+        SmallGroupWarning("too few rows"),
+        SmallGroupWarning("too few rows"),
+        RuntimeWarning("overflow in some library"),
+    ]
+    result = mdfa(*audit_arguments(loans))
+    assert result.stderr == "note: too few rows\n"
+
+
+@pytest.mark.parametrize(
+    ("searches", "threshold", "status"),
+    [
+        ([("violation", 0.4)], 0.3, 1),
+        ([("violation", 0.4)], 0.4, 0),
+        ([("violation", 0.1), ("violation", 0.4)], 0.3, 1),
+        ([("none_larger_than_detectable", 0.4)], 0.3, 0),
+        ([("insufficient_evidence", float("nan"))], 0, 0),
+        ([], 0, 0),
+    ],
+)
+def test_gate(searches, threshold, status, loans, mdfa, fake_audit):
+    fake_audit.searches = searches
+    result = mdfa(*audit_arguments(loans, "--fail-above", threshold, "--quiet"))
+    assert result.exit_code == status
+    assert ("gate: race = a, outcome 1: lower bound of delta 0.400" in result.stderr) == (
+        status == 1
+    )
+
+
+def test_a_gate_without_evidence_says_so(loans, mdfa, fake_audit):
+    fake_audit.searches = [("insufficient_evidence", float("nan")), ("violation", 0.1)]
+    result = mdfa(*audit_arguments(loans, "--fail-above", 0.2))
+    assert "1 of 2 searches had too little evidence" in result.stderr
+
+
+def test_without_a_gate_a_violation_is_status_0(loans, mdfa, fake_audit):
+    assert mdfa(*audit_arguments(loans)).exit_code == 0
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-1", "ten"])
+def test_a_gate_that_could_not_trip_is_refused(value, loans, mdfa, fake_audit):
+    result = mdfa(*audit_arguments(loans, f"--fail-above={value}"))
+    assert result.exit_code == 2
+    assert "--fail-above" in result.stderr
+
+
+def check_error(result, *parts):
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    for part in parts:
+        assert part in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["--outcome", "aproved"], ["--outcome", "'aproved'", "Did you mean 'approved'?", "race"]),
+        (["--sensitive", "race,gender"], ["--sensitive", "no column 'gender'", "sex"]),
+        (["--features", "AGE"], ["Did you mean 'age'?"]),
+        (["--drop", "x"], ["--drop", "no column 'x'"]),
+        (["--weight", "w"], ["--weight", "no column 'w'"]),
+        (["--features", "age,race"], ["'race' is already the column of --sensitive"]),
+        (["--sensitive", "approved"], ["'approved' is given for two of"]),
+        (["--drop", "id,sex,age,job,weight"], ["no column is left"]),
+        (["--outcome-label", "Yes"], ["no value 'Yes'", "Did you mean 'yes'?", "yes, no"]),
+        (["--outcome-label", "1"], ["no value '1'", "Its values: yes, no"]),
+        (["--reference", "c"], ["--reference", "no value 'c'"]),
+        (["--sensitive", "sex", "--reference", "f"], ["needs one --sensitive column"]),
+        (["--alpha", "1.5"], ["--alpha", "1.5"]),
+        (["--balance", "magic"], ["--balance", "'overlap'"]),
+        (["--report", "no/such/folder/r.html"], ["--report", "folder", "does not exist"]),
+        (["--json", "no/such/folder/r.json"], ["--json", "does not exist"]),
+        (["--frobnicate"], ["--frobnicate"]),
+    ],
+)
+def test_input_errors(options, parts, loans, mdfa, fake_audit):
+    check_error(mdfa(*audit_arguments(loans, *options)), *parts)
+    assert fake_audit.calls == []
+
+
+def test_outputs_never_replace_the_input(loans, mdfa, fake_audit):
+    check_error(mdfa(*audit_arguments(loans, "--json", loans)), "is the input")
+    assert loans.read_text() == ROWS
+
+
+def test_missing_file(tmp_path, mdfa):
+    check_error(mdfa(*audit_arguments(tmp_path / "none.csv")), "none.csv", "does not exist")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "parts"),
+    [
+        ("t.csv", b"", ["the file is empty"]),
+        ("t.csv", b"race,approved,x\n", ["no rows below its header"]),
+        ("t.csv", b"race,approved\na,1,2\nb,0,3\n", ["more cells than the header"]),
+        ("t.csv", b"race,approved,x\na,1\nb,0,3,4,5,6\n", ["cannot be read as CSV"]),
+        ("t.csv", b"race;approved\na;1\nb;0\n", ["found one column", "--separator"]),
+        ("t.csv", "race,approved,x\né,1,2\n".encode("latin-1"), ["utf-8", "--encoding latin-1"]),
+        ("t.csv.gz", b"race,approved\na,1\n", ["cannot be read as CSV"]),
+        ("t.parquet", b"race,approved\na,1\n", ["cannot be read as Parquet"]),
+        ("t.xlsx", b"PK", [".csv, .tsv or .parquet"]),
+        ("table", b"race,approved\na,1\n", [".csv, .tsv or .parquet"]),
+    ],
+)
+def test_unreadable_files(name, content, parts, tmp_path, mdfa, fake_audit):
+    path = tmp_path / name
+    path.write_bytes(content)
+    check_error(mdfa(*audit_arguments(path)), name, *parts)
+
+
+def test_encoding_can_be_named(tmp_path, mdfa, fake_audit):
+    path = tmp_path / "t.csv"
+    path.write_bytes("race,approved,x\né,1,2\n".encode("latin-1"))
+    assert mdfa(*audit_arguments(path, "--encoding", "latin-1")).exit_code == 0
+    check_error(mdfa(*audit_arguments(path, "--encoding", "klingon")), "--encoding", "klingon")
+
+
+def test_repeated_column_names_matter_only_where_named(tmp_path, mdfa, fake_audit):
+    path = tmp_path / "t.csv"
+    path.write_text("race,score,score,approved,race.1\na,1,2,0,5\nb,1,2,1,6\n")
+    assert mdfa(*audit_arguments(path)).exit_code == 0
+    check_error(
+        mdfa(*audit_arguments(path, "--features", "score")), "more than one column", "'score'"
+    )
+
+
+def test_parquet_without_pyarrow(tmp_path, mdfa, fake_audit, monkeypatch):
+    path = tmp_path / "t.parquet"
+    path.write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    check_error(mdfa(*audit_arguments(path)), "pyarrow", "mdfa-fairness-plugin[parquet]")
+
+
+def test_columns_without_a_name_and_row_numbers_are_remarked(tmp_path, mdfa, fake_audit):
+    n = 40
+    table = pd.DataFrame(
+        {
+            "case": [f"c{i}" for i in range(n)],
+            "age": ["?" if i == 3 else i % 20 for i in range(n)],
+            "race": ["a", "b"] * (n // 2),
+            "approved": [0, 1, 1, 0] * (n // 4),
+        }
+    )
+    table.to_csv(tmp_path / "t.csv")
+    result = mdfa(*audit_arguments(tmp_path / "t.csv"))
+    assert list(fake_audit.call["X"]) == ["case", "age"]
+    assert "'Unnamed: 0' has no name" in result.stderr
+    assert "add --drop case" in result.stderr
+    assert "column 'age' holds numbers but also '?'" in result.stderr
+    assert mdfa(*audit_arguments(tmp_path / "t.csv", "-q")).stderr == ""
+
+
+def test_errors_of_the_audit_are_one_message(loans, mdfa, fake_audit):
+    fake_audit.raises = InputError("y: 3 rows have no outcome. Drop them.")
+    result = mdfa(*audit_arguments(loans))
+    check_error(result)
+    assert result.stderr == "Error: y: 3 rows have no outcome. Drop them.\n"
+
+
+def test_a_crash_does_not_look_like_a_tripped_gate(loans, mdfa, fake_audit):
+    fake_audit.raises = ZeroDivisionError("division by zero")
+    check_error(mdfa(*audit_arguments(loans)), "unexpected ZeroDivisionError: division by zero")
+    shown = mdfa("--debug", *audit_arguments(loans))
+    assert shown.exit_code == 2
+    assert "Traceback" in shown.stderr
+
+
+def test_an_interruption_does_not_look_like_a_tripped_gate(loans, mdfa, fake_audit):
+    fake_audit.raises = KeyboardInterrupt()
+    result = mdfa(*audit_arguments(loans))
+    assert result.exit_code == 130
+    assert result.stderr.strip() == "Interrupted."
+
+
+# From here on the real audit runs, in a process of its own where streams matter.
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """A planted violation of ratio e^2 in a table whose names are not ASCII."""
+    data = make_synthetic(1_500, delta=2.0, random_state=0)
+    group = data.sensitive_features.map({1: "größer", -1: "kleiner"})
+    table = data.X.assign(gruppe=group, approved=data.y)
+    path = tmp_path_factory.mktemp("planted") / "planted.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def run_mdfa(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "mdfa_fairness_plugin.cli", *map(str, arguments)],
+        capture_output=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        timeout=600,
+        check=False,
+    )
+
+
+def test_the_whole_way(planted, tmp_path):
+    """The gate is one of three: tripped, the numbers are the ones in the files."""
+    numbers, report = tmp_path / "a.json", tmp_path / "a.html"
+    arguments = ["audit", planted, "--outcome", "approved", "--sensitive", "gruppe"]
+    done = run_mdfa(*arguments, "--json", numbers, "--report", report, "--fail-above", "0.5")
+    assert done.returncode == 1, done.stderr.decode()
+    assert done.stdout.decode("utf-8").strip()
+    assert b"gate: gruppe = gr" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert b".py:" not in done.stderr
+    found = json.loads(numbers.read_text(encoding="utf-8"))
+    lower = [search["interval"][0] for search in found["violations"]]
+    assert np.nanmax(np.array(lower, dtype=float)) > 0.5
+    assert "größer" in report.read_text(encoding="utf-8")
+
+
+def test_a_terminal_without_unicode_is_no_crash(planted):
+    arguments = ["audit", planted, "--outcome", "approved", "--sensitive", "gruppe"]
+    done = run_mdfa(*arguments, PYTHONIOENCODING="ascii", LANG="C", PYTHONUTF8="0")
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"gr\\xf6\\xdfer" in done.stdout
+    assert done.stdout.isascii()
+
+
+def test_same_seed_same_bytes(planted):
+    arguments = ["audit", planted, "--outcome", "approved", "--sensitive", "gruppe", "--json", "-"]
+    first, again = run_mdfa(*arguments), run_mdfa(*arguments)
+    assert first.returncode == 0
+    assert first.stdout == again.stdout

@@ -1,0 +1,96 @@
+"""The command itself: quick, and quiet about broken pipes."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import mdfa_fairness_plugin
+from mdfa_fairness_plugin.cli import main
+
+SCRIPT = "import sys; from mdfa_fairness_plugin.cli import main; main(sys.argv[1:])"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["audit", "--help"], ["demo", "--help"]])
+def test_help(arguments, mdfa):
+    result = mdfa(*arguments)
+    assert result.exit_code == 0
+    assert "Usage" in result.stdout
+
+
+def test_version(mdfa):
+    result = mdfa("--version")
+    assert result.exit_code == 0
+    assert mdfa_fairness_plugin.__version__ in result.stdout
+
+
+@pytest.mark.parametrize("arguments", [["frobnicate"], ["audit"], ["--frobnicate"]])
+def test_usage_errors_are_status_2(arguments, mdfa):
+    result = mdfa(*arguments)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+
+
+def test_help_lists_every_command(mdfa):
+    for name in main.commands:
+        assert re.search(rf"^  {name} ", mdfa("--help").stdout, re.MULTILINE)
+
+
+def test_help_imports_nothing_slow():
+    """pandas and scikit-learn take a second or more; help should be there at once."""
+    code = (
+        "import sys\n"
+        "from mdfa_fairness_plugin.cli import main\n"
+        "main(['audit', '--help'], standalone_mode=False)\n"
+        "slow = {'numpy', 'pandas', 'scipy', 'sklearn', 'matplotlib', 'torch'} & set(sys.modules)\n"
+        "print('imported:', sorted(slow))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.endswith("imported: []\n")
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path):
+    """As in ``mdfa audit ... | head``: no traceback, and the status is still the audit's."""
+    table = tmp_path / "t.csv"
+    table.write_text("race,approved,x\na,1,2\nb,0,3\n")
+    code = (
+        "import sys, types\n"
+        "import mdfa_fairness_plugin\n"
+        "result = types.SimpleNamespace(violations=(), summary=lambda: 'line\\n' * 100_000)\n"
+        "mdfa_fairness_plugin.audit = lambda *args, **kwargs: result\n" + SCRIPT
+    )
+    arguments = ["audit", str(table), "--outcome", "approved", "--sensitive", "race"]
+    read_end, write_end = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdout=write_end, stderr=subprocess.PIPE
+    )
+    os.close(write_end)
+    os.close(read_end)
+    _, errors = process.communicate(timeout=120)
+    assert errors == b""
+    assert process.returncode == 0
+
+
+def test_progress_is_for_terminals_only(tmp_path):
+    """On a terminal one line is rewritten and then cleared; a pipe sees none of it."""
+    pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
+    code = (
+        "import logging\n"
+        "from mdfa_fairness_plugin.cli.console import progress\n"
+        "with progress('starting', quiet=False):\n"
+        "    logging.getLogger('mdfa_fairness_plugin.somewhere').info('fold %d', 3)\n"
+    )
+    ours, theirs = pty.openpty()
+    subprocess.run([sys.executable, "-c", code], stderr=theirs, check=True, timeout=120)
+    os.close(theirs)
+    shown = os.read(ours, 10_000)
+    os.close(ours)
+    assert b"starting" in shown
+    assert b"fold 3" in shown
+    assert shown.endswith(b"\r\x1b[2K")
+    piped = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert piped.stderr == b""

@@ -1,0 +1,242 @@
+"""A short rule for a subgroup."""
+
+from __future__ import annotations
+
+import math
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mdfa_fairness_plugin.describe.rules import describe_rule, simplest_between
+
+
+def people(n=3000, seed=0):
+    """A display frame with every kind of column."""
+    rng = np.random.default_rng(seed)
+    days = pd.to_timedelta(rng.integers(0, 3000, n), unit="D")
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n).astype(float),
+            "income": rng.lognormal(10, 0.5, n),
+            "colour": rng.choice(["red", "green", "dark blue", "black", "(missing)"], n),
+            "works": (rng.random(n) < 0.7).astype(float),
+            "arrived": pd.Timestamp("2001-01-01") + days,
+            "score": rng.normal(size=n),
+        }
+    )
+
+
+PEOPLE = people()
+PEOPLE.loc[::7, "income"] = np.nan
+KINDS = [
+    SimpleNamespace(kind=kind)
+    for kind in ("numeric", "numeric", "categorical", "boolean", "datetime", "numeric")
+]
+
+PLANTED = {
+    "age at most 24": PEOPLE.age < 25,
+    "age at least 66": PEOPLE.age > 65,
+    "age from 30 to 45 and colour is 'dark blue' or red": PEOPLE.age.between(30, 45)
+    & PEOPLE.colour.isin(["red", "dark blue"]),
+    "colour is not green": PEOPLE.colour != "green",
+    "colour is missing": PEOPLE.colour == "(missing)",
+    "works is no": PEOPLE.works == 0,
+    "income is missing": PEOPLE.income.isna(),
+    "income is recorded and works is yes": PEOPLE.income.notna() & (PEOPLE.works == 1),
+    "income at most 20,000 (or missing)": ~(PEOPLE.income > 20_000),
+    "score above 0.5": PEOPLE.score > 0.5,
+    "score between -0.5 and 1": (PEOPLE.score > -0.5) & (PEOPLE.score <= 1),
+}
+
+
+@pytest.mark.parametrize("text", PLANTED)
+def test_planted_rules_are_named(text):
+    """Cut points need not be the planted ones to the last digit; the rows nearly must."""
+    rule = describe_rule(PLANTED[text].to_numpy(), PEOPLE, displays=KINDS)
+    assert rule.text == text
+    assert rule.fidelity > 0.99
+
+
+def test_planted_union_is_found():
+    planted = ((PEOPLE.age < 25) & (PEOPLE.colour == "red")) | (
+        (PEOPLE.score > 1) & (PEOPLE.works == 1)
+    )
+    rule = describe_rule(planted.to_numpy(), PEOPLE, displays=KINDS)
+    assert len(rule.alternatives) == 2
+    assert rule.n_conditions == 4
+    assert rule.fidelity > 0.98
+    assert ", or (" in rule.text
+
+
+def test_exclusive_or_needs_two_alternatives():
+    """No single feature says anything about the subgroup."""
+    planted = (PEOPLE.score > 0) ^ (PEOPLE.works == 1)
+    rule = describe_rule(planted.to_numpy(), PEOPLE, displays=KINDS)
+    assert len(rule.alternatives) == 2
+    assert rule.fidelity > 0.98
+
+
+def test_dates_are_cut_at_days():
+    rule = describe_rule((PEOPLE.arrived > "2004-03-05").to_numpy(), PEOPLE)
+    assert rule.text.startswith("arrived after 2004-0")
+    assert rule.fidelity > 0.99
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_around_a_rule_adds_no_conditions(seed):
+    rng = np.random.default_rng(seed)
+    display = people(seed=seed)
+    inside = rng.random(3000) < np.where((display.age < 36) & (display.score > 0.5), 0.9, 0.05)
+    rule = describe_rule(inside, display, displays=KINDS)
+    assert {c.name for c in rule.alternatives[0]} == {"age", "score"}
+    assert rule.n_conditions == 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_rows_have_no_rule(seed):
+    inside = np.random.default_rng(seed).random(3000) < 0.2
+    rule = describe_rule(inside, PEOPLE, displays=KINDS)
+    assert rule.text == ""
+    assert math.isnan(rule.fidelity)
+    assert not rule.applies(PEOPLE).any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fit_is_what_the_printed_rule_gives(seed):
+    """The measures are those of the rounded rule on all rows, by their definitions."""
+    rng = np.random.default_rng(seed)
+    display = people(seed=seed)
+    inside = (display.score + rng.normal(size=3000) > 1).to_numpy()
+    rule = describe_rule(inside, display, displays=KINDS)
+    covered = rule.applies(display)
+    assert rule.agreement == pytest.approx((covered == inside).mean())
+    assert rule.precision == pytest.approx(inside[covered].mean())
+    assert rule.recall == pytest.approx(covered[inside].mean())
+    assert rule.fidelity == pytest.approx((covered[inside].mean() + (~covered[~inside]).mean()) / 2)
+    assert rule.n_conditions <= 4
+
+
+def test_everybody_and_nobody():
+    everybody = describe_rule(np.ones(3000, dtype=bool), PEOPLE)
+    assert everybody.text == "everybody"
+    assert everybody.fidelity == everybody.precision == everybody.recall == 1.0
+    assert everybody.applies(PEOPLE).all()
+    nobody = describe_rule(np.zeros(3000, dtype=bool), PEOPLE)
+    assert nobody.text == "nobody"
+    assert not nobody.applies(PEOPLE).any()
+
+
+def test_inputs_that_leave_nothing_to_say():
+    assert describe_rule(np.zeros(0, dtype=bool), PEOPLE.iloc[:0]).text == ""
+    assert describe_rule(np.array([True, False]), pd.DataFrame(index=range(2))).text == ""
+    constant = pd.DataFrame({"x": [1.0, 1.0], "y": [np.nan, np.nan], "z": ["a", "a"]})
+    assert describe_rule(np.array([True, False]), constant).text == ""
+
+
+def test_row_order_and_column_names_do_not_change_who_is_named():
+    inside = ((PEOPLE.age < 30) & (PEOPLE.colour == "red")).to_numpy()
+    order = np.random.default_rng(0).permutation(3000)
+    one = describe_rule(inside, PEOPLE, displays=KINDS)
+    two = describe_rule(inside[order], PEOPLE.iloc[order], displays=KINDS)
+    assert one == two
+
+
+def test_weights_count_as_repeated_rows():
+    weight = np.random.default_rng(0).integers(1, 4, size=3000)
+    inside = (PEOPLE.score > 0.4).to_numpy() ^ (np.arange(3000) % 17 == 0)
+    weighted = describe_rule(inside, PEOPLE, displays=KINDS, sample_weight=weight)
+    rows = np.repeat(np.arange(3000), weight)
+    repeated = describe_rule(inside[rows], PEOPLE.iloc[rows], displays=KINDS)
+    assert weighted.text == repeated.text
+    assert weighted.fidelity == pytest.approx(repeated.fidelity)
+
+
+def test_sampled_search_gives_the_same_rule_every_time_and_measures_all_rows():
+    display = people(60_000)
+    inside = ((display.age < 25) & (display.score > 0.5)).to_numpy()
+    rule = describe_rule(inside, display, displays=KINDS, max_rows=5_000)
+    again = describe_rule(inside, display, displays=KINDS, max_rows=5_000)
+    assert rule == again
+    assert rule.fidelity > 0.97
+    assert rule.agreement == pytest.approx((rule.applies(display) == inside).mean())
+
+
+def test_a_small_subgroup_in_many_rows_is_still_described():
+    """Forty in 50,000; plain agreement would prefer 'nobody'."""
+    display = people(50_000)
+    inside = ((display.age == 18) & (display.score > 1.5)).to_numpy()
+    rule = describe_rule(inside, display, displays=KINDS)
+    assert rule.precision > 0.9
+    assert rule.recall > 0.9
+
+
+def test_rule_applies_to_new_rows_with_unseen_levels():
+    inside = (PEOPLE.colour != "green").to_numpy()
+    rule = describe_rule(inside, PEOPLE, displays=KINDS)
+    new = PEOPLE.iloc[:3].copy()
+    new["colour"] = ["violet", "green", "red"]
+    assert rule.applies(new).tolist() == [True, False, True]
+
+
+def test_missing_values_given_as_none_are_a_level():
+    display = pd.DataFrame({"c": pd.Series(["a", None, "b", None] * 50, dtype=object)})
+    rule = describe_rule(display["c"].isna().to_numpy(), display)
+    assert rule.text == "c is missing"
+    assert rule.applies(display).tolist() == display["c"].isna().tolist()
+
+
+def test_hostile_names_are_neutralised():
+    display = pd.DataFrame({"a\x1b[2J\nname" + "x" * 200: ["u\x1b", "v"] * 50})
+    text = describe_rule(np.tile([True, False], 50), display).text
+    assert text.isprintable()
+    assert len(text) < 120
+
+
+def test_names_that_could_be_read_as_the_sentence_are_quoted():
+    display = pd.DataFrame({"job": ["clerk or cook", "clerk"] * 50})
+    rule = describe_rule(np.tile([True, False], 50), display)
+    assert rule.text == "job is 'clerk or cook'"
+
+
+def test_one_condition_is_enough_if_only_one_is_allowed():
+    inside = ((PEOPLE.age < 40) & (PEOPLE.works == 1)).to_numpy()
+    rule = describe_rule(inside, PEOPLE, displays=KINDS, max_conditions=1)
+    assert rule.text == "age at most 39"
+
+
+def test_two_hundred_features_and_fifty_levels_take_seconds():
+    rng = np.random.default_rng(0)
+    display = pd.concat(
+        [
+            pd.DataFrame(rng.normal(size=(10_000, 200))).add_prefix("z"),
+            pd.DataFrame(rng.integers(0, 50, (10_000, 3)).astype(str)).add_prefix("c"),
+        ],
+        axis=1,
+    )
+    inside = ((display.z7 > 0) & display.c1.isin(["3", "4"])).to_numpy()
+    started = time.perf_counter()
+    rule = describe_rule(inside, display)
+    assert time.perf_counter() - started < 10
+    assert rule.text == "z7 above 0 and c1 is 3 or 4"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_simplest_number_lies_between_and_is_no_longer_than_the_ends(seed):
+    rng = np.random.default_rng(seed)
+    low = rng.normal() * 10.0 ** rng.integers(-4, 6)
+    high = low + rng.exponential() * 10.0 ** rng.integers(-4, 4)
+    chosen = simplest_between(low, high)
+    assert low <= chosen < high
+    assert len(repr(chosen)) <= len(repr(low))
+
+
+def test_simplest_numbers_people_use():
+    assert simplest_between(-0.2, 0.7) == 0.0
+    assert simplest_between(24, 25, whole=True) == 24.0
+    assert simplest_between(21, 28, whole=True) == 25.0
+    assert simplest_between(48_211.0, 51_877.0) == 50_000.0
+    assert simplest_between(-7.3, -6.1) == -7.0
+    assert simplest_between(2.0, 2.0) == 2.0

@@ -1,0 +1,154 @@
+"""A result as a page."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mdfa_fairness_plugin.describe.profile import profile_subgroup
+from mdfa_fairness_plugin.exceptions import AuditWarning
+from mdfa_fairness_plugin.results import AuditResult, Subgroup, Violation
+
+HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=y>{{ 7 * 7 }}"
+VOID = {"meta", "br", "img", "link", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """Tags and text of a page; fails if tags do not nest."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.text = [], [], [], ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def result(name="Black"):
+    display = pd.DataFrame({name: [1.0, 2.0, 3.0, np.nan], "c": [name, "b", "b", name]})
+    s = np.array([1, 1, -1, -1])
+    profile = profile_subgroup(
+        display, s, np.array([True, False, True, True]), group=name, outcome=s > 0
+    )
+    violation = Violation(
+        sensitive_feature=name,
+        group=name,
+        outcome=name,
+        verdict="violation",
+        delta=0.6,
+        interval=(0.3, 0.9),
+        n_rows=3,
+        rule=name,
+        counts=pd.DataFrame([[1, 2], [3, 4]], index=[name, "others"], columns=[name, "b"]),
+        profile=profile,
+        population=Subgroup(delta=0.1),
+    )
+    return AuditResult(
+        violations=(violation, Violation(group=name, outcome=name, reason=name)),
+        balance={
+            (name, name): {
+                "method": name,
+                "mmd_before": 0.1,
+                "mmd_after": None,
+                "smd_before": {"a": -0.4, "b": 0.2},
+                "effective_sample_size": (300.0, 20.5),
+                "share_outside_support": 0.02,
+                "n_outside_support": 1,
+            }
+        },
+        excluded={name: 2},
+        warnings=(AuditWarning(name, name),),
+        provenance={"version": name, "seed": name, "input_hash": name},
+        n_samples=4,
+        outcome_labels=(name,),
+        sensitive_names=(name,),
+        feature_names=(name,),
+    )
+
+
+@pytest.mark.parametrize("make", [AuditResult.to_html, AuditResult._repr_html_])
+def test_text_from_the_data_is_escaped(make):
+    text = make(result(HOSTILE))
+    page = Page(text)
+    assert not {"script", "img"} & set(page.tags)
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    assert "49" not in page.text
+    assert "<script>" in page.text
+
+
+def test_page_needs_nothing_from_elsewhere():
+    text = result().to_html()
+    assert text.startswith("<!DOCTYPE html>")
+    page = Page(text)
+    assert not {"script", "link", "img", "iframe"} & set(page.tags)
+    assert not {"src", "href"} & {name for name, _ in page.attributes}
+    assert "url(" not in text
+    assert "@import" not in text
+    assert not re.search(r"https?://", text)
+
+
+def test_page_says_what_the_summary_says():
+    audited = result()
+    shown = " ".join(Page(audited.to_html()).text.split())
+    for sentence in re.split(r"\n\n", audited.summary())[2:5]:
+        assert " ".join(sentence.split()) in shown
+
+
+def test_page_shows_profile_counts_and_balance():
+    shown = " ".join(Page(result("race").to_html()).text.split())
+    assert "The subgroup beside the population" in shown
+    assert "race, mean 1.5 3 1 3" in shown
+    assert "c: b 50 % 50 % 0 % 50 %" in shown
+    assert "Rows in the subgroup" in shown
+    assert "race = race race 0.1 0.4 300 / 20.5 2 %" in shown
+
+
+@pytest.mark.parametrize(
+    "partial",
+    [
+        AuditResult(),
+        AuditResult(violations=(Violation(group=1, outcome=0),), balance={("a", 1): None}),
+        AuditResult(violations=(Violation(group=1, outcome=0, verdict="violation"),)),
+        AuditResult(
+            violations=(
+                Violation(
+                    group=1,
+                    outcome=0,
+                    verdict="violation",
+                    profile=pd.DataFrame({"a": ["text", None]}),
+                ),
+            )
+        ),
+    ],
+)
+def test_partial_results_make_a_page(partial):
+    page = Page(partial.to_html())
+    assert "What this audit could not see" in page.text
+    assert not re.search(r"\bnan\b|\bNone\b", page.text)
+    Page(partial._repr_html_())
+
+
+def test_page_is_the_same_every_time():
+    assert result().to_html() == result().to_html()
+
+
+def test_fragment_has_no_document_around_it():
+    tags = Page(result()._repr_html_()).tags
+    assert not {"html", "head", "body"} & set(tags)
+    assert tags[:2] == ["style", "div"]

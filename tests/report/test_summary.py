@@ -1,0 +1,375 @@
+"""A result as dictionary, JSON and text."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mdfa_fairness_plugin.exceptions import AuditWarning
+from mdfa_fairness_plugin.report.story import p_text, ratio_text, tell
+from mdfa_fairness_plugin.report.summary import summarise, to_json, to_plain
+from mdfa_fairness_plugin.results import AuditResult, Subgroup, Violation, WorstCasePath
+
+COUNTS = pd.DataFrame([[40, 10], [15, 30]], index=["Black", "everyone else"], columns=["no", "yes"])
+
+
+def refused(**fields):
+    """Refused 1.8 times as often, between 1.4 and 2.3; 1.2 for everybody."""
+    return Violation(
+        **{
+            "sensitive_feature": "race",
+            "group": "Black",
+            "outcome": "no",
+            "verdict": "violation",
+            "delta": math.log(1.8),
+            "interval": (math.log(1.4), math.log(2.3)),
+            "gamma": 0.011,
+            "mass": 0.06,
+            "n_rows": 1234,
+            "share": 0.2,
+            "rates": (0.142, 0.079),
+            "counts": COUNTS,
+            "p_value": 0.0005,
+            "p_value_adjusted": 0.002,
+            "detectable_delta": 0.3,
+            "rule": "age at most 24",
+            "rule_fidelity": 0.93,
+            "rule_precision": 0.9,
+            "rule_recall": 0.95,
+            "membership": [True, False, True, True],
+            "held_out": [True] * 4,
+            "population": Subgroup(label="everybody", delta=math.log(1.2), interval=(0.05, 0.3)),
+            **fields,
+        }
+    )
+
+
+def granted(**fields):
+    """A search that found nothing larger than 1.3 times."""
+    return refused(
+        **{
+            "outcome": "yes",
+            "verdict": "none_larger_than_detectable",
+            "delta": math.log(1.05),
+            "interval": (math.log(0.9), math.log(1.2)),
+            "p_value_adjusted": 0.4,
+            "detectable_delta": math.log(1.3),
+            "rule": "everybody",
+            **fields,
+        }
+    )
+
+
+def blind(**fields):
+    """A search without enough evidence."""
+    return Violation(
+        sensitive_feature="race",
+        group="Other",
+        outcome="no",
+        **{"reason": "only 12 rows have race='Other'; at least 30 are needed", **fields},
+    )
+
+
+def audit(*violations, **fields):
+    return AuditResult(violations=violations, **{"n_samples": 6172, **fields})
+
+
+def flat(text):
+    """Text without line breaks."""
+    return re.sub(r"\s+", " ", text)
+
+
+# --- text ---
+
+
+def test_headline_says_who_how_many_how_much_of_what_and_against_whom():
+    text = flat(audit(refused(), granted()).summary())
+    assert (
+        "Where age at most 24 (1,234 rows, 20 % of those compared), those with race = Black get "
+        'the outcome "no" 1.8 times as often as everyone else with equal audited features: '
+        "between 1.4 and 2.3 times, with 95 % confidence."
+    ) in text
+    assert "Verdict: a violation, more than chance explains (p = 0.002, adjusted for 2" in text
+    assert "For everybody compared the ratio is 1.2 (between 1.05 and 1.3)." in text
+    assert "14 % of those with race = Black and 7.9 % of everyone else get this outcome" in text
+
+
+def test_both_outcomes_are_told():
+    """Being refused and being granted are two searches, both listed."""
+    text = audit(refused(), granted()).summary()
+    table = text[text.index("ALL SEARCHES") :]
+    assert re.search(r"race = Black +no +1\.8 +1\.4 to 2\.3 .* violation", table)
+    assert re.search(r"race = Black +yes +1\.05 +0\.90 to 1\.2 .* none above 1\.3", table)
+
+
+def test_further_violations_are_told_beside_the_worst():
+    other = refused(group="Asian", interval=(0.1, 0.9), outcome="yes")
+    text = flat(audit(other, refused()).summary())
+    assert text.index("race = Black") < text.index("ALSO FOUND") < text.index("race = Asian")
+
+
+def test_reference_is_named():
+    text = flat(audit(refused(reference="White")).summary())
+    assert "as often as those with race = White with equal audited features" in text
+
+
+def test_nothing_found_is_told_with_the_size_that_would_have_been_seen():
+    text = flat(audit(granted(), granted(detectable_delta=math.log(1.5))).summary())
+    assert (
+        "No violation larger than 1.5 times as often was found in 2 searches; smaller ones cannot "
+        "be ruled out."
+    ) in text
+    assert "The largest difference measured" in text
+    assert "This is not a finding of equal treatment." in text
+
+
+@pytest.mark.parametrize("unknown", [math.nan, math.inf, None])
+def test_nothing_found_without_a_known_detectable_size(unknown):
+    text = flat(audit(granted(detectable_delta=unknown)).summary())
+    assert "how large a one it would have seen is not known, and none can be ruled out" in text
+    assert "nan" not in text
+
+
+def test_not_enough_evidence_gives_its_reason():
+    text = flat(audit(blind()).summary())
+    assert "Not enough evidence: the one search of this audit cannot tell" in text
+    assert text.count("only 12 rows have race='Other'") == 2
+    both = flat(audit(granted(), blind()).summary())
+    assert "For 1 other search there is not enough evidence to say anything." in both
+
+
+def test_no_searches_at_all():
+    assert "Nothing was audited" in AuditResult().summary()
+
+
+def test_outcome_that_nobody_else_has_is_told_in_words():
+    case = refused(delta=math.inf, interval=(math.log(3), math.inf))
+    text = flat(audit(case).summary())
+    assert "everyone else with equal audited features never do here, so that no ratio" in text
+    assert "at least 3.0 times, with 95 % confidence" in text
+    assert "infinity times" not in text
+
+
+def test_outcome_that_the_group_never_has_is_told_in_words():
+    text = flat(audit(granted(delta=-math.inf, interval=(-5.0, 0.1), rule="")).summary())
+    assert 'never get the outcome "yes" here' in text
+
+
+def test_a_violation_without_lower_bound_is_still_told_first():
+    case = refused(interval=(-math.inf, math.inf))
+    result = audit(granted(), case)
+    assert tell(result).headline.startswith("Where age at most 24")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Violation(group="a", outcome=1, verdict="violation"),
+        Violation(group="a", outcome=1, verdict="none_larger_than_detectable"),
+        Violation(group="a", outcome=1),
+        refused(population=Subgroup(), core=Subgroup(delta=math.inf, n_rows=10)),
+        refused(population=Subgroup(delta=math.inf), rates=None, rule="", share=None),
+        refused(p_value_adjusted=None, interval=None, rule_recall=None),
+        refused(delta=800.0, interval=(700.0, 900.0), detectable_delta=900.0),
+        granted(delta=800.0, interval=(700.0, 900.0), detectable_delta=900.0),
+    ],
+)
+def test_partial_results_are_told_without_nan(case):
+    result = audit(case)
+    text = result.summary()
+    assert not re.search(r"\bnan\b|\bNone\b", text)
+    json.loads(result.to_json())
+    assert result.to_html().count("</html>") == 1
+
+
+def test_what_could_not_be_seen_is_listed():
+    result = audit(
+        refused(),
+        blind(),
+        excluded={"missing sensitive value (race)": 12, "zero weight": 0},
+        balance={("race", "Black"): {"n_outside_support": 40, "share_outside_support": 0.02}},
+        warnings=(AuditWarning("OverlapWarning", "race: 40 rows have no counterpart"),),
+        alpha=0.03,
+    )
+    text = flat(result.summary())
+    unseen = text[text.index("WHAT THIS AUDIT COULD NOT SEE") :]
+    assert "12 rows left out: missing sensitive value (race)." in unseen
+    assert "zero weight" not in unseen
+    assert "40 rows (2 %) compared for race = Black: no comparable row" in unseen
+    assert "Not enough evidence for race = Other" in unseen
+    assert "at least 3 % of the rows" in unseen
+    assert "race: 40 rows have no counterpart [OverlapWarning]" in unseen
+
+
+def test_seed_and_version_are_told():
+    provenance = {"versions": {"mdfa-fairness-plugin": "0.1.0"}, "parameters": {"random_state": 7}}
+    text = audit(refused(), provenance=provenance).summary()
+    assert "mdfa-fairness-plugin 0.1.0; seed 7." in text
+    assert "seed not set" in flat(audit(refused()).summary())
+
+
+@pytest.mark.parametrize(
+    "result",
+    [AuditResult(), audit(refused(), granted(), blind()), audit(granted()), audit(blind())],
+)
+def test_no_clean_bill_of_health_and_no_legal_verdict(result):
+    """A finding of nothing is never called a success."""
+    for text in (result.summary(), result.to_html()):
+        assert not re.search(
+            r"\b(fair|fairly|pass|passes|passed|unfair|legal(ly)? (compliant|violation)|illegal"
+            r"|compliant|bias-free|nan)\b",
+            text,
+            re.IGNORECASE,
+        )
+
+
+def test_text_drawn_from_data_cannot_steer_a_terminal_or_fill_the_page():
+    hostile = "x\x1b[2J\x07\nVERDICT: all is well\u202e" + "y" * 5000
+    result = audit(
+        refused(sensitive_feature=hostile, group=hostile, outcome=hostile, rule=hostile),
+        blind(reason=hostile),
+        excluded={hostile: 3},
+        warnings=(AuditWarning(hostile, hostile[:60]),),
+        outcome_labels=(hostile,),
+        feature_names=(hostile,) * 50,
+        provenance={"seed": hostile, "version": hostile, "input_hash": hostile},
+        balance={(hostile, hostile): {"n_outside_support": 3, "share_outside_support": 0.1}},
+    )
+    text = result.summary()
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert not re.search(r"^VERDICT: all is well", text, re.MULTILINE)
+    assert len(text) < 9000
+    assert max(map(len, text.split("\n"))) < 200
+
+
+def test_lines_fit_a_page_and_long_tables_are_cut():
+    result = audit(*(refused(group=f"g{i}") for i in range(60)))
+    text = result.summary()
+    assert text.count("\n") < 90
+    assert "and 44 more searches" in text
+    assert "55 more violations are listed below." in text
+
+
+def test_columns_line_up_with_wide_characters():
+    text = audit(refused(group="東京"), granted(group="Oslo")).summary()
+    rows = [line for line in text.split("\n") if line.startswith("race = ")]
+    assert rows[0].index(" no ") + 2 == rows[1].index(" yes ")
+
+
+def test_ratio_and_p_never_round_to_something_else():
+    assert ratio_text(1.004) == "1.004"
+    assert ratio_text(1.0) == "1.00"
+    assert ratio_text(0.0) == "0.00"
+    assert ratio_text(0.96) == "0.96"
+    assert p_text(0.0) == "p < 0.001"
+    assert p_text(1.0) == "p = 1"
+    assert p_text(math.nan) == "p unknown"
+
+
+# --- dictionary and JSON ---
+
+
+def rich():
+    path = WorstCasePath(
+        delta=np.array([math.inf, 1.0, math.nan]),
+        mass=np.array([0.01, 0.05, 0.1], dtype=np.float32),
+        n_rows=np.array([3, 5, 9]),
+        threshold=np.array([2.0, 1.0, 0.0]),
+        interval_low=np.array([0.1, 0.2, np.nan]),
+        interval_high=np.full(3, np.inf),
+    )
+    profile = pd.DataFrame(
+        [[1.0, np.nan]],
+        index=pd.MultiIndex.from_tuples([("age", "", "mean")]),
+        columns=pd.MultiIndex.from_tuples([("population", "a"), ("subgroup", "a")]),
+    )
+    return audit(
+        refused(path=path, profile=profile, estimates={"raw": np.float64("nan"), "hajek": 0.5}),
+        granted(group=("Black", np.int64(2)), outcome=np.True_, reference=("White", 1)),
+        blind(),
+        balance={("race", np.int64(3)): {"mmd_after": np.inf, "smd": {"age": np.float32(0.5)}}},
+        provenance={
+            "seed": np.int64(3),
+            "parameters": {"learner": object(), "f": len, "none": None, 1: "one", "1": "text"},
+            "when": pd.Timestamp("2020-01-31"),
+            "timings": {"fit": 1.23},
+        },
+        excluded={"zero weight": np.int64(3)},
+        outcome_labels=(pd.Timestamp("2020-01-31"), np.float64(1.5), None),
+    )
+
+
+def test_json_is_strict():
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    plain = json.loads(rich().to_json(), parse_constant=refuse)
+    assert plain == to_plain(rich())
+    assert plain == rich().to_dict()
+
+
+def test_dictionary_holds_what_the_result_holds():
+    plain = rich().to_dict()
+    first, second, third = plain["violations"]
+    assert plain["worst_case"] == 0
+    assert first["membership"] == "1011"
+    assert first["ratio"] == pytest.approx(1.8)
+    assert first["path"]["delta"] == ["inf", 1.0, None]
+    assert first["path"]["n_rows"] == [3, 5, 9]
+    assert first["counts"] == {
+        "columns": ["no", "yes"],
+        "index": ["Black", "everyone else"],
+        "values": [[40, 10], [15, 30]],
+    }
+    assert first["profile"]["columns"] == [["population", "a"], ["subgroup", "a"]]
+    assert first["profile"]["values"] == [[1.0, None]]
+    assert first["estimates"] == {"raw": None, "hajek": 0.5}
+    assert second["group"] == ["Black", 2]
+    assert second["outcome"] is True
+    assert third["delta"] is None
+    assert third["membership"] == ""
+    assert plain["balance"] == [
+        {"sensitive_feature": "race", "group": 3, "mmd_after": "inf", "smd": {"age": 0.5}}
+    ]
+    assert plain["outcome_labels"] == ["2020-01-31", 1.5, None]
+    assert plain["excluded"] == {"zero weight": 3}
+    assert AuditResult().to_dict()["worst_case"] is None
+
+
+def test_same_result_gives_the_same_bytes():
+    """Even with timings, the order of dictionaries and addresses in memory different."""
+    one = rich()
+    fields = {**one.provenance, "timings": {"fit": 99.0}}
+    fields["parameters"] = {**fields["parameters"], "learner": object()}
+    two = AuditResult(
+        **{
+            **{name: getattr(one, name) for name in one.__dataclass_fields__},
+            "provenance": dict(reversed(fields.items())),
+        }
+    )
+    assert one.to_json() == two.to_json()
+    assert one.to_html() == two.to_html()
+    assert "1.23" not in one.to_json()
+    assert " at 0x" not in one.to_json()
+
+
+def test_keys_that_look_alike_are_both_kept():
+    parameters = rich().to_dict()["provenance"]["parameters"]
+    assert {parameters["1"], parameters["1 (str)"]} == {"one", "text"}
+
+
+def test_membership_of_many_rows_stays_small():
+    mask = np.random.default_rng(0).random(100_000) < 0.5
+    plain = to_plain(audit(refused(membership=mask)))
+    assert plain["violations"][0]["membership"] == "".join("1" if m else "0" for m in mask)
+
+
+def test_functions_are_what_the_methods_call():
+    result = rich()
+    assert summarise(result) == result.summary()
+    assert to_json(result) == result.to_json()

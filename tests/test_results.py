@@ -1,0 +1,160 @@
+"""What an audit returns."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mdfa_fairness_plugin.exceptions import AuditWarning
+from mdfa_fairness_plugin.results import (
+    AuditResult,
+    Subgroup,
+    Violation,
+    WorstCasePath,
+)
+
+
+def violation(**fields):
+    """A search with only what a test is about."""
+    return Violation(**{"group": "a", "outcome": 1, **fields})
+
+
+def test_ratio_is_the_exponential_of_delta():
+    """A ratio of three, with its interval."""
+    v = violation(delta=math.log(3), interval=(math.log(2), math.log(5)))
+    assert v.ratio == pytest.approx(3)
+    assert v.ratio_interval == pytest.approx((2, 5))
+    assert v.lower == pytest.approx(math.log(2))
+
+
+@pytest.mark.parametrize(
+    ("delta", "ratio"), [(math.inf, math.inf), (-math.inf, 0.0), (1e4, math.inf)]
+)
+def test_infinite_delta_has_a_ratio(delta, ratio):
+    assert violation(delta=delta).ratio == ratio
+    assert Subgroup(delta=delta).ratio == ratio
+
+
+def test_what_was_not_measured_is_nan_and_never_none():
+    v = violation(delta=None, interval=None, rates=(None, None), p_value=None, mass=np.nan)
+    assert math.isnan(v.delta)
+    assert math.isnan(v.ratio)
+    assert all(map(math.isnan, (*v.interval, *v.rates, v.p_value, v.mass)))
+    assert not v.measured
+    assert violation(delta=math.inf).measured
+
+
+def test_fields_have_the_same_types_whatever_was_given():
+    v = violation(
+        delta=np.float32(0.5), n_rows=np.int64(3), interval=np.array([0.0, 1.0]), membership=[1, 0]
+    )
+    assert type(v.delta) is float
+    assert type(v.n_rows) is int
+    assert v.interval == (0.0, 1.0)
+    assert v.membership.dtype == bool
+    assert v.held_out.shape == (0,)
+    assert isinstance(v.population, Subgroup)
+    assert isinstance(v.core, Subgroup)
+    assert len(v.path) == 0
+    assert v.profile.empty
+
+
+def test_labels_stay_as_the_user_gave_them():
+    group = ("Black", np.int64(3))
+    v = violation(group=group, outcome=True)
+    assert v.group is group
+    assert v.outcome is True
+
+
+def test_an_unknown_verdict_is_refused():
+    with pytest.raises(ValueError, match="verdict: 'fine' is not one of violation"):
+        violation(verdict="fine")
+
+
+def test_results_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        violation().delta = 1.0
+
+
+def test_worst_case_is_the_highest_lower_bound_not_the_highest_delta():
+    sure = violation(delta=0.5, interval=(0.4, 0.6))
+    wild = violation(delta=3.0, interval=(-1.0, 7.0))
+    assert AuditResult(violations=(wild, sure)).worst_case is sure
+
+
+def test_worst_case_prefers_a_violation_to_a_search_that_found_none():
+    found = violation(verdict="violation", delta=0.3, interval=(0.1, 0.5))
+    none = violation(verdict="none_larger_than_detectable", delta=0.6, interval=(0.2, 1.0))
+    assert AuditResult(violations=(none, found)).worst_case is found
+    assert AuditResult(violations=(found, none)).worst_case is found
+
+
+def test_worst_case_may_be_unbounded_above_but_not_unmeasured():
+    infinite = violation(delta=math.inf, interval=(0.8, math.inf))
+    unmeasured = violation()
+    endless = violation(delta=1.0, interval=(-math.inf, math.inf))
+    assert AuditResult(violations=(unmeasured, endless, infinite)).worst_case is infinite
+    assert AuditResult(violations=(unmeasured, endless)).worst_case is None
+    assert AuditResult().worst_case is None
+
+
+def test_ties_go_to_the_search_listed_first():
+    one, two = (violation(delta=0.5, interval=(0.4, 0.6)) for _ in range(2))
+    assert AuditResult(violations=(one, two)).worst_case is one
+
+
+def test_frame_has_one_row_per_search_and_the_same_columns_for_every_audit():
+    searches = (
+        violation(group=("a", 1), delta=math.log(2), interval=(0.0, math.inf), n_rows=7),
+        violation(group=2.5, outcome="yes", population=Subgroup(delta=0.0)),
+    )
+    frame = AuditResult(violations=searches).to_frame()
+    empty = AuditResult().to_frame()
+    assert len(frame) == 2
+    assert len(empty) == 0
+    pd.testing.assert_series_equal(frame.dtypes, empty.dtypes)
+    assert frame["group"].tolist() == [("a", 1), 2.5]
+    assert frame["ratio"][0] == pytest.approx(2)
+    assert frame["ratio_high"][0] == math.inf
+    assert frame["ratio_everybody"][1] == 1.0
+    assert frame["n_rows"].tolist() == [7, 0]
+
+
+def test_path_gives_a_frame_even_when_intervals_were_not_computed():
+    path = WorstCasePath(delta=np.array([2.0, 1.0]), mass=np.array([0.1, 0.2]))
+    frame = path.to_frame()
+    assert frame["delta"].tolist() == [2.0, 1.0]
+    assert frame["interval_low"].isna().all()
+    assert WorstCasePath().to_frame().empty
+
+
+def test_repr_is_short_and_has_no_arrays():
+    v = violation(delta=1.0, interval=(0.5, 1.5), membership=np.ones(10_000, dtype=bool))
+    result = AuditResult(violations=(v,), n_samples=10_000)
+    assert len(repr(v)) < 200
+    assert len(repr(result)) < 300
+    assert "1 search, 10000 rows" in repr(result)
+    assert repr(AuditResult()) == "AuditResult(0 searches, 0 rows; worst: None)"
+
+
+def test_results_can_be_pickled():
+    v = violation(delta=1.0, interval=(0.5, 1.5), membership=[True, False])
+    result = AuditResult(
+        violations=(v,), warnings=(AuditWarning("W", "m"),), balance={("s", "a"): {"mmd": 1.0}}
+    )
+    copy = pickle.loads(pickle.dumps(result))
+    assert copy.to_json() == result.to_json()
+    assert copy.worst_case.membership.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("method", ["to_json", "to_html"])
+def test_files_hold_what_is_returned(tmp_path, method):
+    result = AuditResult(violations=(violation(group="Zoë"),), n_samples=3)
+    path = tmp_path / "report"
+    text = getattr(result, method)(path)
+    assert path.read_bytes() == text.encode("utf-8")
+    assert getattr(result, method)() == text
