@@ -1,3 +1,54 @@
-"""Find the subgroup a black-box classifier discriminates against most."""
+"""Find the subgroup a black-box classifier discriminates against most.
+
+``MDFAuditor`` and ``audit`` take features, outcomes and sensitive columns and return an
+``AuditResult``. Names are imported when they are first used, so that importing the package is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from mdfa_fairness_plugin import datasets, exceptions
+    from mdfa_fairness_plugin.auditor import MDFAuditor, audit
+    from mdfa_fairness_plugin.results import AuditResult, Subgroup, Violation, WorstCasePath
+
+_HOMES = {
+    "MDFAuditor": "auditor",
+    "audit": "auditor",
+    "AuditResult": "results",
+    "Subgroup": "results",
+    "Violation": "results",
+    "WorstCasePath": "results",
+}
+_MODULES = ("datasets", "exceptions")
+
+__all__ = [
+    "AuditResult",
+    "MDFAuditor",
+    "Subgroup",
+    "Violation",
+    "WorstCasePath",
+    "__version__",
+    "audit",
+    "datasets",
+    "exceptions",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,7 +13,8 @@ import logging
 import numpy as np
 from scipy.optimize import minimize
 
-from mdfa_fairness_plugin.balance.mmd import FourierFeatures, Standardiser, median_bandwidth
+from mdfa_fairness_plugin.balance.basis import QuadraticBasis
+from mdfa_fairness_plugin.balance.mmd import FourierFeatures, median_bandwidth
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class EntropyBalancing:
     n_frequencies : int, default=64
         Random frequencies; each gives a cosine and a sine.
     ridge : float or None, default=None
-        ``lambda``; ``None`` is 10 over the number of rows of the smaller group.
+        ``lambda``; ``None`` is 100 over the number of rows of the smaller group.
     max_iter : int, default=500
     random_state : int, Generator or None, default=None
         Seed of the frequencies.
@@ -75,8 +76,8 @@ class EntropyBalancing:
         X = np.asarray(X, dtype=float)
         positive = np.asarray(s) > 0
         base = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        self._standardise = Standardiser.fit(X, base)
-        Z = self._standardise(X)
+        self._basis = QuadraticBasis.fit(X, base)
+        Z = self._basis.standardise(X)
         sigma = median_bandwidth(Z, base)
         self._fourier = FourierFeatures.draw(
             Z.shape[1],
@@ -84,13 +85,13 @@ class EntropyBalancing:
             [sigma * factor for factor in _BANDWIDTH_FACTORS],
             self.random_state,
         )
-        F = self._features(Z)
+        F = self._features(X)
         q = base[positive] / base[positive].sum()
         target = base[~positive] @ F[~positive] / base[~positive].sum()
         gap = F[positive] - target
         ridge = self.ridge
         if ridge is None:
-            ridge = 10.0 / min(base[positive].sum(), base[~positive].sum())
+            ridge = 100.0 / min(base[positive].sum(), base[~positive].sum())
 
         def dual(coefficients):
             score = gap @ coefficients
@@ -132,10 +133,11 @@ class EntropyBalancing:
         """
         positive = np.asarray(s) > 0
         weights = np.ones(len(positive))
-        F = self._features(self._standardise(np.asarray(X, dtype=float)[positive]))
+        F = self._features(np.asarray(X, dtype=float)[positive])
         score = np.clip(F @ self.coef_ - self._top, _MOST_NEGATIVE, 0.0)
         weights[positive] = self._scale * np.exp(score)
         return weights
 
-    def _features(self, Z):
-        return np.hstack([Z, self._fourier(Z) * np.sqrt(self.n_frequencies)])
+    def _features(self, X):
+        fourier = self._fourier(self._basis.standardise(X)) * np.sqrt(self.n_frequencies)
+        return np.hstack([self._basis(X), fourier])

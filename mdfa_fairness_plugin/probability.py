@@ -1,0 +1,252 @@
+r"""Probabilities predicted for rows not fitted to: :math:`Pr[S = s | x]` and :math:`Pr[Y = y | x]`.
+
+Both nuisances of the orthogonal search (Section 3.2 for the first) are cross-fitted by the same
+learner: a logistic regression on the features, their squares and products, and a small gradient
+boosting, combined by a logistic regression with non-negative coefficients. Smooth trends,
+thresholds and categories are thus all caught, and the result is calibrated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+# Predictions are kept off 0 and 1 so that odds and logarithms stay finite: one in a thousand.
+PROBABILITY_FLOOR = 1e-3
+# Products of features are added while there are at most this many columns in all.
+_MOST_QUADRATIC_COLUMNS = 60
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CrossFittedProbability:
+    """Predictions for the rows given and a predictor for new ones.
+
+    Parameters
+    ----------
+    out_of_fold : ndarray of shape (n,)
+        Each row's probability from models fitted without its fold. Rows in no fold (-1) get the
+        average over all folds' models.
+    """
+
+    out_of_fold: np.ndarray
+    design: QuadraticDesign
+    models: tuple[Any, ...]
+    coefficients: np.ndarray
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Probability of new rows, averaged over the folds' models.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_new, d)
+
+        Returns
+        -------
+        probability : ndarray of shape (n_new,)
+        """
+        design = self.design.transform(X)
+        total = np.zeros(len(X))
+        for model in self.models:
+            total += _combine(_scores(model, X, design), self.coefficients)
+        return _bounded(total / len(self.models))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class QuadraticDesign:
+    """Standardised features with their squares, and products while there are few."""
+
+    centre: np.ndarray
+    scale: np.ndarray
+    squares: np.ndarray
+    pairs: tuple[np.ndarray, np.ndarray] | None
+    outer_centre: np.ndarray
+    outer_scale: np.ndarray
+
+    @classmethod
+    def fit(cls, X: np.ndarray) -> QuadraticDesign:
+        """Learn means, scales and which columns have a square worth adding.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+        """
+        centre, scale = X.mean(axis=0), X.std(axis=0)
+        varies = scale > 1e-12 * np.maximum(np.abs(X).max(axis=0, initial=0.0), 1e-300)
+        scale = np.where(varies, scale, np.inf)
+        # The square of a two-valued column says nothing new.
+        squares = np.array(
+            [j for j in range(X.shape[1]) if varies[j] and _many_valued(X[:, j])], dtype=np.intp
+        )
+        d = X.shape[1]
+        pairs = np.triu_indices(d, k=1) if d * (d + 3) // 2 <= _MOST_QUADRATIC_COLUMNS else None
+        plain = cls(
+            centre=centre,
+            scale=scale,
+            squares=squares,
+            pairs=pairs,
+            outer_centre=np.zeros(1),
+            outer_scale=np.ones(1),
+        )
+        raw = plain.transform(X)
+        spread = raw.std(axis=0)
+        return cls(
+            centre=centre,
+            scale=scale,
+            squares=squares,
+            pairs=pairs,
+            outer_centre=raw.mean(axis=0),
+            outer_scale=np.where(spread > 1e-12, spread, np.inf),
+        )
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Columns of mean 0 and standard deviation 1 on the rows fitted to."""
+        Z = (np.asarray(X, dtype=float) - self.centre) / self.scale
+        columns = [Z, Z[:, self.squares] ** 2]
+        if self.pairs is not None:
+            columns.append(Z[:, self.pairs[0]] * Z[:, self.pairs[1]])
+        return (np.hstack(columns) - self.outer_centre) / self.outer_scale
+
+
+def cross_fitted_probability(
+    X: np.ndarray,
+    positive: np.ndarray,
+    folds: np.ndarray,
+    *,
+    sample_weight: np.ndarray | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> CrossFittedProbability:
+    r"""Predict :math:`Pr[positive | x]` out of fold.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Encoded features.
+    positive : ndarray of bool of shape (n,)
+    folds : ndarray of int of shape (n,)
+        Fold each row belongs to; -1 for rows no model may see.
+    sample_weight : ndarray of shape (n,) or None, default=None
+    random_state : int, default=0
+    n_jobs : int or None, default=None
+
+    Returns
+    -------
+    fitted : CrossFittedProbability
+        Within ``[0.001, 0.999]``.
+
+    Notes
+    -----
+    The combination's three coefficients see every row. With so few of them, what leaks from a
+    row's own label into its prediction is of the order of three over the number of rows.
+    """
+    X = np.asarray(X, dtype=float)
+    positive = np.asarray(positive, dtype=bool)
+    weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    seen = folds >= 0
+    labels = np.unique(folds[seen])
+    design = QuadraticDesign.fit(X[seen])
+    Z = design.transform(X)
+    models = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_pair)(X, Z, positive, weight, seen & (folds != label), random_state)
+        for label in labels
+    )
+    scores = np.zeros((len(X), 2))
+    for label, model in zip(labels, models, strict=True):
+        test = folds == label
+        scores[test] = _scores(model, X[test], Z[test])
+    coefficients = _stack(scores[seen], positive[seen], weight[seen])
+    probability = _combine(scores, coefficients)
+    if not seen.all():
+        rest = ~seen
+        probability[rest] = np.mean(
+            [_combine(_scores(model, X[rest], Z[rest]), coefficients) for model in models], axis=0
+        )
+    return CrossFittedProbability(
+        out_of_fold=_bounded(probability),
+        design=design,
+        models=tuple(models),
+        coefficients=coefficients,
+    )
+
+
+def _many_valued(column: np.ndarray) -> bool:
+    return len(np.unique(column[:50])) > 2 or len(np.unique(column)) > 2
+
+
+def _bounded(probability: np.ndarray) -> np.ndarray:
+    return np.clip(probability, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
+
+
+def _fit_pair(
+    X: np.ndarray,
+    Z: np.ndarray,
+    positive: np.ndarray,
+    weight: np.ndarray,
+    train: np.ndarray,
+    seed: int,
+) -> Any:
+    """Logistic regression and boosting, or a constant where one class is missing."""
+    share = float(np.average(positive[train], weights=weight[train]))
+    if share <= 0 or share >= 1:
+        return float(logit(np.clip(share, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)))
+    # C = 0.3: log-loss within 0.001 of the best of .03 ... 3 on synthetic data, COMPAS and Adult.
+    smooth = LogisticRegression(C=0.3, max_iter=200, tol=1e-3)
+    smooth.fit(Z[train], positive[train], sample_weight=weight[train])
+    # Few, small trees: 25 of 8 leaves come within 0.002 of the log-loss of 150, at a fifth of the
+    # time.
+    boosted = HistGradientBoostingClassifier(
+        max_iter=25,
+        learning_rate=0.15,
+        max_leaf_nodes=8,
+        min_samples_leaf=20,
+        l2_regularization=1.0,
+        max_bins=63,
+        early_stopping=False,
+        random_state=seed,
+    )
+    boosted.fit(X[train], positive[train], sample_weight=weight[train])
+    return smooth, boosted
+
+
+def _scores(model: Any, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    if len(X) == 0:
+        return np.zeros((0, 2))
+    if isinstance(model, float):
+        return np.full((len(X), 2), model)
+    smooth, boosted = model
+    return np.column_stack([smooth.decision_function(Z), boosted.decision_function(X)])
+
+
+def _combine(scores: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    return expit(coefficients[0] + np.clip(scores, -8.0, 8.0) @ coefficients[1:])
+
+
+def _stack(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Log-odds ``a + b . scores`` with ``b >= 0`` of smallest weighted log-loss."""
+    scores = np.clip(scores, -8.0, 8.0)
+    weight = weight / weight.sum()
+    sign = np.where(positive, 1.0, -1.0)
+    features = np.column_stack([np.ones(len(scores)), scores])
+    share = np.clip(weight @ positive, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
+
+    def loss(coefficients):
+        margin = sign * (features @ coefficients)
+        value = weight @ np.logaddexp(0.0, -margin)
+        gradient = -(weight * sign * expit(-margin)) @ features
+        return value, gradient
+
+    best = minimize(
+        loss,
+        np.array([0.1 * logit(share), 0.5, 0.5]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(None, None), (0.0, None), (0.0, None)],
+    )
+    return best.x

@@ -1,0 +1,389 @@
+r"""The searches of one contrast: what they share, and what each found.
+
+The two values of a sensitive column are audited on the same ground: one propensity, one outcome
+model and one difference of rates serve all four (group, outcome) searches, seen from either side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mdfa_fairness_plugin.balance import Balance, MMDNetwork, balance, check_support
+from mdfa_fairness_plugin.certify.certificate import coincidence
+from mdfa_fairness_plugin.exceptions import InputError, OverlapError, WarningLog
+from mdfa_fairness_plugin.probability import CrossFittedProbability, cross_fitted_probability
+from mdfa_fairness_plugin.problem import AuditProblem, Contrast
+from mdfa_fairness_plugin.worst_case.features import FeatureMap
+from mdfa_fairness_plugin.worst_case.iterative import iterative_search
+from mdfa_fairness_plugin.worst_case.level_set import level_set_families, level_set_scores
+from mdfa_fairness_plugin.worst_case.orthogonal import (
+    CrossFittedDifference,
+    OrthogonalPredictor,
+    cross_fitted_difference,
+    oriented,
+    orthogonal_families,
+    outcome_rate,
+    shrinkage_of,
+)
+from mdfa_fairness_plugin.worst_case.path import SearchData
+from mdfa_fairness_plugin.worst_case.selection import Selection, select_region
+
+SOLVERS = ("orthogonal", "level_set", "iterative")
+# Algorithm 1 and its one-fit equivalent keep each step of their path; the orthogonal search has none
+# of its own.
+Predictor = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How the searches are made; the auditor's arguments, checked.
+
+    Parameters
+    ----------
+    alpha, confidence_level : float
+    balance : str, object or ndarray
+    learner : str or estimator
+    solver : {"orthogonal", "level_set", "iterative"}
+    make_regressor : callable
+        ``(n_rows, random_state) -> regressor or None`` for the orthogonal search.
+    parts : tuple of int
+        Folds judged: all of them, or -1 alone for a hold-out.
+    overlap : {"trim", "refuse"}
+    min_group_size : int
+    xi : float
+    max_iter : int
+    seeds : dict of str to int
+        One per stage.
+    device : str or None
+    n_jobs : int or None
+    """
+
+    alpha: float
+    confidence_level: float
+    balance: Any
+    learner: Any
+    solver: str
+    make_regressor: Callable[[int, int], Any]
+    parts: tuple[int, ...]
+    overlap: str
+    min_group_size: int
+    xi: float
+    max_iter: int
+    seeds: dict[str, int]
+    device: str | None
+    n_jobs: int | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Found:
+    """One (group, outcome) search, on the comparable rows of its contrast.
+
+    Parameters
+    ----------
+    data : SearchData
+    rows : ndarray of int
+        Working rows that took part.
+    selection : Selection
+    predictor : callable
+        Scores of new encoded rows.
+    propensity, outcome : ndarray
+        ``Pr[S = +1 | x]`` and ``Pr[Y = y | x]`` out of fold, oriented like the search.
+    iterations : tuple of int
+        Of Algorithm 1, per learning part; empty otherwise.
+    """
+
+    data: SearchData
+    rows: np.ndarray
+    selection: Selection
+    predictor: Predictor
+    propensity: np.ndarray
+    outcome: np.ndarray
+    iterations: tuple[int, ...] = ()
+
+
+class Ground:
+    """Rows two sides are compared on, with the nuisances both directions use.
+
+    Parameters
+    ----------
+    problem : AuditProblem
+    rows : ndarray of bool of shape (n_rows,)
+        Working rows of the two sides.
+    s : ndarray of int8 of shape (n_rows,)
+        +1 and -1 on ``rows``, in an orientation that does not depend on labels.
+    folds : ndarray of int of shape (n_rows,)
+    plan : Plan
+    outcomes : OutcomeModels
+        Shared with the other contrasts.
+    """
+
+    def __init__(
+        self,
+        problem: AuditProblem,
+        rows: np.ndarray,
+        s: np.ndarray,
+        folds: np.ndarray,
+        plan: Plan,
+        outcomes: OutcomeModels,
+    ) -> None:
+        self._plan = plan
+        self._outcomes = outcomes
+        self._compared = np.flatnonzero(rows)
+        X = problem.X[self._compared]
+        base = problem.sample_weight[self._compared]
+        sides = s[self._compared]
+        own_folds = folds[self._compared]
+        self.fitted_propensity = cross_fitted_probability(
+            X,
+            sides > 0,
+            own_folds,
+            sample_weight=base,
+            random_state=plan.seeds["propensity"],
+            n_jobs=plan.n_jobs,
+        )
+        e = self.fitted_propensity.out_of_fold
+        self.support = check_support(
+            e,
+            sides,
+            sample_weight=base,
+            policy=plan.overlap,
+            tolerance=0.0,
+            min_rows=plan.min_group_size,
+        )
+        inside = self.support.mask
+        self.rows = self._compared[inside]
+        self.outside = self._compared[~inside]
+        self.X = X[inside]
+        self.base = base[inside]
+        self.s = sides[inside]
+        self.folds = own_folds[inside]
+        self.propensity = e[inside]
+        self._full = (X, sides, base, e)
+        self._differences: dict[bytes, CrossFittedDifference] = {}
+
+    def outcome_model(self, positive: np.ndarray) -> tuple[CrossFittedProbability, np.ndarray]:
+        """Fit (or reuse) ``Pr[Y = y | x]`` on the compared rows; predictions on the comparable.
+
+        Parameters
+        ----------
+        positive : ndarray of bool of shape (n_rows,)
+            Over all working rows.
+        """
+        fitted = self._outcomes.on(self._compared, positive)
+        return fitted, fitted.out_of_fold[np.isin(self._compared, self.rows)]
+
+    def difference(self, positive: np.ndarray, m: np.ndarray) -> CrossFittedDifference:
+        """Difference of the rates of an outcome between the two sides, fitted once."""
+        own = positive[self.rows]
+        key = own.tobytes()
+        if key not in self._differences:
+            plan = self._plan
+            n_learning = int((self.folds >= 0).sum())
+            self._differences[key] = cross_fitted_difference(
+                self.X,
+                (self.s > 0) - self.propensity,
+                own - m,
+                self.folds,
+                parts=plan.parts,
+                sample_weight=self.base,
+                learner=plan.make_regressor(n_learning, plan.seeds["learner"]),
+                random_state=plan.seeds["learner"],
+                n_jobs=plan.n_jobs,
+            )
+        return self._differences[key]
+
+    def balanced(self, flip: bool, names: Sequence[str], log: WarningLog) -> Balance:
+        """Weights and diagnostics for one direction, on the comparable rows."""
+        s = -self.s if flip else self.s
+        method = self._plan.balance
+        if not isinstance(method, str) and not hasattr(method, "fit"):
+            method = np.asarray(method, dtype=float)[self.rows]
+        weighed = balance(
+            self.X,
+            s,
+            method=method,
+            sample_weight=self.base,
+            propensity=1.0 - self.propensity if flip else self.propensity,
+            random_state=self._plan.seeds["balance"],
+            device=self._plan.device,
+            names=names,
+            log=log,
+        )
+        return weighed
+
+
+class OutcomeModels:
+    """Cross-fitted ``Pr[Y = y | x]``, one per set of rows and outcome.
+
+    Parameters
+    ----------
+    problem : AuditProblem
+    folds : ndarray of int of shape (n_rows,)
+    plan : Plan
+    """
+
+    def __init__(self, problem: AuditProblem, folds: np.ndarray, plan: Plan) -> None:
+        self._problem = problem
+        self._folds = folds
+        self._plan = plan
+        self._fitted: dict[tuple[bytes, bytes], CrossFittedProbability] = {}
+
+    def on(self, rows: np.ndarray, positive: np.ndarray) -> CrossFittedProbability:
+        """Model of ``positive`` on these rows, fitted at the first call."""
+        key = (rows.tobytes(), positive.tobytes())
+        if key not in self._fitted:
+            self._fitted[key] = cross_fitted_probability(
+                self._problem.X[rows],
+                positive[rows],
+                self._folds[rows],
+                sample_weight=self._problem.sample_weight[rows],
+                random_state=self._plan.seeds["outcome"],
+                n_jobs=self._plan.n_jobs,
+            )
+        return self._fitted[key]
+
+
+def search(
+    ground: Ground,
+    weighed: Balance,
+    positive: np.ndarray,
+    *,
+    rare: np.ndarray,
+    flip_s: bool,
+    plan: Plan,
+) -> Found:
+    """Find the region where one side gets one outcome most disproportionately.
+
+    Parameters
+    ----------
+    ground : Ground
+    weighed : Balance
+        Weights of this direction.
+    positive : ndarray of bool of shape (n_rows,)
+        Audited outcome, over all working rows.
+    rare : ndarray of bool of shape (n_rows,)
+        ``positive`` or its complement, whichever the shared models are fitted to.
+    flip_s : bool
+        Whether the audited side is the ground's S = -1.
+    plan : Plan
+
+    Returns
+    -------
+    found : Found
+    """
+    flip_y = not np.array_equal(positive, rare)
+    fitted_outcome, m = ground.outcome_model(rare)
+    own = positive[ground.rows]
+    s = -ground.s if flip_s else ground.s
+    data = SearchData(
+        X=ground.X,
+        s=s,
+        positive=own,
+        base=ground.base,
+        weights=ground.base * weighed.weights,
+        folds=ground.folds,
+        held_out=np.isin(ground.folds, plan.parts),
+        alpha=plan.alpha,
+        confidence_level=plan.confidence_level,
+    )
+    iterations: tuple[int, ...] = ()
+    predictor: Predictor
+    if plan.solver == "orthogonal":
+        difference = ground.difference(rare, m)
+        tau, e_own, m_own = oriented(
+            difference.out_of_fold, ground.propensity, m, flip_s=flip_s, flip_y=flip_y
+        )
+        families = orthogonal_families(data, tau, e_own, m_own)
+        selection = select_region(data, families)
+        predictor = OrthogonalPredictor(
+            difference=difference,
+            propensity=ground.fitted_propensity,
+            outcome=fitted_outcome,
+            flip_s=flip_s,
+            flip_y=flip_y,
+            shrinkage=shrinkage_of(selection, families),
+            rate=outcome_rate(data),
+        )
+    else:
+        maps = _feature_maps(data, plan)
+        e_own = 1.0 - ground.propensity if flip_s else ground.propensity
+        m_own = 1.0 - m if flip_y else m
+        if plan.solver == "level_set":
+            scores, predictor = level_set_scores(
+                data,
+                learner=plan.learner,
+                maps=maps,
+                random_state=plan.seeds["learner"],
+                n_jobs=plan.n_jobs,
+            )
+            selection = select_region(data, level_set_families(data, scores))
+        else:
+            run = iterative_search(
+                data,
+                learner=plan.learner,
+                maps=maps,
+                xi=plan.xi,
+                max_iter=plan.max_iter,
+                random_state=plan.seeds["learner"],
+                n_jobs=plan.n_jobs,
+            )
+            predictor, iterations = run.predictor, run.n_iterations
+            selection = Selection(
+                family="Algorithm 1",
+                scores=run.scores,
+                threshold=0.5,
+                core_threshold=0.5,
+                path=run.path,
+            )
+    return Found(
+        data=data,
+        rows=ground.rows,
+        selection=selection,
+        predictor=predictor,
+        propensity=e_own,
+        outcome=m_own,
+        iterations=iterations,
+    )
+
+
+def _feature_maps(data: SearchData, plan: Plan) -> dict[int, FeatureMap]:
+    """Features each part's models see; the network's are learned without the part they judge."""
+    if plan.learner != "network_features":
+        return {part: FeatureMap() for part in plan.parts}
+    maps = {}
+    for part in plan.parts:
+        train = (data.folds >= 0) & (data.folds != part)
+        network = MMDNetwork(joint=True, random_state=plan.seeds["balance"], device=plan.device)
+        network.fit(
+            data.X[train],
+            data.s[train],
+            label=coincidence(data.s, data.positive)[train],
+            sample_weight=data.base[train],
+        )
+        maps[part] = FeatureMap(network)
+    return maps
+
+
+def orientation(s: np.ndarray) -> int:
+    """+1 or -1: the sign that makes the rarer side +1, however the labels are called.
+
+    Ties go to the side of the first compared row in the canonical order.
+    """
+    n_positive, n_negative = int((s > 0).sum()), int((s < 0).sum())
+    if n_positive != n_negative:
+        return 1 if n_positive < n_negative else -1
+    return int(s[np.flatnonzero(s)[0]])
+
+
+def reason_of(error: OverlapError | InputError) -> str:
+    """Text of an error as a reason in the result, without the argument it names."""
+    return str(error).partition(": ")[2] or str(error)
+
+
+def label_of(contrast: Contrast) -> tuple[str, Hashable]:
+    """Key of a contrast in the balance diagnostics."""
+    return contrast.sensitive_feature, contrast.group

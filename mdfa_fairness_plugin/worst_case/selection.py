@@ -1,0 +1,174 @@
+r"""Choice among candidate regions, by what the data can vouch for.
+
+The supremum of the ratio over all regions of mass at least alpha is a level set, but of which
+score is not known: a difference of rates ranks rows by harm done, a ratio by unequal treatment, and
+each fails somewhere. So several scores propose regions, *everybody* is proposed too, and the one
+with the highest lower confidence limit of delta is kept. Limits that nearly tie go to the larger
+region: any part of a region has the same delta, and a part is not the whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from mdfa_fairness_plugin.worst_case.path import LevelSets, SearchData, Sweep
+
+# Regions need this many rows of each S value to be measured at all.
+FEWEST_ROWS = 10
+# Lower limits closer than this many standard errors count as equal. Of 0, 1/4, 1/2 and 1, a half
+# gave the best overlap with planted regions of five shapes without diluting delta.
+_TIE_STANDARD_ERRORS = 0.5
+# Steps of the path that is kept for the report.
+_PATH_SHARES = np.linspace(0.02, 1.0, 50)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Family:
+    """A score and the thresholds it proposes.
+
+    Parameters
+    ----------
+    name : str
+    scores : ndarray of shape (n,)
+        Out of fold where held out; larger is worse treated.
+    thresholds : ndarray of shape (n_candidates,)
+    """
+
+    name: str
+    scores: np.ndarray
+    thresholds: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Selection:
+    """The region kept.
+
+    Parameters
+    ----------
+    family : str
+        Score that proposed it.
+    scores : ndarray of shape (n,)
+    threshold : float
+        ``-inf`` for everybody.
+    core_threshold : float
+        Of the most unequally treated part: highest lower limit among the level sets inside it.
+    path : LevelSets
+        Sets along this score, smallest first.
+    """
+
+    family: str
+    scores: np.ndarray
+    threshold: float
+    core_threshold: float
+    path: LevelSets
+
+    @property
+    def member(self) -> np.ndarray:
+        """Rows in the region, bool of shape (n,)."""
+        return self.scores >= self.threshold
+
+
+def plateau_thresholds(sweep: Sweep, alpha: float) -> np.ndarray:
+    """Cuts half way up to a score's top, the best for a region of one height.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        Of a score that is zero where nobody is treated unequally.
+    alpha : float
+        Smallest mass asked for: the top is looked for among at most as many rows.
+
+    Returns
+    -------
+    thresholds : ndarray
+    """
+    # The 95 % quantile is the top of any region of at least that share; smaller regions, which
+    # only a smaller alpha admits, need a higher quantile.
+    shares = [0.05] if alpha >= 0.05 else [0.05, max(alpha, 0.005)]
+    tops = sweep.quantiles(np.array(shares))
+    return np.array([0.5 * top for top in tops if top > 0.0])
+
+
+def select_region(data: SearchData, families: Sequence[Family]) -> Selection:
+    """Keep the candidate with the highest lower limit of delta, the largest of those that tie.
+
+    Parameters
+    ----------
+    data : SearchData
+    families : sequence of Family
+        At least one; everybody is a candidate whatever they propose.
+
+    Returns
+    -------
+    selection : Selection
+
+    Notes
+    -----
+    Proposals with less mass than alpha, or fewer than ten rows of an S value, grow along their own
+    score until they have enough.
+    """
+    sweeps = [Sweep(data, family.scores) for family in families]
+    candidates: list[tuple[int, float]] = [(0, -np.inf)]
+    for position, (family, sweep) in enumerate(zip(families, sweeps, strict=True)):
+        floor = sweep.smallest(data.alpha, FEWEST_ROWS)
+        cuts = {min(float(cut), floor) for cut in family.thresholds}
+        candidates += [(position, cut) for cut in sorted(cuts) if np.isfinite(cut)]
+    low, mass, error = (np.full(len(candidates), value) for value in (-np.inf, 0.0, 0.0))
+    for i, (position, cut) in enumerate(candidates):
+        sets = sweeps[position].at(np.array([cut]))
+        if math.isnan(sets.low[0]):
+            continue
+        low[i], mass[i] = sets.low[0], sets.mass[0]
+        error[i] = _standard_error(sets, data.confidence_level)
+    best = int(np.argmax(low))
+    near = low >= low[best] - _TIE_STANDARD_ERRORS * error[best]
+    kept = max(np.flatnonzero(near), key=lambda i: (mass[i], low[i]))
+    position, threshold = candidates[kept]
+    if kept == 0:
+        position = _best_family(sweeps)
+    sweep = sweeps[position]
+    path = sweep.at(_path_thresholds(sweep, threshold))
+    return Selection(
+        family=families[position].name,
+        scores=families[position].scores,
+        threshold=threshold,
+        core_threshold=_core(path, threshold),
+        path=path,
+    )
+
+
+def _standard_error(sets: LevelSets, confidence_level: float) -> float:
+    """Half width of the lower side in standard errors; 0 where delta is infinite."""
+    z = norm.ppf(0.5 + confidence_level / 2.0)
+    width = (sets.delta[0] - sets.low[0]) / z
+    return float(width) if np.isfinite(width) else 0.0
+
+
+def _best_family(sweeps: Sequence[Sweep]) -> int:
+    """Score to rank rows by when everybody is the region: that of the best level sets."""
+    lows = []
+    for sweep in sweeps:
+        sets = sweep.at(_path_thresholds(sweep, -np.inf))
+        usable = (sets.fewest >= FEWEST_ROWS) & np.isfinite(sets.low)
+        lows.append(sets.low[usable].max() if usable.any() else -np.inf)
+    return int(np.argmax(lows))
+
+
+def _path_thresholds(sweep: Sweep, threshold: float) -> np.ndarray:
+    """Evenly spaced shares of the rows, and the threshold kept."""
+    cuts = np.append(sweep.quantiles(_PATH_SHARES), threshold)
+    cuts = cuts[np.isfinite(cuts)]
+    return np.append(np.unique(cuts)[::-1], [] if np.isfinite(threshold) else [-np.inf])
+
+
+def _core(path: LevelSets, threshold: float) -> float:
+    """Threshold of the set of highest lower limit among those not larger than the region."""
+    usable = (path.threshold >= threshold) & (path.fewest >= FEWEST_ROWS) & ~np.isnan(path.low)
+    if not usable.any():
+        return threshold
+    return float(path.threshold[np.argmax(np.where(usable, path.low, -np.inf))])
