@@ -47,12 +47,11 @@ class KernelMeanMatching:
     rows it has not seen. Nothing is random.
     """
 
-    def __init__(self, max_weight=10.0, ridge=None, n_landmarks=300, max_iter=1000, linear=1.0):
+    def __init__(self, max_weight=10.0, ridge=None, n_landmarks=300, max_iter=1000):
         self.max_weight = max_weight
         self.ridge = ridge
         self.n_landmarks = n_landmarks
         self.max_iter = max_iter
-        self.linear = linear
 
     def fit(self, X, s, sample_weight=None):
         """Solve for the weights.
@@ -78,7 +77,7 @@ class KernelMeanMatching:
         F, self._landmarks, self._factor = _pivoted_cholesky(
             Z, self._bandwidths, self.n_landmarks
         )
-        F = self._features(Z, F)
+        F = _with_constant(F)
         q = base[positive] / base[positive].sum()
         target = base[~positive] @ F[~positive] / base[~positive].sum()
         F = F[positive]
@@ -128,14 +127,14 @@ class KernelMeanMatching:
         weights = np.ones(len(positive))
         Z = self._standardise(np.asarray(X, dtype=float)[positive])
         gram = gaussian_gram(Z, self._landmarks, self._bandwidths)
-        F = self._features(Z, solve_triangular(self._factor, gram.T, lower=True).T)
+        F = _with_constant(solve_triangular(self._factor, gram.T, lower=True).T)
         weights[positive] = self._scale * np.clip(1.0 - F @ self._theta, 0.0, self.max_weight)
         return weights
 
-    def _features(self, Z, F):
-        """Kernel features with a constant, which keeps the average weight near one."""
-        linear = Z * np.sqrt(self.linear / max(Z.shape[1], 1))
-        return np.hstack([np.ones((len(F), 1)), linear, F])
+
+def _with_constant(F):
+    """Add a constant feature: it keeps the average weight near one."""
+    return np.hstack([np.ones((len(F), 1)), F])
 
 
 def _pivoted_cholesky(Z, bandwidths, rank, tolerance=1e-6):

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
+from mdfa_fairness_plugin.inference.estimates import measure
+from mdfa_fairness_plugin.inference.intervals import delta_interval
 from mdfa_fairness_plugin.worst_case.path import LevelSets, SearchData, Sweep
 
 # Regions need this many rows of each S value to be measured at all.
@@ -23,6 +25,8 @@ FEWEST_ROWS = 10
 # Lower limits closer than this many standard errors count as equal. Of 0, 1/4, 1/2 and 1, a half
 # gave the best overlap with planted regions of five shapes without diluting delta.
 _TIE_STANDARD_ERRORS = 0.5
+# Beyond a ratio of four a violation is plain, and more of the same kind need not be as extreme.
+_PLAIN_VIOLATION = math.log(4.0)
 # Steps of the path that is kept for the report.
 _PATH_SHARES = np.linspace(0.02, 1.0, 50)
 
@@ -128,6 +132,7 @@ def select_region(data: SearchData, families: Sequence[Family]) -> Selection:
     best = int(np.argmax(low))
     near = low >= low[best] - _TIE_STANDARD_ERRORS * error[best]
     kept = max(np.flatnonzero(near), key=lambda i: (mass[i], low[i]))
+    kept = _extended(data, families, candidates, low, mass, kept)
     position, threshold = candidates[kept]
     if kept == 0:
         position = _best_family(sweeps)
@@ -140,6 +145,45 @@ def select_region(data: SearchData, families: Sequence[Family]) -> Selection:
         core_threshold=_core(path, threshold),
         path=path,
     )
+
+
+def _extended(
+    data: SearchData,
+    families: Sequence[Family],
+    candidates: Sequence[tuple[int, float]],
+    low: np.ndarray,
+    mass: np.ndarray,
+    kept: int,
+) -> int:
+    """Largest candidate that adds people treated in the same way to the one kept.
+
+    Going up in mass, a candidate takes over if the rows it adds show, on their own, a violation
+    whose lower limit is at least half of the kept region's (or of a ratio of four, whichever is
+    smaller). So a pure part of a region grows to the whole, and ground without a violation stays
+    outside.
+    """
+    needed = 0.5 * min(low[kept], _PLAIN_VIOLATION)
+    if not needed > 0:
+        return kept
+
+    def member(i: int) -> np.ndarray:
+        position, cut = candidates[i]
+        return (families[position].scores >= cut) & data.held_out
+
+    current = member(kept)
+    for i in np.argsort(mass, kind="stable"):
+        if mass[i] <= mass[kept] or low[i] < low[0]:
+            continue
+        proposed = member(int(i))
+        added = proposed & ~current
+        if min((added & (data.s > 0)).sum(), (added & (data.s < 0)).sum()) < FEWEST_ROWS:
+            continue
+        limit = delta_interval(
+            measure(data.positive, data.s, data.weights, added), data.confidence_level
+        )[0]
+        if limit >= needed:
+            kept, current = int(i), proposed
+    return kept
 
 
 def _standard_error(sets: LevelSets, confidence_level: float) -> float:
