@@ -270,6 +270,11 @@ class MDFAuditor(BaseEstimator):
             If no group shares enough ground with the others to be compared.
         """
         self._check_arguments()
+        if y is None:
+            raise InputError(
+                f"y: {type(self).__name__} requires y to be passed, but the target y is None. Pass "
+                "the classifier's outcomes."
+            )
         if sensitive_features is None:
             raise InputError(
                 "sensitive_features: None was given; pass the column(s) whose groups are to be "
@@ -340,6 +345,23 @@ class MDFAuditor(BaseEstimator):
         if self._predictor is None:
             return np.zeros(len(encoded))
         return self._predictor(encoded)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        return tags
+
+    def _more_tags(self):
+        """Tags as scikit-learn before 1.6 reads them."""
+        return {
+            "X_types": ["2darray", "sparse", "categorical", "string"],
+            "allow_nan": True,
+            "requires_y": True,
+        }
 
     def _keep_worst(self, audit: _Audit) -> None:
         """Keep what new rows are judged by."""

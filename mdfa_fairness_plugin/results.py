@@ -440,6 +440,43 @@ class AuditResult:
             columns[name] = pd.Series(values, dtype=dtype)
         return pd.DataFrame(columns)
 
+    def as_control_feature(
+        self, name: str = "mdfa_subgroup", *, violation: Violation | None = None, index: Any = None
+    ) -> pd.Series:
+        """Tell who is inside the worst-case subgroup, as a control feature of Fairlearn.
+
+        Parameters
+        ----------
+        name : str, default="mdfa_subgroup"
+            Name of the feature.
+        violation : Violation or None, default=None
+            Search whose subgroup is meant; None: the worst case.
+        index : array-like of shape (n_samples,) or None, default=None
+            Index of the Series, such as ``X.index``; None: positions.
+
+        Returns
+        -------
+        feature : Series of str of shape (n_samples,)
+            "inside" or "outside", by a model that has not seen the row. After a 70/30 split the
+            rows the search learned from are "not held out": a table that counted them among the
+            others would flatter the search. All "outside" if nothing could be measured.
+
+        Examples
+        --------
+        >>> violation = Violation(group="f", outcome=1, membership=np.array([True, False]))
+        >>> AuditResult(violations=(violation,), n_samples=2).as_control_feature(
+        ...     violation=violation
+        ... ).tolist()
+        ['inside', 'outside']
+        """
+        chosen = self.worst_case if violation is None else violation
+        values = np.full(self.n_samples, "outside", dtype=object)
+        if chosen is not None:
+            values[chosen.membership] = "inside"
+            if self.provenance.get("parameters", {}).get("evaluation") == "holdout":
+                values[~chosen.held_out] = "not held out"
+        return pd.Series(values, index=index, name=name, dtype=object)
+
     def to_dict(self) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.
 

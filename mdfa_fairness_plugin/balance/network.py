@@ -2,13 +2,15 @@ r"""The paper's MMD network: bounded weights and features of the data, learned t
 
 Sections 3.2 and 3.4: four fully connected layers of eight neurons express the weights ``u`` as a
 function of ``x`` and minimise the maximum mean discrepancy (MMD) between the weighted S = +1
-sample and the S = -1 sample. The last hidden layer is the feature map ``phi`` handed to the auditor.
+sample and the S = -1 sample. The last hidden layer is the feature map ``phi`` handed to the
+auditor. torch is needed to fit, not to apply what was fitted.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -21,23 +23,89 @@ from mdfa_fairness_plugin.exceptions import InputError
 
 logger = logging.getLogger(__name__)
 
-_BANDWIDTH_FACTORS = (0.5, 1.0, 2.0)
-_N_LAYERS = 4
+_N_LAYERS = 4  # "four fully connected layers of 8 neurons", Section 3.4
 _N_NEURONS = 8
-_ACT = "tanh"
-_LITERAL = False
-_MMD_WEIGHT = 1.0
-_MINSTEPS = 10
+_BANDWIDTH_FACTORS = (0.5, 1.0, 2.0)
+# Beyond this many rows of a group, a random sample of them is fitted to.
+_MOST_ROWS_PER_GROUP = 25_000
+# A small data set still makes this many steps per epoch.
+_FEWEST_STEPS = 10
+# Keeps the average weight near one; MMD itself does not see the scale of the weights.
+_SCALE_PENALTY = 0.1
 
 
 class MMDNetwork:
+    r"""Weights ``u(x) = e^o / (1 + e^o / 10)`` of smallest MMD, from a small network.
+
+    The loss of a minibatch is
+
+    .. math:: \frac{\widehat{\mathrm{MMD}}^2(u)}{\mathrm{MMD}^2(1)} + \lambda \|W\|^2
+              + 0.1 (\bar u - 1)^2
+
+    and, with ``joint=True`` (Eq. ``risk2``), the weighted logistic risk of predicting
+    ``s * y`` from the last hidden layer. The kernel is Gaussian, a mixture of half, one and
+    two times the median distance, in random Fourier features.
+
+    ``lambda`` and the number of epochs are those with the smallest mean loss (MMD, and risk if
+    joint; without penalties) over the held-out folds of a cross-validation, whose networks, one
+    per fold and ``lambda``, are trained side by side. Training stops when no ``lambda`` has
+    improved for ``patience`` epochs. The final network is then trained on all rows, from several
+    starts, of which the one with the smallest loss is kept.
+
+    Parameters
+    ----------
+    regularisation_grid : sequence of float, default=(0.001, 0.01, 0.1)
+        Values of ``lambda`` to choose from.
+    n_splits : int, default=5
+        Folds of the cross-validation.
+    max_epochs : int, default=60
+    batch_size : int, default=500
+        Rows of a minibatch, half of them of each group.
+    patience : int, default=10
+        Epochs without improvement before training stops.
+    learning_rate : float, default=0.01
+        Of Adam, lowered to 0 along a cosine.
+    joint : bool, default=False
+        Minimise the joint objective; ``fit`` then needs ``label``.
+    max_weight : float, default=10.0
+        Bound of ``u``.
+    n_frequencies : int, default=128
+        Random frequencies of the kernel.
+    n_restarts : int, default=4
+        Starts of the final network.
+    random_state : int, Generator or None, default=None
+    device : str or None, default=None
+        Where torch computes; ``None`` is the CPU.
+
+    Attributes
+    ----------
+    regularisation_ : float
+        ``lambda`` chosen.
+    n_epochs_ : int
+        Number of epochs chosen.
+    held_out_loss_ : ndarray of shape (n_epochs + 1, n_regularisations)
+        Mean over the folds, before training and after each epoch.
+
+    Notes
+    -----
+    Three readings of the paper. ``u`` is relative: its average is kept near one, and the
+    weights are ``u`` times the ratio of the groups' sizes. With equal groups that is the
+    paper's bound of 10; with a rare group, where the paper's weights average more than 10, its
+    bound would leave no room to balance anything. The MMD of a minibatch is the unbiased estimate
+    (without the diagonal), for the plain one rewards equal weights. In the joint objective the
+    gradient of the risk reaches the weights through the shared layers only: a risk that could
+    lower the weights of the rows it finds hard would do so.
+
+    The result does not depend on torch's global seed or number of threads and changes neither.
+    """
+
     def __init__(
         self,
-        regularisation_grid=(1e-4, 1e-3, 1e-2),
+        regularisation_grid=(1e-3, 1e-2, 1e-1),
         n_splits=5,
-        max_epochs=150,
+        max_epochs=60,
         batch_size=500,
-        patience=20,
+        patience=10,
         learning_rate=0.01,
         joint=False,
         max_weight=10.0,
@@ -60,202 +128,380 @@ class MMDNetwork:
         self.device = device
 
     def fit(self, X, s, label=None, sample_weight=None):
+        """Choose the regularisation and train the network.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+        s : ndarray of shape (n,)
+            In {-1, +1}.
+        label : ndarray of shape (n,) or None, default=None
+            ``s * y`` in {-1, +1}; needed, and used, only if ``joint``.
+        sample_weight : ndarray of shape (n,) or None, default=None
+
+        Returns
+        -------
+        self : MMDNetwork
+        """
         torch = import_optional("torch", extra="network", feature="balance='mmd_network'")
         X = np.asarray(X, dtype=float)
         s = np.asarray(s)
         base = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        grid = self._checked_grid(label)
+        device = _checked_device(torch, self.device)
         rng = np.random.default_rng(self.random_state)
+        positive = s > 0
         self._standardise = Standardiser.fit(X, base)
-        Z = self._standardise(X)
-        sigma = median_bandwidth(Z, base)
+        rows = _sampled_rows(positive, rng)
+        Z = self._standardise(X[rows])
+        bandwidth = median_bandwidth(Z, base[rows])
         kernel = FourierFeatures.draw(
-            Z.shape[1], self.n_frequencies, [sigma * f for f in _BANDWIDTH_FACTORS], rng
+            Z.shape[1], self.n_frequencies, [bandwidth * f for f in _BANDWIDTH_FACTORS], rng
         )
-        folds = draw_folds(s, self.n_splits, rng)
+        n_splits = min(self.n_splits, *(np.bincount(positive[rows], minlength=2) // 2))
         with _one_thread(torch):
-            data = _Data(torch, Z, s, label if self.joint else None, base, kernel, folds, self.device)
-            grid = np.atleast_1d(np.asarray(self.regularisation_grid, dtype=float))
-            penalties = np.repeat(grid, self.n_splits)
-            held = np.tile(np.arange(self.n_splits), len(grid))
-            nets = _Networks(torch, Z.shape[1], len(held), rng, self.max_weight, self.device)
-            curve = self._train(torch, nets, data, penalties, held, rng, self.max_epochs)
-            curve = curve.reshape(len(curve), len(grid), self.n_splits)
-            self.curve_ = curve
-            mean = curve.mean(axis=2)
-            epoch, best = np.unravel_index(np.argmin(mean), mean.shape)
-            self.regularisation_ = float(grid[best])
-            self.n_epochs_ = int(epoch) 
-            final = _Networks(torch, Z.shape[1], self.n_restarts, rng, self.max_weight, self.device)
-            held = np.full(self.n_restarts, -1)
-            penalties = np.full(self.n_restarts, self.regularisation_)
-            self._train(torch, final, data, penalties, held, rng, self.n_epochs_, stop=False)
-            with torch.no_grad():
-                loss = data.loss(final, data.all_rows(), held, True)
-                loss = (loss + data.penalty(final, penalties)).cpu().numpy()
-            self.final_losses_=loss
-            self._parameters = final.export(int(np.argmin(loss)))
-        u = self._bounded(X[s > 0])
-        self._scale = base[s < 0].sum() / (base[s > 0] @ u)
-        self.mean_u_ = np.average(u, weights=base[s > 0])
+            sample = _Sample(
+                torch,
+                Z=Z,
+                positive=positive[rows],
+                base=base[rows],
+                embedding=kernel(Z),
+                folds=draw_folds(s[rows], max(n_splits, 1), rng),
+                label=np.asarray(label)[rows] if self.joint else None,
+                device=device,
+            )
+            self._choose_regularisation(torch, sample, grid, n_splits, rng)
+            self._parameters = self._train_final(torch, sample, rng)
+        u = self._bounded(X[positive])
+        self._scale = float(base[~positive].sum() / (base[positive] @ u))
         return self
 
-    def _train(self, torch, nets, data, penalties, held, rng, epochs, stop=True):
-        opt = torch.optim.Adam(nets.parameters(), lr=self.learning_rate)
-        curve = []
-        if stop:
-            curve.append(data.held_out_loss(nets, held))
-        for ep in range(epochs):
-            lr = self.learning_rate * (0.5 * (1 + math.cos(math.pi * ep / self.max_epochs)) )
-            for g in opt.param_groups: g["lr"] = lr
-            for rows in data.batches(self.batch_size, rng):
-                opt.zero_grad()
-                loss = (data.loss(nets, rows, held, False) + data.penalty(nets, penalties)).sum()
-                loss.backward()
-                opt.step()
-            if stop:
-                curve.append(data.held_out_loss(nets, held))
-                c = np.array(curve)
-                c = c.reshape(len(c), -1, self.n_splits).mean(2)
-                if len(c) - 1 - c.argmin(0).max() >= self.patience:
-                    break
-        return np.array(curve)
-
     def weights(self, X, s):
-        s = np.asarray(s)
-        w = np.ones(len(s))
-        X = np.asarray(X, dtype=float)
-        w[s > 0] = self._scale * self._bounded(X[s > 0])
-        return w
+        """Weights of these rows: 1 where S = -1.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+        s : ndarray of shape (n,)
+
+        Returns
+        -------
+        weights : ndarray of shape (n,)
+            ``u(x)`` where S = +1, scaled so that on the rows fitted to S = +1 weighs as much in
+            total as S = -1.
+        """
+        positive = np.asarray(s) > 0
+        weights = np.ones(len(positive))
+        weights[positive] = self._scale * self._bounded(np.asarray(X, dtype=float)[positive])
+        return weights
 
     def features(self, X):
-        H = self._standardise(X)
-        for W, b in self._parameters["layers"]:
-            H = _act(np, H @ W + b)
-        return H
+        """Last hidden layer, the auditor's feature map ``phi``.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+
+        Returns
+        -------
+        features : ndarray of shape (n, 8)
+        """
+        hidden = self._standardise(X)
+        for matrix, offset in self._parameters["layers"]:
+            hidden = hidden @ matrix + offset
+            hidden = hidden * expit(hidden)
+        return hidden
+
+    def decision_function(self, X):
+        """Score of ``s * y = +1`` from the certifying head of the joint objective.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+
+        Returns
+        -------
+        score : ndarray of shape (n,)
+            Positive where the certificate would hold, c(x) = 1.
+        """
+        if not self.joint:
+            raise InputError("joint: the certifying head is trained only with joint=True.")
+        matrix, offset = self._parameters["certifying"]
+        return self.features(X) @ matrix + offset
 
     def _bounded(self, X):
-        W, b = self._parameters["output"]
-        o = self.features(X) @ W + b
-        return self.max_weight * expit(o - math.log(self.max_weight))
+        matrix, offset = self._parameters["weight"]
+        return self.max_weight * expit(self.features(X) @ matrix + offset - self._log_bound())
 
+    def _log_bound(self):
+        # e^o / (1 + e^o / B) = B sigmoid(o - ln B), which cannot overflow.
+        return math.log(self.max_weight)
 
-def _act(m, x):
-    if _ACT == "tanh": return m.tanh(x)
-    if _ACT == "relu": return m.maximum(x, x * 0)
-    if _ACT == "lrelu": return m.maximum(x, x * .1)
-    if _ACT == "silu": return x / (1 + m.exp(-x))
+    def _checked_grid(self, label):
+        if self.joint and label is None:
+            raise InputError("label: joint=True needs the label s * y of every row, None found.")
+        grid = np.atleast_1d(np.asarray(self.regularisation_grid, dtype=float))
+        if grid.ndim != 1 or len(grid) == 0 or not (np.isfinite(grid) & (grid >= 0)).all():
+            raise InputError(
+                "regularisation_grid: one or more numbers of 0 or more expected, "
+                f"{self.regularisation_grid!r} found."
+            )
+        if not self.max_weight > 1:
+            raise InputError(f"max_weight: more than 1 expected, {self.max_weight!r} found.")
+        return grid
+
+    def _choose_regularisation(self, torch, sample, grid, n_splits, rng):
+        """Set ``regularisation_``, ``n_epochs_`` and ``held_out_loss_``."""
+        if n_splits < 2:  # too few rows to hold any out
+            self.regularisation_, self.n_epochs_ = float(grid.max()), self.max_epochs
+            self.held_out_loss_ = np.empty((0, len(grid)))
+            return
+        networks = self._networks(torch, sample, len(grid) * n_splits, rng)
+        held_out = np.tile(np.arange(n_splits), len(grid))
+        losses = []
+        for _ in self._epochs(torch, networks, sample, np.repeat(grid, n_splits), held_out, rng):
+            loss = sample.held_out_loss(networks, held_out)
+            losses.append(loss.reshape(len(grid), n_splits).mean(axis=1))
+            since_best = len(losses) - 1 - np.argmin(losses, axis=0)
+            if since_best.min() >= self.patience:
+                break
+        self.held_out_loss_ = np.array(losses)
+        epoch, best = np.unravel_index(np.argmin(self.held_out_loss_), self.held_out_loss_.shape)
+        self.regularisation_, self.n_epochs_ = float(grid[best]), int(epoch)
+        logger.debug(
+            "mmd network: regularisation %g, %d epochs, held-out loss %.4f (untrained %.4f)",
+            self.regularisation_,
+            self.n_epochs_,
+            self.held_out_loss_[epoch, best],
+            self.held_out_loss_[0, best],
+        )
+
+    def _train_final(self, torch, sample, rng):
+        networks = self._networks(torch, sample, self.n_restarts, rng)
+        penalties = np.full(self.n_restarts, self.regularisation_)
+        for epoch in self._epochs(torch, networks, sample, penalties, None, rng):
+            if epoch == self.n_epochs_:
+                break
+        best = int(np.argmin(sample.final_loss(networks, penalties)))
+        return networks.export(best)
+
+    def _networks(self, torch, sample, n_networks, rng):
+        seed = int(rng.integers(2**31 - 1))
+        return _Networks(torch, sample.n_columns, n_networks, seed, self.max_weight, sample.device)
+
+    def _epochs(self, torch, networks, sample, penalties, held_out, rng) -> Iterator[int]:
+        """Train; yields the number of epochs done, from 0."""
+        optimiser = torch.optim.Adam(networks.parameters(), lr=self.learning_rate)
+        yield 0
+        for epoch in range(self.max_epochs):
+            for group in optimiser.param_groups:
+                group["lr"] = (
+                    self.learning_rate * (1 + math.cos(math.pi * epoch / self.max_epochs)) / 2
+                )
+            for rows in sample.batches(self.batch_size, rng):
+                optimiser.zero_grad()
+                sample.training_loss(networks, rows, penalties, held_out).sum().backward()
+                optimiser.step()
+            yield epoch + 1
 
 
 class _Networks:
-    def __init__(self, torch, d, K, rng, B, device):
-        gen = torch.Generator().manual_seed(int(rng.integers(2**31 - 1)))
-        self.torch = torch
-        self.B = B
-        self.layers = []
-        n_in = d
-        for _ in range(_N_LAYERS):
-            gain = {"tanh": 1.0 if False else 5/3, "relu": 2**.5, "lrelu": 2**.5, "silu": 1.6}[_ACT]
-            W = torch.randn(K, n_in, _N_NEURONS, generator=gen) * gain / math.sqrt(n_in)
-            b = torch.randn(K, 1, _N_NEURONS, generator=gen) * .1
-            self.layers.append((W, b)); n_in = _N_NEURONS
-        o0 = math.log(1 / (1 - 1 / B))
-        self.out = (torch.randn(K, n_in, 1, generator=gen) * .1, torch.full((K, 1, 1), o0))
-        self.head = (torch.randn(K, n_in, 1, generator=gen) * .1, torch.zeros(K, 1, 1))
-        mv = lambda p: tuple(t.to(device or "cpu").requires_grad_() for t in p)
-        self.layers = [mv(p) for p in self.layers]
-        self.out = mv(self.out); self.head = mv(self.head)
+    """Networks of the same shape, evaluated side by side."""
+
+    def __init__(self, torch, n_columns, n_networks, seed, max_weight, device):
+        self._torch = torch
+        self._log_bound = math.log(max_weight)
+        self._max_weight = max_weight
+        # Drawn on the CPU, so that every device starts from the same values.
+        generator = torch.Generator().manual_seed(seed)
+
+        def matrix(n_inputs, n_outputs, gain):
+            drawn = torch.randn(n_networks, n_inputs, n_outputs, generator=generator)
+            return (drawn * gain / math.sqrt(n_inputs)).to(device).requires_grad_()
+
+        def offset(n_outputs, value, spread):
+            drawn = torch.randn(n_networks, 1, n_outputs, generator=generator)
+            return (value + spread * drawn).to(device).requires_grad_()
+
+        # x sigmoid(x) halves small inputs: a gain of 1.6 keeps the layers' spread.
+        self.layers = [
+            (matrix(n_columns if k == 0 else _N_NEURONS, _N_NEURONS, 1.6), offset(_N_NEURONS, 0, 0.1))
+            for k in range(_N_LAYERS)
+        ]
+        # Starts at weights close to one.
+        start = -math.log(1 - 1 / max_weight)
+        self.weight = (matrix(_N_NEURONS, 1, 0.3), offset(1, start, 0.0))
+        self.certifying = (matrix(_N_NEURONS, 1, 0.3), offset(1, 0.0, 0.0))
 
     def parameters(self):
-        return [t for p in [*self.layers, self.out, self.head] for t in p]
+        """Everything to be trained."""
+        return [part for pair in self._pairs() for part in pair]
+
+    def _pairs(self):
+        return [*self.layers, self.weight, self.certifying]
 
     def __call__(self, Z):
-        t = self.torch
-        H = Z.expand(len(self.out[0]), *Z.shape)
-        for W, b in self.layers:
-            H = _act(t, t.baddbmm(b, H, W))
-        o = t.baddbmm(self.out[1], H, self.out[0])[..., 0]
-        u = self.B * t.sigmoid(o - math.log(self.B))
-        return u, t.baddbmm(self.head[1], H, self.head[0])[..., 0]
+        """Weights ``u`` and certifying scores, each of shape (n_networks, n)."""
+        torch = self._torch
+        hidden = Z.expand(len(self.weight[0]), *Z.shape)
+        for matrix, offset in self.layers:
+            hidden = torch.nn.functional.silu(torch.baddbmm(offset, hidden, matrix))
+        score = torch.baddbmm(self.weight[1], hidden, self.weight[0])[..., 0]
+        certifying = torch.baddbmm(self.certifying[1], hidden, self.certifying[0])[..., 0]
+        return self._max_weight * torch.sigmoid(score - self._log_bound), certifying
+
+    def squared_norm(self):
+        """Sum of all squared connection weights, shape (n_networks,)."""
+        return sum((matrix**2).sum(dim=(1, 2)) for matrix, _ in self._pairs())
 
     def export(self, k):
-        f = lambda t: t[k].detach().cpu().numpy().astype(float)
+        """Network ``k`` as NumPy arrays."""
+
+        def plain(pair):
+            matrix, offset = (part[k].detach().cpu().numpy().astype(float) for part in pair)
+            return matrix, offset[0]
+
+        def head(pair):
+            matrix, offset = plain(pair)
+            return matrix[:, 0], float(offset[0])
+
         return {
-            "layers": [(f(W), f(b)[0]) for W, b in self.layers],
-            "output": (f(self.out[0])[:, 0], float(f(self.out[1])[0, 0])),
+            "layers": [plain(pair) for pair in self.layers],
+            "weight": head(self.weight),
+            "certifying": head(self.certifying),
         }
 
 
-class _Data:
-    def __init__(self, torch, Z, s, label, base, kernel, folds, device):
-        self.torch = torch
-        order = np.argsort(-s, kind="stable")
-        self.n_pos = int((s > 0).sum())
-        T = lambda a: torch.as_tensor(np.ascontiguousarray(a[order]), dtype=torch.float32, device=device)
-        self.Z = T(Z)
-        self.base = T(base)
-        self.phi = T(kernel(Z))
-        self.folds = torch.as_tensor(folds[order])
-        self.label = None if label is None else T(np.asarray(label, float))
-        self.n = len(s)
-        # scale
-        p = slice(0, self.n_pos); q = slice(self.n_pos, self.n)
-        dm = (self.base[p] @ self.phi[p]) / self.base[p].sum() - (self.base[q] @ self.phi[q]) / self.base[q].sum()
-        self.unit = float((dm ** 2).sum())
+class _Sample:
+    """The rows as tensors, S = +1 first, and the losses on them."""
 
-    def all_rows(self):
-        return np.arange(self.n_pos), np.arange(self.n_pos, self.n)
+    def __init__(self, torch, *, Z, positive, base, embedding, folds, label, device):
+        order = np.argsort(~positive, kind="stable")
 
-    def batches(self, size, rng):
-        half = size // 2
-        npos, nneg = self.n_pos, self.n - self.n_pos
-        hp, hn = min(half, npos), min(half, nneg)
-        steps = max(math.ceil(npos / half), math.ceil(nneg / half), _MINSTEPS)
-        P = np.concatenate([rng.permutation(npos) for _ in range(math.ceil(steps * hp / npos))])
-        N = np.concatenate([rng.permutation(nneg) for _ in range(math.ceil(steps * hn / nneg))]) + npos
-        for t in range(steps):
-            yield P[t * hp:(t + 1) * hp], N[t * hn:(t + 1) * hn]
+        def tensor(values):
+            values = np.ascontiguousarray(values[order], dtype=np.float32)
+            return torch.as_tensor(values, device=device)
 
-    def penalty(self, nets, lam):
-        t = self.torch
-        sq = sum((W ** 2).sum(dim=(1, 2)) for W, _ in [*nets.layers, nets.out] + ([nets.head] if self.label is not None else []))
-        return t.as_tensor(lam, dtype=t.float32, device=self.Z.device) * sq
+        self._torch = torch
+        self.device = device
+        self.n_columns = Z.shape[1]
+        self._n_rows = len(Z)
+        self._n_positive = int(positive.sum())
+        self._Z = tensor(Z)
+        self._base = tensor(base)
+        self._embedding = tensor(embedding)
+        self._label = None if label is None else tensor(label)
+        self._folds = torch.as_tensor(folds[order], device=device)
+        with torch.no_grad():
+            whole = [self._tensor(rows) for rows in self._all_rows()]
+            means = [
+                self._base[rows] @ self._embedding[rows] / self._base[rows].sum() for rows in whole
+            ]
+            # The MMD of equal weights, with what chance adds to it: never close to 0.
+            self._unit = float(((means[0] - means[1]) ** 2).sum().clamp_min(1e-8))
 
-    def held_out_loss(self, nets, held):
-        with self.torch.no_grad():
-            return self.loss(nets, self.all_rows(), held, False, invert=True).cpu().numpy()
+    def batches(self, batch_size, rng):
+        """Row numbers of one epoch's minibatches, as pairs (S = +1, S = -1)."""
+        sizes = (self._n_positive, self._n_rows - self._n_positive)
+        halves = [min(max(batch_size // 2, 2), size) for size in sizes]
+        steps = max(
+            _FEWEST_STEPS,
+            *(math.ceil(size / half) for size, half in zip(sizes, halves, strict=True)),
+        )
+        drawn = []
+        for first, size, half in zip((0, self._n_positive), sizes, halves, strict=True):
+            rounds = math.ceil(steps * half / size)
+            shuffled = np.concatenate([rng.permutation(size) for _ in range(rounds)])
+            drawn.append(first + shuffled[: steps * half].reshape(steps, half))
+        return zip(*drawn, strict=True)
 
-    def loss(self, nets, rows, held, full, invert=False):
-        t = self.torch
-        P, N = (t.as_tensor(r) for r in rows)
-        idx = t.cat([P, N])
-        u, h = nets(self.Z[idx])
-        held = t.as_tensor(held)
-        keep = self.folds[idx][None, :] != held[:, None]
-        if invert: keep = ~keep
-        b = self.base[idx] * keep
-        m = len(P)
-        wp = u[:, :m] * b[:, :m]
-        wn = b[:, m:]
-        sp = wp.sum(1, keepdim=True); sn = wn.sum(1, keepdim=True)
-        vp = wp / sp; vn = wn / sn
-        diff = vp @ self.phi[P] - vn @ self.phi[N]
-        mmd2 = (diff ** 2).sum(1)
-        # unbiased: remove the diagonal
-        a = (vp ** 2).sum(1); c = (vn ** 2).sum(1)
-        mu_p = ((vp @ self.phi[P]) ** 2).sum(1); mu_n = ((vn @ self.phi[N]) ** 2).sum(1)
-        mmd2 = (mu_p - a) / (1 - a) + (mu_n - c) / (1 - c) - 2 * ((vp @ self.phi[P]) * (vn @ self.phi[N])).sum(1)
-        mean_u = (sp / b[:, :m].sum(1, keepdim=True))[:, 0]
-        loss = _MMD_WEIGHT * mmd2 / self.unit
-        if not invert: loss = loss + 0.1 * (mean_u - 1) ** 2
-        if self.label is not None:
-            F = t.nn.functional.softplus(-self.label[idx] * h)
-            vpd = vp if _LITERAL else vp.detach()
-            loss = loss + ((vpd * F[:, :m]).sum(1) + (vn * F[:, m:]).sum(1)) / 2
-        return loss
+    def training_loss(self, networks, rows, penalties, held_out):
+        """Loss with penalties, each network without its held-out fold."""
+        mmd, mean_weight, risk = self._losses(networks, rows, held_out, inside=False)
+        penalties = self._tensor(penalties.astype(np.float32))
+        return (
+            mmd
+            + risk
+            + penalties * networks.squared_norm()
+            + _SCALE_PENALTY * (mean_weight - 1) ** 2
+        )
+
+    def held_out_loss(self, networks, held_out):
+        """MMD and risk on each network's held-out fold."""
+        with self._torch.no_grad():
+            mmd, _, risk = self._losses(networks, self._all_rows(), held_out, inside=True)
+            return (mmd + risk).cpu().numpy()
+
+    def final_loss(self, networks, penalties):
+        """Training loss on all rows."""
+        with self._torch.no_grad():
+            return self.training_loss(networks, self._all_rows(), penalties, None).cpu().numpy()
+
+    def _all_rows(self):
+        return np.arange(self._n_positive), np.arange(self._n_positive, self._n_rows)
+
+    def _tensor(self, values):
+        return self._torch.as_tensor(values, device=self.device)
+
+    def _losses(self, networks, rows, held_out, inside):
+        """Scaled unbiased MMD, mean weight and certifying risk of each network."""
+        torch = self._torch
+        m = len(rows[0])
+        rows = self._tensor(np.concatenate(rows))
+        u, score = networks(self._Z[rows])
+        base = self._base[rows].expand_as(u)
+        if held_out is not None:
+            in_fold = self._folds[rows][None, :] == self._tensor(held_out)[:, None]
+            base = base * (in_fold if inside else ~in_fold)
+        weighted = u[:, :m] * base[:, :m]
+        plus = weighted / weighted.sum(dim=1, keepdim=True).clamp_min(1e-12)
+        minus = base[:, m:] / base[:, m:].sum(dim=1, keepdim=True).clamp_min(1e-12)
+        embedding = self._embedding[rows]
+        mean_plus, mean_minus = plus @ embedding[:m], minus @ embedding[m:]
+        mmd = (
+            _without_diagonal(mean_plus, plus)
+            + _without_diagonal(mean_minus, minus)
+            - 2 * (mean_plus * mean_minus).sum(dim=1)
+        ) / self._unit
+        mean_weight = weighted.sum(dim=1) / base[:, :m].sum(dim=1).clamp_min(1e-12)
+        if self._label is None:
+            return mmd, mean_weight, torch.zeros_like(mmd)
+        logistic = torch.nn.functional.softplus(-self._label[rows] * score)
+        # Each group carries half the weight; the weights themselves are left out of the gradient.
+        risk = (plus.detach() * logistic[:, :m]).sum(dim=1) + (minus * logistic[:, m:]).sum(dim=1)
+        return mmd, mean_weight, risk / 2
+
+
+def _without_diagonal(mean, shares):
+    """Mean kernel between different rows; ``k(x, x) = 1`` and ``shares`` sum to one."""
+    diagonal = (shares**2).sum(dim=1)
+    return ((mean**2).sum(dim=1) - diagonal) / (1 - diagonal).clamp_min(1e-3)
+
+
+def _sampled_rows(positive, rng):
+    """All rows, or a random sample of each group that is too large."""
+    kept = []
+    for group in (positive, ~positive):
+        rows = np.flatnonzero(group)
+        if len(rows) > _MOST_ROWS_PER_GROUP:
+            rows = rng.choice(rows, _MOST_ROWS_PER_GROUP, replace=False)
+        kept.append(rows)
+    return np.sort(np.concatenate(kept))
+
+
+def _checked_device(torch, device):
+    try:
+        return torch.zeros(1, device="cpu" if device is None else device).device
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(
+            f"device: torch cannot compute on {device!r} here ({str(error).splitlines()[0]}). "
+            "Use device=None or 'cpu'."
+        ) from error
 
 
 @contextmanager
 def _one_thread(torch):
+    """Compute on one thread, the fastest for networks this small, and set the number back."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

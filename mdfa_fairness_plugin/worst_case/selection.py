@@ -25,6 +25,8 @@ FEWEST_ROWS = 10
 # Lower limits closer than this many standard errors count as equal. Of 0, 1/4, 1/2 and 1, a half
 # gave the best overlap with planted regions of five shapes without diluting delta.
 _TIE_STANDARD_ERRORS = 0.5
+# Regions of at least this share of a mass count as having it.
+_SAME_MASS = 0.95
 # Beyond a ratio of four a violation is plain, and more of the same kind need not be as extreme.
 _PLAIN_VIOLATION = math.log(4.0)
 # Steps of the path that is kept for the report.
@@ -122,16 +124,19 @@ def select_region(data: SearchData, families: Sequence[Family]) -> Selection:
         floor = sweep.smallest(data.alpha, FEWEST_ROWS)
         cuts = {min(float(cut), floor) for cut in family.thresholds}
         candidates += [(position, cut) for cut in sorted(cuts) if np.isfinite(cut)]
-    low, mass, error = (np.full(len(candidates), value) for value in (-np.inf, 0.0, 0.0))
+    low, mass, error, size = (np.full(len(candidates), x) for x in (-np.inf, 0.0, 0.0, np.inf))
     for i, (position, cut) in enumerate(candidates):
         sets = sweeps[position].at(np.array([cut]))
         if math.isnan(sets.low[0]):
             continue
-        low[i], mass[i] = sets.low[0], sets.mass[0]
+        low[i], mass[i], size[i] = sets.low[0], sets.mass[0], sets.n_rows[0]
         error[i] = _standard_error(sets, data.confidence_level)
     best = int(np.argmax(low))
     near = low >= low[best] - _TIE_STANDARD_ERRORS * error[best]
-    kept = max(np.flatnonzero(near), key=lambda i: (mass[i], low[i]))
+    # Of those that tie, the largest mass; of those of nearly that mass, the fewest rows: rows that add
+    # neither outcomes nor a difference (nobody has the outcome there) are no part of the violation.
+    full = near & (mass >= _SAME_MASS * mass[near].max())
+    kept = min(np.flatnonzero(full), key=lambda i: (size[i], -low[i]))
     kept = _extended(data, families, candidates, low, mass, kept)
     position, threshold = candidates[kept]
     if kept == 0:

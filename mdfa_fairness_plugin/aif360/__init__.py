@@ -1,0 +1,78 @@
+"""The audit as one more metric of an AIF360 pipeline.
+
+Same datasets, same group lists, same explainers. AIF360 is imported when a name that needs it is
+first used, and the messages it logs about its own missing parts are kept away.
+
+Examples
+--------
+>>> from mdfa_fairness_plugin.aif360 import MDFADatasetMetric  # doctest: +SKIP
+>>> metric = MDFADatasetMetric(
+...     dataset, unprivileged_groups=[{"sex": 0}], privileged_groups=[{"sex": 1}], random_state=0
+... )  # doctest: +SKIP
+>>> metric.worst_case_ratio(), metric.disparate_impact()  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mdfa_fairness_plugin.aif360.datasets import load_adult, load_compas, load_german
+    from mdfa_fairness_plugin.aif360.detectors import compare_detectors
+    from mdfa_fairness_plugin.aif360.explainers import MDFAJSONExplainer, MDFATextExplainer
+    from mdfa_fairness_plugin.aif360.metrics import MDFAClassificationMetric, MDFADatasetMetric
+    from mdfa_fairness_plugin.aif360.scan import (
+        MDFAScan,
+        mdfa_scan,
+        unfairness_certificate,
+        worst_case_ratio,
+        worst_case_violation,
+    )
+    from mdfa_fairness_plugin.aif360.toolkit import toolkit_status
+
+_HOMES = {
+    "MDFAClassificationMetric": "metrics",
+    "MDFADatasetMetric": "metrics",
+    "MDFAJSONExplainer": "explainers",
+    "MDFAScan": "scan",
+    "MDFATextExplainer": "explainers",
+    "compare_detectors": "detectors",
+    "load_adult": "datasets",
+    "load_compas": "datasets",
+    "load_german": "datasets",
+    "mdfa_scan": "scan",
+    "toolkit_status": "toolkit",
+    "unfairness_certificate": "scan",
+    "worst_case_ratio": "scan",
+    "worst_case_violation": "scan",
+}
+
+__all__ = [
+    "MDFAClassificationMetric",
+    "MDFADatasetMetric",
+    "MDFAJSONExplainer",
+    "MDFAScan",
+    "MDFATextExplainer",
+    "compare_detectors",
+    "load_adult",
+    "load_compas",
+    "load_german",
+    "mdfa_scan",
+    "toolkit_status",
+    "unfairness_certificate",
+    "worst_case_ratio",
+    "worst_case_violation",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

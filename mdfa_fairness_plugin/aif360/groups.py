@@ -1,0 +1,176 @@
+"""AIF360's group lists and protected attributes as the sensitive column of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
+
+UNPRIVILEGED = "unprivileged"
+PRIVILEGED = "privileged"
+NEITHER = "neither"
+OTHERS = "everybody else"
+FAVORABLE = "favorable"
+UNFAVORABLE = "unfavorable"
+
+Groups = Sequence[Mapping[str, float]] | None
+
+
+def check_lists(dataset: Any, unprivileged_groups: Groups, privileged_groups: Groups) -> None:
+    """Refuse lists that do not say who belongs to whom.
+
+    Parameters
+    ----------
+    dataset : StructuredDataset
+    unprivileged_groups, privileged_groups : list of dict or None
+        Each dict names values of protected attributes that hold together; a row belongs to the list
+        if it fits any of its dicts.
+
+    Raises
+    ------
+    InputTypeError, InputError
+        Naming the list.
+    """
+    lists = {"unprivileged_groups": unprivileged_groups, "privileged_groups": privileged_groups}
+    for name, groups in lists.items():
+        if groups is not None:
+            _check_list(dataset, name, groups)
+    if unprivileged_groups is None or privileged_groups is None:
+        return
+    n_both = int((mask_of(dataset, unprivileged_groups) & mask_of(dataset, privileged_groups)).sum())
+    if n_both:
+        raise InputError(
+            f"unprivileged_groups, privileged_groups: {n_both:,} rows are in both, as "
+            f"{describe(unprivileged_groups)} and {describe(privileged_groups)} overlap; the lists "
+            "must be disjoint. Name more attributes in the dicts to tell them apart."
+        )
+
+
+def _check_list(dataset: Any, name: str, groups: Any) -> None:
+    if isinstance(groups, (Mapping, str)) or not isinstance(groups, Sequence):
+        raise InputTypeError(
+            f"{name}: a list of dicts such as [{{'sex': 0}}] expected, "
+            f"{type(groups).__name__} found."
+        )
+    if not groups:
+        raise InputError(f"{name}: an empty list covers nobody. Pass None to leave it out.")
+    known = list(dataset.protected_attribute_names)
+    for group in groups:
+        if not isinstance(group, Mapping):
+            raise InputTypeError(
+                f"{name}: each element must be a dict such as {{'sex': 0}}, "
+                f"{type(group).__name__} found."
+            )
+        unknown = [attribute for attribute in group if attribute not in known]
+        if unknown:
+            raise InputError(
+                f"{name}: {', '.join(map(repr, unknown))} is no protected attribute of the "
+                f"dataset; those known are {', '.join(map(repr, known))}."
+            )
+
+
+def mask_of(dataset: Any, groups: Groups) -> np.ndarray:
+    """Rows in a list, shape (n,): any of its dicts, each with all its values."""
+    values = dataset.protected_attributes
+    names = list(dataset.protected_attribute_names)
+    inside = np.zeros(len(values), dtype=bool)
+    for group in groups or ():
+        fits = np.ones(len(values), dtype=bool)
+        for attribute, value in group.items():
+            fits &= values[:, names.index(attribute)] == value
+        inside |= fits
+    return inside
+
+
+def describe(groups: Groups, dataset: Any = None) -> str:
+    """Name the people of a list: ``"sex=Female or race=0 and sex=1"``."""
+    if groups is None:
+        return OTHERS
+    maps = {} if dataset is None else _value_maps(dataset)
+    texts = []
+    for group in groups:
+        pairs = [
+            f"{attribute}={maps.get(attribute, {}).get(value, _plain(value))}"
+            for attribute, value in group.items()
+        ]
+        texts.append(" and ".join(pairs) or "everybody")
+    return " or ".join(texts)
+
+
+def coverage(dataset: Any, unprivileged_groups: Groups, privileged_groups: Groups) -> dict[str, int]:
+    """Rows by the list that covers them."""
+    low = mask_of(dataset, unprivileged_groups)
+    high = mask_of(dataset, privileged_groups)
+    return {
+        UNPRIVILEGED: int(low.sum()),
+        PRIVILEGED: int(high.sum()),
+        NEITHER: int((~low & ~high).sum()),
+    }
+
+
+def sensitive_column(
+    dataset: Any, unprivileged_groups: Groups, privileged_groups: Groups
+) -> pd.DataFrame:
+    """Sensitive columns of the audit.
+
+    Parameters
+    ----------
+    dataset : StructuredDataset
+    unprivileged_groups, privileged_groups : list of dict or None
+
+    Returns
+    -------
+    sensitive : DataFrame of shape (n, 1) or (n, n_protected_attributes)
+        With lists one column, ``"unprivileged"`` or ``"privileged"`` and None in neither; with a
+        single list those outside are ``"everybody else"``. Without lists the protected attributes,
+        their values as the dataset's metadata calls them.
+    """
+    if unprivileged_groups is None and privileged_groups is None:
+        return protected_frame(dataset)
+    low = mask_of(dataset, unprivileged_groups)
+    high = mask_of(dataset, privileged_groups)
+    rest = None if unprivileged_groups is not None and privileged_groups is not None else OTHERS
+    column = np.full(len(low), rest, dtype=object)
+    column[low] = UNPRIVILEGED
+    column[high] = PRIVILEGED
+    used = {
+        attribute
+        for group in [*(unprivileged_groups or ()), *(privileged_groups or ())]
+        for attribute in group
+    }
+    name = " & ".join(name for name in dataset.protected_attribute_names if name in used)
+    return pd.DataFrame({name or "group": pd.Series(column, dtype=object)})
+
+
+def protected_frame(dataset: Any) -> pd.DataFrame:
+    """Protected attributes, their values as the dataset's metadata calls them."""
+    maps = _value_maps(dataset)
+    columns: dict[str, pd.Series] = {}
+    for place, name in enumerate(dataset.protected_attribute_names):
+        values = pd.Series(dataset.protected_attributes[:, place])
+        names = maps.get(name)
+        columns[name] = values.map(names).astype(object) if names else values
+    return pd.DataFrame(columns)
+
+
+def _value_maps(dataset: Any) -> dict[str, dict[float, Hashable]]:
+    """Names of protected values, for attributes whose every value has one."""
+    maps = dataset.metadata.get("protected_attribute_maps")
+    names = list(dataset.protected_attribute_names)
+    if not isinstance(maps, Sequence) or len(maps) != len(names):
+        return {}
+    out = {}
+    for place, (name, values) in enumerate(zip(names, maps, strict=True)):
+        found = np.unique(dataset.protected_attributes[:, place])
+        if isinstance(values, Mapping) and all(value in values for value in found):
+            out[name] = {float(value): text for value, text in values.items()}
+    return out
+
+
+def _plain(value: Any) -> Any:
+    """Whole numbers without their ``.0``."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,712 @@
+"""AIF360's metric classes with the audit among their methods."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.aif360.groups import (
+    FAVORABLE,
+    NEITHER,
+    PRIVILEGED,
+    UNFAVORABLE,
+    UNPRIVILEGED,
+    Groups,
+    check_lists,
+    coverage,
+    describe,
+    mask_of,
+    sensitive_column,
+)
+from mdfa_fairness_plugin.aif360.reading import audited_features, fingerprint, outcomes, weights
+from mdfa_fairness_plugin.aif360.toolkit import part
+from mdfa_fairness_plugin.auditor import MDFAuditor
+from mdfa_fairness_plugin.exceptions import (
+    AuditWarning,
+    InputError,
+    MissingSensitiveWarning,
+    WarningLog,
+)
+from mdfa_fairness_plugin.results import AuditResult, Violation
+
+BinaryLabelDatasetMetric: Any = part("metrics").BinaryLabelDatasetMetric
+ClassificationMetric: Any = part("metrics").ClassificationMetric
+
+SUBGROUP = "worst_case_subgroup"
+_IN_NEITHER = "in neither unprivileged_groups nor privileged_groups"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Audited:
+    """One audit and what it was made of."""
+
+    key: str
+    auditor: MDFAuditor
+    result: AuditResult
+    X: Any
+
+
+class _AuditMethods:
+    """What both metric classes add to AIF360's; they say whose labels are audited."""
+
+    dataset: Any
+    unprivileged_groups: Groups
+    privileged_groups: Groups
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _undo_memoising(cls)
+
+    def _keep(
+        self,
+        audit_features: Any,
+        include_protected: bool | Collection[str],
+        auditor: dict[str, Any],
+    ) -> None:
+        known = MDFAuditor().get_params()
+        unknown = sorted(set(auditor) - set(known))
+        if unknown:
+            raise InputError(
+                f"{type(self).__name__}: unknown argument(s) {', '.join(unknown)}; besides its own "
+                f"it takes those of MDFAuditor: {', '.join(sorted(known))}."
+            )
+        self._audit_features = audit_features
+        self._include_protected = include_protected
+        self._auditor = auditor
+        self._last: _Audited | None = None
+
+    # -- what is audited ----------------------------------------------------------------------
+
+    def _labelled(self) -> Any:
+        """Dataset whose labels are audited."""
+        return self.dataset
+
+    def _labels_argument(self) -> str:
+        return "dataset.labels"
+
+    def _featured(self) -> Any:
+        """Dataset whose features people are compared by."""
+        return self.dataset
+
+    def _features(self, dataset: Any, log: WarningLog | None = None) -> Any:
+        if _is_table(self._audit_features):
+            return self._audit_features
+        return audited_features(
+            dataset,
+            audit_features=self._audit_features,
+            include_protected=self._include_protected,
+            log=log,
+        )
+
+    def _key(self) -> str:
+        labelled, featured = self._labelled(), self._featured()
+        table = self._audit_features
+        return fingerprint(
+            labelled.labels,
+            labelled.favorable_label,
+            labelled.unfavorable_label,
+            featured.features,
+            featured.feature_names,
+            self.dataset.protected_attributes,
+            self.dataset.protected_attribute_names,
+            self.dataset.metadata.get("protected_attribute_maps"),
+            self.dataset.instance_weights,
+            self.unprivileged_groups,
+            self.privileged_groups,
+            pd.DataFrame(table) if _is_table(table) else table,
+            self._include_protected,
+            self._auditor,
+        )
+
+    def _state(self) -> _Audited:
+        """Audit of the data as they are now; made anew only if they have changed."""
+        key = self._key()
+        if self._last is None or self._last.key != key:
+            self._last = self._run(key)
+        return self._last
+
+    def _run(self, key: str) -> _Audited:
+        log = WarningLog()
+        check_lists(self.dataset, self.unprivileged_groups, self.privileged_groups)
+        y = outcomes(self._labelled(), self._labels_argument())
+        sensitive = sensitive_column(
+            self.dataset, self.unprivileged_groups, self.privileged_groups
+        )
+        self._check_covered()
+        parameters = self._parameters()
+        n_neither = 0
+        if self._has_both_lists():
+            absent = sensitive.iloc[:, 0].isna().to_numpy()
+            n_neither = int((absent & (np.asarray(self.dataset.instance_weights) > 0)).sum())
+            if parameters.get("missing", "exclude") == "category":
+                sensitive = sensitive.fillna(NEITHER)
+                n_neither = 0
+        X = self._features(self._featured(), log)
+        if n_neither:
+            self._tell_of_uncovered(n_neither, log)
+            parameters["missing"] = "exclude"
+        auditor = MDFAuditor(**parameters)
+        with warnings.catch_warnings():
+            if n_neither:  # Said above, in AIF360's words.
+                warnings.filterwarnings("ignore", category=MissingSensitiveWarning)
+            auditor.fit(
+                X, y, sensitive_features=sensitive, sample_weight=weights(self.dataset)
+            )
+        result = self._in_own_words(auditor.result_, n_neither, log.records)
+        return _Audited(key=key, auditor=auditor, result=result, X=X)
+
+    def _has_both_lists(self) -> bool:
+        return self.unprivileged_groups is not None and self.privileged_groups is not None
+
+    def _check_covered(self) -> None:
+        for name in ("unprivileged_groups", "privileged_groups"):
+            groups = getattr(self, name)
+            if groups is None or mask_of(self.dataset, groups).any():
+                continue
+            found = {
+                attribute: np.unique(self.dataset.protected_attributes[:, place]).tolist()[:10]
+                for place, attribute in enumerate(self.dataset.protected_attribute_names)
+            }
+            raise InputError(
+                f"{name}: no row is in {describe(groups)}, so there is nobody to compare. Values "
+                f"found: {found}."
+            )
+
+    def _tell_of_uncovered(self, n_neither: int, log: WarningLog) -> None:
+        n = len(self.dataset.protected_attributes)
+        message = (
+            f"unprivileged_groups, privileged_groups: {n_neither:,} of {n:,} rows are in neither "
+            f"({describe(self.unprivileged_groups)}; {describe(self.privileged_groups)}) and are "
+            "not compared."
+        )
+        if self._auditor.get("missing") == "raise":
+            raise InputError(f"{message} Name them in one of the lists, or pass missing='exclude'.")
+        log.warn(MissingSensitiveWarning, f"{message} Pass missing='category' to audit them too.")
+
+    def _parameters(self) -> dict[str, Any]:
+        """Auditor's arguments, with label values as outcomes' names."""
+        parameters = dict(self._auditor)
+        asked = parameters.get("outcomes")
+        if asked is not None:
+            listed = [asked] if isinstance(asked, str) or np.ndim(asked) == 0 else list(asked)
+            parameters["outcomes"] = [self._outcome_name(one) for one in listed]
+        return parameters
+
+    def _outcome_name(self, outcome: Any) -> str:
+        """Name of an outcome given by name or by label."""
+        labelled = self._labelled()
+        if isinstance(outcome, str):
+            if outcome in (FAVORABLE, UNFAVORABLE):
+                return outcome
+        elif outcome == labelled.favorable_label:
+            return FAVORABLE
+        elif outcome == labelled.unfavorable_label:
+            return UNFAVORABLE
+        raise InputError(
+            f"outcomes: {outcome!r} is not among the outcomes 'favorable' (label "
+            f"{labelled.favorable_label:g}) and 'unfavorable' (label "
+            f"{labelled.unfavorable_label:g})."
+        )
+
+    def _in_own_words(
+        self, result: AuditResult, n_neither: int, told: tuple[AuditWarning, ...]
+    ) -> AuditResult:
+        """The engine's result, speaking of lists rather than of missing values."""
+        excluded = dict(result.excluded)
+        said = list(result.warnings)
+        if n_neither:
+            excluded = {
+                reason: count
+                for reason, count in excluded.items()
+                if not reason.startswith("missing sensitive value")
+            }
+            excluded = {_IN_NEITHER: n_neither} | excluded
+            said = [one for one in said if one.category != MissingSensitiveWarning.__name__]
+        labelled = self._labelled()
+        provenance = dict(result.provenance)
+        provenance["aif360"] = {
+            "unprivileged_groups": describe(self.unprivileged_groups, self.dataset),
+            "privileged_groups": describe(self.privileged_groups, self.dataset),
+            "favorable_label": float(labelled.favorable_label),
+            "unfavorable_label": float(labelled.unfavorable_label),
+        }
+        return replace(
+            result, excluded=excluded, warnings=(*told, *said), provenance=provenance
+        )
+
+    # -- answers ------------------------------------------------------------------------------
+
+    def audit(self) -> AuditResult:
+        """Audit the labels as they are now.
+
+        Returns
+        -------
+        result : AuditResult
+            Groups are called ``"unprivileged"`` and ``"privileged"``, outcomes ``"favorable"`` and
+            ``"unfavorable"``. Without group lists each value of each protected attribute is a
+            group. ``excluded`` counts the rows in neither list. Kept until the data change.
+        """
+        return self._state().result
+
+    def worst_case(
+        self, privileged: bool | None = None, outcome: Any = None
+    ) -> Violation | None:
+        """Worst violation found, or None if nothing was measured.
+
+        Parameters
+        ----------
+        privileged : bool or None, default=None
+            Only the searches for what the privileged (True) or the unprivileged (False) get more
+            often; None: both.
+        outcome : {"favorable", "unfavorable"}, label or None, default=None
+            Only the searches for this outcome; None: both.
+
+        Returns
+        -------
+        violation : Violation or None
+            Its ``verdict`` says whether it is one.
+        """
+        result = self._state().result
+        found = result.violations
+        if privileged is not None:
+            if self.unprivileged_groups is None and self.privileged_groups is None:
+                raise InputError(
+                    "privileged: the metric was given neither unprivileged_groups nor "
+                    "privileged_groups, so nobody is privileged. Pass the lists, or leave "
+                    "privileged out."
+                )
+            side = PRIVILEGED if privileged else UNPRIVILEGED
+            found = tuple(one for one in found if one.group == side)
+        if outcome is not None:
+            name = self._outcome_name(outcome)
+            found = tuple(one for one in found if one.outcome == name)
+        return replace(result, violations=found).worst_case
+
+    def worst_case_violation(self, privileged: bool | None = None, outcome: Any = None) -> float:
+        """Log ratio ``delta`` of the outcome's rates in the worst subgroup found.
+
+        Parameters
+        ----------
+        privileged, outcome
+            As in ``worst_case``.
+
+        Returns
+        -------
+        delta : float
+            Measured on rows the search has not seen, at equal features; NaN if nothing was
+            measured. Sampling noise makes it positive without any violation: see ``audit`` for the
+            interval and the verdict.
+        """
+        worst = self.worst_case(privileged, outcome)
+        return math.nan if worst is None else worst.delta
+
+    def worst_case_ratio(self, privileged: bool | None = None, outcome: Any = None) -> float:
+        """Ratio ``exp(delta)`` of the outcome's rates in the worst subgroup found.
+
+        Parameters
+        ----------
+        privileged, outcome
+            As in ``worst_case``.
+
+        Returns
+        -------
+        ratio : float
+        """
+        worst = self.worst_case(privileged, outcome)
+        return math.nan if worst is None else worst.ratio
+
+    def unfairness_certificate(
+        self, privileged: bool | None = None, outcome: Any = None
+    ) -> float:
+        r"""Strength ``gamma`` of the worst violation's certificate (Section 3.1 of the paper).
+
+        Parameters
+        ----------
+        privileged, outcome
+            As in ``worst_case``.
+
+        Returns
+        -------
+        gamma : float
+            :math:`Pr_w[Y=y, x \in G] (Pr_w[S=s | Y=y, x \in G] - 1/2)`, at most 1/4.
+        """
+        worst = self.worst_case(privileged, outcome)
+        return math.nan if worst is None else worst.gamma
+
+    def worst_case_subgroup(
+        self, dataset: Any = None, *, privileged: bool | None = None, outcome: Any = None
+    ) -> Any:
+        """Rows of the worst subgroup found, as a dataset.
+
+        Parameters
+        ----------
+        dataset : StructuredDataset or None, default=None
+            Dataset to take the rows from: that with the audited labels by default; another with
+            the same rows, such as the one with the true labels; or new rows.
+        privileged, outcome
+            As in ``worst_case``.
+
+        Returns
+        -------
+        subgroup : BinaryLabelDataset
+            Both sides of the comparison; empty if nothing was measured. Weights, scores and
+            metadata are kept.
+        """
+        source = self._labelled() if dataset is None else dataset
+        inside = self._membership(source, privileged, outcome)
+        subgroup = source.subset(np.flatnonzero(inside))
+        subgroup.metadata.update(
+            transformer=f"{type(self).__name__}.worst_case_subgroup",
+            params={"privileged": privileged, "outcome": outcome},
+        )
+        return subgroup
+
+    def annotate(
+        self,
+        dataset: Any = None,
+        *,
+        privileged: bool | None = None,
+        outcome: Any = None,
+        name: str = SUBGROUP,
+    ) -> Any:
+        """Copy a dataset with membership as one more protected attribute.
+
+        Any metric or algorithm of AIF360 can then be run on the subgroup; ``subgroup_groups`` gives
+        its group lists.
+
+        Parameters
+        ----------
+        dataset : StructuredDataset or None, default=None
+            As in ``worst_case_subgroup``. New rows are judged by the models of the audit.
+        privileged, outcome
+            As in ``worst_case``.
+        name : str, default="worst_case_subgroup"
+            Name of the attribute: 1 inside, 0 outside. Inside counts as unprivileged.
+
+        Returns
+        -------
+        annotated : BinaryLabelDataset
+        """
+        source = self._labelled() if dataset is None else dataset
+        if name in source.feature_names:
+            raise InputError(
+                f"name: the dataset has a feature {name!r} already. Pass another name, or the "
+                "dataset as it was before it was annotated."
+            )
+        inside = self._membership(source, privileged, outcome).astype(float)[:, np.newaxis]
+        new = source.copy()
+        new.features = np.hstack([source.features, inside])
+        new.feature_names = [*source.feature_names, name]
+        new.protected_attributes = np.hstack([source.protected_attributes, inside])
+        new.protected_attribute_names = [*source.protected_attribute_names, name]
+        new.unprivileged_protected_attributes = [
+            *source.unprivileged_protected_attributes,
+            np.array([1.0]),
+        ]
+        new.privileged_protected_attributes = [
+            *source.privileged_protected_attributes,
+            np.array([0.0]),
+        ]
+        maps = source.metadata.get("protected_attribute_maps")
+        if isinstance(maps, Sequence) and len(maps) == len(source.protected_attribute_names):
+            new.metadata["protected_attribute_maps"] = [*maps, {1.0: "inside", 0.0: "outside"}]
+        new.metadata.update(
+            transformer=f"{type(self).__name__}.annotate",
+            params={"privileged": privileged, "outcome": outcome, "name": name},
+        )
+        return new
+
+    def subgroup_groups(
+        self, inside: bool = True, name: str = SUBGROUP
+    ) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
+        """Group lists that confine a comparison to the subgroup of an annotated dataset.
+
+        Parameters
+        ----------
+        inside : bool, default=True
+            Compare inside the subgroup, or outside.
+        name : str, default="worst_case_subgroup"
+            As given to ``annotate``.
+
+        Returns
+        -------
+        unprivileged_groups, privileged_groups : list of dict
+        """
+        if self.unprivileged_groups is None or self.privileged_groups is None:
+            raise InputError(
+                "subgroup_groups: the metric needs both unprivileged_groups and privileged_groups "
+                "to say whom to compare inside the subgroup."
+            )
+        mark = {name: float(inside)}
+        return (
+            [{**group, **mark} for group in self.unprivileged_groups],
+            [{**group, **mark} for group in self.privileged_groups],
+        )
+
+    def _membership(self, dataset: Any, privileged: bool | None, outcome: Any) -> np.ndarray:
+        """Rows of a dataset in the worst subgroup: out of fold if they were audited."""
+        state = self._state()
+        worst = self.worst_case(privileged, outcome)
+        n = len(dataset.features)
+        if worst is None:
+            return np.zeros(n, dtype=bool)
+        if dataset is self._labelled() or dataset is self.dataset:
+            return worst.membership
+        if _is_table(self._audit_features):
+            if n == len(worst.membership):
+                return worst.membership
+            raise InputError(
+                f"dataset: it has {n:,} rows and audit_features {len(worst.membership):,}. New "
+                "rows can be judged only if audit_features names features of the dataset."
+            )
+        X = self._features(dataset)
+        if fingerprint(X) == fingerprint(state.X):
+            return worst.membership
+        if worst is not state.result.worst_case:
+            raise InputError(
+                "dataset: it does not hold the audited rows, and new rows can be judged only for "
+                "the worst violation of all. Leave privileged and outcome out, or audit with "
+                "groups and outcomes that single this search out."
+            )
+        return state.auditor.predict(X)
+
+    def coverage(self) -> dict[str, int]:
+        """Rows in each list and in neither.
+
+        Returns
+        -------
+        counts : dict of str to int
+            Keys ``"unprivileged"``, ``"privileged"`` and ``"neither"``.
+        """
+        return coverage(self.dataset, self.unprivileged_groups, self.privileged_groups)
+
+    def aggregates(self) -> dict[str, float]:
+        """Rates of the favorable outcome among everybody, as AIF360 computes them.
+
+        Returns
+        -------
+        aggregates : dict of str to float
+            ``"rate"``, ``"rate_unprivileged"``, ``"rate_privileged"``, ``"disparate_impact"`` and
+            ``"statistical_parity_difference"`` of the audited labels; NaN where a list is missing.
+            Unlike the audit's numbers they compare people whatever their features.
+        """
+        labelled = self._labelled()
+        favorable = np.asarray(labelled.labels).ravel() == labelled.favorable_label
+        weight = np.asarray(self.dataset.instance_weights, dtype=float)
+
+        def rate(groups: Groups, everybody: bool = False) -> float:
+            rows = mask_of(self.dataset, groups) | everybody
+            total = weight[rows].sum(dtype=np.float64)
+            if not total:
+                return math.nan
+            return float(weight[rows & favorable].sum(dtype=np.float64) / total)
+
+        low, high = rate(self.unprivileged_groups), rate(self.privileged_groups)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            impact = float(np.float64(low) / np.float64(high))
+        return {
+            "rate": rate(None, everybody=True),
+            "rate_unprivileged": low,
+            "rate_privileged": high,
+            "disparate_impact": impact,
+            "statistical_parity_difference": low - high,
+        }
+
+
+class MDFADatasetMetric(_AuditMethods, BinaryLabelDatasetMetric):
+    """Metrics of a dataset's own labels, the worst-case violation among them.
+
+    Every metric of AIF360's ``BinaryLabelDatasetMetric`` is there too, without its memory of
+    earlier answers: all follow the dataset's labels.
+
+    Parameters
+    ----------
+    dataset : BinaryLabelDataset
+        Its labels are audited. Its features, without the protected attributes, say who is alike.
+    unprivileged_groups, privileged_groups : list of dict or None, default=None
+        As in AIF360. Rows in neither are not compared, and counted; with one list only, the others
+        are everybody else; without lists, each value of each protected attribute is audited.
+    audit_features : list of str, table of shape (n, n_features) or None, default=None
+        Features to compare people by, or a table with a row for each of the dataset's. A category
+        stands for its one-hot columns. None: all that are not protected.
+    include_protected : bool or list of str, default=False
+        Protected attributes to compare people by as well, such as another one than the audited.
+    **auditor
+        Arguments of ``MDFAuditor``. ``outcomes`` may be given by name or by label;
+        ``missing="category"`` audits the rows in neither list as a third group.
+
+    Raises
+    ------
+    InputError
+        If the lists overlap, name no protected attribute, or an argument is unknown.
+
+    See Also
+    --------
+    MDFAClassificationMetric : Audits a classifier's labels.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import mdfa_fairness_plugin as mdfa
+    >>> from mdfa_fairness_plugin.aif360 import MDFADatasetMetric
+    >>> from aif360.datasets import BinaryLabelDataset
+    >>> data = mdfa.datasets.make_synthetic(n_samples=1000, delta=1.5, random_state=0)
+    >>> frame = data.X.assign(group=data.sensitive_features, outcome=data.y)
+    >>> dataset = BinaryLabelDataset(
+    ...     df=frame, label_names=["outcome"], protected_attribute_names=["group"]
+    ... )
+    >>> metric = MDFADatasetMetric(
+    ...     dataset,
+    ...     unprivileged_groups=[{"group": -1}],
+    ...     privileged_groups=[{"group": 1}],
+    ...     random_state=0,
+    ... )
+    >>> metric.audit().worst_case.verdict
+    'violation'
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        unprivileged_groups: Groups = None,
+        privileged_groups: Groups = None,
+        *,
+        audit_features: Any = None,
+        include_protected: bool | Collection[str] = False,
+        **auditor: Any,
+    ) -> None:
+        if hasattr(dataset, "protected_attribute_names"):
+            check_lists(dataset, unprivileged_groups, privileged_groups)
+        super().__init__(
+            dataset, unprivileged_groups=unprivileged_groups, privileged_groups=privileged_groups
+        )
+        self._keep(audit_features, include_protected, auditor)
+
+
+class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
+    """Metrics of a classifier's labels, the worst-case violation among them.
+
+    Every metric of AIF360's ``ClassificationMetric`` is there too, without its memory of earlier
+    answers: all follow both datasets' labels.
+
+    Parameters
+    ----------
+    dataset : BinaryLabelDataset
+        With the true labels, which the audit does not look at, and the instance weights.
+    classified_dataset : BinaryLabelDataset
+        Its labels are audited.
+    unprivileged_groups, privileged_groups : list of dict or None, default=None
+        As in ``MDFADatasetMetric``.
+    features_from : {"dataset", "classified_dataset"} or None, default=None
+        Whose features say who is alike. Needed only where the two differ, as after
+        ``DisparateImpactRemover`` or ``LFR``, which AIF360's class refuses.
+    audit_features, include_protected, **auditor
+        As in ``MDFADatasetMetric``.
+
+    Raises
+    ------
+    InputError
+        If the lists overlap, name no protected attribute, or an argument is unknown.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        classified_dataset: Any,
+        unprivileged_groups: Groups = None,
+        privileged_groups: Groups = None,
+        *,
+        features_from: str | None = None,
+        audit_features: Any = None,
+        include_protected: bool | Collection[str] = False,
+        **auditor: Any,
+    ) -> None:
+        if features_from not in (None, "dataset", "classified_dataset"):
+            raise InputError(
+                "features_from: 'dataset', 'classified_dataset' or None expected, "
+                f"{features_from!r} found."
+            )
+        if hasattr(dataset, "protected_attribute_names"):
+            check_lists(dataset, unprivileged_groups, privileged_groups)
+        if features_from is None:
+            _check_same_features(dataset, classified_dataset)
+        with _compared_without_features(dataset, classified_dataset):
+            super().__init__(
+                dataset,
+                classified_dataset,
+                unprivileged_groups=unprivileged_groups,
+                privileged_groups=privileged_groups,
+            )
+        self._features_from = features_from
+        self._keep(audit_features, include_protected, auditor)
+
+    def _labelled(self) -> Any:
+        return self.classified_dataset
+
+    def _labels_argument(self) -> str:
+        return "classified_dataset.labels"
+
+    def _featured(self) -> Any:
+        if self._features_from == "classified_dataset":
+            return self.classified_dataset
+        return self.dataset
+
+
+def _check_same_features(dataset: Any, classified_dataset: Any) -> None:
+    ours, theirs = (getattr(one, "features", None) for one in (dataset, classified_dataset))
+    if ours is None or theirs is None or ours.shape != theirs.shape:
+        return  # AIF360 says what is wrong.
+    if not np.array_equal(ours, theirs):
+        raise InputError(
+            "dataset, classified_dataset: their features differ, as after a repair of the "
+            "features. Pass features_from='dataset' or features_from='classified_dataset' to say "
+            "which people are to be compared by."
+        )
+
+
+@contextmanager
+def _compared_without_features(*datasets: Any) -> Iterator[None]:
+    """Let AIF360 compare two datasets without their features, and leave no trace.
+
+    Its own comparison adds to ``ignore_fields`` in place; copies share that set, so they would
+    ignore labels and scores ever after.
+    """
+    kept = [
+        (one, one.ignore_fields, set(one.ignore_fields))
+        for one in datasets
+        if hasattr(one, "ignore_fields")
+    ]
+    for one, _, fields in kept:
+        one.ignore_fields = fields | {"features"}
+    try:
+        yield
+    finally:
+        for one, fields, _ in kept:
+            one.ignore_fields = fields
+
+
+def _is_table(value: Any) -> bool:
+    """Whether ``audit_features`` is data rather than names."""
+    if value is None or isinstance(value, str):
+        return False
+    return getattr(value, "ndim", None) == 2 or hasattr(value, "columns")
+
+
+def _undo_memoising(cls: type) -> None:
+    """Give the class AIF360's metrics as they were before it made them remember.
+
+    AIF360 keys its memory by object, so after a dataset's labels change the old answer comes back.
+    """
+    for name in dir(cls):
+        method = inspect.getattr_static(cls, name)
+        home = getattr(method, "__globals__", {}).get("__name__")
+        if home == "aif360.metrics.metric" and hasattr(method, "__wrapped__"):
+            setattr(cls, name, method.__wrapped__)

@@ -1,0 +1,183 @@
+"""A `StructuredDataset` as the features, outcomes and weights of an audit."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.aif360.groups import FAVORABLE, UNFAVORABLE, protected_frame
+from mdfa_fairness_plugin.exceptions import (
+    InputError,
+    LeakedFeatureWarning,
+    NothingToAuditError,
+    WarningLog,
+)
+
+# What AIF360 puts between a category and its level in the name of a one-hot column.
+SEPARATOR = "="
+
+
+def audited_features(
+    dataset: Any,
+    *,
+    audit_features: Sequence[str] | None = None,
+    include_protected: bool | Collection[str] = False,
+    log: WarningLog | None = None,
+) -> pd.DataFrame:
+    """Features people are compared by.
+
+    Parameters
+    ----------
+    dataset : StructuredDataset
+    audit_features : list of str or None
+        Names of features, a category standing for its one-hot columns. None: all that are not
+        protected.
+    include_protected : bool or list of str
+        Protected attributes to compare people by as well.
+    log : WarningLog or None
+        Told of features left out because they repeat a protected attribute.
+
+    Returns
+    -------
+    X : DataFrame of shape (n, n_features)
+        Protected attributes that were asked for come last, their values as the metadata calls them.
+    """
+    names = [str(name) for name in dataset.feature_names]
+    protected = list(dataset.protected_attribute_names)
+    asked = _asked_protected(protected, audit_features, include_protected)
+    if audit_features is None:
+        kept = _not_protected(dataset, names, protected, log)
+    else:
+        kept = _named(names, protected, audit_features)
+    X = pd.DataFrame(np.asarray(dataset.features, dtype=float)[:, kept])
+    X.columns = pd.Index([names[place] for place in kept], dtype=object)
+    if asked:
+        X = pd.concat([X, protected_frame(dataset)[asked]], axis=1)
+    return X
+
+
+def _asked_protected(
+    protected: list[str],
+    audit_features: Sequence[str] | None,
+    include_protected: bool | Collection[str],
+) -> list[str]:
+    if include_protected is True:
+        return protected
+    wanted = {include_protected} if isinstance(include_protected, str) else include_protected or ()
+    unknown = [name for name in wanted if name not in protected]
+    if unknown:
+        raise InputError(
+            f"include_protected: {', '.join(map(repr, unknown))} is no protected attribute of the "
+            f"dataset; those known are {', '.join(map(repr, protected))}."
+        )
+    named = () if audit_features is None else audit_features
+    return [name for name in protected if name in wanted or name in named]
+
+
+def _not_protected(
+    dataset: Any, names: list[str], protected: list[str], log: WarningLog | None
+) -> list[int]:
+    """Places of features that are neither protected nor stand for something that is."""
+    hidden = {_category(name) for name in protected} | set(protected)
+    kept = [place for place, name in enumerate(names) if not {name, _category(name)} & hidden]
+    repeats: dict[str, list[str]] = {}
+    for column, attribute in zip(dataset.protected_attributes.T, protected, strict=True):
+        same = [place for place in kept if _is_relabelled(dataset.features[:, place], column)]
+        if same:
+            repeats[attribute] = [names[place] for place in same]
+            kept = [place for place in kept if place not in same]
+    if repeats and log is not None:
+        told = "; ".join(
+            f"{', '.join(map(repr, found))} (repeats {name!r})" for name, found in repeats.items()
+        )
+        log.warn(
+            LeakedFeatureWarning,
+            f"dataset: features left out because they repeat a protected attribute: {told}. Pass "
+            "audit_features to compare people by them all the same.",
+        )
+    return kept
+
+
+def _category(name: str) -> str:
+    return name.split(SEPARATOR, 1)[0]
+
+
+def _is_relabelled(values: np.ndarray, attribute: np.ndarray) -> bool:
+    """Whether each value of the attribute goes with one value of the feature and back."""
+    head = slice(0, 500)
+    return _one_to_one(values[head], attribute[head]) and _one_to_one(values, attribute)
+
+
+def _one_to_one(left: np.ndarray, right: np.ndarray) -> bool:
+    n_left, n_right = len(np.unique(left)), len(np.unique(right))
+    # A constant tells nothing, and with hardly two rows per value any measurement is one-to-one.
+    if n_left != n_right or n_left < 2 or 2 * n_left > len(left):
+        return False
+    return len(np.unique(np.column_stack([left, right]), axis=0)) == n_left
+
+
+def _named(names: list[str], protected: list[str], wanted: Sequence[str]) -> list[int]:
+    if isinstance(wanted, str):
+        wanted = [wanted]
+    kept: list[int] = []
+    for one in wanted:
+        if one in protected:
+            continue
+        found = [
+            place
+            for place, name in enumerate(names)
+            if name == one or (SEPARATOR in name and _category(name) == one)
+        ]
+        if not found:
+            raise InputError(
+                f"audit_features: {one!r} is neither a feature of the dataset nor a category of "
+                f"its one-hot columns. Found: {', '.join(map(repr, names))}."
+            )
+        kept += [place for place in found if place not in kept]
+    return kept
+
+
+def outcomes(dataset: Any, argument: str) -> np.ndarray:
+    """Outcome of each row, ``"favorable"`` or ``"unfavorable"``, object array of shape (n,)."""
+    labels = np.asarray(dataset.labels, dtype=float).ravel()
+    favorable = labels == dataset.favorable_label
+    other = ~favorable & (labels != dataset.unfavorable_label)
+    if other.any():
+        raise InputError(
+            f"{argument}: {int(other.sum()):,} labels are neither the favorable_label "
+            f"{dataset.favorable_label:g} nor the unfavorable_label {dataset.unfavorable_label:g}, "
+            f"such as {labels[other][0]:g}. Turn scores into labels with a threshold first."
+        )
+    if len(labels) and (favorable.all() or not favorable.any()):
+        which = FAVORABLE if favorable.all() else UNFAVORABLE
+        raise NothingToAuditError(
+            f"{argument}: all {len(labels):,} rows have the {which} label, so no group is treated "
+            "differently and there is nothing to audit."
+        )
+    return np.where(favorable, FAVORABLE, UNFAVORABLE).astype(object)
+
+
+def weights(dataset: Any) -> np.ndarray | None:
+    """Instance weights, or None if all are one."""
+    values = np.asarray(dataset.instance_weights, dtype=float).ravel()
+    return None if (values == 1.0).all() else values
+
+
+def fingerprint(*parts: Any) -> str:
+    """Digest of arrays, frames and anything with a meaningful ``repr``."""
+    digest = hashlib.blake2b(digest_size=16)
+    for one in parts:
+        if isinstance(one, np.ndarray) and one.dtype != object:
+            digest.update(f"{one.shape}{one.dtype}".encode())
+            digest.update(np.ascontiguousarray(one).tobytes())
+        elif isinstance(one, pd.DataFrame | pd.Series):
+            digest.update(repr(list(getattr(one, "columns", ()))).encode())
+            digest.update(pd.util.hash_pandas_object(one).to_numpy().tobytes())
+        else:
+            digest.update(repr(one).encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
