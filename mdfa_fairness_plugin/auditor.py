@@ -349,7 +349,6 @@ class MDFAuditor(BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.categorical = True
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
@@ -358,7 +357,7 @@ class MDFAuditor(BaseEstimator):
     def _more_tags(self):
         """Tags as scikit-learn before 1.6 reads them."""
         return {
-            "X_types": ["2darray", "sparse", "categorical", "string"],
+            "X_types": ["2darray", "sparse", "string"],
             "allow_nan": True,
             "requires_y": True,
         }

@@ -145,8 +145,9 @@ def worst_case_violation(
     Returns
     -------
     delta : float
-        NaN if no group was large enough to be measured. The number comes without its interval;
-        ``audit_predictions`` gives that, and the verdict.
+        ``inf`` if none of the others in the subgroup has the event, NaN if no group was large
+        enough to be measured. The number comes without its interval; ``audit_predictions`` gives
+        that, and the verdict.
 
     Raises
     ------

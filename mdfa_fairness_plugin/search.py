@@ -27,7 +27,6 @@ from mdfa_fairness_plugin.worst_case.orthogonal import (
     oriented,
     orthogonal_families,
     outcome_rate,
-    shrinkage_of,
 )
 from mdfa_fairness_plugin.worst_case.path import SearchData
 from mdfa_fairness_plugin.worst_case.selection import Selection, select_region
@@ -298,14 +297,15 @@ def search(
             difference.out_of_fold, ground.propensity, m, flip_s=flip_s, flip_y=flip_y
         )
         families = orthogonal_families(data, tau, e_own, m_own)
-        selection = select_region(data, families)
+        selection = select_region(data, list(families.values()))
+        choice = next(c for c in families if c.name == selection.family)
         predictor = OrthogonalPredictor(
             difference=difference,
             propensity=ground.fitted_propensity,
             outcome=fitted_outcome,
             flip_s=flip_s,
             flip_y=flip_y,
-            shrinkage=shrinkage_of(selection, families),
+            choice=choice,
             rate=outcome_rate(data),
         )
     else:

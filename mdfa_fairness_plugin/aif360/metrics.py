@@ -35,13 +35,25 @@ from mdfa_fairness_plugin.exceptions import (
     MissingSensitiveWarning,
     WarningLog,
 )
-from mdfa_fairness_plugin.results import AuditResult, Violation
+from mdfa_fairness_plugin.results import AuditResult, Subgroup, Violation
 
 BinaryLabelDatasetMetric: Any = part("metrics").BinaryLabelDatasetMetric
 ClassificationMetric: Any = part("metrics").ClassificationMetric
 
 SUBGROUP = "worst_case_subgroup"
 _IN_NEITHER = "in neither unprivileged_groups nor privileged_groups"
+
+
+def _undo_memoising(cls: type) -> None:
+    """Give the class AIF360's metrics as they were before it made them remember.
+
+    AIF360 keys its memory by object, so after a dataset's labels change the old answer comes back.
+    """
+    for name in dir(cls):
+        method = inspect.getattr_static(cls, name)
+        home = getattr(method, "__globals__", {}).get("__name__")
+        if home == "aif360.metrics.metric" and hasattr(method, "__wrapped__"):
+            setattr(cls, name, method.__wrapped__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -123,7 +135,7 @@ class _AuditMethods:
             self.privileged_groups,
             pd.DataFrame(table) if _is_table(table) else table,
             self._include_protected,
-            self._auditor,
+            *(one for pair in sorted(self._auditor.items()) for one in pair),
         )
 
     def _state(self) -> _Audited:
@@ -161,7 +173,15 @@ class _AuditMethods:
                 X, y, sensitive_features=sensitive, sample_weight=weights(self.dataset)
             )
         result = self._in_own_words(auditor.result_, n_neither, log.records)
+        sides = sensitive.iloc[:, 0].dropna().unique().tolist()
+        if self._has_a_list() and len(sides) == 2:
+            other = dict(zip(sides, reversed(sides), strict=True))
+            violations = tuple(_against(one, other[one.group]) for one in result.violations)
+            result = replace(result, violations=violations)
         return _Audited(key=key, auditor=auditor, result=result, X=X)
+
+    def _has_a_list(self) -> bool:
+        return self.unprivileged_groups is not None or self.privileged_groups is not None
 
     def _has_both_lists(self) -> bool:
         return self.unprivileged_groups is not None and self.privileged_groups is not None
@@ -277,13 +297,12 @@ class _AuditMethods:
         result = self._state().result
         found = result.violations
         if privileged is not None:
-            if self.unprivileged_groups is None and self.privileged_groups is None:
-                raise InputError(
-                    "privileged: the metric was given neither unprivileged_groups nor "
-                    "privileged_groups, so nobody is privileged. Pass the lists, or leave "
-                    "privileged out."
-                )
             side = PRIVILEGED if privileged else UNPRIVILEGED
+            if getattr(self, f"{side}_groups") is None:
+                raise InputError(
+                    f"privileged: the metric was not given {side}_groups, so there are no searches "
+                    f"for what the {side} get more often. Pass the list, or leave privileged out."
+                )
             found = tuple(one for one in found if one.group == side)
         if outcome is not None:
             name = self._outcome_name(outcome)
@@ -679,18 +698,34 @@ def _compared_without_features(*datasets: Any) -> Iterator[None]:
     Its own comparison adds to ``ignore_fields`` in place; copies share that set, so they would
     ignore labels and scores ever after.
     """
-    kept = [
-        (one, one.ignore_fields, set(one.ignore_fields))
-        for one in datasets
-        if hasattr(one, "ignore_fields")
-    ]
-    for one, _, fields in kept:
+    kept = [(one, one.ignore_fields) for one in datasets if hasattr(one, "ignore_fields")]
+    for one, fields in kept:
         one.ignore_fields = fields | {"features"}
     try:
         yield
     finally:
-        for one, fields, _ in kept:
+        for one, fields in kept:
             one.ignore_fields = fields
+
+
+def _against(violation: Violation, reference: str) -> Violation:
+    """The violation with its reference called by name rather than everyone else."""
+    named = {"everyone else": reference}
+    profile = violation.profile
+    if profile.columns.nlevels > 1:
+        profile = profile.rename(columns=named, level=1)
+    return replace(
+        violation,
+        reference=reference,
+        counts=violation.counts.rename(index=named),
+        population=_counts_against(violation.population, named),
+        core=_counts_against(violation.core, named),
+        profile=profile,
+    )
+
+
+def _counts_against(subgroup: Subgroup, named: dict[str, str]) -> Subgroup:
+    return replace(subgroup, counts=subgroup.counts.rename(index=named))
 
 
 def _is_table(value: Any) -> bool:
@@ -698,15 +733,3 @@ def _is_table(value: Any) -> bool:
     if value is None or isinstance(value, str):
         return False
     return getattr(value, "ndim", None) == 2 or hasattr(value, "columns")
-
-
-def _undo_memoising(cls: type) -> None:
-    """Give the class AIF360's metrics as they were before it made them remember.
-
-    AIF360 keys its memory by object, so after a dataset's labels change the old answer comes back.
-    """
-    for name in dir(cls):
-        method = inspect.getattr_static(cls, name)
-        home = getattr(method, "__globals__", {}).get("__name__")
-        if home == "aif360.metrics.metric" and hasattr(method, "__wrapped__"):
-            setattr(cls, name, method.__wrapped__)

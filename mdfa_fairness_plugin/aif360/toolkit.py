@@ -87,7 +87,7 @@ def toolkit_status() -> pd.DataFrame:
     with AIF360 0.6.1, fails on the text columns of pandas 3; ``PrejudiceRemover`` starts whatever
     ``python`` comes first on the path.
     """
-    rows = [_standard_dataset()]
+    rows = [_standard_dataset(), _de_dummy_code()]
     for component, module, package in _NEEDS:
         found = importlib.util.find_spec(module) is not None
         rows.append(
@@ -120,6 +120,31 @@ def _standard_dataset() -> tuple[str, bool, str, str]:
             f"({type(error).__name__}: {error})",
             "use load_compas, load_adult or load_german of mdfa_fairness_plugin.aif360, or convert "
             "text columns with .astype(object) first",
+        )
+    return component, True, "", ""
+
+
+def _de_dummy_code() -> tuple[str, bool, str, str]:
+    """Try to turn the smallest one-hot columns back into a category."""
+    component = "convert_to_dataframe(de_dummy_code=True)"
+    frame = pd.DataFrame(
+        {"sex": [0, 1], "town=a": [1, 0], "town=b": [0, 1], "y": [0, 1]}, dtype=float
+    )
+    try:
+        with quiet():
+            part("datasets").BinaryLabelDataset(
+                df=frame,
+                label_names=["y"],
+                protected_attribute_names=["sex"],
+                metadata={"protected_attribute_maps": [{0.0: "f", 1.0: "m"}]},
+            ).convert_to_dataframe(de_dummy_code=True)
+    except Exception as error:  # As above.
+        return (
+            component,
+            False,
+            f"AIF360 cannot write text into the columns of pandas {pd.__version__} "
+            f"({type(error).__name__}: {error})",
+            "none needed for an audit, which shows one-hot columns as their category itself",
         )
     return component, True, "", ""
 

@@ -13,6 +13,7 @@ from mdfa_fairness_plugin.balance.mmd import diagnose_mmd
 from mdfa_fairness_plugin.balance.network import MMDNetwork
 from mdfa_fairness_plugin.balance.overlap import effective_sample_size, support
 from mdfa_fairness_plugin.balance.propensity import (
+    PROPENSITY_FLOOR,
     cross_fitted_propensity,
     odds_weights,
     overlap_weights,
@@ -98,6 +99,7 @@ def balance(
     max_weight=None,
     names=None,
     label=None,
+    common_support=None,
     log=None,
 ):
     r"""Weigh the rows so that the features of both groups are alike.
@@ -135,6 +137,9 @@ def balance(
         Of the columns of ``X``, for the diagnostics.
     label : ndarray of shape (n,) or None, default=None
         ``s * y``: the network then minimises the joint objective Eq. ``risk2``.
+    common_support : Support or None, default=None
+        What ``check_support`` found, if the rows outside were left out before; the diagnostics
+        then repeat its counts instead of looking again.
     log : WarningLog or None, default=None
 
     Returns
@@ -151,20 +156,37 @@ def balance(
     seed = int(np.random.default_rng(random_state).integers(2**31 - 1))
     if propensity is None:
         propensity = cross_fitted_propensity(X, s, sample_weight, random_state=seed)
+    else:
+        propensity = _checked_propensity(propensity, n)
     name, weights, details = _solve(
         X, s, method, base, propensity, seed, device, max_weight, label, log
     )
     if max_weight is not None and name in ("entropy", "propensity"):
         weights = _capped(weights, s, base, max_weight)
     diagnostics = diagnose(
-        X, s, weights, method=name, sample_weight=sample_weight, propensity=propensity, names=names
+        X,
+        s,
+        weights,
+        method=name,
+        sample_weight=sample_weight,
+        propensity=propensity,
+        names=names,
+        common_support=common_support,
     )
-    return Balance(
-        weights=weights, diagnostics=diagnostics, details=details, propensity=propensity
-    )
+    return Balance(weights=weights, diagnostics=diagnostics, details=details, propensity=propensity)
 
 
-def diagnose(X, s, weights, *, method="given", sample_weight=None, propensity=None, names=None):
+def diagnose(
+    X,
+    s,
+    weights,
+    *,
+    method="given",
+    sample_weight=None,
+    propensity=None,
+    names=None,
+    common_support=None,
+):
     """Diagnostics of any weights.
 
     Parameters
@@ -172,8 +194,9 @@ def diagnose(X, s, weights, *, method="given", sample_weight=None, propensity=No
     X, s, weights : ndarray
         As in ``balance``; ``weights`` without the sampling weights.
     method : str, default="given"
-    sample_weight, propensity, names
-        As in ``balance``. Without a propensity no row is counted as outside common support.
+    sample_weight, propensity, names, common_support
+        As in ``balance``. With neither a propensity nor a common support, no row is counted
+        as outside.
 
     Returns
     -------
@@ -190,10 +213,13 @@ def diagnose(X, s, weights, *, method="given", sample_weight=None, propensity=No
     mmds, by_chance = diagnose_mmd(X, s, np.stack([base, after]), base_weight=base)
     smd_before, smd_after = _mean_differences(X, s, base, after)
     positive = s > 0
-    if propensity is None:
-        outside = np.zeros(n, dtype=bool)
-    else:
+    if common_support is not None:
+        n_outside, share_outside = common_support.n_outside, common_support.share_outside
+    elif propensity is not None:
         outside = ~support(propensity, s, sample_weight)
+        n_outside, share_outside = int(outside.sum()), float(base[outside].sum() / base.sum())
+    else:
+        n_outside, share_outside = 0, 0.0
     return BalanceDiagnostics(
         method=method,
         mmd_before=float(mmds[0]),
@@ -208,13 +234,14 @@ def diagnose(X, s, weights, *, method="given", sample_weight=None, propensity=No
         largest_weight=max(
             _largest_relative(weights[rows], base[rows]) for rows in (positive, ~positive)
         ),
-        share_outside_support=float(base[outside].sum() / base.sum()),
-        n_outside_support=int(outside.sum()),
+        share_outside_support=share_outside,
+        n_outside_support=n_outside,
     )
 
 
 def _solve(X, s, method, base, propensity, seed, device, max_weight, label, log):
     """Name, weights and fitted object of the method asked for."""
+    fitted: Any
     if isinstance(method, str):
         if method in ("auto", "entropy"):
             fitted = EntropyBalancing(random_state=seed)
@@ -282,6 +309,18 @@ def _checked(weights, s):
     if weights[s > 0].sum() == 0 or weights[s < 0].sum() == 0:
         raise InputError("balance: all weights of one of the two groups are zero.")
     return weights
+
+
+def _checked_propensity(propensity, n):
+    """Given propensity, kept off 0 and 1."""
+    propensity = np.asarray(propensity, dtype=float)
+    if propensity.shape != (n,) or not ((propensity >= 0) & (propensity <= 1)).all():
+        raise InputError(
+            f"propensity: {n} probabilities between 0 and 1 expected, one per row; an array of "
+            f"shape {propensity.shape} from {np.min(propensity, initial=np.inf):g} to "
+            f"{np.max(propensity, initial=-np.inf):g} found."
+        )
+    return np.clip(propensity, PROPENSITY_FLOOR, 1 - PROPENSITY_FLOOR)
 
 
 def _capped(weights, s, base, max_weight):

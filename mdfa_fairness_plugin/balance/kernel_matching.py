@@ -12,7 +12,12 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
-from mdfa_fairness_plugin.balance.mmd import Standardiser, gaussian_gram, median_bandwidth
+from mdfa_fairness_plugin.balance.mmd import (
+    Standardiser,
+    gaussian_gram,
+    gaussian_kernel,
+    median_bandwidth,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -74,9 +79,7 @@ class KernelMeanMatching:
         Z = self._standardise(X)
         sigma = median_bandwidth(Z, base)
         self._bandwidths = [sigma * factor for factor in _BANDWIDTH_FACTORS]
-        F, self._landmarks, self._factor = _pivoted_cholesky(
-            Z, self._bandwidths, self.n_landmarks
-        )
+        F, self._landmarks, self._factor = _pivoted_cholesky(Z, self._bandwidths, self.n_landmarks)
         F = _with_constant(F)
         q = base[positive] / base[positive].sum()
         target = base[~positive] @ F[~positive] / base[~positive].sum()
@@ -158,15 +161,16 @@ def _pivoted_cholesky(Z, bandwidths, rank, tolerance=1e-6):
     """
     n = len(Z)
     rank = min(rank, n)
-    F = np.zeros((n, rank))
+    F = np.zeros((n, rank), order="F")
+    lengths = (Z**2).sum(axis=1)
     left = np.ones(n)
     pivots = []
     for k in range(rank):
         pivot = int(np.argmax(left))
         if left[pivot] <= 1e-10 or left.mean() <= tolerance:
             break
-        column = gaussian_gram(Z, Z[pivot : pivot + 1], bandwidths)[:, 0]
-        column -= F[:, :k] @ F[pivot, :k]
+        squared = np.maximum(lengths + lengths[pivot] - 2.0 * (Z @ Z[pivot]), 0.0)
+        column = gaussian_kernel(squared, bandwidths) - F[:, :k] @ F[pivot, :k]
         F[:, k] = column / np.sqrt(left[pivot])
         left = np.maximum(left - F[:, k] ** 2, 0.0)
         left[pivot] = 0.0

@@ -133,9 +133,16 @@ def gaussian_gram(Z, other, bandwidths):
     -------
     gram : ndarray of shape (n, m)
     """
-    squared = _squared_distances(Z, other)
+    return gaussian_kernel(_squared_distances(Z, other), bandwidths)
+
+
+def gaussian_kernel(squared_distances, bandwidths):
+    """Gaussian kernel of given squared distances, averaged over the bandwidths."""
     bandwidths = np.atleast_1d(np.asarray(bandwidths, dtype=float))
-    return sum(np.exp(squared / (-2.0 * sigma**2)) for sigma in bandwidths) / len(bandwidths)
+    total = np.zeros_like(squared_distances)
+    for sigma in bandwidths:
+        total += np.exp(squared_distances / (-2.0 * sigma**2))
+    return total / len(bandwidths)
 
 
 def mmd(X, s, weights=None, *, bandwidth=None, n_frequencies=256):

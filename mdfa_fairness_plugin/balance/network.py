@@ -325,7 +325,10 @@ class _Networks:
 
         # x sigmoid(x) halves small inputs: a gain of 1.6 keeps the layers' spread.
         self.layers = [
-            (matrix(n_columns if k == 0 else _N_NEURONS, _N_NEURONS, 1.6), offset(_N_NEURONS, 0, 0.1))
+            (
+                matrix(n_columns if k == 0 else _N_NEURONS, _N_NEURONS, 1.6),
+                offset(_N_NEURONS, 0, 0.1),
+            )
             for k in range(_N_LAYERS)
         ]
         # Starts at weights close to one.

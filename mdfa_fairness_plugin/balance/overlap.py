@@ -34,6 +34,8 @@ class Support:
         Those of S = +1 and of S = -1.
     share_outside : float
         Weighted share of rows outside.
+    message : str
+        The same in words; empty if every row is inside.
     """
 
     mask: np.ndarray
@@ -41,6 +43,7 @@ class Support:
     n_outside_group: int
     n_outside_reference: int
     share_outside: float
+    message: str
 
 
 def support(propensity, s, sample_weight=None):
@@ -135,30 +138,35 @@ def check_support(
     mask = support(propensity, s, sample_weight)
     outside = ~mask
     positive = s > 0
+    n_outside = int(outside.sum())
+    n_outside_group = int((outside & positive).sum())
+    n_outside_reference = n_outside - n_outside_group
+    share_outside = float(weight[outside].sum() / weight.sum()) if len(s) else 0.0
+    n_group, n_reference = int(positive.sum()), int((~positive).sum())
+    message = (
+        f"{n_outside} of {len(s)} rows ({share_outside:.1%}) have no comparable row on the other "
+        f"side: {n_outside_group} of the {n_group} rows of {group} and {n_outside_reference} of "
+        f"the {n_reference} rows of {reference}. Their features nearly tell which group they "
+        "belong to, so like cannot be compared with like there, whatever the weights."
+    )
     found = Support(
         mask=mask,
-        n_outside=int(outside.sum()),
-        n_outside_group=int((outside & positive).sum()),
-        n_outside_reference=int((outside & ~positive).sum()),
-        share_outside=float(weight[outside].sum() / weight.sum()) if len(s) else 0.0,
+        n_outside=n_outside,
+        n_outside_group=n_outside_group,
+        n_outside_reference=n_outside_reference,
+        share_outside=share_outside,
+        message=message if n_outside else "",
     )
-    n_group, n_reference = int(positive.sum()), int((~positive).sum())
-    counts = (
-        f"{found.n_outside} of {len(s)} rows ({found.share_outside:.0%}) have no comparable row "
-        f"on the other side: {found.n_outside_group} of the {n_group} rows of {group} and "
-        f"{found.n_outside_reference} of the {n_reference} rows of {reference}. Their features "
-        "nearly tell which group they belong to, so no weights can compare like with like there."
-    )
-    left = (n_group - found.n_outside_group, n_reference - found.n_outside_reference)
-    if min(left) < min_rows and found.n_outside:
+    left = (n_group - n_outside_group, n_reference - n_outside_reference)
+    if n_outside and min(left) < min_rows:
         raise OverlapError(
-            f"sensitive_features: {counts} Leaving them out would keep only {left[0]} and "
+            f"sensitive_features: {message} Leaving them out would keep only {left[0]} and "
             f"{left[1]} rows, and at least {min_rows} of each are needed. Audit fewer or coarser "
             "features: leave out those that stand in for the sensitive attribute."
         )
-    if policy == "refuse" and found.share_outside > tolerance:
+    if policy == "refuse" and share_outside > tolerance:
         raise OverlapError(
-            f"sensitive_features: {counts} Audit fewer or coarser features, or pass "
+            f"sensitive_features: {message} Audit fewer or coarser features, or pass "
             "overlap='trim' to leave those rows out and have the report count them."
         )
     return found

@@ -78,9 +78,7 @@ def cross_fitted_propensity(X, s, sample_weight=None, folds=None, random_state=N
             continue
         scores[test, 0] = _smooth_scores(design, positive, fit_weight, train, test)
         scores[test, 1] = _boosted_scores(binned, positive, fit_weight, train, test, seed)
-    return np.clip(
-        expit(_stack(scores, positive, weight)), PROPENSITY_FLOOR, 1 - PROPENSITY_FLOOR
-    )
+    return np.clip(expit(_stack(scores, positive, weight)), PROPENSITY_FLOOR, 1 - PROPENSITY_FLOOR)
 
 
 def odds_weights(propensity, s):

@@ -15,41 +15,120 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.ensemble import ExtraTreesRegressor
 
 from mdfa_fairness_plugin.probability import CrossFittedProbability
 from mdfa_fairness_plugin.worst_case.path import SearchData, Sweep
-from mdfa_fairness_plugin.worst_case.selection import Family, Selection, plateau_thresholds
+from mdfa_fairness_plugin.worst_case.selection import Family, plateau_thresholds
 
 # Ratios are shrunk by these multiples of the overall rate; None is the difference itself. No single
 # one serves both frequent and rare outcomes, so all of them propose regions.
 SHRINKAGES = (0.1, 0.25, 0.5, 1.0, 3.0, None)
-_N_TREES = 100
 
 
-def default_learner(n_rows: int, random_state: int) -> ExtraTreesRegressor:
-    """Forest of random cuts that finds the region by default.
+class MultiscaleForest(RegressorMixin, BaseEstimator):
+    """Forest of random cuts read at several leaf sizes: the learner that finds regions by default.
+
+    A fine forest follows the borders of a region where outcomes are nearly certain; where they are
+    noisy only large leaves show a difference. One fit gives both: a prediction at a larger leaf size
+    is that of the smallest node on the row's way down that has as many rows.
 
     Parameters
     ----------
-    n_rows : int
-        Rows it will be fitted to, which set the leaf size ``0.7 n^0.3``, at least 5.
-    random_state : int
+    n_estimators : int, default=100
+    random_state : int, default=0
+
+    Attributes
+    ----------
+    leaf_sizes_ : tuple of int
+        From ``0.7 n^0.3`` (at least 5) to a fifteenth of the rows.
 
     Notes
     -----
     Chosen by overlap with planted regions over seeds at 1,000, 5,000 and 50,000 rows: at 1,000 rows
-    .67 / .78 / .79 for delta .5 / 1.5 / 3 against .56 / .74 / .75 of a random forest and .55 / .71 /
-    .75 of gradient boosting; smaller exponents are too noisy for weak violations, larger ones blur
-    the borders. ``tests/benchmarks/`` keeps the comparison.
+    the fine forest alone had .67 / .78 / .79 for delta .5 / 1.5 / 3 against .56 / .74 / .75 of a
+    random forest and .55 / .71 / .75 of gradient boosting. Smaller exponents are too noisy for weak
+    violations, larger ones blur the borders.
     """
-    return ExtraTreesRegressor(
-        n_estimators=_N_TREES,
-        min_samples_leaf=max(5, round(0.7 * n_rows**0.3)),
-        random_state=random_state,
-        n_jobs=1,
-    )
+
+    def __init__(self, n_estimators: int = 100, random_state: int = 0) -> None:
+        self.n_estimators = n_estimators
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        """Grow the fine forest.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+        y : ndarray of shape (n,)
+        sample_weight : ndarray of shape (n,) or None, default=None
+
+        Returns
+        -------
+        self
+        """
+        n = len(X)
+        fine = max(5, round(0.7 * n**0.3))
+        self.leaf_sizes_ = (fine, max(fine, n // 60), max(fine, n // 15))
+        forest = ExtraTreesRegressor(
+            n_estimators=self.n_estimators,
+            min_samples_leaf=fine,
+            random_state=self.random_state,
+            n_jobs=1,
+        )
+        forest.fit(X, y, sample_weight=sample_weight)
+        self.trees_ = [estimator.tree_ for estimator in forest.estimators_]
+        self.values_ = [_values_by_scale(tree, self.leaf_sizes_) for tree in self.trees_]
+        return self
+
+    def predict_scales(self, X) -> np.ndarray:
+        """Predict at every leaf size.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+
+        Returns
+        -------
+        prediction : ndarray of shape (n_scales, n)
+        """
+        X = np.ascontiguousarray(X, dtype=np.float32)
+        total = np.zeros((len(self.leaf_sizes_), len(X)))
+        for tree, values in zip(self.trees_, self.values_, strict=True):
+            total += values[:, tree.apply(X)]
+        return total / len(self.trees_)
+
+    def predict(self, X) -> np.ndarray:
+        """Predict at the finest leaf size, rows of shape (n, d)."""
+        return self.predict_scales(X)[0]
+
+
+def _values_by_scale(tree: Any, leaf_sizes: Sequence[int]) -> np.ndarray:
+    """Value of every node, or of its nearest ancestor with enough rows; (n_scales, n_nodes)."""
+    n_nodes = tree.node_count
+    parent = np.zeros(n_nodes, dtype=np.intp)
+    for children in (tree.children_left, tree.children_right):
+        inner = children >= 0
+        parent[children[inner]] = np.flatnonzero(inner)
+    values = []
+    for size in leaf_sizes:
+        node = np.arange(n_nodes)
+        while True:
+            small = (tree.n_node_samples[node] < size) & (node > 0)
+            if not small.any():
+                break
+            node = np.where(small, parent[node], node)
+        values.append(tree.value[node, 0, 0])
+    return np.array(values)
+
+
+def _predict_scales(model: Any, X: np.ndarray) -> np.ndarray:
+    """Predictions of shape (n_scales, n); one scale for learners that know no other."""
+    if hasattr(model, "predict_scales"):
+        return model.predict_scales(X)
+    return np.asarray(model.predict(X), dtype=float)[np.newaxis]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,7 +137,7 @@ class CrossFittedDifference:
 
     Parameters
     ----------
-    out_of_fold : ndarray of shape (n,)
+    out_of_fold : ndarray of shape (n_scales, n)
         Rows no part judges get the average over all models.
     models : tuple of estimators
     """
@@ -67,8 +146,8 @@ class CrossFittedDifference:
     models: tuple[Any, ...]
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Average of the folds' models on new rows."""
-        return np.mean([model.predict(X) for model in self.models], axis=0)
+        """Average of the folds' models on new rows, shape (n_scales, n)."""
+        return np.mean([_predict_scales(model, X) for model in self.models], axis=0)
 
 
 def cross_fitted_difference(
@@ -96,7 +175,7 @@ def cross_fitted_difference(
         Folds to judge, each by a model fitted to the learning rows of the other folds.
     sample_weight : ndarray of shape (n,)
     learner : regressor or None, default=None
-        Takes sample weights; None for ``default_learner``.
+        Takes sample weights; None for ``MultiscaleForest``.
     random_state : int, default=0
     n_jobs : int or None, default=None
 
@@ -109,21 +188,19 @@ def cross_fitted_difference(
 
     def fit(part: int) -> Any:
         train = (folds >= 0) & (folds != part)
-        model = (
-            default_learner(int(train.sum()), random_state) if learner is None else clone(learner)
-        )
+        model = MultiscaleForest(random_state=random_state) if learner is None else clone(learner)
         return model.fit(X[train], target[train], sample_weight=weight[train])
 
     models = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(part) for part in parts)
-    prediction = np.empty(len(X))
-    rest = np.ones(len(X), dtype=bool)
-    for part, model in zip(parts, models, strict=True):
-        rows = folds == part
-        rest &= ~rows
-        prediction[rows] = model.predict(X[rows])
+    judged = [folds == part for part in parts]
+    pieces = [_predict_scales(model, X[rows]) for model, rows in zip(models, judged, strict=True)]
+    prediction = np.empty((len(pieces[0]), len(X)))
+    for rows, piece in zip(judged, pieces, strict=True):
+        prediction[:, rows] = piece
     fitted = CrossFittedDifference(out_of_fold=prediction, models=tuple(models))
+    rest = ~np.any(judged, axis=0)
     if rest.any():
-        prediction[rest] = fitted.predict(X[rest])
+        prediction[:, rest] = fitted.predict(X[rest])
     return fitted
 
 
@@ -137,7 +214,8 @@ class OrthogonalPredictor:
         Fitted for one orientation of S and Y.
     flip_s, flip_y : bool
         Whether this search looks at the opposite orientation.
-    shrinkage : float or None
+    choice : Choice
+        Scale of the difference and shrinkage of the ratio.
     rate : float
         Overall rate of the audited outcome.
     """
@@ -147,20 +225,20 @@ class OrthogonalPredictor:
     outcome: CrossFittedProbability
     flip_s: bool
     flip_y: bool
-    shrinkage: float | None
+    choice: Choice
     rate: float
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Score rows; larger is worse treated."""
         return shrunk_ratio(
             *oriented(
-                self.difference.predict(X),
+                self.difference.predict(X)[self.choice.scale],
                 self.propensity.predict(X),
                 self.outcome.predict(X),
                 flip_s=self.flip_s,
                 flip_y=self.flip_y,
             ),
-            shrinkage=self.shrinkage,
+            shrinkage=self.choice.shrinkage,
             rate=self.rate,
         )
 
@@ -212,36 +290,54 @@ def shrunk_ratio(
     return np.log((p1 + shrinkage * rate) / (p0 + shrinkage * rate))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One of the scores tried.
+
+    Parameters
+    ----------
+    scale : int
+        Leaf size of the difference, finest first.
+    shrinkage : float or None
+    """
+
+    scale: int
+    shrinkage: float | None
+
+    @property
+    def name(self) -> str:
+        """How the result names the score."""
+        kind = "difference" if self.shrinkage is None else f"ratio shrunk by {self.shrinkage:g}"
+        return f"{kind}, scale {self.scale}"
+
+
 def orthogonal_families(
     data: SearchData, tau: np.ndarray, e: np.ndarray, m: np.ndarray
-) -> list[Family]:
+) -> dict[Choice, Family]:
     """Scores that propose regions, from the difference as this search sees it.
 
     Parameters
     ----------
     data : SearchData
-    tau, e, m : ndarray of shape (n,)
+    tau : ndarray of shape (n_scales, n)
+    e, m : ndarray of shape (n,)
         Out of fold, oriented.
 
     Returns
     -------
-    families : list of Family
+    families : dict of Choice to Family
     """
     rate = outcome_rate(data)
-    families = []
-    for shrinkage in SHRINKAGES:
-        scores = shrunk_ratio(tau, e, m, shrinkage=shrinkage, rate=rate)
-        thresholds = plateau_thresholds(Sweep(data, scores), data.alpha)
-        name = "difference" if shrinkage is None else f"ratio shrunk by {shrinkage:g}"
-        families.append(Family(name=name, scores=scores, thresholds=thresholds))
+    families = {}
+    for scale, difference in enumerate(tau):
+        for shrinkage in SHRINKAGES:
+            choice = Choice(scale=scale, shrinkage=shrinkage)
+            scores = shrunk_ratio(difference, e, m, shrinkage=shrinkage, rate=rate)
+            cuts = plateau_thresholds(Sweep(data, scores), data.alpha)
+            families[choice] = Family(name=choice.name, scores=scores, thresholds=cuts)
     return families
 
 
 def outcome_rate(data: SearchData) -> float:
     """Overall rate of the audited outcome among the rows compared."""
     return float(np.average(data.positive, weights=data.base))
-
-
-def shrinkage_of(selection: Selection, families: list[Family]) -> float | None:
-    """Shrinkage of the score a selection was made on."""
-    return SHRINKAGES[[family.name for family in families].index(selection.family)]

@@ -1,0 +1,478 @@
+"""AIF360's detectors and the audit, side by side on one split."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
+
+from mdfa_fairness_plugin.aif360.groups import (
+    FAVORABLE,
+    PRIVILEGED,
+    UNFAVORABLE,
+    UNPRIVILEGED,
+    Groups,
+    check_lists,
+    mask_of,
+)
+from mdfa_fairness_plugin.aif360.reading import audited_features, outcomes
+from mdfa_fairness_plugin.aif360.toolkit import part, quiet
+from mdfa_fairness_plugin.auditor import MDFAuditor
+from mdfa_fairness_plugin.balance import cross_fitted_propensity, overlap_weights, support
+from mdfa_fairness_plugin.exceptions import InputError, MDFAError
+from mdfa_fairness_plugin.features import FeatureEncoder
+from mdfa_fairness_plugin.inference.estimates import Rates, measure
+from mdfa_fairness_plugin.inference.intervals import delta_interval
+
+DETECTORS = ("mdss", "gerryfair", "mdfa")
+_COLUMNS = (
+    "detector",
+    "region",
+    "group",
+    "outcome",
+    "n_rows",
+    "share",
+    "raw_ratio",
+    "balanced_ratio",
+    "ratio_low",
+    "ratio_high",
+    "own_score",
+    "seconds",
+    "note",
+)
+# bias_scan lists values: a column with more of them than this is cut into quarters first.
+_MOST_VALUES = 10
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Part:
+    """Rows of one side of the split."""
+
+    X: pd.DataFrame
+    s: np.ndarray  # +1 unprivileged, -1 privileged
+    favorable: np.ndarray
+    weight: np.ndarray
+
+    def positive(self, outcome: str) -> np.ndarray:
+        return self.favorable if outcome == FAVORABLE else ~self.favorable
+
+    def sides(self, group: str) -> np.ndarray:
+        return self.s if group == UNPRIVILEGED else -self.s
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Region:
+    """What a detector found on the search rows, judged on both parts."""
+
+    text: str
+    on_search: np.ndarray
+    on_held_out: np.ndarray
+    own_score: float
+    group: str | None = None
+    outcome: str | None = None
+
+
+def compare_detectors(
+    dataset: Any,
+    classified_dataset: Any = None,
+    unprivileged_groups: Groups = None,
+    privileged_groups: Groups = None,
+    *,
+    detectors: Sequence[str] = DETECTORS,
+    test_size: float = 0.3,
+    random_state: int | None = None,
+    audit_features: Sequence[str] | None = None,
+    penalty: float = 1e-17,
+    num_iters: int = 10,
+    **auditor: Any,
+) -> pd.DataFrame:
+    """Let each detector name a region on the same rows, and measure it on the same held-out rows.
+
+    Parameters
+    ----------
+    dataset : BinaryLabelDataset
+        Features, protected attributes and weights; its labels are audited if there is no
+        ``classified_dataset``.
+    classified_dataset : BinaryLabelDataset or None, default=None
+        Its labels are audited.
+    unprivileged_groups, privileged_groups : list of dict
+        As in AIF360; rows in neither are left out.
+    detectors : sequence of {"mdss", "gerryfair", "mdfa"}, default=("mdss", "gerryfair", "mdfa")
+        AIF360's ``bias_scan`` (in both directions), the auditor of its ``GerryFairClassifier``, and
+        ``MDFAuditor`` (each of its four searches).
+    test_size : float, default=0.3
+        Share of the rows held out.
+    random_state : int or None, default=None
+        Of the split and of ``MDFAuditor``.
+    audit_features : list of str or None, default=None
+        As in ``MDFADatasetMetric``.
+    penalty, num_iters
+        Of ``bias_scan``.
+    **auditor
+        Arguments of ``MDFAuditor``.
+
+    Returns
+    -------
+    table : DataFrame
+        One row per region:
+
+        - ``detector``, ``region``: who found it, and what it is in the detector's terms;
+        - ``group``, ``outcome``: who gets what more often there;
+        - ``n_rows``, ``share``: held-out rows in it, all and relative;
+        - ``raw_ratio``: the group's rate of the outcome over the others' in the region;
+        - ``balanced_ratio``, ``ratio_low``, ``ratio_high``: the same at equal features (overlap
+          weights), with its interval;
+        - ``own_score``: what the detector calls its result: log likelihood ratio, weighted
+          disparity, ``delta`` on the search rows;
+        - ``seconds``: of the search;
+        - ``note``: why something is missing.
+
+    Notes
+    -----
+    ``bias_scan`` and GerryFair look for people whose outcomes differ from everybody's, and may name
+    the sensitive value itself. Their region is therefore taken to be everyone who would be in it
+    with one sensitive value or the other, and they are given the benefit of the (group, outcome) with
+    the largest lower limit of the raw ratio on the search rows. Both get the sensitive column among
+    the features; GerryFair has all features declared protected, and audits rates of the favorable
+    outcome (false positives among rows labelled 0). Numbers with more than ten values are cut into
+    quarters for ``bias_scan``. NumPy's global random state, which ``bias_scan`` resets, is put back.
+    """
+    unknown = [name for name in detectors if name not in DETECTORS]
+    if unknown:
+        raise InputError(
+            f"detectors: {', '.join(map(repr, unknown))} is not known; choose from "
+            f"{', '.join(map(repr, DETECTORS))}."
+        )
+    if unprivileged_groups is None or privileged_groups is None:
+        raise InputError(
+            "unprivileged_groups, privileged_groups: both are needed to measure ratios between "
+            "them."
+        )
+    check_lists(dataset, unprivileged_groups, privileged_groups)
+    search_part, held_out = _split(
+        dataset,
+        dataset if classified_dataset is None else classified_dataset,
+        "dataset.labels" if classified_dataset is None else "classified_dataset.labels",
+        unprivileged_groups,
+        privileged_groups,
+        audit_features,
+        test_size,
+        random_state,
+    )
+    judge = _Judge(held_out, random_state, float(auditor.get("confidence_level", 0.95)))
+    searches: list[tuple[str, Callable[[], _Region]]] = []
+    if "mdss" in detectors:
+        scan = _BiasScan(search_part, held_out, penalty, num_iters)
+        searches += [("mdss", scan.lower), ("mdss", scan.higher)]
+    if "gerryfair" in detectors:
+        searches.append(("gerryfair", lambda: _gerryfair(search_part, held_out)))
+    if "mdfa" in detectors:
+        for group in (UNPRIVILEGED, PRIVILEGED):
+            for outcome in (FAVORABLE, UNFAVORABLE):
+                searches.append(
+                    (
+                        "mdfa",
+                        _MDFASearch(
+                            search_part,
+                            held_out,
+                            group,
+                            outcome,
+                            {"random_state": random_state} | auditor,
+                        ),
+                    )
+                )
+    rows = [_timed(name, find, search_part, judge) for name, find in searches]
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def _split(
+    dataset: Any,
+    labelled: Any,
+    argument: str,
+    unprivileged_groups: Groups,
+    privileged_groups: Groups,
+    audit_features: Sequence[str] | None,
+    test_size: float,
+    random_state: int | None,
+) -> tuple[_Part, _Part]:
+    """Search and held-out rows, alike in groups and outcomes."""
+    low, high = mask_of(dataset, unprivileged_groups), mask_of(dataset, privileged_groups)
+    weight = np.asarray(dataset.instance_weights, dtype=float).ravel()
+    rows = np.flatnonzero((low | high) & (weight > 0))
+    X = audited_features(dataset, audit_features=audit_features)
+    favorable = outcomes(labelled, argument) == FAVORABLE
+    strata = 2 * low[rows] + favorable[rows]
+    counts = np.bincount(strata, minlength=4)
+    if counts.min() < 2:
+        raise InputError(
+            f"{argument}: the {FAVORABLE if counts.argmin() % 2 else UNFAVORABLE} outcome is too "
+            f"rare among the {UNPRIVILEGED if counts.argmin() > 1 else PRIVILEGED} "
+            f"({counts.min()} rows) to be split into search and held-out rows."
+        )
+    parts = train_test_split(rows, test_size=test_size, random_state=random_state, stratify=strata)
+
+    def part_of(places: np.ndarray) -> _Part:
+        return _Part(
+            X=X.iloc[places].reset_index(drop=True),
+            s=np.where(low[places], 1, -1),
+            favorable=favorable[places],
+            weight=weight[places] / weight[places].mean(),
+        )
+
+    return part_of(parts[0]), part_of(parts[1])
+
+
+class _Judge:
+    """Measures every region in the same way on the held-out rows."""
+
+    def __init__(self, held_out: _Part, random_state: int | None, confidence_level: float) -> None:
+        self.part = held_out
+        self._level = confidence_level
+        encoded = FeatureEncoder().fit(held_out.X).transform(held_out.X)
+        propensity = cross_fitted_propensity(
+            encoded, held_out.s, held_out.weight, random_state=random_state
+        )
+        self._balanced = held_out.weight * overlap_weights(propensity, held_out.s)
+        self._inside = support(propensity, held_out.s, held_out.weight)
+
+    def row(self, region: _Region, group: str, outcome: str) -> dict[str, Any]:
+        """Ratios of one region, in the direction given."""
+        part = self.part
+        member = region.on_held_out
+        s, positive = part.sides(group), part.positive(outcome)
+        row: dict[str, Any] = {
+            "n_rows": int(member.sum()),
+            "share": float(np.average(member, weights=part.weight)),
+        }
+        comparable = member & self._inside
+        present = [bool((comparable & (s == side)).any()) for side in (1, -1)]
+        if not all(present):
+            return row | {"note": "no comparable rows of both groups are in the region"}
+        balanced = measure(positive, s, self._balanced, comparable)
+        low, high = delta_interval(balanced, self._level)
+        return row | {
+            "raw_ratio": _exp(measure(positive, s, part.weight, member).delta),
+            "balanced_ratio": _exp(balanced.delta),
+            "ratio_low": _exp(low),
+            "ratio_high": _exp(high),
+        }
+
+
+def _timed(
+    name: str, find: Callable[[], _Region], search_part: _Part, judge: _Judge
+) -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(_COLUMNS, math.nan)
+    row |= {"detector": name, "region": "", "group": "", "outcome": "", "n_rows": 0, "note": ""}
+    started = time.perf_counter()
+    try:
+        region = find()
+    except MDFAError as error:
+        return row | {"seconds": time.perf_counter() - started, "note": str(error)}
+    except Exception as error:  # AIF360's detectors fail in many ways; the others go on.
+        told = f"AIF360's detector failed here: {type(error).__name__}: {error}"
+        return row | {"seconds": time.perf_counter() - started, "note": told}
+    row["seconds"] = time.perf_counter() - started
+    group, outcome = _best_direction(search_part, region)
+    row |= {
+        "region": region.text,
+        "group": group,
+        "outcome": outcome,
+        "own_score": region.own_score,
+    }
+    return row | judge.row(region, group, outcome)
+
+
+def _best_direction(part: _Part, region: _Region) -> tuple[str, str]:
+    """The (group, outcome) that a region says most about, on the search rows."""
+    best, chosen = -math.inf, (UNPRIVILEGED, UNFAVORABLE)
+    for group in (UNPRIVILEGED, PRIVILEGED) if region.group is None else (region.group,):
+        for outcome in (UNFAVORABLE, FAVORABLE) if region.outcome is None else (region.outcome,):
+            rates: Rates = measure(
+                part.positive(outcome), part.sides(group), part.weight, region.on_search
+            )
+            low = delta_interval(rates, 0.95)[0]
+            if low > best or (region.group is not None and region.outcome is not None):
+                best, chosen = low, (group, outcome)
+    return chosen
+
+
+# ---------------------------------------------------------------------------------------------
+# Detectors
+
+
+class _BiasScan:
+    """MDSS: the subset whose outcomes differ most from what is expected of everybody."""
+
+    def __init__(
+        self, search_part: _Part, held_out: _Part, penalty: float, num_iters: int
+    ) -> None:
+        self._part = search_part
+        self._held_out = held_out
+        self._penalty = penalty
+        self._num_iters = num_iters
+
+    def lower(self) -> _Region:
+        """People with less favorable outcomes than expected."""
+        return self._scan(overpredicted=True)
+
+    def higher(self) -> _Region:
+        """People with more favorable outcomes than expected."""
+        return self._scan(overpredicted=False)
+
+    def _scan(self, overpredicted: bool) -> _Region:
+        encoder = FeatureEncoder().fit(self._part.X)
+        shown, shown_held_out = (encoder.display_frame(part.X) for part in (self._part, self._held_out))
+        searched, judged = _few_values(shown, shown_held_out)
+        group = _unused("group", searched.columns)
+        named = np.where(self._part.s > 0, UNPRIVILEGED, PRIVILEGED)
+        with _global_state_kept():
+            subset, score = part("detectors").bias_scan(
+                data=searched.assign(**{group: named}),
+                observations=pd.Series(self._part.favorable.astype(int)),
+                favorable_value=1,
+                overpredicted=overpredicted,
+                penalty=self._penalty,
+                num_iters=self._num_iters,
+            )
+        features = {name: values for name, values in subset.items() if name != group}
+        return _Region(
+            text=_subset_text(subset),
+            on_search=_in_subset(searched, features),
+            on_held_out=_in_subset(judged, features),
+            own_score=float(score),
+            outcome=UNFAVORABLE if overpredicted else FAVORABLE,
+        )
+
+
+def _few_values(
+    searched: pd.DataFrame, judged: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both tables as text, numbers of many values by quarter of the first."""
+    out: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    for name in searched.columns:
+        first, second = searched[name], judged[name]
+        if pd.api.types.is_numeric_dtype(first) and first.nunique() > _MOST_VALUES:
+            edges = np.unique(np.nanquantile(first.astype(float), [0.25, 0.5, 0.75]))
+            bounds = [-np.inf, *edges, np.inf]
+            first, second = (
+                pd.cut(column.astype(float), bounds).astype(str) for column in (first, second)
+            )
+        out[0][name], out[1][name] = first.astype(str).to_numpy(), second.astype(str).to_numpy()
+    return pd.DataFrame(out[0]).astype(object), pd.DataFrame(out[1]).astype(object)
+
+
+def _in_subset(frame: pd.DataFrame, subset: dict[str, list[Any]]) -> np.ndarray:
+    inside = np.ones(len(frame), dtype=bool)
+    for name, values in subset.items():
+        inside &= frame[name].isin(values).to_numpy()
+    return inside
+
+
+def _subset_text(subset: dict[str, list[Any]]) -> str:
+    return " and ".join(
+        f"{name} in {{{', '.join(map(str, values))}}}" for name, values in subset.items()
+    ) or "everybody"
+
+
+def _gerryfair(search_part: _Part, held_out: _Part) -> _Region:
+    """GerryFair: a half space of the features with another rate of the favorable outcome."""
+    encoder = FeatureEncoder().fit(search_part.X)
+    names = [str(name) for name in encoder.encoded_names_]
+    group, label = _unused("group", names), _unused("label", names)
+    columns = [*names, group]
+    X = np.column_stack([encoder.transform(search_part.X), search_part.s > 0])
+    frame = pd.DataFrame(X, columns=columns).assign(**{label: 0.0})
+    gerryfair = part("algorithms.inprocessing.gerryfair.auditor")
+    with quiet():
+        dataset = part("datasets").BinaryLabelDataset(
+            df=frame, label_names=[label], protected_attribute_names=columns
+        )
+        auditor = gerryfair.Auditor(dataset, "FP")
+        predictions = tuple(search_part.favorable.astype(float))
+        found = auditor.get_group(predictions, auditor.get_baseline(auditor.y_input, predictions))
+    coefficients = np.ravel(found.func.b1.coef_)
+
+    def with_either_value(one: _Part) -> np.ndarray:
+        encoded = encoder.transform(one.X)
+        inside = np.zeros(len(encoded), dtype=bool)
+        for value in (0.0, 1.0):
+            table = np.column_stack([encoded, np.full(len(encoded), value)])
+            inside |= found.func.predict(pd.DataFrame(table, columns=columns)) == 1
+        return inside
+
+    largest = np.argsort(-np.abs(coefficients))[:3]
+    terms = ", ".join(f"{columns[place]} {-coefficients[place]:+.2g}" for place in largest)
+    return _Region(
+        text=f"half space, steepest in {terms}",
+        on_search=with_either_value(search_part),
+        on_held_out=with_either_value(held_out),
+        own_score=float(found.weighted_disparity),
+    )
+
+
+@dataclass(frozen=True)
+class _MDFASearch:
+    """One (group, outcome) search of this package, on the search rows."""
+
+    search_part: _Part
+    held_out: _Part
+    group: str
+    outcome: str
+    parameters: dict[str, Any]
+
+    def __call__(self) -> _Region:
+        rows = self.search_part
+        auditor = MDFAuditor(
+            **(self.parameters | {"groups": [self.group], "outcomes": [self.outcome]})
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Said once per search, of the same rows.
+            auditor.fit(
+                rows.X,
+                np.where(rows.favorable, FAVORABLE, UNFAVORABLE).astype(object),
+                sensitive_features=pd.Series(
+                    np.where(rows.s > 0, UNPRIVILEGED, PRIVILEGED).astype(object), name="group"
+                ),
+                sample_weight=None if (rows.weight == 1).all() else rows.weight,
+            )
+        worst = auditor.result_.worst_case
+        if worst is None:
+            reason = "; ".join(one.reason for one in auditor.result_.violations if one.reason)
+            raise InputError(f"nothing could be measured: {reason or 'no region was found'}")
+        return _Region(
+            text=worst.rule or "no short rule",
+            on_search=worst.membership,
+            on_held_out=auditor.predict(self.held_out.X),
+            own_score=worst.delta,
+            group=self.group,
+            outcome=self.outcome,
+        )
+
+
+def _unused(name: str, taken: Any) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _exp(delta: float) -> float:
+    return math.exp(delta) if delta < 700 else math.inf
+
+
+@contextmanager
+def _global_state_kept() -> Iterator[None]:
+    """Put back NumPy's global random state, which ``bias_scan`` resets, and keep it quiet."""
+    state = np.random.get_state()  # noqa: NPY002
+    try:
+        with quiet():
+            yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002

@@ -1,0 +1,548 @@
+"""The metric classes: AIF360's aggregates to the last digit, and the audit beside them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("aif360", reason="AIF360 is not installed")
+
+from mdfa_fairness_plugin.aif360 import MDFAClassificationMetric, MDFADatasetMetric
+from mdfa_fairness_plugin.aif360.toolkit import part
+from mdfa_fairness_plugin.exceptions import (
+    InputError,
+    InputTypeError,
+    LeakedFeatureWarning,
+    MissingSensitiveWarning,
+    NothingToAuditError,
+)
+
+BinaryLabelDatasetMetric = part("metrics").BinaryLabelDatasetMetric
+ClassificationMetric = part("metrics").ClassificationMetric
+
+INHERITED = [
+    name
+    for name in dir(ClassificationMetric)
+    if not name.startswith("_")
+    and callable(getattr(ClassificationMetric, name))
+    and name not in ("difference", "ratio", "rich_subgroup")
+]
+
+
+def classified(dataset, seed=1):
+    """Copy of a dataset with other labels, one in five changed, and scores."""
+    rng = np.random.default_rng(seed)
+    copy = dataset.copy()
+    change = rng.random(dataset.labels.shape) < 0.2
+    total = dataset.favorable_label + dataset.unfavorable_label
+    copy.labels = np.where(change, total - dataset.labels, dataset.labels)
+    copy.scores = rng.random(dataset.labels.shape)
+    return copy
+
+
+def table(result):
+    """What the searches say, without text: labels first, numbers after."""
+    return result.to_frame().drop(columns=["reason"])
+
+
+# ---------------------------------------------------------------------------------------------
+# AIF360's own numbers
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("codes", [(1.0, 0.0), (0.0, 1.0), (1.0, 2.0), (-1.0, 1.0)])
+def test_aggregates_equal_those_of_aif360(xor_frame, dataset_of, seed, codes):
+    """Base rates, disparate impact and statistical parity agree to 1e-12, with any weights."""
+    rng = np.random.default_rng(seed)
+    frame = xor_frame(n=300, seed=seed).assign(
+        sex=rng.integers(0, 3, 300), race=rng.integers(0, 2, 300), w=rng.exponential(size=300)
+    )
+    dataset = dataset_of(frame, *codes, protected=("sex", "race"), instance_weights_name="w")
+    lists = {
+        "unprivileged_groups": [{"sex": 0, "race": 0}, {"sex": 2}],
+        "privileged_groups": [{"sex": 1}],
+    }
+    theirs = BinaryLabelDatasetMetric(dataset, **lists)
+    ours = MDFADatasetMetric(dataset, **lists).aggregates()
+    expected = {
+        "rate": theirs.base_rate(),
+        "rate_unprivileged": theirs.base_rate(privileged=False),
+        "rate_privileged": theirs.base_rate(privileged=True),
+        "disparate_impact": theirs.disparate_impact(),
+        "statistical_parity_difference": theirs.statistical_parity_difference(),
+    }
+    assert ours == pytest.approx(expected, abs=1e-12, rel=1e-12)
+
+    predictions = classified(dataset)
+    theirs = ClassificationMetric(dataset, predictions, **lists)
+    ours = MDFAClassificationMetric(dataset, predictions, **lists).aggregates()
+    expected = {
+        "rate": theirs.selection_rate(),
+        "rate_unprivileged": theirs.selection_rate(privileged=False),
+        "rate_privileged": theirs.selection_rate(privileged=True),
+        "disparate_impact": theirs.disparate_impact(),
+        "statistical_parity_difference": theirs.statistical_parity_difference(),
+    }
+    assert ours == pytest.approx(expected, abs=1e-12, rel=1e-12)
+
+
+def test_every_inherited_metric_still_works(xor, lists):
+    """Each of AIF360's metrics gives what its own class gives."""
+    predictions = classified(xor)
+    theirs = ClassificationMetric(xor, predictions, **lists)
+    ours = MDFAClassificationMetric(xor, predictions, **lists)
+    assert len(INHERITED) > 60
+    for name in INHERITED:
+        expected, found = getattr(theirs, name)(), getattr(ours, name)()
+        np.testing.assert_equal(found, expected, err_msg=name)
+
+
+def test_rich_subgroup_still_works(xor, lists):
+    theirs = BinaryLabelDatasetMetric(xor, **lists)
+    ours = MDFADatasetMetric(xor, **lists)
+    predictions = classified(xor).labels
+    assert ours.rich_subgroup(predictions) == theirs.rich_subgroup(predictions)
+
+
+def test_without_lists_the_groups_are_the_protected_values(xor, quick):
+    """The values as the metadata calls them; no list, no disparate impact."""
+    metric = MDFADatasetMetric(xor, **quick)
+    assert {one.group for one in metric.audit().violations} == {"Female", "Male"}
+    assert math.isnan(metric.aggregates()["disparate_impact"])
+    with pytest.raises(InputError, match="was not given privileged_groups"):
+        metric.worst_case_violation(privileged=True)
+
+
+# ---------------------------------------------------------------------------------------------
+# The audit
+
+
+def test_a_planted_xor_is_found_in_both_cells(xor, xor_metric):
+    """Women get the favorable outcome less often at x = 1, and more often at x = 0."""
+    x = xor.features[:, xor.feature_names.index("x")]
+    ln = math.log(0.7 / 0.3)
+    for outcome, cell in (("unfavorable", 1), ("favorable", 0)):
+        worst = xor_metric.worst_case(privileged=False, outcome=outcome)
+        assert worst.verdict == "violation"
+        assert worst.reference == "privileged"
+        assert worst.interval[0] < ln < worst.interval[1]
+        assert np.mean(worst.membership == (x == cell)) > 0.9
+    assert abs(math.log(xor_metric.disparate_impact())) < 0.2
+
+
+def test_the_scalars_are_those_of_the_worst_case(xor_metric):
+    worst = xor_metric.audit().worst_case
+    assert xor_metric.worst_case_violation() == worst.delta
+    assert xor_metric.worst_case_ratio() == math.exp(worst.delta)
+    assert xor_metric.unfairness_certificate() == worst.gamma
+    by_side = [xor_metric.worst_case_violation(privileged=side) for side in (True, False)]
+    assert worst.delta in by_side
+    favorable = xor_metric.worst_case(outcome=1.0)
+    assert favorable.outcome == "favorable"
+    assert xor_metric.worst_case(outcome="favorable") is favorable
+
+
+@pytest.mark.parametrize("codes", [(1.0, 2.0), (-1.0, 1.0), (1.0, -1.0), (0.0, 1.0)])
+def test_the_coding_of_labels_is_no_matter(xor_frame, dataset_of, xor_metric, lists, quick, codes):
+    dataset = dataset_of(xor_frame(), *codes)
+    metric = MDFADatasetMetric(dataset, **lists, **quick)
+    pd.testing.assert_frame_equal(table(metric.audit()), table(xor_metric.audit()))
+    assert dataset.scores.min() >= 0  # AIF360 keeps them apart from the labels
+
+
+def test_swapping_the_favorable_label_swaps_the_outcomes_names_and_nothing_else(
+    xor, xor_metric, lists, quick
+):
+    swapped = xor.copy()
+    swapped.favorable_label, swapped.unfavorable_label = 0.0, 1.0
+    found = table(MDFADatasetMetric(swapped, **lists, **quick).audit())
+    names = {"favorable": "unfavorable", "unfavorable": "favorable"}
+    expected = table(xor_metric.audit()).assign(
+        outcome=lambda frame: frame["outcome"].map(names).astype(object)
+    )
+    keys = ["group", "outcome"]
+    pd.testing.assert_frame_equal(
+        found.sort_values(keys, ignore_index=True), expected.sort_values(keys, ignore_index=True)
+    )
+
+
+def test_integer_instance_weights_equal_repeated_rows(xor_frame, dataset_of, lists, quick):
+    frame = xor_frame(n=400)
+    copies = np.random.default_rng(0).integers(1, 4, size=400)
+    weighted = dataset_of(frame.assign(w=copies), instance_weights_name="w")
+    repeated = dataset_of(frame.loc[np.repeat(frame.index, copies)].reset_index(drop=True))
+    ours, theirs = (MDFADatasetMetric(one, **lists, **quick) for one in (weighted, repeated))
+    pd.testing.assert_frame_equal(table(ours.audit()), table(theirs.audit()))
+    assert ours.aggregates() == pytest.approx(theirs.aggregates(), abs=1e-12)
+    membership = theirs.audit().worst_case.membership
+    firsts = np.cumsum(copies) - copies
+    assert np.mean(ours.audit().worst_case.membership == membership[firsts]) > 0.95
+
+
+def test_unbiased_data_with_favorable_label_0_raise_nothing(dataset_of, lists, quick):
+    """Where ``bias_scan`` flips the observations alone, and scores everybody about 1,600."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, size=(2000, 3)), columns=["sex", "x", "z"])
+    frame["y"] = (rng.random(2000) < 0.2).astype(int)
+    dataset = dataset_of(frame, 1.0, 0.0)
+    dataset.favorable_label, dataset.unfavorable_label = 0.0, 1.0
+    result = MDFADatasetMetric(dataset, **lists, **quick).audit()
+    assert {one.verdict for one in result.violations} == {"none_larger_than_detectable"}
+
+    state = np.random.get_state()  # noqa: NPY002
+    with np.errstate(all="ignore"):
+        _, score = part("detectors").bias_scan(
+            frame[["sex", "x", "z"]], frame["y"], favorable_value=0, overpredicted=False
+        )
+    np.random.set_state(state)  # noqa: NPY002
+    assert score > 1000
+
+
+# ---------------------------------------------------------------------------------------------
+# No stale answers
+
+
+def test_answers_follow_the_labels(xor_frame, dataset_of, lists, quick):
+    """AIF360 remembers the disparate impact of labels that are no longer there."""
+    dataset = dataset_of(xor_frame(n=400))
+    theirs = BinaryLabelDatasetMetric(dataset, **lists)
+    ours = MDFADatasetMetric(dataset, **lists, **quick)
+    before = theirs.disparate_impact(), ours.disparate_impact(), ours.audit()
+    assert ours.audit() is before[2]
+    sex = dataset.protected_attributes
+    dataset.labels = np.where(np.random.default_rng(1).random(sex.shape) < 0.3 + 0.4 * sex, 1.0, 0.0)
+    fresh = BinaryLabelDatasetMetric(dataset, **lists)
+    assert theirs.disparate_impact() == before[0] != fresh.disparate_impact()
+    assert ours.disparate_impact() == fresh.disparate_impact()
+    assert ours.worst_case(privileged=True, outcome=1).population.delta == pytest.approx(
+        -math.log(fresh.disparate_impact()), abs=0.15
+    )
+    dataset.labels[0] = 1.0 - dataset.labels[0]  # also in place
+    assert ours.audit() is not before[2]
+    assert ours.num_positives() == dataset.labels.sum()
+
+
+def test_answers_follow_the_classified_labels_and_the_weights(xor, lists, quick):
+    predictions = classified(xor)
+    metric = MDFAClassificationMetric(xor, predictions, **lists, **quick)
+    first = metric.audit()
+    predictions.scores = 1 - predictions.scores
+    assert metric.audit() is first  # scores are not audited
+    predictions.labels = xor.labels.copy()
+    second = metric.audit()
+    assert second is not first
+    metric.privileged_groups, metric.unprivileged_groups = WOMEN, MEN
+    swapped = metric.audit()
+    assert swapped.violations[0].delta == pytest.approx(second.violations[2].delta, abs=1e-9)
+
+
+WOMEN, MEN = [{"sex": 0}], [{"sex": 1}]
+
+
+# ---------------------------------------------------------------------------------------------
+# Group lists
+
+
+def test_rows_in_neither_list_are_counted_and_reported(xor_frame, dataset_of, quick):
+    """{sex 1, race 1} against {sex 0, race 0} leaves the mixed rows out (AIF360 #236)."""
+    frame = xor_frame(n=800).assign(race=np.random.default_rng(5).integers(0, 2, 800))
+    dataset = dataset_of(frame, protected=("sex", "race"))
+    lists = {
+        "unprivileged_groups": [{"sex": 0, "race": 0}],
+        "privileged_groups": [{"sex": 1, "race": 1}],
+    }
+    metric = MDFADatasetMetric(dataset, **lists, **quick)
+    n_neither = int((frame["sex"] != frame["race"]).sum())
+    assert metric.coverage() == {
+        "unprivileged": int(((frame["sex"] == 0) & (frame["race"] == 0)).sum()),
+        "privileged": int(((frame["sex"] == 1) & (frame["race"] == 1)).sum()),
+        "neither": n_neither,
+    }
+    with pytest.warns(MissingSensitiveWarning, match=f"{n_neither} of 800 rows are in neither"):
+        result = metric.audit()
+    assert result.excluded == {"in neither unprivileged_groups nor privileged_groups": n_neither}
+    assert [one.category for one in result.warnings] == ["MissingSensitiveWarning"]
+    worst = result.worst_case
+    assert worst.sensitive_feature == "sex & race"
+    held = worst.held_out
+    assert held.sum() == 800 - n_neither
+    assert not (held & (frame["sex"] != frame["race"]).to_numpy()).any()
+
+    strict = MDFADatasetMetric(dataset, **lists, **quick, missing="raise")
+    with pytest.raises(InputError, match="rows are in neither"):
+        strict.audit()
+    third = MDFADatasetMetric(dataset, **lists, **quick, missing="category").audit()
+    assert {one.group for one in third.violations} == {"unprivileged", "privileged", "neither"}
+
+
+def test_several_dicts_are_joined_by_or_and_their_values_by_and(xor_frame, dataset_of):
+    frame = xor_frame(n=200).assign(race=np.arange(200) % 3)
+    metric = MDFADatasetMetric(
+        dataset_of(frame, protected=("sex", "race")),
+        unprivileged_groups=[{"sex": 0, "race": 1}, {"race": 2}],
+        privileged_groups=[{"sex": 1, "race": 0}, {"sex": 1, "race": 1}],
+    )
+    low = ((frame["sex"] == 0) & (frame["race"] == 1)) | (frame["race"] == 2)
+    high = (frame["sex"] == 1) & (frame["race"] < 2)
+    assert metric.coverage() == {
+        "unprivileged": low.sum(),
+        "privileged": high.sum(),
+        "neither": (~low & ~high).sum(),
+    }
+
+
+def test_one_list_is_compared_with_everybody_else(xor, xor_metric, quick):
+    metric = MDFADatasetMetric(xor, unprivileged_groups=WOMEN, **quick)
+    found = metric.worst_case(privileged=False)
+    assert found.reference == "everybody else"
+    assert found.delta == pytest.approx(xor_metric.worst_case(privileged=False).delta, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("unprivileged", "privileged", "message"),
+    [
+        ([{"sex": 0}], [{"sex": 0}], "rows are in both"),
+        ([{"sex": 0}], [{}], "rows are in both"),
+        ([{"race": 0}], [{"sex": 1}], "'race' is no protected attribute"),
+        ([], [{"sex": 1}], "an empty list covers nobody"),
+    ],
+)
+def test_lists_that_do_not_tell_who_is_who_are_refused(xor, unprivileged, privileged, message):
+    with pytest.raises(InputError, match=message):
+        MDFADatasetMetric(xor, unprivileged_groups=unprivileged, privileged_groups=privileged)
+    with pytest.raises(InputError, match=message):
+        MDFAClassificationMetric(xor, xor, unprivileged, privileged)
+
+
+@pytest.mark.parametrize("groups", [{"sex": 0}, "sex", [("sex", 0)], [0]])
+def test_lists_of_other_types_are_refused(xor, groups):
+    with pytest.raises(InputTypeError, match="unprivileged_groups"):
+        MDFADatasetMetric(xor, unprivileged_groups=groups)
+
+
+def test_a_list_nobody_is_in_is_named(xor):
+    metric = MDFADatasetMetric(xor, unprivileged_groups=[{"sex": 7}], privileged_groups=MEN)
+    assert metric.num_instances(privileged=False) == 0
+    with pytest.raises(InputError, match="unprivileged_groups: no row is in sex=7"):
+        metric.audit()
+
+
+def test_other_wrong_arguments_are_named(xor, lists):
+    with pytest.raises(InputError, match="unknown argument.* alhpa"):
+        MDFADatasetMetric(xor, **lists, alhpa=0.1)
+    with pytest.raises(InputError, match="outcomes: 7 is not among"):
+        MDFADatasetMetric(xor, **lists, outcomes=7).audit()
+    with pytest.raises(InputError, match="features_from"):
+        MDFAClassificationMetric(xor, xor, **lists, features_from="both")
+    with pytest.raises(TypeError):  # AIF360's own
+        MDFADatasetMetric(pd.DataFrame(), **lists)
+
+
+def test_outcomes_can_be_chosen_by_name_or_label(xor, lists, quick):
+    for outcomes in ("favorable", 1, [1.0]):
+        result = MDFADatasetMetric(xor, **lists, **quick, outcomes=outcomes).audit()
+        assert {one.outcome for one in result.violations} == {"favorable"}
+
+
+def test_labels_that_cannot_be_audited_are_named(xor, lists):
+    constant, odd = xor.copy(), xor.copy()
+    constant.labels = np.ones_like(xor.labels)
+    with pytest.raises(NothingToAuditError, match=r"classified_dataset\.labels: all 1,000 rows"):
+        MDFAClassificationMetric(xor, constant, **lists).audit()
+    odd.labels = xor.labels * 0.5
+    with pytest.raises(InputError, match=r"dataset\.labels: .* such as 0\.5"):
+        MDFADatasetMetric(odd, **lists).audit()
+
+
+# ---------------------------------------------------------------------------------------------
+# Features
+
+
+def test_protected_attributes_do_not_leak_into_the_features(xor_frame, dataset_of, quick):
+    """Neither themselves, nor their one-hot columns, nor copies of them, unless asked."""
+    frame = xor_frame(n=600)
+    rng = np.random.default_rng(2)
+    race = rng.integers(0, 2, 600)
+    frame = frame.assign(
+        **{"race": race, "race=a": race, "race=b": 1 - race, "colour": 5 - race, "z": rng.random(600)}
+    )
+    dataset = dataset_of(
+        frame,
+        protected=("sex", "race"),
+        metadata={"protected_attribute_maps": [{0.0: "F", 1.0: "M"}, {0.0: "b", 1.0: "a"}]},
+    )
+    lists = {"unprivileged_groups": WOMEN, "privileged_groups": MEN}
+    with pytest.warns(LeakedFeatureWarning, match="'colour'.*repeats 'race'"):
+        result = MDFADatasetMetric(dataset, **lists, **quick).audit()
+    assert result.feature_names == ("x", "town", "z")
+    assert "LeakedFeatureWarning" in [one.category for one in result.warnings]
+
+    asked = MDFADatasetMetric(
+        dataset, **lists, **quick, audit_features=["town", "x"], include_protected=["race"]
+    ).audit()
+    assert asked.feature_names == ("town", "x", "race")
+    named = MDFADatasetMetric(dataset, **lists, **quick, audit_features=["x", "race"]).audit()
+    assert named.feature_names == ("x", "race")
+    assert {"a", "b"} == set(named.worst_case.profile.loc["race"].index.get_level_values("level"))
+
+
+def test_a_protected_one_hot_column_hides_its_siblings(xor_frame, dataset_of, quick):
+    dataset = dataset_of(xor_frame(n=600), protected=("sex", "town=north"))
+    metric = MDFADatasetMetric(
+        dataset, unprivileged_groups=WOMEN, privileged_groups=MEN, **quick
+    )
+    assert metric.audit().feature_names == ("x",)
+
+
+def test_one_hot_columns_are_shown_as_their_category(xor_frame, dataset_of, lists, quick):
+    """A disparity planted at one level is told as ``town is south``."""
+    rng = np.random.default_rng(3)
+    frame = xor_frame(n=900)
+    south = frame["town=south"] == 1
+    rate = np.where(south & (frame["sex"] == 0), 0.15, 0.6)
+    frame = frame.assign(y=(rng.random(900) < rate).astype(int))
+    result = MDFADatasetMetric(dataset_of(frame), **lists, **quick).audit()
+    assert result.feature_names == ("x", "town")
+    assert result.worst_case.rule == "town is south"
+    shown = result.worst_case.profile.loc["town"].index.get_level_values("level")
+    assert set(shown) == {"north", "south", "east"}
+
+
+def test_audit_features_may_be_a_table(xor_frame, dataset_of, lists, quick):
+    frame = xor_frame(n=600)
+    words = pd.DataFrame({"place": frame["x"].map({0: "here", 1: "there"})})
+    metric = MDFADatasetMetric(dataset_of(frame), **lists, **quick, audit_features=words)
+    assert metric.worst_case(privileged=False, outcome="unfavorable").rule == "place is there"
+    assert metric.annotate().features.shape[1] == 6
+    with pytest.raises(InputError, match="100 rows and audit_features 600"):
+        metric.annotate(dataset_of(frame[:100]))
+
+
+def test_unknown_features_are_named(xor, lists):
+    with pytest.raises(InputError, match="audit_features: 'village'"):
+        MDFADatasetMetric(xor, **lists, audit_features=["village"]).audit()
+    with pytest.raises(InputError, match="include_protected: 'race'"):
+        MDFADatasetMetric(xor, **lists, include_protected=["race"]).audit()
+
+
+# ---------------------------------------------------------------------------------------------
+# Datasets out
+
+
+def test_the_subgroup_is_a_dataset_with_everything_in_place(xor, xor_metric, lists):
+    worst = xor_metric.audit().worst_case
+    subgroup = xor_metric.worst_case_subgroup()
+    assert isinstance(subgroup, part("datasets").BinaryLabelDataset)
+    inside = np.flatnonzero(worst.membership)
+    assert subgroup.instance_names == [xor.instance_names[row] for row in inside]
+    np.testing.assert_array_equal(subgroup.labels, xor.labels[inside])
+    np.testing.assert_array_equal(subgroup.scores, xor.scores[inside])
+    maps = subgroup.metadata["protected_attribute_maps"]
+    assert maps == xor.metadata["protected_attribute_maps"]
+    assert subgroup.metadata["transformer"] == "MDFADatasetMetric.worst_case_subgroup"
+    subgroup.validate_dataset()
+    theirs = BinaryLabelDatasetMetric(subgroup, **lists)
+    assert abs(math.log(theirs.disparate_impact())) > 0.5
+
+
+def test_an_annotated_dataset_takes_any_metric_of_aif360(xor, xor_metric):
+    """Inside the annotated subgroup AIF360 finds what it finds in the subgroup alone."""
+    before = xor.copy(deepcopy=True)
+    annotated = xor_metric.annotate()
+    annotated.validate_dataset()
+    assert xor == before
+    assert "worst_case_subgroup" not in xor.feature_names
+    frame, attributes = annotated.convert_to_dataframe()
+    assert attributes["protected_attribute_names"] == ["sex", "worst_case_subgroup"]
+    member = xor_metric.audit().worst_case.membership
+    np.testing.assert_array_equal(frame["worst_case_subgroup"], member)
+    alone = BinaryLabelDatasetMetric(xor_metric.worst_case_subgroup(), WOMEN, MEN)
+    inside = BinaryLabelDatasetMetric(annotated, *xor_metric.subgroup_groups())
+    assert inside.disparate_impact() == alone.disparate_impact()
+    outside = BinaryLabelDatasetMetric(annotated, *xor_metric.subgroup_groups(inside=False))
+    assert outside.num_instances(privileged=True) + inside.num_instances(privileged=True) == (
+        xor_metric.num_instances(privileged=True)
+    )
+    maps = annotated.metadata["protected_attribute_maps"]
+    assert maps == [{0.0: "Female", 1.0: "Male"}, {1.0: "inside", 0.0: "outside"}]
+    with pytest.raises(InputError, match="has a feature 'worst_case_subgroup' already"):
+        xor_metric.annotate(annotated)
+    again = xor_metric.annotate(annotated, name="again")
+    np.testing.assert_array_equal(again.features[:, -1], member)
+
+
+def test_annotating_lets_aif360_mitigate_inside_the_subgroup(xor_metric):
+    """Reweighing by the lists of the subgroup levels its rates, as AIF360 measures them."""
+    annotated = xor_metric.annotate()
+    low, high = xor_metric.subgroup_groups()
+    reweighing = part("algorithms.preprocessing").Reweighing(low, high)
+    levelled = reweighing.fit_transform(annotated)
+    metric = BinaryLabelDatasetMetric(levelled, low, high)
+    assert metric.statistical_parity_difference() == pytest.approx(0, abs=1e-12)
+
+
+def test_new_rows_are_judged_by_the_models_of_the_audit(xor_frame, dataset_of, xor_metric):
+    new = dataset_of(xor_frame(n=300, seed=9))
+    inside = xor_metric.annotate(new).features[:, -1]
+    x = new.features[:, new.feature_names.index("x")]
+    cell = xor_metric.worst_case_subgroup().features[:, new.feature_names.index("x")].mean() > 0.5
+    assert np.mean(inside == (x == cell)) > 0.9
+    assert len(xor_metric.worst_case_subgroup(new).labels) == inside.sum()
+    other = next(
+        one for one in xor_metric.audit().violations if one is not xor_metric.audit().worst_case
+    )
+    with pytest.raises(InputError, match="new rows can be judged only for the worst"):
+        xor_metric.annotate(new, privileged=other.group == "privileged", outcome=other.outcome)
+
+
+def test_subgroup_lists_need_both_lists(xor):
+    with pytest.raises(InputError, match="needs both"):
+        MDFADatasetMetric(xor, unprivileged_groups=WOMEN).subgroup_groups()
+
+
+def test_the_true_labels_of_the_subgroup(xor, lists, quick):
+    """Rows can be taken from the dataset with the true labels, too."""
+    metric = MDFAClassificationMetric(xor, classified(xor), **lists, **quick)
+    ours, true = metric.worst_case_subgroup(), metric.worst_case_subgroup(xor)
+    assert ours.instance_names == true.instance_names
+    assert ClassificationMetric(true, ours, **lists).accuracy() == pytest.approx(0.8, abs=0.1)
+
+
+# ---------------------------------------------------------------------------------------------
+# Two datasets
+
+
+def test_datasets_of_different_features_need_a_choice(xor, lists, quick):
+    """A repaired dataset, which AIF360's own class refuses."""
+    repaired = classified(xor)
+    repaired.features = xor.features.copy()
+    repaired.features[:, xor.feature_names.index("x")] = 0.0
+    with pytest.raises(ValueError, match="expected to differ only"):
+        ClassificationMetric(xor, repaired, **lists)
+    with pytest.raises(InputError, match="features_from='dataset'"):
+        MDFAClassificationMetric(xor, repaired, **lists)
+    original, after = (
+        MDFAClassificationMetric(xor, repaired, **lists, **quick, features_from=source).audit()
+        for source in ("dataset", "classified_dataset")
+    )
+    assert original.feature_names == ("x", "town")
+    assert after.feature_names == ("town",)
+    assert original.worst_case.delta > after.worst_case.delta
+
+
+def test_comparing_datasets_leaves_no_trace(xor, lists):
+    """AIF360's comparison makes copies ignore labels and scores ever after."""
+    one = xor.copy(deepcopy=True)
+    other = one.copy()
+    MDFAClassificationMetric(one, other, **lists)
+    assert one.ignore_fields == other.ignore_fields == {"metadata", "ignore_fields"}
+    other.labels = 1 - one.labels
+    assert one != other
+
+
+def test_datasets_of_other_rows_are_refused_as_aif360_does(xor, lists):
+    with pytest.raises(ValueError, match="expected to differ only"):
+        MDFAClassificationMetric(xor, xor.subset(range(10)), **lists, features_from="dataset")
