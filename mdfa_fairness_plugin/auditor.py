@@ -12,11 +12,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from mdfa_fairness_plugin.balance import METHODS, Balance
-from mdfa_fairness_plugin.certify.learners import LEARNERS, make_classifier, make_regressor
+from mdfa_fairness_plugin.certify.learners import (
+    LEARNERS,
+    check_estimator,
+    make_classifier,
+    make_regressor,
+)
 from mdfa_fairness_plugin.describe.profile import profile_subgroup
 from mdfa_fairness_plugin.describe.rules import Rule, describe_rule
 from mdfa_fairness_plugin.exceptions import (
@@ -385,6 +390,14 @@ class MDFAuditor(BaseEstimator):
             _check_choice("learner", self.learner, ("auto", *LEARNERS))
         _check_whole("n_splits", self.n_splits, 2)
         _check_whole("max_iter", self.max_iter, 1)
+        # Rates of fewer rows have no interval worth the name.
+        _check_whole("min_group_size", self.min_group_size, 10)
+        if self.n_jobs is not None:
+            whole = isinstance(self.n_jobs, numbers.Integral) and not isinstance(self.n_jobs, bool)
+            if not whole or self.n_jobs == 0:
+                raise InputError(
+                    f"n_jobs: a whole number other than 0, or None, expected; {self.n_jobs!r} found."
+                )
         if not (isinstance(self.xi, numbers.Real) and 0 < float(self.xi) < np.inf):
             raise InputError(f"xi: a positive number expected, {self.xi!r} found.")
 
@@ -395,12 +408,16 @@ class MDFAuditor(BaseEstimator):
         if isinstance(self.learner, str):
             only_classify = self.learner in ("svm_rbf", "network_features")
             return "level_set" if only_classify else "orthogonal"
-        from sklearn.base import is_regressor
-
+        check_estimator(self.learner)
         return "orthogonal" if is_regressor(self.learner) else "level_set"
 
     def _plan(self, problem: AuditProblem, seed: int) -> Plan:
         solver = self._solver()
+        if self.n_splits > problem.n_rows // 2:
+            raise InputError(
+                f"n_splits: {self.n_splits} folds of {problem.n_rows} rows leave nothing to judge; "
+                "use fewer, 5 say."
+            )
         if solver == "orthogonal":
             make_regressor(self.learner, problem.n_rows, 0)
         else:
@@ -431,6 +448,9 @@ class MDFAuditor(BaseEstimator):
         """Method, or given weights brought into the order of the working rows."""
         if isinstance(self.balance, str):
             return "overlap" if self.balance == "auto" else self.balance
+        if isinstance(self.balance, type):
+            name = self.balance.__name__
+            raise InputError(f"balance: an instance expected, the class {name} found; pass {name}().")
         if hasattr(self.balance, "fit"):
             return self.balance
         try:

@@ -601,7 +601,7 @@ class _SubgroupFrame:
 
         level = self.result_.as_control_feature(subgroup_name).to_numpy(dtype=object)
         known = np.array([[value is not None for value in column] for column in sensitive.values()])
-        self.kept_rows_ = known.all(axis=0) & np.isin(level, ("inside", "outside"))
+        self.kept_rows_ = known.all(axis=0) & (level != "not held out")
         kept = np.flatnonzero(self.kept_rows_)
         labels = np.full(case.n_rows, np.nan) if case.y_true is None else case.y_true
         if isinstance(random_state, np.random.Generator):

@@ -42,9 +42,7 @@ def load_compas(data_home: DataHome = None, *, outcome: CompasOutcome = "two_yea
         If no folder has the file.
     """
     if outcome not in get_args(CompasOutcome):
-        raise InputError(
-            f"outcome: 'two_year_recid' or 'high_risk' expected, {outcome!r} found."
-        )
+        raise InputError(f"outcome: 'two_year_recid' or 'high_risk' expected, {outcome!r} found.")
     frame = _load_compas(data_home).frame
     # ProPublica's own filter: charges that belong to the arrest, and scores that exist.
     kept = (

@@ -137,13 +137,13 @@ def compare_detectors(
 
     Notes
     -----
-    ``bias_scan`` and GerryFair look for people whose outcomes differ from everybody's, and may name
-    the sensitive value itself. Their region is therefore taken to be everyone who would be in it
-    with one sensitive value or the other, and they are given the benefit of the (group, outcome) with
-    the largest lower limit of the raw ratio on the search rows. Both get the sensitive column among
-    the features; GerryFair has all features declared protected, and audits rates of the favorable
+    ``bias_scan`` and GerryFair look for people whose outcomes differ from everybody's, and may
+    name the sensitive value itself. Their region is therefore taken to be everyone who would be in
+    it with one sensitive value or the other, in the direction (group and outcome) with the largest
+    lower limit of the raw ratio on the search rows. Both get the sensitive column among the
+    features; GerryFair has all features declared protected, and audits rates of the favorable
     outcome (false positives among rows labelled 0). Numbers with more than ten values are cut into
-    quarters for ``bias_scan``. NumPy's global random state, which ``bias_scan`` resets, is put back.
+    quarters for ``bias_scan``. NumPy's global random state, which it resets, is put back.
     """
     unknown = [name for name in detectors if name not in DETECTORS]
     if unknown:
@@ -291,7 +291,7 @@ def _timed(
 
 
 def _best_direction(part: _Part, region: _Region) -> tuple[str, str]:
-    """The (group, outcome) that a region says most about, on the search rows."""
+    """Choose the (group, outcome) a region says most about, on the search rows."""
     best, chosen = -math.inf, (UNPRIVILEGED, UNFAVORABLE)
     for group in (UNPRIVILEGED, PRIVILEGED) if region.group is None else (region.group,):
         for outcome in (UNFAVORABLE, FAVORABLE) if region.outcome is None else (region.outcome,):
@@ -311,9 +311,7 @@ def _best_direction(part: _Part, region: _Region) -> tuple[str, str]:
 class _BiasScan:
     """MDSS: the subset whose outcomes differ most from what is expected of everybody."""
 
-    def __init__(
-        self, search_part: _Part, held_out: _Part, penalty: float, num_iters: int
-    ) -> None:
+    def __init__(self, search_part: _Part, held_out: _Part, penalty: float, num_iters: int) -> None:
         self._part = search_part
         self._held_out = held_out
         self._penalty = penalty
@@ -329,7 +327,9 @@ class _BiasScan:
 
     def _scan(self, overpredicted: bool) -> _Region:
         encoder = FeatureEncoder().fit(self._part.X)
-        shown, shown_held_out = (encoder.display_frame(part.X) for part in (self._part, self._held_out))
+        shown, shown_held_out = (
+            encoder.display_frame(part.X) for part in (self._part, self._held_out)
+        )
         searched, judged = _few_values(shown, shown_held_out)
         group = _unused("group", searched.columns)
         named = np.where(self._part.s > 0, UNPRIVILEGED, PRIVILEGED)
@@ -352,9 +352,7 @@ class _BiasScan:
         )
 
 
-def _few_values(
-    searched: pd.DataFrame, judged: pd.DataFrame
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _few_values(searched: pd.DataFrame, judged: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both tables as text, numbers of many values by quarter of the first."""
     out: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for name in searched.columns:
@@ -377,9 +375,12 @@ def _in_subset(frame: pd.DataFrame, subset: dict[str, list[Any]]) -> np.ndarray:
 
 
 def _subset_text(subset: dict[str, list[Any]]) -> str:
-    return " and ".join(
-        f"{name} in {{{', '.join(map(str, values))}}}" for name, values in subset.items()
-    ) or "everybody"
+    return (
+        " and ".join(
+            f"{name} in {{{', '.join(map(str, values))}}}" for name, values in subset.items()
+        )
+        or "everybody"
+    )
 
 
 def _gerryfair(search_part: _Part, held_out: _Part) -> _Region:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from mdfa_fairness_plugin.aif360.groups import describe
+from mdfa_fairness_plugin.aif360.groups import OTHERS, describe
 from mdfa_fairness_plugin.aif360.metrics import BinaryLabelDatasetMetric, _AuditMethods
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.exceptions import InputTypeError
@@ -51,7 +51,7 @@ class MDFATextExplainer(MetricTextExplainer):
         value = "not measured" if worst is None else f"{worst.delta:.4g}"
         return (
             "Worst-case violation (log ratio of an outcome's rates at equal features, in the "
-            f"subgroup treated most unequally): {value}{_evidence(worst)}"
+            f"subgroup treated most unequally): {value}{self._evidence(worst)}"
         )
 
     def worst_case_ratio(self, privileged: bool | None = None, outcome: Any = None) -> str:
@@ -60,7 +60,7 @@ class MDFATextExplainer(MetricTextExplainer):
         value = "not measured" if worst is None else f"{worst.ratio:.4g}"
         return (
             "Worst-case ratio (ratio of an outcome's rates at equal features, in the subgroup "
-            f"treated most unequally): {value}{_evidence(worst)}"
+            f"treated most unequally): {value}{self._evidence(worst)}"
         )
 
     def unfairness_certificate(self, privileged: bool | None = None, outcome: Any = None) -> str:
@@ -69,7 +69,7 @@ class MDFATextExplainer(MetricTextExplainer):
         value = "not measured" if worst is None else f"{worst.gamma:.4g}"
         return (
             "Unfairness certificate (strength gamma, at most 1/4: how many get the outcome in the "
-            f"subgroup, times how unequally it is shared there): {value}{_evidence(worst)}"
+            f"subgroup, times how unequally it is shared there): {value}{self._evidence(worst)}"
         )
 
     def worst_case_subgroup(self, privileged: bool | None = None, outcome: Any = None) -> str:
@@ -90,6 +90,34 @@ class MDFATextExplainer(MetricTextExplainer):
             f"Rows covered by the group lists: {counts['unprivileged']} unprivileged, "
             f"{counts['privileged']} privileged, {counts['neither']} in neither list (not compared)"
         )
+
+    def _evidence(self, worst: Violation | None) -> str:
+        """Tell where a number comes from, and how sure it is."""
+        if worst is None:
+            return ""
+        low, high = worst.ratio_interval
+        verdict = {
+            VIOLATION: f"a violation, p = {worst.p_value_adjusted:.2g} over all searches",
+            INSUFFICIENT: f"not enough evidence: {worst.reason}",
+        }.get(
+            worst.verdict,
+            "no violation shown; one larger than a ratio of "
+            f"{_exp(worst.detectable_delta):.3g} would have been found",
+        )
+        return (
+            f" ({self._people(worst.group, worst)} get the {worst.outcome} outcome "
+            f"{worst.ratio:.3g} times as often as {self._people(worst.reference, worst)}, "
+            f"{worst.confidence_level:.0%} interval {low:.3g} to {high:.3g}; {verdict})"
+        )
+
+    def _people(self, value: Any, worst: Violation) -> str:
+        """Name one side of a comparison, and who that is."""
+        if value is None:
+            return "everybody else"
+        groups = getattr(self.metric, f"{value}_groups", None) if isinstance(value, str) else None
+        if groups is not None:
+            return f"{value} ({describe(groups, self.metric.dataset)})"
+        return str(value) if value == OTHERS else f"{worst.sensitive_feature}={value}"
 
     def _audited(self) -> Any:
         if not isinstance(self.metric, _AuditMethods):
@@ -181,7 +209,7 @@ class MDFAJSONExplainer(MetricJSONExplainer, MDFATextExplainer):
             MDFATextExplainer.unfairness_certificate(self, privileged, outcome),
             "Computed as Pr[Y=y, x in G] (Pr[S=s | Y=y, x in G] - 1/2) on weighted data, G the "
             "subgroup, s the group and y the outcome.",
-            "A certificate is evidence of a violation; a small value is no evidence of its absence.",
+            "A certificate is evidence of a violation; a small one is no evidence of its absence.",
             privileged,
             outcome,
         )
@@ -310,27 +338,6 @@ def _of(privileged: bool | None) -> str:
     return f" on {'privileged' if privileged else 'unprivileged'} instances"
 
 
-def _evidence(worst: Violation | None) -> str:
-    """Where the number comes from, and how sure it is."""
-    if worst is None:
-        return ""
-    low, high = worst.ratio_interval
-    reference = "everybody else" if worst.reference is None else worst.reference
-    verdict = {
-        VIOLATION: f"a violation, p = {worst.p_value_adjusted:.2g} over all searches",
-        INSUFFICIENT: f"not enough evidence: {worst.reason}",
-    }.get(
-        worst.verdict,
-        "no violation shown; one larger than a ratio of "
-        f"{_exp(worst.detectable_delta):.3g} would have been found",
-    )
-    return (
-        f" ({worst.sensitive_feature}={worst.group} get the {worst.outcome} outcome "
-        f"{worst.ratio:.3g} times as often as {reference}, {worst.confidence_level:.0%} interval "
-        f"{low:.3g} to {high:.3g}; {verdict})"
-    )
-
-
 def _exp(delta: float) -> float:
     return math.exp(delta) if delta < 700 else math.inf
 
@@ -365,7 +372,7 @@ def _strict(response: Mapping[str, Any]) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The value, with null in the place of numbers JSON has no word for."""
+    """Put None in the place of numbers JSON has no word for."""
     if isinstance(value, list):
         return [_finite(one) for one in value]
     if isinstance(value, float):

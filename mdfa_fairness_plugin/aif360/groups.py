@@ -41,7 +41,9 @@ def check_lists(dataset: Any, unprivileged_groups: Groups, privileged_groups: Gr
             _check_list(dataset, name, groups)
     if unprivileged_groups is None or privileged_groups is None:
         return
-    n_both = int((mask_of(dataset, unprivileged_groups) & mask_of(dataset, privileged_groups)).sum())
+    n_both = int(
+        (mask_of(dataset, unprivileged_groups) & mask_of(dataset, privileged_groups)).sum()
+    )
     if n_both:
         raise InputError(
             f"unprivileged_groups, privileged_groups: {n_both:,} rows are in both, as "
@@ -101,7 +103,9 @@ def describe(groups: Groups, dataset: Any = None) -> str:
     return " or ".join(texts)
 
 
-def coverage(dataset: Any, unprivileged_groups: Groups, privileged_groups: Groups) -> dict[str, int]:
+def coverage(
+    dataset: Any, unprivileged_groups: Groups, privileged_groups: Groups
+) -> dict[str, int]:
     """Rows by the list that covers them."""
     low = mask_of(dataset, unprivileged_groups)
     high = mask_of(dataset, privileged_groups)

@@ -149,9 +149,7 @@ class _AuditMethods:
         log = WarningLog()
         check_lists(self.dataset, self.unprivileged_groups, self.privileged_groups)
         y = outcomes(self._labelled(), self._labels_argument())
-        sensitive = sensitive_column(
-            self.dataset, self.unprivileged_groups, self.privileged_groups
-        )
+        sensitive = sensitive_column(self.dataset, self.unprivileged_groups, self.privileged_groups)
         self._check_covered()
         parameters = self._parameters()
         n_neither = 0
@@ -169,9 +167,7 @@ class _AuditMethods:
         with warnings.catch_warnings():
             if n_neither:  # Said above, in AIF360's words.
                 warnings.filterwarnings("ignore", category=MissingSensitiveWarning)
-            auditor.fit(
-                X, y, sensitive_features=sensitive, sample_weight=weights(self.dataset)
-            )
+            auditor.fit(X, y, sensitive_features=sensitive, sample_weight=weights(self.dataset))
         result = self._in_own_words(auditor.result_, n_neither, log.records)
         sides = sensitive.iloc[:, 0].dropna().unique().tolist()
         if self._has_a_list() and len(sides) == 2:
@@ -239,7 +235,7 @@ class _AuditMethods:
     def _in_own_words(
         self, result: AuditResult, n_neither: int, told: tuple[AuditWarning, ...]
     ) -> AuditResult:
-        """The engine's result, speaking of lists rather than of missing values."""
+        """Let the engine's result speak of lists rather than of missing values."""
         excluded = dict(result.excluded)
         said = list(result.warnings)
         if n_neither:
@@ -258,9 +254,7 @@ class _AuditMethods:
             "favorable_label": float(labelled.favorable_label),
             "unfavorable_label": float(labelled.unfavorable_label),
         }
-        return replace(
-            result, excluded=excluded, warnings=(*told, *said), provenance=provenance
-        )
+        return replace(result, excluded=excluded, warnings=(*told, *said), provenance=provenance)
 
     # -- answers ------------------------------------------------------------------------------
 
@@ -276,9 +270,7 @@ class _AuditMethods:
         """
         return self._state().result
 
-    def worst_case(
-        self, privileged: bool | None = None, outcome: Any = None
-    ) -> Violation | None:
+    def worst_case(self, privileged: bool | None = None, outcome: Any = None) -> Violation | None:
         """Worst violation found, or None if nothing was measured.
 
         Parameters
@@ -342,9 +334,7 @@ class _AuditMethods:
         worst = self.worst_case(privileged, outcome)
         return math.nan if worst is None else worst.ratio
 
-    def unfairness_certificate(
-        self, privileged: bool | None = None, outcome: Any = None
-    ) -> float:
+    def unfairness_certificate(self, privileged: bool | None = None, outcome: Any = None) -> float:
         r"""Strength ``gamma`` of the worst violation's certificate (Section 3.1 of the paper).
 
         Parameters
@@ -486,7 +476,7 @@ class _AuditMethods:
                 f"dataset: it has {n:,} rows and audit_features {len(worst.membership):,}. New "
                 "rows can be judged only if audit_features names features of the dataset."
             )
-        X = self._features(dataset)
+        X = audited_features(dataset, audit_features=list(state.X.columns))
         if fingerprint(X) == fingerprint(state.X):
             return worst.membership
         if worst is not state.result.worst_case:
@@ -709,7 +699,7 @@ def _compared_without_features(*datasets: Any) -> Iterator[None]:
 
 
 def _against(violation: Violation, reference: str) -> Violation:
-    """The violation with its reference called by name rather than everyone else."""
+    """Call the reference by name rather than everyone else."""
     named = {"everyone else": reference}
     profile = violation.profile
     if profile.columns.nlevels > 1:

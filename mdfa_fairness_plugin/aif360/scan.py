@@ -81,7 +81,8 @@ def mdfa_scan(
         other. None: labels as they are.
     sample_weight : array-like of shape (n_samples,) or None, default=None
     include_protected : bool or collection of column names, default=False
-        Columns of ``X`` to compare people by although they are protected attributes.
+        Columns of ``X`` to compare people by although they are protected attributes: audited, or
+        of the name of a level of its index.
     **auditor
         Arguments of ``MDFAuditor``.
 
@@ -110,12 +111,14 @@ def mdfa_scan(
     if pos_label is not None:
         outcomes = _two_outcomes(outcomes, pos_label, argument)
     index = getattr(X, "index", None)
-    table = _without(X, named, include_protected)
+    table = _without(X, {*named, *_level_names(index)}, include_protected)
     result = audit(
         _positional(table),
         outcomes,
         sensitive_features=protected,
-        sample_weight=None if sample_weight is None else _aligned(X, sample_weight, "sample_weight"),
+        sample_weight=None
+        if sample_weight is None
+        else _aligned(X, sample_weight, "sample_weight"),
         **auditor,
     )
     worst = result.worst_case
@@ -331,7 +334,7 @@ def _protected(X: Any, ys: tuple[Any, ...], prot_attr: Any) -> tuple[pd.DataFram
 def _from_index(X: Any, ys: tuple[Any, ...]) -> tuple[pd.DataFrame, list[Hashable]]:
     for one in (X, *ys):
         index = getattr(one, "index", None)
-        names = [name for name in getattr(index, "names", ()) or () if name is not None]
+        names = _level_names(index)
         if isinstance(index, pd.Index) and names and len(index) == _n_rows(X):
             return (
                 pd.DataFrame(
@@ -343,6 +346,11 @@ def _from_index(X: Any, ys: tuple[Any, ...]) -> tuple[pd.DataFrame, list[Hashabl
         "prot_attr: it was not given, and no index has named levels to take protected attributes "
         "from. Pass the name of a column of X, or the values."
     )
+
+
+def _level_names(index: Any) -> list[Any]:
+    """Names of an index's levels; none if it is no pandas index."""
+    return [name for name in index.names if name is not None] if isinstance(index, pd.Index) else []
 
 
 def _is_label(value: Any) -> bool:
@@ -358,7 +366,7 @@ def _is_list_of_attributes(value: Any, X: Any) -> bool:
     return True
 
 
-def _look_up(X: Any, ys: tuple[Any, ...], label: Hashable) -> Any:
+def _look_up(X: Any, ys: tuple[Any, ...], label: Any) -> Any:
     indexes = [getattr(one, "index", None) for one in (X, *ys)]
     for index in indexes:
         if isinstance(index, pd.Index) and label in index.names and len(index) == _n_rows(X):
@@ -368,8 +376,8 @@ def _look_up(X: Any, ys: tuple[Any, ...], label: Hashable) -> Any:
         if isinstance(X, pd.DataFrame):
             return X[label].to_numpy()
         return nw.from_native(X, eager_only=True).get_column(str(label)).to_numpy()
-    levels = [name for index in indexes if isinstance(index, pd.Index) for name in index.names]
-    known = [repr(name) for name in dict.fromkeys([*levels, *columns]) if name is not None]
+    levels = [name for index in indexes for name in _level_names(index)]
+    known = [repr(name) for name in dict.fromkeys([*levels, *columns])]
     raise InputError(
         f"prot_attr: {label!r} is neither a level of an index nor a column of X. Found: "
         f"{', '.join(known) or 'no names at all'}. Pass one of them, or the values."
@@ -381,7 +389,7 @@ def _columns(X: Any) -> list[Hashable]:
     return [] if columns is None else list(columns)
 
 
-def _without(X: Any, named: list[Hashable], include: bool | Collection[Hashable]) -> Any:
+def _without(X: Any, named: set[Hashable], include: bool | Collection[Hashable]) -> Any:
     """``X`` without the columns that are protected attributes, but for those asked for."""
     if include is True:
         return X
@@ -421,6 +429,11 @@ def _two_groups(protected: pd.DataFrame, priv_group: Any) -> pd.DataFrame:
                 "privileged value."
             )
         privileged &= hits
+    if not privileged.any():
+        raise InputError(
+            f"priv_group: no row has the combination {priv_group!r} of "
+            f"{', '.join(map(repr, protected.columns))}. Pass one that occurs."
+        )
     column = np.where(privileged, PRIVILEGED, UNPRIVILEGED).astype(object)
     column[protected.isna().any(axis=1).to_numpy()] = None
     return pd.DataFrame({" & ".join(protected.columns): pd.Series(column, dtype=object)})

@@ -55,21 +55,31 @@ def quiet() -> Iterator[None]:
     Only records that its own files log are held back. Handlers, filters and warning filters are
     afterwards as they were: ``logging.warning`` would otherwise leave a handler on the root logger.
     """
+    folders = _folders()
+
+    def is_elsewhere(record: logging.LogRecord) -> bool:
+        return not any(Path(record.pathname).is_relative_to(folder) for folder in folders)
+
     root = logging.getLogger()
     stand_in = logging.NullHandler()
     root.addHandler(stand_in)
-    root.addFilter(_is_elsewhere)
+    root.addFilter(is_elsewhere)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        root.removeFilter(_is_elsewhere)
+        root.removeFilter(is_elsewhere)
         root.removeHandler(stand_in)
 
 
-def _is_elsewhere(record: logging.LogRecord) -> bool:
-    return "aif360" not in Path(record.pathname).parts
+def _folders() -> list[Path]:
+    """Where AIF360 lies, without importing it."""
+    try:
+        spec = importlib.util.find_spec("aif360")
+    except (ImportError, ValueError):  # Absent, or hidden on purpose.
+        return []
+    return [] if spec is None else [Path(one) for one in spec.submodule_search_locations or ()]
 
 
 def toolkit_status() -> pd.DataFrame:
@@ -111,7 +121,9 @@ def _standard_dataset() -> tuple[str, bool, str, str]:
     frame = pd.DataFrame({"sex": ["m", "f"], "town": ["a", "b"], "y": [0, 1]})
     try:
         with quiet():
-            datasets.StandardDataset(frame, "y", [1], ["sex"], [["m"]], categorical_features=["town"])
+            datasets.StandardDataset(
+                frame, "y", [1], ["sex"], [["m"]], categorical_features=["town"]
+            )
     except Exception as error:  # Whatever goes wrong inside AIF360, the way out is the same.
         return (
             component,

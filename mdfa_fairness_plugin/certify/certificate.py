@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.certify.learners import make_classifier
+from mdfa_fairness_plugin.certify.learners import fit_classifier
 from mdfa_fairness_plugin.inference.estimates import lemma_strength, measure
 
 
@@ -66,8 +66,13 @@ def certify(
     -------
     certificate : Certificate
     """
-    classifier = make_classifier(learner, int(train.sum()), random_state)
-    classifier.fit(X[train], coincidence(s, positive)[train], sample_weight=halves(weights, s)[train])
+    classifier = fit_classifier(
+        learner,
+        X[train],
+        coincidence(s, positive)[train],
+        halves(weights, s)[train],
+        random_state,
+    )
     test = ~train
     member = classifier.predict(X[test]) > 0
     rates = measure(positive[test], s[test], weights[test], member)
@@ -87,5 +92,5 @@ def coincidence(s: np.ndarray, positive: np.ndarray) -> np.ndarray:
 
 def halves(weights: np.ndarray, s: np.ndarray) -> np.ndarray:
     """Weights of mean one in which each S value carries half."""
-    scaled = np.where(s > 0, weights / weights[s > 0].sum(), weights / weights[s < 0].sum())
-    return scaled * len(s) / 2.0
+    totals = np.where(s > 0, weights[s > 0].sum(), weights[s < 0].sum())
+    return np.divide(weights, totals, out=np.zeros(len(s)), where=totals > 0) * len(s) / 2.0

@@ -224,6 +224,45 @@ def make_regressor(learner: Any, n_rows: int, random_state: int) -> Any:
     raise _unknown(learner)
 
 
+class ConstantClassifier(ClassifierMixin, BaseEstimator):
+    """Give every row the only label there was (0, neither, if there was none)."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Keep the label."""
+        self.classes_ = np.unique(y) if len(y) else np.array([0])
+        return self
+
+    def predict(self, X):
+        """Give the label once per row."""
+        return np.full(len(X), self.classes_[0])
+
+
+def fit_classifier(
+    learner: Any, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray, random_state: int
+) -> Any:
+    """Fit a classifier, or a constant where there is nothing to tell apart.
+
+    Parameters
+    ----------
+    learner : str or classifier
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n,)
+        In {-1, +1}.
+    sample_weight : ndarray of shape (n,)
+        Rows of zero weight count as absent.
+    random_state : int
+
+    Returns
+    -------
+    classifier : fitted estimator
+    """
+    if len(np.unique(y[sample_weight > 0])) < 2:
+        used = sample_weight > 0
+        return ConstantClassifier().fit(X[used], y[used])
+    model = make_classifier(learner, len(X), random_state)
+    return model.fit(X, y, sample_weight=sample_weight)
+
+
 def _unknown(learner: str) -> InputError:
     return InputError(
         f"learner: 'auto', one of {', '.join(LEARNERS)} or a scikit-learn estimator expected, "
@@ -231,12 +270,22 @@ def _unknown(learner: str) -> InputError:
     )
 
 
-def _check_estimator(learner: Any, *, classifier: bool) -> None:
-    kind = "classifier" if classifier else "regressor"
+def check_estimator(learner: Any) -> None:
+    """Refuse what is neither a name nor an instance of an estimator."""
+    if isinstance(learner, type):
+        raise InputError(
+            f"learner: an instance expected, the class {learner.__name__} found; pass "
+            f"{learner.__name__}()."
+        )
     if not hasattr(learner, "fit") or not hasattr(learner, "get_params"):
         raise InputError(
             f"learner: a name or a scikit-learn estimator expected, {type(learner).__name__} found."
         )
+
+
+def _check_estimator(learner: Any, *, classifier: bool) -> None:
+    kind = "classifier" if classifier else "regressor"
+    check_estimator(learner)
     right = is_classifier(learner) if classifier else is_regressor(learner)
     if not right:
         other = "solver='orthogonal'" if classifier else "solver='level_set' or 'iterative'"
@@ -270,11 +319,11 @@ def log_odds(classifier: Any, X: np.ndarray) -> np.ndarray:
     Returns
     -------
     score : ndarray of shape (n,)
-        Constant if only one class was seen in fitting.
+        Zero if only one class was seen in fitting: nothing tells rows apart.
     """
     classes = classifier.classes_
     if len(classes) < 2:
-        return np.full(len(X), np.inf if classes[0] > 0 else -np.inf)
+        return np.zeros(len(X))
     if hasattr(classifier, "predict_proba"):
         # Leaves of one class only give 0 or 1; keep their log-odds finite.
         p = np.clip(classifier.predict_proba(X)[:, 1], 1e-6, 1 - 1e-6)

@@ -15,7 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from mdfa_fairness_plugin.certify.certificate import coincidence, halves
-from mdfa_fairness_plugin.certify.learners import make_classifier
+from mdfa_fairness_plugin.certify.learners import fit_classifier
 from mdfa_fairness_plugin.inference.estimates import measure
 from mdfa_fairness_plugin.inference.intervals import delta_interval
 from mdfa_fairness_plugin.worst_case.features import FeatureMap
@@ -121,6 +121,8 @@ def iterative_search(
     )
     for label, (iterates, _) in zip(labels, runs, strict=True):
         rows = data.folds == label
+        if not rows.any():
+            continue
         Z = maps[label](data.X[rows])
         predicted = np.array([iterate.predict(Z) > 0 for iterate in iterates])
         inside[: len(iterates), rows] = predicted
@@ -157,8 +159,7 @@ def _run(
     iterates: list[Any] = []
     for t in range(max_iter):
         weight = base * (1.0 + xi * t * others)
-        iterate = make_classifier(learner, len(Z), random_state)
-        iterate.fit(Z, target, sample_weight=weight)
+        iterate = fit_classifier(learner, Z, target, weight, random_state)
         member = iterate.predict(Z) > 0
         mass = float((base * (member & positive)).sum() / base.sum())
         if mass <= data.alpha:

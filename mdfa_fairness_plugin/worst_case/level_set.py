@@ -14,7 +14,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from mdfa_fairness_plugin.certify.certificate import halves
-from mdfa_fairness_plugin.certify.learners import log_odds, make_classifier
+from mdfa_fairness_plugin.certify.learners import fit_classifier, log_odds
 from mdfa_fairness_plugin.worst_case.features import FeatureMap
 from mdfa_fairness_plugin.worst_case.path import SearchData, Sweep
 from mdfa_fairness_plugin.worst_case.selection import Family, plateau_thresholds
@@ -65,15 +65,17 @@ def level_set_scores(
 
     def fit(label: int) -> Any:
         train = (data.folds >= 0) & (data.folds != label) & data.positive & (weights > 0)
-        model = make_classifier(learner, int(train.sum()), random_state)
-        return model.fit(maps[label](data.X[train]), data.s[train], sample_weight=weights[train])
+        return fit_classifier(
+            learner, maps[label](data.X[train]), data.s[train], weights[train], random_state
+        )
 
     models = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(label) for label in labels)
     predictor = LevelSetPredictor([(maps[k], m) for k, m in zip(labels, models, strict=True)])
     scores = np.empty(len(data.X))
     for label, model in zip(labels, models, strict=True):
         rows = data.folds == label
-        scores[rows] = log_odds(model, maps[label](data.X[rows]))
+        if rows.any():
+            scores[rows] = log_odds(model, maps[label](data.X[rows]))
     rest = ~np.isin(data.folds, labels)
     if rest.any():
         scores[rest] = predictor(data.X[rest])

@@ -128,6 +128,8 @@ def _predict_scales(model: Any, X: np.ndarray) -> np.ndarray:
     """Predictions of shape (n_scales, n); one scale for learners that know no other."""
     if hasattr(model, "predict_scales"):
         return model.predict_scales(X)
+    if len(X) == 0:
+        return np.zeros((1, 0))
     return np.asarray(model.predict(X), dtype=float)[np.newaxis]
 
 

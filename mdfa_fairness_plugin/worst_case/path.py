@@ -115,7 +115,8 @@ class Sweep:
         )
         r = rates.rates
         low, high = log_ratio_interval(r, rates.effective_sizes, self._confidence_level)
-        share = (rates.weight / total).mean(axis=0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = (rates.weight / total).mean(axis=0)
         count = self._count[:, ends]
         return LevelSets(
             threshold=thresholds,

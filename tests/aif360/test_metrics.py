@@ -23,6 +23,7 @@ from mdfa_fairness_plugin.exceptions import (
 BinaryLabelDatasetMetric = part("metrics").BinaryLabelDatasetMetric
 ClassificationMetric = part("metrics").ClassificationMetric
 
+WOMEN, MEN = [{"sex": 0}], [{"sex": 1}]
 INHERITED = [
     name
     for name in dir(ClassificationMetric)
@@ -103,7 +104,7 @@ def test_every_inherited_metric_still_works(xor, lists):
 def test_rich_subgroup_still_works(xor, lists):
     theirs = BinaryLabelDatasetMetric(xor, **lists)
     ours = MDFADatasetMetric(xor, **lists)
-    predictions = classified(xor).labels
+    predictions = tuple(classified(xor).labels.ravel())
     assert ours.rich_subgroup(predictions) == theirs.rich_subgroup(predictions)
 
 
@@ -213,7 +214,9 @@ def test_answers_follow_the_labels(xor_frame, dataset_of, lists, quick):
     before = theirs.disparate_impact(), ours.disparate_impact(), ours.audit()
     assert ours.audit() is before[2]
     sex = dataset.protected_attributes
-    dataset.labels = np.where(np.random.default_rng(1).random(sex.shape) < 0.3 + 0.4 * sex, 1.0, 0.0)
+    dataset.labels = np.where(
+        np.random.default_rng(1).random(sex.shape) < 0.3 + 0.4 * sex, 1.0, 0.0
+    )
     fresh = BinaryLabelDatasetMetric(dataset, **lists)
     assert theirs.disparate_impact() == before[0] != fresh.disparate_impact()
     assert ours.disparate_impact() == fresh.disparate_impact()
@@ -237,9 +240,6 @@ def test_answers_follow_the_classified_labels_and_the_weights(xor, lists, quick)
     metric.privileged_groups, metric.unprivileged_groups = WOMEN, MEN
     swapped = metric.audit()
     assert swapped.violations[0].delta == pytest.approx(second.violations[2].delta, abs=1e-9)
-
-
-WOMEN, MEN = [{"sex": 0}], [{"sex": 1}]
 
 
 # ---------------------------------------------------------------------------------------------
@@ -331,7 +331,7 @@ def test_a_list_nobody_is_in_is_named(xor):
 
 
 def test_other_wrong_arguments_are_named(xor, lists):
-    with pytest.raises(InputError, match="unknown argument.* alhpa"):
+    with pytest.raises(InputError, match=r"unknown argument\(s\) alhpa"):
         MDFADatasetMetric(xor, **lists, alhpa=0.1)
     with pytest.raises(InputError, match="outcomes: 7 is not among"):
         MDFADatasetMetric(xor, **lists, outcomes=7).audit()
@@ -367,7 +367,13 @@ def test_protected_attributes_do_not_leak_into_the_features(xor_frame, dataset_o
     rng = np.random.default_rng(2)
     race = rng.integers(0, 2, 600)
     frame = frame.assign(
-        **{"race": race, "race=a": race, "race=b": 1 - race, "colour": 5 - race, "z": rng.random(600)}
+        **{
+            "race": race,
+            "race=a": race,
+            "race=b": 1 - race,
+            "colour": 5 - race,
+            "z": rng.random(600),
+        }
     )
     dataset = dataset_of(
         frame,
@@ -391,9 +397,7 @@ def test_protected_attributes_do_not_leak_into_the_features(xor_frame, dataset_o
 
 def test_a_protected_one_hot_column_hides_its_siblings(xor_frame, dataset_of, quick):
     dataset = dataset_of(xor_frame(n=600), protected=("sex", "town=north"))
-    metric = MDFADatasetMetric(
-        dataset, unprivileged_groups=WOMEN, privileged_groups=MEN, **quick
-    )
+    metric = MDFADatasetMetric(dataset, unprivileged_groups=WOMEN, privileged_groups=MEN, **quick)
     assert metric.audit().feature_names == ("x",)
 
 
@@ -533,9 +537,9 @@ def test_datasets_of_different_features_need_a_choice(xor, lists, quick):
     assert original.worst_case.delta > after.worst_case.delta
 
 
-def test_comparing_datasets_leaves_no_trace(xor, lists):
+def test_comparing_datasets_leaves_no_trace(xor_frame, dataset_of, lists):
     """AIF360's comparison makes copies ignore labels and scores ever after."""
-    one = xor.copy(deepcopy=True)
+    one = dataset_of(xor_frame(n=50))
     other = one.copy()
     MDFAClassificationMetric(one, other, **lists)
     assert one.ignore_fields == other.ignore_fields == {"metadata", "ignore_fields"}

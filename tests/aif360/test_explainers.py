@@ -1,0 +1,166 @@
+"""Explainers: a sentence or strict JSON for every metric, ours and AIF360's."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("aif360", reason="AIF360 is not installed")
+
+from mdfa_fairness_plugin.aif360 import (
+    MDFAClassificationMetric,
+    MDFADatasetMetric,
+    MDFAJSONExplainer,
+    MDFATextExplainer,
+)
+from mdfa_fairness_plugin.aif360.toolkit import part
+from mdfa_fairness_plugin.exceptions import InputTypeError
+
+MetricTextExplainer = part("explainers").MetricTextExplainer
+MetricJSONExplainer = part("explainers").MetricJSONExplainer
+BinaryLabelDatasetMetric = part("metrics").BinaryLabelDatasetMetric
+ClassificationMetric = part("metrics").ClassificationMetric
+
+OURS = (
+    "worst_case_violation",
+    "worst_case_ratio",
+    "unfairness_certificate",
+    "worst_case_subgroup",
+    "coverage",
+    "audit",
+)
+
+
+def explained(explainer):
+    """Names of everything the explainer can explain of its metric."""
+    return [
+        name
+        for name in dir(explainer)
+        if not name.startswith("_")
+        and callable(getattr(explainer, name))
+        and hasattr(explainer.metric, name)
+    ]
+
+
+@pytest.fixture(scope="module")
+def predictions(xor):
+    copy = xor.copy()
+    change = np.random.default_rng(1).random(xor.labels.shape) < 0.2
+    copy.labels = np.where(change, 1 - xor.labels, xor.labels)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def classification_metric(xor, predictions, lists, quick):
+    return MDFAClassificationMetric(xor, predictions, **lists, **quick)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [(MDFATextExplainer, MetricTextExplainer), (MDFAJSONExplainer, MetricJSONExplainer)],
+)
+def test_inherited_explanations_are_those_of_aif360(
+    xor, predictions, lists, xor_metric, classification_metric, ours, theirs
+):
+    """Also where AIF360 looks up the exact class of the metric, as for disparate impact."""
+    pairs = [
+        (xor_metric, BinaryLabelDatasetMetric(xor, **lists)),
+        (classification_metric, ClassificationMetric(xor, predictions, **lists)),
+    ]
+    for metric, plain in pairs:
+        explainer = ours(metric)
+        names = [name for name in explained(explainer) if hasattr(theirs, name)]
+        names = [name for name in names if name != "false_omission_rate_difference"]  # see below
+        assert len(names) >= 7
+        for name in names:
+            expected = getattr(theirs(plain), name)()
+            assert getattr(explainer, name)() == expected, name
+
+
+def test_every_explanation_works_in_both_forms(xor_metric, classification_metric):
+    for metric in (xor_metric, classification_metric):
+        for name in explained(MDFATextExplainer(metric)):
+            text = getattr(MDFATextExplainer(metric), name)()
+            answer = json.loads(getattr(MDFAJSONExplainer(metric), name)())
+            if name != "audit":
+                assert answer["message"] == text, name
+
+
+def test_the_explanation_that_aif360_misspells(classification_metric):
+    """Its own asks the metric for ``falses_omission_rate_difference``."""
+    value = str(classification_metric.false_omission_rate_difference())
+    for explainer in (MDFATextExplainer, MDFAJSONExplainer):
+        text = explainer(classification_metric).false_omission_rate_difference()
+        assert value in text
+        assert explainer(classification_metric).falses_omission_rate_difference() == text
+
+
+def test_our_explanations_name_who_gets_what_and_how_sure_it_is(xor_metric):
+    worst = xor_metric.audit().worst_case
+    who = {"unprivileged": "unprivileged (sex=Female)", "privileged": "privileged (sex=Male)"}
+    for name in OURS[:3]:
+        text = getattr(MDFATextExplainer(xor_metric), name)()
+        assert f"{who[worst.group]} get the {worst.outcome} outcome" in text
+        assert f"{worst.ratio:.3g} times as often as {who[worst.reference]}, 95%" in text
+        assert "95% interval" in text
+        assert "a violation, p =" in text
+    assert worst.rule in MDFATextExplainer(xor_metric).worst_case_subgroup()
+    assert "0 in neither list" in MDFATextExplainer(xor_metric).coverage()
+    text = MDFATextExplainer(xor_metric).audit()
+    assert text.startswith("Unprivileged: sex=Female. Privileged: sex=Male.")
+    assert xor_metric.audit().summary() in text
+
+
+def test_json_holds_the_numbers_of_the_violation(xor_metric):
+    worst = xor_metric.worst_case(privileged=False, outcome="favorable")
+    answer = json.loads(
+        MDFAJSONExplainer(xor_metric).worst_case_ratio(privileged=False, outcome="favorable")
+    )
+    assert answer["ratio"] == worst.ratio
+    assert answer["interval"] == list(worst.interval)
+    assert (answer["group"], answer["outcome"]) == ("unprivileged", "favorable")
+    assert answer["verdict"] == "violation"
+    assert answer["rule"] == worst.rule
+    rates = json.loads(MDFAJSONExplainer(xor_metric).base_rate(privileged=True))
+    assert rates["numPositives"] / rates["numInstances"] == xor_metric.base_rate(privileged=True)
+    whole = json.loads(MDFAJSONExplainer(xor_metric).audit())
+    assert len(whole["violations"]) == 4
+
+
+def test_nothing_measured_is_said_and_stays_strict_json(dataset_of, xor_frame, lists, quick):
+    """Groups below the smallest size: null, not NaN."""
+    dataset = dataset_of(xor_frame(n=60))
+    metric = MDFADatasetMetric(dataset, **lists, **quick, min_group_size=40)
+    with pytest.warns(UserWarning, match="cannot be audited"):
+        metric.audit()
+    for name in OURS[:4]:
+        text = getattr(MDFATextExplainer(metric), name)()
+        assert "measured" in text
+        answer = json.loads(getattr(MDFAJSONExplainer(metric), name)(), parse_constant=pytest.fail)
+        assert answer["message"] == text
+    assert np.isnan(metric.worst_case_violation())
+    assert np.isnan(metric.worst_case_ratio())
+    assert np.isnan(metric.unfairness_certificate())
+    assert metric.worst_case_subgroup().labels.shape == (0, 1)
+    assert not metric.annotate().features[:, -1].any()
+
+
+def test_no_violation_is_not_called_fair(dataset_of, lists, quick):
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(rng.integers(0, 2, size=(800, 3)), columns=["sex", "x", "y"])
+    text = MDFATextExplainer(MDFADatasetMetric(dataset_of(frame), **lists, **quick))
+    told = text.worst_case_violation()
+    assert "no violation shown; one larger than a ratio of" in told
+    assert "fair" not in told.replace("unfair", "")
+
+
+def test_metrics_without_an_audit_are_told_so(xor, lists):
+    explainer = MDFATextExplainer(BinaryLabelDatasetMetric(xor, **lists))
+    assert "Disparate impact" in explainer.disparate_impact()
+    with pytest.raises(InputTypeError, match="BinaryLabelDatasetMetric has no audit"):
+        explainer.worst_case_violation()
+    with pytest.raises(TypeError):  # AIF360's own
+        MDFATextExplainer("metric")

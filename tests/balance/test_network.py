@@ -1,0 +1,227 @@
+"""The paper's network: bounded, reproducible, leaving torch as it was."""
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+from mdfa_fairness_plugin.balance import MMDNetwork, mmd
+from mdfa_fairness_plugin.balance.mmd import FourierFeatures
+from mdfa_fairness_plugin.balance.network import _Networks, _Sample
+from mdfa_fairness_plugin.exceptions import InputError, OptionalDependencyError
+
+QUICK = {"regularisation_grid": (1e-2,), "n_splits": 2, "max_epochs": 12, "n_restarts": 2}
+
+
+@pytest.fixture(scope="module")
+def torch():
+    return pytest.importorskip("torch", reason="the network needs torch (extra 'network')")
+
+
+@pytest.fixture(scope="module")
+def fitted(torch, quadratic):
+    X, s, _ = quadratic
+    settings = {"regularisation_grid": (1e-2, 1.0), "n_splits": 3}
+    return MMDNetwork(random_state=0, **settings).fit(X, s)
+
+
+def test_weights_balance_and_follow_the_true_odds(fitted, quadratic):
+    X, s, e = quadratic
+    w = fitted.weights(X, s)
+    group = s > 0
+    before, after = mmd(X, s, np.stack([np.ones(len(s)), w]))
+    assert after < before / 3
+    assert np.corrcoef(w[group], ((1 - e) / e)[group])[0, 1] > 0.85
+    assert (w[~group] == 1).all()
+    assert w[group].sum() == pytest.approx((~group).sum())
+
+
+def test_regularisation_and_epochs_have_the_smallest_held_out_loss(fitted):
+    loss = fitted.held_out_loss_
+    best = list(fitted.regularisation_grid).index(fitted.regularisation_)
+    assert loss[fitted.n_epochs_, best] == loss.min()
+    assert loss.min() < loss[0].min()
+
+
+def test_training_stops_early(fitted):
+    assert len(fitted.held_out_loss_) - 1 <= fitted.max_epochs
+    stopped = len(fitted.held_out_loss_) - 1
+    assert stopped == fitted.max_epochs or stopped - fitted.n_epochs_ >= fitted.patience
+
+
+def test_weights_are_bounded(torch):
+    """An odds ratio far beyond ten in one corner: u = e^o / (1 + e^o / 10) stops at ten."""
+    rng = np.random.default_rng(0)
+    corner = rng.random(1_000) < 0.3
+    s = np.where(rng.random(1_000) < np.where(corner, 0.01, 0.7), 1, -1)
+    X = corner[:, None].astype(float)
+    fitted = MMDNetwork(random_state=0, **QUICK).fit(X, s)
+    u = fitted.weights(X, s)[s > 0] / fitted.weights(X, s)[s > 0].mean()
+    assert u.max() <= 10.0 * 1.3  # the average of u is near one, not exactly one
+    extreme = fitted.weights(np.array([[1e6], [-1e6]]), np.ones(2)) / fitted._scale
+    assert (extreme <= 10.0).all()
+    assert (extreme >= 0.0).all()
+
+
+def test_rare_groups_are_weighted_up_as_a_whole(torch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1_200, 2))
+    s = np.where(np.arange(1_200) < 60, 1, -1)
+    w = MMDNetwork(random_state=0, **QUICK).fit(X, s).weights(X, s)
+    assert w[s > 0].sum() == pytest.approx(1_140)
+
+
+def test_features_are_the_last_hidden_layer(fitted, quadratic):
+    X = quadratic[0][:20]
+    phi = fitted.features(X)
+    assert phi.shape == (20, 8)
+    matrix, offset = fitted._parameters["weight"]
+    o = phi @ matrix + offset
+    expected = np.exp(o) / (1 + np.exp(o) / 10)
+    assert fitted.weights(X, np.ones(20)) == pytest.approx(fitted._scale * expected, rel=1e-10)
+
+
+def test_the_answer_depends_on_the_seed_alone(torch, quadratic):
+    """Not on torch's global seed or threads, which stay as they were."""
+    X, s, _ = quadratic
+    X, s = X[:400], s[:400]
+    threads = torch.get_num_threads()
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    first = MMDNetwork(random_state=5, **QUICK).fit(X, s).weights(X, s)
+    assert (torch.get_rng_state() == before).all()
+    torch.manual_seed(2)
+    again = MMDNetwork(random_state=5, **QUICK).fit(X, s).weights(X, s)
+    other = MMDNetwork(random_state=6, **QUICK).fit(X, s).weights(X, s)
+    assert (first == again).all()
+    assert (first != other).any()
+    assert torch.get_num_threads() == threads
+
+
+def test_units_of_the_features_do_not_matter(torch, quadratic):
+    X, s, _ = quadratic
+    X, s = X[:400], s[:400]
+    moved = X * [1e3, 1e-2] + 7.0
+    w = MMDNetwork(random_state=5, **QUICK).fit(X, s).weights(X, s)
+    assert MMDNetwork(random_state=5, **QUICK).fit(moved, s).weights(moved, s) == pytest.approx(
+        w, rel=1e-3
+    )
+
+
+def test_sample_weights_say_which_rows_count(torch):
+    """Two halves with opposite imbalance; weights of nearly zero hide the second."""
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 2, size=1_600)
+    half = np.arange(1_600) < 800
+    share = np.where(half == (x == 1), 0.75, 0.25)
+    s = np.where(rng.random(1_600) < share, 1, -1)
+    X = x[:, None].astype(float)
+    settings = {**QUICK, "max_epochs": 40}
+    fitted = MMDNetwork(random_state=0, **settings).fit(
+        X, s, sample_weight=np.where(half, 1.0, 1e-6)
+    )
+    w = fitted.weights(np.array([[0.0], [1.0]]), np.ones(2))
+    # True odds in the first half: 3 where x = 0, 1/3 where x = 1.
+    assert w[0] / w[1] == pytest.approx(9.0, rel=0.35)
+
+
+def test_joint_objective_also_learns_the_certifying_label(torch, quadratic):
+    """s * y = +1 exactly where x1 > 0: the head finds the region, the weights still balance."""
+    X, s, _ = quadratic
+    rng = np.random.default_rng(0)
+    label = np.where((X[:, 0] > 0) == (rng.random(len(s)) < 0.9), 1, -1)
+    settings = {**QUICK, "max_epochs": 40}
+    fitted = MMDNetwork(joint=True, random_state=0, **settings).fit(X, s, label=label)
+    certificate = fitted.decision_function(X) > 0
+    assert (certificate == (X[:, 0] > 0)).mean() > 0.95
+    before, after = mmd(X, s, np.stack([np.ones(len(s)), fitted.weights(X, s)]))
+    assert after < before / 2
+
+
+def _sample_and_networks(torch, *, label=None, base=None):
+    """Forty rows in two folds, and two networks of which each leaves one fold out."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(40, 2))
+    sample = _Sample(
+        torch,
+        Z=Z,
+        positive=np.arange(40) % 2 == 0,
+        base=np.ones(40) if base is None else base,
+        embedding=FourierFeatures.draw(2, 16, 1.0, 0)(Z),
+        folds=np.arange(40) // 20,
+        label=label,
+        device="cpu",
+    )
+    return sample, _Networks(torch, 2, 2, 0, 10.0, "cpu")
+
+
+def test_the_risk_reaches_the_weights_through_shared_layers_only(torch):
+    """With or without the risk, the weights' own layer has the same gradient.
+
+    To the letter Eq. risk2 would let the risk lower the weights of rows it finds hard.
+    """
+    label = np.where(np.arange(40) < 15, 1, -1)
+    rows = np.arange(20), np.arange(20, 40)
+    gradients = []
+    for given in (None, label):
+        sample, networks = _sample_and_networks(torch, label=given)
+        sample.training_loss(networks, rows, np.zeros(2), None).sum().backward()
+        gradients.append([networks.weight[0].grad, networks.layers[0][0].grad])
+    assert torch.allclose(gradients[0][0], gradients[1][0], atol=1e-7)
+    assert not torch.allclose(gradients[0][1], gradients[1][1], atol=1e-4)
+
+
+def test_training_does_not_see_the_fold_held_out(torch):
+    """Weights changed in fold 0 change the held-out loss of the first network only."""
+    heavier = np.ones(40)
+    heavier[:6] = 5.0
+    rows = np.arange(20), np.arange(20, 40)
+    held_out = np.array([0, 1])
+    training, left_out = [], []
+    for base in (None, heavier):
+        sample, networks = _sample_and_networks(torch, base=base)
+        sample._unit = 1.0
+        with torch.no_grad():
+            loss = sample.training_loss(networks, rows, np.zeros(2), held_out)
+        training.append(loss.numpy())
+        left_out.append(sample.held_out_loss(networks, held_out))
+    changed_in_training = np.abs(training[0] - training[1]) > 1e-6
+    changed_left_out = np.abs(left_out[0] - left_out[1]) > 1e-6
+    assert changed_in_training.tolist() == [False, True]
+    assert changed_left_out.tolist() == [True, False]
+
+
+def test_survives_pickling(fitted, quadratic):
+    X, s, _ = quadratic
+    assert (pickle.loads(pickle.dumps(fitted)).weights(X, s) == fitted.weights(X, s)).all()
+
+
+def test_a_handful_of_rows_is_enough_to_run(torch):
+    X = np.arange(8.0)[:, None]
+    s = np.array([1, -1, -1, 1, -1, -1, 1, -1])
+    w = MMDNetwork(random_state=0, max_epochs=3).fit(X, s).weights(X, s)
+    assert np.isfinite(w).all()
+
+
+def test_wrong_arguments_are_named(torch):
+    X, s = np.zeros((6, 1)), np.array([1, -1] * 3)
+    with pytest.raises(InputError, match="label"):
+        MMDNetwork(joint=True).fit(X, s)
+    with pytest.raises(InputError, match="regularisation_grid"):
+        MMDNetwork(regularisation_grid=(-1.0,)).fit(X, s)
+    with pytest.raises(InputError, match="device"):
+        MMDNetwork(device="nonsense").fit(X, s)
+    with pytest.raises(InputError, match="max_weight"):
+        MMDNetwork(max_weight=1.0).fit(X, s)
+
+
+def test_head_needs_the_joint_objective(fitted):
+    with pytest.raises(InputError, match="joint"):
+        fitted.decision_function(np.zeros((1, 2)))
+
+
+def test_without_torch_the_message_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(OptionalDependencyError, match=r"\[network\]"):
+        MMDNetwork().fit(np.zeros((4, 1)), np.array([1, -1, 1, -1]))

@@ -1,0 +1,127 @@
+"""Common support: which rows it leaves out, and what it says."""
+
+import numpy as np
+import pytest
+
+from mdfa_fairness_plugin.balance import (
+    check_support,
+    cross_fitted_propensity,
+    effective_sample_size,
+    support,
+)
+from mdfa_fairness_plugin.exceptions import InputError, OverlapError
+
+
+def _groups(*counts_and_propensity):
+    """Rows from (number of S = +1, number of S = -1, propensity)."""
+    s = np.concatenate([np.repeat([1, -1], [a, b]) for a, b, _ in counts_and_propensity])
+    e = np.concatenate([np.full(a + b, p) for a, b, p in counts_and_propensity])
+    return e, s
+
+
+def test_nothing_is_outside_where_groups_are_alike():
+    e, s = _groups((100, 100, 0.5))
+    assert support(e, s).all()
+    noise = np.random.default_rng(0).normal(0, 0.02, size=200)
+    assert support(e + noise, s).all()
+
+
+def test_everything_is_outside_where_features_tell_the_group():
+    """However timid the model: it only has to rank the groups apart."""
+    e, s = _groups((500, 0, 0.93), (0, 500, 0.07))
+    assert not support(e, s).any()
+
+
+def test_rows_beyond_the_other_group_are_outside():
+    """20 rows at 0.99 with three comparable ones, out of a thousand on each side."""
+    e, s = _groups((980, 997, 0.5), (20, 3, 0.99))
+    inside = support(e, s)
+    assert inside[e == 0.5].all()
+    assert not inside[e == 0.99].any()
+
+
+@pytest.mark.parametrize(("comparable", "enough"), [(10, True), (9, False)])
+def test_ten_comparable_rows_are_enough(comparable, enough):
+    e, s = _groups((1_980, 2_000 - comparable, 0.5), (20, comparable, 0.99))
+    assert support(e, s)[e == 0.99].all() == enough
+
+
+def test_groups_below_a_thousand_rows_need_fewer():
+    """One in a hundred of 500 is five."""
+    e, s = _groups((480, 495, 0.5), (20, 5, 0.99))
+    assert support(e, s).all()
+    e, s = _groups((480, 496, 0.5), (20, 4, 0.99))
+    assert not support(e, s)[e == 0.99].any()
+
+
+def test_a_rare_group_is_not_cut_off_for_being_rare():
+    """Propensities vary by chance around the group's share of 2 %."""
+    _, s = _groups((40, 1960, 0.02))
+    e = 0.02 + np.random.default_rng(0).uniform(-0.01, 0.01, size=2_000)
+    assert support(e, s).all()
+
+
+def test_the_rule_is_symmetric_in_the_groups():
+    rng = np.random.default_rng(4)
+    e = rng.beta(0.4, 0.4, size=2_000)
+    s = np.where(rng.random(2_000) < e, 1, -1)
+    inside = support(e, s)
+    assert 0 < (~inside).sum() < 1_000
+    assert (support(1 - e, -s) == inside).all()
+
+
+def test_integer_weights_act_like_repeated_rows():
+    rng = np.random.default_rng(5)
+    e = rng.beta(0.4, 0.4, size=500)
+    s = np.where(rng.random(500) < e, 1, -1)
+    copies = rng.integers(1, 5, size=500)
+    weighted = support(e, s, copies)
+    repeated = support(np.repeat(e, copies), np.repeat(s, copies))
+    assert (np.repeat(weighted, copies) == repeated).all()
+
+
+def test_one_group_alone_has_no_support():
+    assert not support(np.full(5, 0.9), np.ones(5)).any()
+
+
+def test_refusal_names_counts_share_and_ways_out():
+    e, s = _groups((980, 997, 0.5), (20, 3, 0.99))
+    with pytest.raises(OverlapError, match="23 of 2000 rows") as caught:
+        check_support(e, s, policy="refuse", group="race='Other'", reference="everyone else")
+    message = str(caught.value)
+    for part in ("1.1%", "20 of the 1000 rows of race='Other'", "overlap='trim'", "coarser"):
+        assert part in message
+    assert check_support(e, s, policy="refuse", tolerance=0.05).n_outside == 23
+
+
+def test_trimming_counts_what_it_leaves_out():
+    e, s = _groups((980, 997, 0.5), (20, 3, 0.99))
+    found = check_support(e, s)
+    assert (found.n_outside, found.n_outside_group, found.n_outside_reference) == (23, 20, 3)
+    assert found.share_outside == pytest.approx(23 / 2000)
+    assert found.mask.sum() == 1977
+    assert "23 of 2000" in found.message
+    assert check_support(*_groups((50, 50, 0.5))).message == ""
+
+
+def test_trimming_refuses_when_too_little_is_left():
+    """The features equal the sensitive attribute."""
+    rng = np.random.default_rng(6)
+    s = rng.choice([-1, 1], 600)
+    X = np.column_stack([s, rng.normal(size=600)]).astype(float)
+    e = cross_fitted_propensity(X, s, random_state=0)
+    with pytest.raises(OverlapError, match="would keep only") as caught:
+        check_support(e, s, policy="trim")
+    assert isinstance(caught.value, ValueError)
+
+
+def test_unknown_policy_is_named():
+    with pytest.raises(InputError, match="'shrug'"):
+        check_support(*_groups((50, 50, 0.5)), policy="shrug")
+
+
+def test_effective_sample_size_in_closed_form():
+    assert effective_sample_size(np.ones(7)) == pytest.approx(7.0)
+    assert effective_sample_size(np.array([1.0, 0.0, 0.0])) == pytest.approx(1.0)
+    assert effective_sample_size(np.array([3.0, 1.0])) == pytest.approx(16 / 10)
+    assert effective_sample_size(np.zeros(3)) == 0.0

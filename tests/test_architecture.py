@@ -1,0 +1,200 @@
+"""Imports point one way, optional packages stay optional, and importing is quick and silent."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mdfa_fairness_plugin as mdfa
+
+PACKAGE = "mdfa_fairness_plugin"
+ROOT = Path(mdfa.__file__).resolve().parent
+# Stages in order: a module imports from those before it and from its own.
+ORDER = (
+    ("exceptions",),
+    ("_optional",),
+    ("columns",),
+    ("features",),
+    ("sensitive",),
+    ("problem",),
+    ("probability",),
+    ("balance",),
+    ("inference",),
+    ("certify",),
+    ("worst_case",),
+    ("search",),
+    ("describe",),
+    ("results",),
+    ("auditor",),
+    ("compare",),
+    ("datasets",),
+    ("report",),
+    ("aif360", "fairlearn", "dask"),
+    ("experiments",),
+    ("cli",),
+)
+RANK = {name: rank for rank, stage in enumerate(ORDER) for name in stage}
+# A result offers its own reports, so it calls them, from inside the methods that do.
+CALLED_LATER = {("results", "report")}
+# Packages a plain installation lacks, or which are too slow to import for everyone, and where they
+# may be imported: inside functions of these stages. The benchmarked searches need none of them.
+OPTIONAL = {
+    "torch": {"balance"},
+    "aif360": {"aif360", "experiments"},
+    "fairlearn": {"fairlearn", "experiments"},
+    "dask": {"dask"},
+    "distributed": {"dask"},
+    "matplotlib": {"report", "experiments"},
+    "sklego": {"datasets"},
+    "polars": set(),
+    "pyarrow": {"dask", "cli"},
+}
+FILES = sorted(path for path in ROOT.rglob("*.py"))
+
+
+def module_of(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def statements(path):
+    """Imports of a file as (dotted name, imported names, whether inside a function, line)."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    parents = {
+        child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        inside, typing_only, above = False, False, parents.get(node)
+        while above is not None:
+            inside |= isinstance(above, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            typing_only |= (
+                isinstance(above, ast.If)
+                and isinstance(above.test, ast.Name)
+                and above.test.id == "TYPE_CHECKING"
+            )
+            above = parents.get(above)
+        if typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, [], inside, node.lineno
+        else:
+            assert node.level == 0, f"{path}:{node.lineno} imports relatively"
+            yield node.module, [alias.name for alias in node.names], inside, node.lineno
+
+
+def own_targets(name, names):
+    """Stages of the package an import statement reaches."""
+    first, *rest = name.split(".")
+    if first != PACKAGE:
+        return set()
+    return {rest[0]} if rest else {one for one in names if one in RANK}
+
+
+def calls_of(path, function):
+    """Calls of a function: the beginning of the first argument's text, and if inside a function."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inside = {
+        node
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(outer)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == function:
+            texts = [leaf.value for leaf in ast.walk(node) if isinstance(leaf, ast.Constant)]
+            yield next((text for text in texts if isinstance(text, str)), ""), node in inside
+
+
+def test_every_module_has_its_place():
+    """A new module needs a line in ORDER."""
+    stages = {module_of(path)[0] for path in FILES if module_of(path)}
+    assert stages <= set(RANK)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path):
+    module = module_of(path)
+    if not module:  # the package itself fetches names when they are asked for
+        assert not any(own_targets(name, names) for name, names, *_ in statements(path))
+        return
+    for name, names, inside, line in statements(path):
+        for target in own_targets(name, names):
+            allowed = RANK[target] <= RANK[module[0]]
+            allowed &= target == module[0] or RANK[target] < RANK[module[0]]
+            allowed |= inside and (module[0], target) in CALLED_LATER
+            assert allowed, f"{path.name}:{line}: {module[0]} must not import {target}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_optional_packages_are_imported_where_they_are_used(path):
+    module = module_of(path)
+    stage = module[0] if module else ""
+    for name, _, inside, line in statements(path):
+        package = name.partition(".")[0]
+        if package in OPTIONAL:
+            assert inside, f"{path.name}:{line}: {package} is imported with the module"
+            assert stage in OPTIONAL[package], f"{path.name}:{line}: {package} in {stage}"
+    for name, inside in calls_of(path, "import_optional"):
+        assert inside, f"{path.name}: {name} is imported with the module"
+        assert stage in OPTIONAL[name.partition(".")[0]], f"{path.name}: {name} in {stage}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_the_command_line_prints(path):
+    if module_of(path)[:1] != ("cli",):
+        assert not list(calls_of(path, "print"))
+
+
+# -- in a fresh interpreter
+
+
+def fresh(code):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT.parent,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+def test_importing_is_silent_and_fetches_nothing_heavy():
+    heavy = ("numpy", "pandas", "scipy", "sklearn", "torch", "aif360", "fairlearn", "matplotlib")
+    assert fresh("import mdfa_fairness_plugin") == ""
+    loaded = fresh("import sys, mdfa_fairness_plugin; print(*sys.modules)").split()
+    assert not set(heavy) & set(loaded)
+
+
+def test_an_audit_needs_no_optional_package():
+    """Neither importing the auditor nor using it loads what only some installations have."""
+    loaded = fresh(
+        "import sys, mdfa_fairness_plugin as mdfa\n"
+        "from mdfa_fairness_plugin import *\n"
+        "assert MDFAuditor is mdfa.MDFAuditor and audit is mdfa.audit\n"
+        "d = mdfa.datasets.make_synthetic(300, imbalance=0.0, random_state=0)\n"
+        "r = mdfa.audit(d.X, d.y, sensitive_features=d.sensitive_features, learner='tree',\n"
+        "               n_splits=2, random_state=0)\n"
+        "r.to_json(), r.summary()\n"
+        "print(*sys.modules)"
+    ).split()
+    assert not {"torch", "aif360", "fairlearn", "dask", "matplotlib", "polars"} & set(loaded)
+
+
+def test_names_are_there_and_others_are_not():
+    assert set(mdfa.__all__) <= set(dir(mdfa))
+    for name in mdfa.__all__:
+        assert getattr(mdfa, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        mdfa.nothing  # noqa: B018
+    assert mdfa.__version__.count(".") == 2

@@ -1,0 +1,77 @@
+"""Every notebook runs from top to bottom, and is kept with its outputs."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+# What a call needs beyond what the notebook imports.
+BEHIND = {"load_arrests": "sklego"}
+
+
+def read(path):
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+    return nbformat.read(path, as_version=4)
+
+
+def code_of(notebook):
+    """Python of the code cells, without magics."""
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    return "\n".join(re.sub(r"^[%!].*$", "", source, flags=re.MULTILINE) for source in cells)
+
+
+def needed_packages(code):
+    """Packages a notebook cannot run without."""
+    names = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    for module in ("aif360", "fairlearn", "dask"):
+        if f"mdfa_fairness_plugin.{module}" in names:
+            names.add(module)
+    names |= {package for call, package in BEHIND.items() if call in code}
+    return sorted({name.partition(".")[0] for name in names})
+
+
+def ids(path):
+    return path.stem
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=ids)
+def test_notebook_is_kept_with_its_outputs(path):
+    notebook = read(path)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert outputs
+    assert not [output for output in outputs if output.output_type == "error"]
+    assert not [output for output in outputs if output.get("name") == "stderr"]
+    assert path.stat().st_size < 1_000_000
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=ids)
+def test_notebook_runs(path, tmp_path, monkeypatch):
+    notebook = read(path)
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+    for package in needed_packages(code_of(notebook)):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{path.name} needs {package}, which is not installed")
+    search = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(search))
+    client = nbclient.NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(tmp_path)}},
+    )
+    client.execute()
