@@ -28,6 +28,7 @@ from mdfa_fairness_plugin.exceptions import (
     InputError,
     OverlapError,
     OverlapWarning,
+    SearchWarning,
     WarningLog,
 )
 from mdfa_fairness_plugin.inference.estimates import (
@@ -39,7 +40,7 @@ from mdfa_fairness_plugin.inference.estimates import (
 from mdfa_fairness_plugin.inference.intervals import delta_interval
 from mdfa_fairness_plugin.inference.splitting import HELD_BACK, draw_folds, draw_holdout
 from mdfa_fairness_plugin.inference.tests import (
-    CROSS_FIT_SPREAD,
+    SEARCH_SPREAD,
     detectable_delta,
     holm,
     leak_statistic,
@@ -48,6 +49,7 @@ from mdfa_fairness_plugin.inference.tests import (
 from mdfa_fairness_plugin.problem import AuditProblem, Contrast, build_problem
 from mdfa_fairness_plugin.results import (
     INSUFFICIENT,
+    NO_COMPARABLE_ROW,
     NONE_LARGER,
     VIOLATION,
     AuditResult,
@@ -74,6 +76,8 @@ ESTIMATORS = ("hajek", "raw", "unweighted", "doubly_robust")
 _STAGES = ("folds", "propensity", "outcome", "learner", "balance")
 # A region must hold this many rows with the outcome, both sides together, to say anything.
 _FEWEST_POSITIVES = 10
+# A few rows at the edge of any two groups have no counterpart; from this share on it is a warning.
+_MANY_OUTSIDE = 0.05
 
 
 class MDFAuditor(BaseEstimator):
@@ -450,7 +454,9 @@ class MDFAuditor(BaseEstimator):
             return "overlap" if self.balance == "auto" else self.balance
         if isinstance(self.balance, type):
             name = self.balance.__name__
-            raise InputError(f"balance: an instance expected, the class {name} found; pass {name}().")
+            raise InputError(
+                f"balance: an instance expected, the class {name} found; pass {name}()."
+            )
         if hasattr(self.balance, "fit"):
             return self.balance
         try:
@@ -552,16 +558,23 @@ class _Audit:
             self._log("searching %s=%s, outcome %s", *label_of(contrast), outcome)
             positive = self.problem.y == self.problem.outcome_labels.index(outcome)
             self._outside[len(self.found)] = ground.outside
-            self.found.append(
-                search(
-                    ground,
-                    weighed,
-                    positive,
-                    rare=self._rarer(positive),
-                    flip_s=sign < 0,
-                    plan=self.plan,
-                )
+            found = search(
+                ground,
+                weighed,
+                positive,
+                rare=self._rarer(positive),
+                flip_s=sign < 0,
+                plan=self.plan,
             )
+            self.found.append(found)
+            if not found.stopped:
+                self.log.warn(
+                    SearchWarning,
+                    f"{contrast.sensitive_feature}={contrast.group!r}, outcome {outcome!r}: "
+                    f"Algorithm 1 was cut off after max_iter={self.plan.max_iter} iterations, before "
+                    "the mass had fallen to alpha, so the subgroup is larger than the worst case. "
+                    "Raise max_iter or xi.",
+                )
 
     def _ground(
         self, contrast: Contrast, s: np.ndarray, folds: np.ndarray, outcomes: OutcomeModels
@@ -572,12 +585,12 @@ class _Audit:
             if self.plan.overlap == "refuse":
                 raise
             return error
-        if len(ground.outside):
-            share = ground.support.share_outside
+        share = ground.support.share_outside
+        if share >= _MANY_OUTSIDE:
             self.log.warn(
                 OverlapWarning,
                 f"{contrast.sensitive_feature}: {len(ground.outside)} of "
-                f"{int(contrast.rows.sum())} rows ({share:.1%}) have no comparable row on the "
+                f"{int(contrast.rows.sum())} rows ({share:.0%}) have no comparable row on the "
                 f"other side of {contrast.group!r} and were left out of the search; this audit "
                 "cannot speak about them.",
             )
@@ -599,15 +612,14 @@ class _Audit:
     def result(self, X: Any, seed: int, started: float) -> AuditResult:
         """Estimate, test and describe what was found."""
         problem, plan = self.problem, self.plan
-        spread = CROSS_FIT_SPREAD if self.auditor.evaluation == "cross_fit" else 1.0
         p_values = np.array(
-            [np.nan if found is None else self._p_value(found, spread) for found in self.found]
+            [np.nan if found is None else self._p_value(found) for found in self.found]
         )
         adjusted = holm(p_values)
         n_tests = max(int((~np.isnan(p_values)).sum()), 1)
         absent = self._absent_rows(X)
         violations = tuple(
-            self._violation(i, p_values[i], adjusted[i], spread, n_tests, absent)
+            self._violation(i, p_values[i], adjusted[i], n_tests, absent)
             for i in range(len(self.found))
         )
         self.timings["total"] = time.perf_counter() - started
@@ -625,21 +637,24 @@ class _Audit:
             feature_names=tuple(d.name for d in problem.encoder.displays_),
         )
 
-    def _p_value(self, found: Found, spread: float) -> float:
+    def _p_value(self, found: Found) -> float:
         data = found.data
-        member = found.selection.member & data.held_out
         z = leak_statistic(
-            data.positive, data.s, found.propensity, found.outcome, data.base, member
+            data.positive, data.s, found.propensity, found.outcome, data.base, found.tested
         )
-        everybody = np.isneginf(found.selection.threshold)
-        return one_sided_p_value(z, 1.0 if everybody else spread)
+        searched = not found.tested[data.held_out].all()
+        return one_sided_p_value(z, SEARCH_SPREAD if searched else 1.0)
+
+    def _interval(self, rates: Rates, *, searched: bool) -> tuple[float, float]:
+        """Interval on delta, wider in a region that was searched for."""
+        spread = SEARCH_SPREAD if searched else 1.0
+        return delta_interval(rates, self.plan.confidence_level, spread)
 
     def _violation(
         self,
         i: int,
         p_value: float,
         adjusted: float,
-        spread: float,
         n_tests: int,
         absent: np.ndarray | None,
     ) -> Violation:
@@ -670,7 +685,8 @@ class _Audit:
             found.propensity[held],
             found.outcome[held],
         )
-        low, high = delta_interval(rates, self.plan.confidence_level)
+        everybody = bool(np.isneginf(selection.threshold))
+        low, high = self._interval(rates, searched=not everybody)
         delta = estimates[self.auditor.estimator]
         shift = delta - rates.delta
         if np.isfinite(shift):
@@ -680,7 +696,7 @@ class _Audit:
             rate=float(np.mean(population.rates)),
             sizes=(population.effective_sizes[0], population.effective_sizes[1]),
             level=(1.0 - self.plan.confidence_level) / n_tests,
-            spread=spread,
+            spread=SEARCH_SPREAD,
         )
         verdict, reason = self._verdict(adjusted, delta, rates, positive & member, detectable)
         working = np.zeros(self.problem.n_rows, dtype=bool)
@@ -697,7 +713,7 @@ class _Audit:
             mass=rates.mass,
             n_rows=int(member.sum()),
             share=float(member.mean()),
-            rates=tuple(float(rate) for rate in rates.rates),
+            rates=(float(rates.rates[0]), float(rates.rates[1])),
             counts=self._counts(contrast, outcome, s, found.rows[held], member),
             p_value=p_value,
             p_value_adjusted=adjusted,
@@ -805,11 +821,11 @@ class _Audit:
         return Subgroup(
             label=label,
             delta=rates.delta,
-            interval=delta_interval(rates, self.plan.confidence_level),
+            interval=self._interval(rates, searched=not own.all()),
             gamma=rates.gamma,
             mass=rates.mass,
             n_rows=int(own.sum()),
-            rates=tuple(float(rate) for rate in rates.rates),
+            rates=(float(rates.rates[0]), float(rates.rates[1])),
             counts=self._counts(contrast, outcome, found.data.s[held], found.rows[held], own),
         )
 
@@ -866,7 +882,7 @@ class _Audit:
         ):
             n = int(self._by_sample(rows).sum())
             if n:
-                counts[f"no comparable row ({contrast.sensitive_feature}={contrast.group})"] = n
+                counts[f"{NO_COMPARABLE_ROW} ({contrast.sensitive_feature}={contrast.group})"] = n
         return counts
 
     def _provenance(self, seed: int) -> dict[str, Any]:

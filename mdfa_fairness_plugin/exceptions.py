@@ -69,6 +69,10 @@ class OverlapWarning(MDFAWarning):
     """Some rows have no comparable row in the other group."""
 
 
+class SearchWarning(MDFAWarning):
+    """A search ended before it was done."""
+
+
 class BalanceWarning(MDFAWarning):
     """The groups could not be balanced as well as asked."""
 

@@ -16,6 +16,8 @@ from mdfa_fairness_plugin.exceptions import AuditWarning
 VIOLATION: Final = "violation"
 NONE_LARGER: Final = "none_larger_than_detectable"
 INSUFFICIENT: Final = "insufficient_evidence"
+# Reason in ``AuditResult.excluded`` of rows outside common support.
+NO_COMPARABLE_ROW: Final = "no comparable row"
 VERDICTS: Final = (VIOLATION, NONE_LARGER, INSUFFICIENT)
 
 _UNKNOWN_PAIR: Final = (math.nan, math.nan)

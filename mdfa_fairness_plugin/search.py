@@ -15,6 +15,7 @@ import numpy as np
 from mdfa_fairness_plugin.balance import Balance, MMDNetwork, balance, check_support
 from mdfa_fairness_plugin.certify.certificate import coincidence
 from mdfa_fairness_plugin.exceptions import InputError, OverlapError, WarningLog
+from mdfa_fairness_plugin.inference.tests import SEARCH_SPREAD
 from mdfa_fairness_plugin.probability import CrossFittedProbability, cross_fitted_probability
 from mdfa_fairness_plugin.problem import AuditProblem, Contrast
 from mdfa_fairness_plugin.worst_case.features import FeatureMap
@@ -29,7 +30,11 @@ from mdfa_fairness_plugin.worst_case.orthogonal import (
     outcome_rate,
 )
 from mdfa_fairness_plugin.worst_case.path import SearchData
-from mdfa_fairness_plugin.worst_case.selection import Selection, select_region
+from mdfa_fairness_plugin.worst_case.selection import (
+    Selection,
+    cross_selected,
+    select_region,
+)
 
 SOLVERS = ("orthogonal", "level_set", "iterative")
 # Algorithm 1 and its one-fit equivalent keep each step of their path; the orthogonal search has none
@@ -91,6 +96,10 @@ class Found:
         Scores of new encoded rows.
     propensity, outcome : ndarray
         ``Pr[S = +1 | x]`` and ``Pr[Y = y | x]`` out of fold, oriented like the search.
+    stopped : bool
+        Whether Algorithm 1 ended by its mass in every part, not by its limit on iterations.
+    tested : ndarray of bool
+        Region for the test, in which no row had a say in its own selection.
     iterations : tuple of int
         Of Algorithm 1, per learning part; empty otherwise.
     """
@@ -101,6 +110,8 @@ class Found:
     predictor: Predictor
     propensity: np.ndarray
     outcome: np.ndarray
+    tested: np.ndarray
+    stopped: bool = True
     iterations: tuple[int, ...] = ()
 
 
@@ -288,8 +299,10 @@ def search(
         held_out=np.isin(ground.folds, plan.parts),
         alpha=plan.alpha,
         confidence_level=plan.confidence_level,
+        spread=SEARCH_SPREAD,
     )
     iterations: tuple[int, ...] = ()
+    stopped = True
     predictor: Predictor
     if plan.solver == "orthogonal":
         difference = ground.difference(rare, m)
@@ -297,7 +310,9 @@ def search(
             difference.out_of_fold, ground.propensity, m, flip_s=flip_s, flip_y=flip_y
         )
         families = orthogonal_families(data, tau, e_own, m_own)
-        selection = select_region(data, list(families.values()))
+        proposals = list(families.values())
+        selection = select_region(data, proposals)
+        tested = cross_selected(data, proposals)
         choice = next(c for c in families if c.name == selection.family)
         predictor = OrthogonalPredictor(
             difference=difference,
@@ -320,7 +335,9 @@ def search(
                 random_state=plan.seeds["learner"],
                 n_jobs=plan.n_jobs,
             )
-            selection = select_region(data, level_set_families(data, scores))
+            proposals = level_set_families(data, scores)
+            selection = select_region(data, proposals)
+            tested = cross_selected(data, proposals)
         else:
             run = iterative_search(
                 data,
@@ -331,7 +348,7 @@ def search(
                 random_state=plan.seeds["learner"],
                 n_jobs=plan.n_jobs,
             )
-            predictor, iterations = run.predictor, run.n_iterations
+            predictor, iterations, stopped = run.predictor, run.n_iterations, run.stopped
             selection = Selection(
                 family="Algorithm 1",
                 scores=run.scores,
@@ -339,6 +356,8 @@ def search(
                 core_threshold=0.5,
                 path=run.path,
             )
+            # Algorithm 1 makes its choice on the learning rows alone.
+            tested = selection.member
     return Found(
         data=data,
         rows=ground.rows,
@@ -346,6 +365,8 @@ def search(
         predictor=predictor,
         propensity=e_own,
         outcome=m_own,
+        tested=tested & data.held_out,
+        stopped=stopped,
         iterations=iterations,
     )
 

@@ -120,7 +120,6 @@ class _AuditMethods:
 
     def _key(self) -> str:
         labelled, featured = self._labelled(), self._featured()
-        table = self._audit_features
         return fingerprint(
             labelled.labels,
             labelled.favorable_label,
@@ -133,7 +132,7 @@ class _AuditMethods:
             self.dataset.instance_weights,
             self.unprivileged_groups,
             self.privileged_groups,
-            pd.DataFrame(table) if _is_table(table) else table,
+            *_content(self._audit_features),
             self._include_protected,
             *(one for pair in sorted(self._auditor.items()) for one in pair),
         )
@@ -716,6 +715,17 @@ def _against(violation: Violation, reference: str) -> Violation:
 
 def _counts_against(subgroup: Subgroup, named: dict[str, str]) -> Subgroup:
     return replace(subgroup, counts=subgroup.counts.rename(index=named))
+
+
+def _content(audit_features: Any) -> tuple[Any, ...]:
+    """What tells one value of ``audit_features`` from another."""
+    if not _is_table(audit_features):
+        return (audit_features,)
+    if hasattr(audit_features, "tocsr"):
+        matrix = audit_features.tocsr()
+        return matrix.shape, matrix.data, matrix.indices, matrix.indptr
+    names = [str(name) for name in getattr(audit_features, "columns", ())]
+    return names, pd.DataFrame(np.asarray(audit_features, dtype=object)).astype(str)
 
 
 def _is_table(value: Any) -> bool:

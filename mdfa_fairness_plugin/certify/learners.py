@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -36,6 +37,8 @@ LEARNERS = (
 # kernel is approximated by Nystroem features.
 _MOST_EXACT_KERNEL_ROWS = 5_000
 _NYSTROEM_COMPONENTS = 300
+# Leaves of one class only give probabilities of 0 or 1; odds of a million to one stand for them.
+_LARGEST_LOG_ODDS = float(np.log(1e6))
 
 
 class WeightedPipeline(ClassifierMixin, BaseEstimator):
@@ -319,15 +322,15 @@ def log_odds(classifier: Any, X: np.ndarray) -> np.ndarray:
     Returns
     -------
     score : ndarray of shape (n,)
-        Zero if only one class was seen in fitting: nothing tells rows apart.
+        Constant if only one class was seen in fitting: nothing tells rows apart.
     """
     classes = classifier.classes_
     if len(classes) < 2:
-        return np.zeros(len(X))
+        return np.full(len(X), float(np.sign(classes[0])) * _LARGEST_LOG_ODDS)
     if hasattr(classifier, "predict_proba"):
-        # Leaves of one class only give 0 or 1; keep their log-odds finite.
-        p = np.clip(classifier.predict_proba(X)[:, 1], 1e-6, 1 - 1e-6)
-        return np.log(p) - np.log1p(-p)
+        with np.errstate(divide="ignore"):
+            odds = logit(classifier.predict_proba(X)[:, 1])
+        return np.clip(odds, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS)
     if hasattr(classifier, "decision_function"):
         return np.asarray(classifier.decision_function(X), dtype=float)
     return np.asarray(classifier.predict(X), dtype=float)

@@ -279,7 +279,7 @@ def _apply_gate(result: Any, threshold: float, *, quiet: bool) -> int:
     over = [
         violation
         for violation in result.violations
-        if violation.verdict == "violation" and violation.interval[0] > threshold
+        if violation.interval[0] > threshold
     ]
     for violation in over:
         complain(

@@ -8,7 +8,9 @@ from scipy.stats import norm
 from mdfa_fairness_plugin.inference.estimates import Rates, log_ratio
 
 
-def delta_interval(rates: Rates, confidence_level: float) -> tuple[float, float]:
+def delta_interval(
+    rates: Rates, confidence_level: float, spread: float = 1.0
+) -> tuple[float, float]:
     """Interval on the log rate ratio of one set of rows.
 
     Parameters
@@ -16,17 +18,20 @@ def delta_interval(rates: Rates, confidence_level: float) -> tuple[float, float]
     rates : Rates
     confidence_level : float
         In (0, 1), two-sided.
+    spread : float, default=1.0
+        Widens the interval: standard deviation of the estimate, relative to that of an estimate in
+        a set of rows that was not searched for.
 
     Returns
     -------
     low, high : float
         Infinite where the data put no limit; NaN if delta is not defined.
     """
-    low, high = log_ratio_interval(rates.rates, rates.effective_sizes, confidence_level)
+    low, high = log_ratio_interval(rates.rates, rates.effective_sizes, confidence_level, spread)
     return float(low), float(high)
 
 
-def log_ratio_interval(rates, sizes, confidence_level):
+def log_ratio_interval(rates, sizes, confidence_level, spread=1.0):
     r"""Intervals on log ratios of two independent rates.
 
     Wilson's limits of each rate, combined by the method of variance estimates recovery on the log
@@ -40,6 +45,7 @@ def log_ratio_interval(rates, sizes, confidence_level):
     sizes : array-like of shape (2,) or (2, n_sets)
         Effective numbers of rows.
     confidence_level : float
+    spread : float or ndarray of shape (n_sets,), default=1.0
 
     Returns
     -------
@@ -47,7 +53,7 @@ def log_ratio_interval(rates, sizes, confidence_level):
     """
     rates = np.asarray(rates, dtype=float)
     sizes = np.asarray(sizes, dtype=float)
-    z = norm.ppf(0.5 + confidence_level / 2.0)
+    z = np.asarray(spread, dtype=float) * norm.ppf(0.5 + confidence_level / 2.0)
     lower, upper = wilson_limits(rates, sizes, z)
     with np.errstate(divide="ignore", invalid="ignore"):
         delta = log_ratio(rates[0], rates[1])
@@ -70,7 +76,7 @@ def wilson_limits(rates, sizes, z):
     ----------
     rates, sizes : ndarray
         Rates, and the (effective) numbers of rows behind them.
-    z : float
+    z : float or ndarray
         Standard normal quantile.
 
     Returns

@@ -23,6 +23,7 @@ from mdfa_fairness_plugin.describe.wording import (
 )
 from mdfa_fairness_plugin.results import (
     INSUFFICIENT,
+    NO_COMPARABLE_ROW,
     NONE_LARGER,
     VIOLATION,
     AuditResult,
@@ -440,7 +441,7 @@ def _unseen(result: AuditResult) -> tuple[str, ...]:
     lines = [
         f"{count(int(n), 'row')} left out: {clean(reason, 200)}."
         for reason, n in result.excluded.items()
-        if n
+        if n and not reason.startswith(NO_COMPARABLE_ROW)
     ]
     said: set[tuple[str, str]] = set()
     for violation in result.violations:
@@ -450,8 +451,11 @@ def _unseen(result: AuditResult) -> tuple[str, ...]:
             if (who, why) not in said:
                 said.add((who, why))
                 lines.append(f"Not enough evidence for {who}: {why}.")
+    told: dict[str, None] = {}
     for key, value in result.balance.items():
-        lines.extend(_outside_support(key, value))
+        sides = [other for other in result.balance if comparison(other)[0] == comparison(key)[0]]
+        told.update(dict.fromkeys(_outside_support(key, value, both_sides=len(sides) == 2)))
+    lines.extend(told)
     lines.append(
         f"Subgroups are searched only where at least {percent(result.alpha)} of the rows "
         f"compared, weighted, are in them with the outcome (alpha = {rounded(result.alpha)}); "
@@ -464,7 +468,7 @@ def _unseen(result: AuditResult) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _outside_support(key: Any, value: Any) -> list[str]:
+def _outside_support(key: Any, value: Any, *, both_sides: bool) -> list[str]:
     found = diagnostics(value)
     n, share = _known(found.get("n_outside_support")), _known(found.get("share_outside_support"))
     if n:
@@ -474,9 +478,10 @@ def _outside_support(key: Any, value: Any) -> list[str]:
     else:
         return []
     feature, group = comparison(key)
+    who = f"by {label_text(feature)}" if both_sides else f"for {named(feature, group)}"
     return [
-        f"{size} compared for {named(feature, group)}: no comparable row on the other side, "
-        "so nothing can be said about them."
+        f"{size} compared {who}: no comparable row on the other side, so nothing can be said about "
+        "them."
     ]
 
 
@@ -519,8 +524,8 @@ def _made(result: AuditResult) -> tuple[str, ...]:
     if provenance.get("input_hash"):
         lines.append(f"Input: {clean(provenance['input_hash'], 80)}.")
     lines.append(
-        "Ratios are measured on rows the search had not seen. Intervals and p-values allow for "
-        "the search; p is adjusted over all searches. An audit reports what it found and what it "
+        "Ratios are measured on rows the models that found the subgroup had not seen; p allows for "
+        "the search and is adjusted over all searches. An audit reports what it found and what it "
         "could not see: finding nothing is no evidence of equal treatment, and a ratio is no "
         "legal judgement."
     )

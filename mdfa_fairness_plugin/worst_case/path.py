@@ -34,6 +34,8 @@ class SearchData:
     alpha : float
         Smallest mass of a region.
     confidence_level : float
+    spread : float, default=1.0
+        Widens the intervals of regions that were searched for; everybody's stays as it is.
     """
 
     X: np.ndarray
@@ -45,6 +47,7 @@ class SearchData:
     held_out: np.ndarray
     alpha: float
     confidence_level: float
+    spread: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,6 +86,7 @@ class Sweep:
         order = rows[np.argsort(-scores[rows], kind="stable")]
         self._scores = scores[order]
         self._confidence_level = data.confidence_level
+        self._widening = data.spread
         weights = data.weights[order]
         positive = data.positive[order]
         sides = [data.s[order] > 0, data.s[order] < 0]
@@ -114,7 +118,8 @@ class Sweep:
             total=total,
         )
         r = rates.rates
-        low, high = log_ratio_interval(r, rates.effective_sizes, self._confidence_level)
+        spread = np.where(np.isneginf(thresholds), 1.0, self._widening)
+        low, high = log_ratio_interval(r, rates.effective_sizes, self._confidence_level, spread)
         with np.errstate(invalid="ignore", divide="ignore"):
             share = (rates.weight / total).mean(axis=0)
         count = self._count[:, ends]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import norm
@@ -131,13 +131,13 @@ def select_region(data: SearchData, families: Sequence[Family]) -> Selection:
         if math.isnan(sets.low[0]):
             continue
         low[i], mass[i], size[i] = sets.low[0], sets.mass[0], sets.n_rows[0]
-        error[i] = _standard_error(sets, data.confidence_level)
+        error[i] = _standard_error(sets, data)
     best = int(np.argmax(low))
-    near = low >= low[best] - _TIE_STANDARD_ERRORS * error[best]
+    near = (low >= low[best] - _TIE_STANDARD_ERRORS * error[best]) & (low >= low[0])
     # Of those that tie, the largest mass; of those of nearly that mass, the fewest rows: rows that add
     # neither outcomes nor a difference (nobody has the outcome there) are no part of the violation.
     full = near & (mass >= _SAME_MASS * mass[near].max())
-    kept = min(np.flatnonzero(full), key=lambda i: (size[i], -low[i]))
+    kept = min(np.flatnonzero(full).tolist(), key=lambda i: (size[i], -low[i]))
     kept = _extended(data, families, candidates, low, mass, kept)
     position, threshold = candidates[kept]
     if kept == 0:
@@ -151,6 +151,46 @@ def select_region(data: SearchData, families: Sequence[Family]) -> Selection:
         core_threshold=_core(path, threshold),
         path=path,
     )
+
+
+def cross_selected(data: SearchData, families: Sequence[Family]) -> np.ndarray:
+    """Region for the test: each half of the held-out rows judged by the choice the other half made.
+
+    Even the choice among a few candidates favours lucky ones, so the rows that a region is tested on
+    must have no say in it.
+
+    Parameters
+    ----------
+    data : SearchData
+    families : sequence of Family
+
+    Returns
+    -------
+    member : ndarray of bool of shape (n,)
+        False for rows that are not held out.
+    """
+    member = np.zeros(len(data.s), dtype=bool)
+    half = _halves(data)
+    for own in (0, 1):
+        rows = data.held_out & (half == own)
+        others = replace(data, held_out=data.held_out & (half != own))
+        if min((others.held_out & (data.s > 0)).sum(), (others.held_out & (data.s < 0)).sum()) == 0:
+            member |= rows
+            continue
+        member |= rows & select_region(others, families).member
+    return member
+
+
+def _halves(data: SearchData) -> np.ndarray:
+    """Two halves of the held-out rows, whole folds where there are several, even in S and Y."""
+    if len(np.unique(data.folds[data.held_out])) > 3:
+        return data.folds % 2
+    half = np.zeros(len(data.s), dtype=np.intp)
+    cell = 2 * (data.s > 0) + data.positive
+    for value in np.unique(cell):
+        rows = np.flatnonzero((cell == value) & data.held_out)
+        half[rows] = np.arange(len(rows)) % 2
+    return half
 
 
 def _extended(
@@ -185,18 +225,22 @@ def _extended(
         if min((added & (data.s > 0)).sum(), (added & (data.s < 0)).sum()) < FEWEST_ROWS:
             continue
         limit = delta_interval(
-            measure(data.positive, data.s, data.weights, added), data.confidence_level
+            measure(data.positive, data.s, data.weights, added),
+            data.confidence_level,
+            data.spread,
         )[0]
         if limit >= needed:
             kept, current = int(i), proposed
     return kept
 
 
-def _standard_error(sets: LevelSets, confidence_level: float) -> float:
+def _standard_error(sets: LevelSets, data: SearchData) -> float:
     """Half width of the lower side in standard errors; 0 where delta is infinite."""
     if not (np.isfinite(sets.delta[0]) and np.isfinite(sets.low[0])):
         return 0.0
-    return float((sets.delta[0] - sets.low[0]) / norm.ppf(0.5 + confidence_level / 2.0))
+    spread = 1.0 if np.isneginf(sets.threshold[0]) else data.spread
+    z = norm.ppf(0.5 + data.confidence_level / 2.0) * spread
+    return float((sets.delta[0] - sets.low[0]) / z)
 
 
 def _best_family(sweeps: Sequence[Sweep]) -> int:

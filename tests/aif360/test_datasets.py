@@ -132,5 +132,5 @@ def test_the_metadata_name_the_values(data_home, quick):
 
 @pytest.mark.parametrize("load", [load_compas, load_adult, load_german])
 def test_a_folder_that_is_not_there_is_named(load, tmp_path):
-    with pytest.raises(DataNotFoundError, match="data_home: .* is not a folder"):
+    with pytest.raises(DataNotFoundError, match=r"data_home: .* is not a folder"):
         load(tmp_path / "nowhere")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from scipy import sparse
 
 pytest.importorskip("aif360", reason="AIF360 is not installed")
 
@@ -425,6 +428,17 @@ def test_audit_features_may_be_a_table(xor_frame, dataset_of, lists, quick):
         metric.annotate(dataset_of(frame[:100]))
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, pl.DataFrame])
+def test_a_table_of_any_form_is_followed(xor_frame, dataset_of, lists, quick, form):
+    frame = xor_frame(n=600)
+    metric = MDFADatasetMetric(
+        dataset_of(frame), **lists, **quick, audit_features=form(frame[["x", "town=north"]])
+    )
+    first = metric.audit()
+    assert metric.audit() is first
+    assert first.worst_case.verdict == "violation"
+
+
 def test_unknown_features_are_named(xor, lists):
     with pytest.raises(InputError, match="audit_features: 'village'"):
         MDFADatasetMetric(xor, **lists, audit_features=["village"]).audit()
@@ -513,6 +527,41 @@ def test_the_true_labels_of_the_subgroup(xor, lists, quick):
     ours, true = metric.worst_case_subgroup(), metric.worst_case_subgroup(xor)
     assert ours.instance_names == true.instance_names
     assert ClassificationMetric(true, ours, **lists).accuracy() == pytest.approx(0.8, abs=0.1)
+
+
+def test_several_favorable_labels(xor_frame, dataset_of, xor_metric, lists, quick):
+    """AIF360's metric reads a multiclass dataset as favorable or not; so does the audit."""
+    frame = xor_frame()
+    odd = np.random.default_rng(0).integers(0, 2, len(frame))
+    dataset = part("datasets").MulticlassLabelDataset(
+        favorable_label=[1.0, 3.0],
+        unfavorable_label=[0.0, 2.0],
+        df=frame.assign(y=frame["y"] + 2 * odd),
+        label_names=["y"],
+        protected_attribute_names=["sex"],
+    )
+    metric = MDFADatasetMetric(dataset, **lists, **quick)
+    pd.testing.assert_frame_equal(table(metric.audit()), table(xor_metric.audit()))
+    np.testing.assert_array_equal(
+        metric.annotate(dataset).features[:, -1], xor_metric.audit().worst_case.membership
+    )
+
+
+def test_a_metric_can_be_pickled_and_subclassed(xor_metric, xor, lists, quick):
+    """And a subclass's own methods are not memoised either."""
+    copy = pickle.loads(pickle.dumps(xor_metric))
+    assert copy.worst_case_violation() == xor_metric.worst_case_violation()
+
+    class Mine(MDFADatasetMetric):
+        calls = 0
+
+        def double(self):
+            self.calls += 1
+            return 2 * self.base_rate()
+
+    mine = Mine(xor, **lists, **quick)
+    assert mine.double() == mine.double() == 2 * xor_metric.base_rate()
+    assert mine.calls == 2
 
 
 # ---------------------------------------------------------------------------------------------
