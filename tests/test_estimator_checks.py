@@ -67,7 +67,7 @@ def two_outcomes(y):
     return y if len(distinct) <= 2 or labels.ndim > 2 else labels == distinct[-1]
 
 
-AUDITOR = WithGroups(learner="tree", n_splits=2, min_group_size=10, random_state=0)
+AUDITOR = WithGroups(learner="tree", n_splits=2, min_group_size=12, random_state=0)
 OLD = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) < (1, 6)
 
 

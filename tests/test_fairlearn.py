@@ -688,7 +688,7 @@ def test_rows_the_search_learned_from_are_not_in_the_table(case):
     feature = frame.result_.as_control_feature()
     held_out = frame.result_.worst_case.held_out
     assert set(feature[~held_out]) == {"not held out"}
-    assert set(feature[held_out]) == {"inside", "outside"}
+    assert set(feature[held_out]) <= {"inside", "outside"}
     np.testing.assert_array_equal(frame.kept_rows_, held_out)
     assert frame.by_group.sum() == held_out.sum() < N / 2
 

@@ -187,7 +187,7 @@ def mmd(X, s, weights=None, *, bandwidth=None, n_frequencies=256):
     weights = np.ones((1, len(s))) if weights is None else np.atleast_2d(weights)
     Z = Standardiser.fit(X)(X)
     bandwidth = median_bandwidth(Z) if bandwidth is None else bandwidth
-    values = _mmd_standardised(Z, s, weights, bandwidth, n_frequencies)
+    values = np.sqrt(_squared_lengths(Z, signed_shares(s, weights), bandwidth, n_frequencies))
     return float(values[0]) if one else values
 
 
@@ -211,26 +211,26 @@ def diagnose_mmd(X, s, weightings, *, base_weight=None):
     """
     Z = Standardiser.fit(X, base_weight)(X)
     bandwidth = median_bandwidth(Z, base_weight)
-    values = _mmd_standardised(Z, s, weightings, bandwidth)
-    # E MMD^2 = (sum of squared weights of both groups) (k(x, x) - E k(x, x')), k(x, x) = 1; the
-    # mean of k over pairs is the squared norm of the pooled mean embedding.
-    signed = signed_shares(s, weightings[-1:])
-    pooled = np.abs(signed[0]) / 2.0
-    kernel = FourierFeatures.draw(Z.shape[1], 128, bandwidth, random_state=20190812)
-    similarity = float((kernel.mean(Z, pooled) ** 2).sum())
-    squared = float((signed**2).sum()) * max(1.0 - similarity, 0.0)
-    return values, math.sqrt(squared)
+    signed = signed_shares(s, weightings)
+    pooled = np.abs(signed[-1:]) / 2.0
+    squared = _squared_lengths(Z, np.vstack([signed, pooled]), bandwidth, 256)
+    # E MMD^2 = (sum of squared shares of both groups) (k(x, x) - E k(x, x')) with k(x, x) = 1; the
+    # mean of k over different rows is the squared length of the pooled mean without its diagonal.
+    diagonal = float((pooled**2).sum())
+    similarity = (squared[-1] - diagonal) / max(1.0 - diagonal, 1e-12)
+    expected = float((signed[-1] ** 2).sum()) * min(max(1.0 - similarity, 0.0), 1.0)
+    return np.sqrt(squared[:-1]), math.sqrt(expected)
 
 
-def _mmd_standardised(Z, s, weights, bandwidth, n_frequencies=256):
-    signed = signed_shares(s, weights)
+def _squared_lengths(Z, signed, bandwidth, n_frequencies):
+    """Squared length in feature space of each weighted sum of rows."""
     if len(Z) <= MOST_GRAM_ROWS:
         gram = gaussian_gram(Z, Z, bandwidth)
         squared = np.einsum("ij,ij->i", signed @ gram, signed)
     else:
         kernel = FourierFeatures.draw(Z.shape[1], n_frequencies, bandwidth, random_state=20190811)
         squared = (kernel.mean(Z, signed) ** 2).sum(axis=1)
-    return np.sqrt(np.maximum(squared, 0.0))
+    return np.maximum(squared, 0.0)
 
 
 def signed_shares(s, weights):

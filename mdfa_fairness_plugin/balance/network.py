@@ -28,8 +28,8 @@ _N_NEURONS = 8
 _BANDWIDTH_FACTORS = (0.5, 1.0, 2.0)
 # Beyond this many rows of a group, a random sample of them is fitted to.
 _MOST_ROWS_PER_GROUP = 25_000
-# A small data set still makes this many steps per epoch.
-_FEWEST_STEPS = 10
+# An epoch goes once through the larger group, but is at least, and at most, this many minibatches.
+_FEWEST_STEPS, _MOST_STEPS = 10, 40
 # Keeps the average weight near one; MMD itself does not see the scale of the weights.
 _SCALE_PENALTY = 0.1
 
@@ -407,10 +407,8 @@ class _Sample:
         """Row numbers of one epoch's minibatches, as pairs (S = +1, S = -1)."""
         sizes = (self._n_positive, self._n_rows - self._n_positive)
         halves = [min(max(batch_size // 2, 2), size) for size in sizes]
-        steps = max(
-            _FEWEST_STEPS,
-            *(math.ceil(size / half) for size, half in zip(sizes, halves, strict=True)),
-        )
+        once = max(math.ceil(size / half) for size, half in zip(sizes, halves, strict=True))
+        steps = min(max(once, _FEWEST_STEPS), _MOST_STEPS)
         drawn = []
         for first, size, half in zip((0, self._n_positive), sizes, halves, strict=True):
             rounds = math.ceil(steps * half / size)

@@ -533,7 +533,8 @@ def test_several_favorable_labels(xor_frame, dataset_of, xor_metric, lists, quic
     """AIF360's metric reads a multiclass dataset as favorable or not; so does the audit."""
     frame = xor_frame()
     odd = np.random.default_rng(0).integers(0, 2, len(frame))
-    dataset = part("datasets").MulticlassLabelDataset(
+    multiclass = part("datasets.multiclass_label_dataset")
+    dataset = multiclass.MulticlassLabelDataset(
         favorable_label=[1.0, 3.0],
         unfavorable_label=[0.0, 2.0],
         df=frame.assign(y=frame["y"] + 2 * odd),
