@@ -50,9 +50,9 @@ class WithGroups(mdfa.MDFAuditor):
 def made_up_groups(X):
     """Groups that depend on what a row holds, not on where it stands; alternating in equal rows."""
     try:
-        values = np.real(X.toarray() if sparse.issparse(X) else X).astype(float)
+        values = np.asarray(X.toarray() if sparse.issparse(X) else X).real.astype(float)
         total = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0).sum(axis=1).round(6)
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, IndexError, AttributeError):
         total = np.arange(len(np.atleast_1d(X)))
     scattered = np.floor(1e4 * np.abs(np.sin(1e3 * total)))
     repeat = pd.Series(total).groupby(total).cumcount().to_numpy()

@@ -27,8 +27,9 @@ _MOST_NEGATIVE = -30.0
 class EntropyBalancing:
     r"""Weights ``exp(a + b . f(x))`` that match means of ``f``.
 
-    ``f`` holds the standardised features, and random Fourier features of Gaussian kernels with
-    half, one and two times the median distance as bandwidth. The dual problem
+    ``f`` holds the standardised features with their squares (and products, up to twelve
+    features), and random Fourier features of Gaussian kernels with half, one and two times the
+    median distance as bandwidth. The dual problem
 
     .. math:: \min_b \log \sum_{s_i=+1} q_i e^{b \cdot (f(x_i) - \bar f_{-1})}
               + \frac{\lambda}{2} \|b\|^2
@@ -91,6 +92,8 @@ class EntropyBalancing:
         gap = F[positive] - target
         ridge = self.ridge
         if ridge is None:
+            # The best held-out likelihood of 1 ... 300 over the number of rows, or within .03 of
+            # it, on COMPAS, Adult, Crimes and synthetic data with 0 to 18 noise features.
             ridge = 100.0 / min(base[positive].sum(), base[~positive].sum())
 
         def dual(coefficients):

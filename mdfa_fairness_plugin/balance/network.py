@@ -29,7 +29,7 @@ _BANDWIDTH_FACTORS = (0.5, 1.0, 2.0)
 # Beyond this many rows of a group, a random sample of them is fitted to.
 _MOST_ROWS_PER_GROUP = 25_000
 # An epoch goes once through the larger group, but is at least, and at most, this many minibatches.
-_FEWEST_STEPS, _MOST_STEPS = 10, 40
+_FEWEST_STEPS, _MOST_STEPS = 10, 20
 # Keeps the average weight near one; MMD itself does not see the scale of the weights.
 _SCALE_PENALTY = 0.1
 
@@ -316,11 +316,13 @@ class _Networks:
         generator = torch.Generator().manual_seed(seed)
 
         def matrix(n_inputs, n_outputs, gain):
-            drawn = torch.randn(n_networks, n_inputs, n_outputs, generator=generator)
+            drawn = torch.randn(
+                n_networks, n_inputs, n_outputs, generator=generator, dtype=torch.float32
+            )
             return (drawn * gain / math.sqrt(n_inputs)).to(device).requires_grad_()
 
         def offset(n_outputs, value, spread):
-            drawn = torch.randn(n_networks, 1, n_outputs, generator=generator)
+            drawn = torch.randn(n_networks, 1, n_outputs, generator=generator, dtype=torch.float32)
             return (value + spread * drawn).to(device).requires_grad_()
 
         # x sigmoid(x) halves small inputs: a gain of 1.6 keeps the layers' spread.

@@ -75,11 +75,16 @@ class MultiscaleForest(RegressorMixin, BaseEstimator):
         self.leaf_sizes_ = (fine, max(fine, n // 60), max(fine, n // 15))
         X = np.ascontiguousarray(X, dtype=np.float32)
         y = np.ascontiguousarray(y, dtype=np.float64).reshape(-1, 1)
+        # All of up to ten columns are tried at each cut, a third of many: wide tables of indicator
+        # columns would otherwise cost several times as much.
+        n_tried = min(X.shape[1], max(10, X.shape[1] // 3))
         seeds = np.random.default_rng(self.random_state).integers(2**31 - 1, size=self.n_estimators)
         # Grown one by one: half of an ExtraTreesRegressor's time on small data goes to cloning.
         with config_context(skip_parameter_validation=True):
             self.trees_ = [
-                ExtraTreeRegressor(min_samples_leaf=fine, max_features=1.0, random_state=int(seed))
+                ExtraTreeRegressor(
+                    min_samples_leaf=fine, max_features=n_tried, random_state=int(seed)
+                )
                 .fit(X, y, sample_weight=sample_weight, check_input=False)
                 .tree_
                 for seed in seeds
