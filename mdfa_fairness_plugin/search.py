@@ -224,6 +224,7 @@ class Ground:
             random_state=self._plan.seeds["balance"],
             device=self._plan.device,
             names=names,
+            common_support=self.support,
             log=log,
         )
         return weighed

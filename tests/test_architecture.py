@@ -17,6 +17,7 @@ ROOT = Path(mdfa.__file__).resolve().parent
 ORDER = (
     ("exceptions",),
     ("_optional",),
+    ("basis",),
     ("columns",),
     ("features",),
     ("sensitive",),
@@ -64,9 +65,7 @@ def module_of(path):
 def statements(path):
     """Imports of a file as (dotted name, imported names, whether inside a function, line)."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    parents = {
-        child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)
-    }
+    parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue

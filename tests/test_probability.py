@@ -10,7 +10,6 @@ from scipy.special import expit, logit
 
 from mdfa_fairness_plugin.probability import (
     PROBABILITY_FLOOR,
-    QuadraticDesign,
     cross_fitted_probability,
 )
 
@@ -78,9 +77,7 @@ def test_rows_of_no_fold_teach_nothing_and_get_the_average_of_all_models():
     folds = even_folds(400)
     folds[::5] = -1
     fitted = cross_fitted_probability(X, positive, folds)
-    np.testing.assert_allclose(
-        fitted.out_of_fold[::5], fitted.predict(X[::5]), rtol=0, atol=1e-12
-    )
+    np.testing.assert_allclose(fitted.out_of_fold[::5], fitted.predict(X[::5]), rtol=0, atol=1e-12)
     other = positive.copy()
     other[::5] = ~other[::5]
     again = cross_fitted_probability(X, other, folds)
@@ -156,36 +153,3 @@ def test_same_answer_for_any_number_of_jobs_and_after_pickling():
 
 
 # -- the design
-
-
-def test_square_of_three_points_worked_by_hand():
-    """0, 1, 2 standardise to -r, 0, r with r^2 = 3/2; the squares 1.5, 0, 1.5 to h, -2h, h."""
-    design = QuadraticDesign.fit(np.array([[0.0], [1.0], [2.0]]))
-    r, h = np.sqrt(1.5), np.sqrt(0.5)
-    expected = np.array([[-r, h], [0.0, -2 * h], [r, h]])
-    np.testing.assert_allclose(design.transform([[0.0], [1.0], [2.0]]), expected, atol=1e-12)
-    # A new point uses the fitted means and scales: 3 is 2r, its square 6, (6 - 1) / h'.
-    np.testing.assert_allclose(design.transform([[3.0]]), [[2 * r, 5 / np.sqrt(0.5)]], atol=1e-12)
-
-
-def test_products_are_added_while_there_are_few_columns():
-    """Nine columns have 9 + 9 + 36 = 54 terms; ten would have 65."""
-    rng = np.random.default_rng(12)
-    X = rng.normal(size=(100, 10))
-    assert QuadraticDesign.fit(X[:, :9]).transform(X[:, :9]).shape == (100, 54)
-    assert QuadraticDesign.fit(X).transform(X).shape == (100, 20)
-
-
-def test_two_valued_columns_have_no_square_and_constant_ones_count_for_nothing():
-    rng = np.random.default_rng(13)
-    X = np.column_stack([rng.integers(0, 2, 80), rng.normal(size=80), np.full(80, 1e9)])
-    design = QuadraticDesign.fit(X)
-    assert design.squares.tolist() == [1]
-    Z = design.transform(X)
-    assert np.isfinite(Z).all()
-    assert (Z[:, 2] == 0).all()
-
-
-def test_a_value_that_shows_up_late_still_earns_a_square():
-    column = np.r_[np.zeros(60), np.ones(30), np.full(10, 2.0)]
-    assert QuadraticDesign.fit(column[:, None]).squares.tolist() == [0]

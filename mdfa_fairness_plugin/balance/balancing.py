@@ -13,12 +13,12 @@ from mdfa_fairness_plugin.balance.mmd import diagnose_mmd
 from mdfa_fairness_plugin.balance.network import MMDNetwork
 from mdfa_fairness_plugin.balance.overlap import effective_sample_size, support
 from mdfa_fairness_plugin.balance.propensity import (
-    PROPENSITY_FLOOR,
     cross_fitted_propensity,
     odds_weights,
     overlap_weights,
 )
 from mdfa_fairness_plugin.exceptions import BalanceWarning, InputError, WarningLog
+from mdfa_fairness_plugin.probability import PROBABILITY_FLOOR
 
 METHODS = ("mmd_network", "kernel_matching", "entropy", "propensity", "overlap", "none")
 
@@ -320,7 +320,7 @@ def _checked_propensity(propensity, n):
             f"shape {propensity.shape} from {np.min(propensity, initial=np.inf):g} to "
             f"{np.max(propensity, initial=-np.inf):g} found."
         )
-    return np.clip(propensity, PROPENSITY_FLOOR, 1 - PROPENSITY_FLOOR)
+    return np.clip(propensity, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
 
 
 def _capped(weights, s, base, max_weight):

@@ -13,8 +13,8 @@ import logging
 import numpy as np
 from scipy.optimize import minimize
 
-from mdfa_fairness_plugin.balance.basis import QuadraticBasis
 from mdfa_fairness_plugin.balance.mmd import FourierFeatures, median_bandwidth
+from mdfa_fairness_plugin.basis import QuadraticBasis
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class EntropyBalancing:
         gap = F[positive] - target
         ridge = self.ridge
         if ridge is None:
-            # Of 1 ... 300, the best held-out likelihood or within .01 of it on COMPAS, Adult, Crimes
+            # Of 1 ... 300, the best held-out likelihood or within .01 of it on COMPAS, Adult, Crime
             # and synthetic data; 300 does better on German credit (by .07) and on pure noise, but
             # leaves more imbalance where there is some.
             ridge = 100.0 / min(base[positive].sum(), base[~positive].sum())

@@ -12,41 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mdfa_fairness_plugin.basis import Standardiser, as_shares
+
 # An m x m matrix is never built for more rows than this.
 MOST_GRAM_ROWS = 2_000
 # Rows turned into random features at a time: 20,000 x 512 doubles are 80 MB.
 _CHUNK_ROWS = 20_000
 # Rows from which the bandwidth is read (half a million distances, about 10 ms).
 _BANDWIDTH_ROWS = 1_000
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Standardiser:
-    """Shift and scale that give every column weighted mean 0 and standard deviation 1.
-
-    Parameters
-    ----------
-    centre, scale : ndarray of shape (d,)
-        Columns that do not vary have scale 1.
-    """
-
-    centre: np.ndarray
-    scale: np.ndarray
-
-    @classmethod
-    def fit(cls, X, sample_weight=None):
-        """Read centre and scale off the rows of ``X``."""
-        X = np.asarray(X, dtype=float)
-        weight = _as_shares(sample_weight, len(X))
-        centre = weight @ X
-        scale = np.sqrt(weight @ (X - centre) ** 2)
-        magnitude = np.abs(X).max(axis=0, initial=0.0)
-        constant = scale <= 1e-12 * np.maximum(magnitude, 1e-300)
-        return cls(centre=centre, scale=np.where(constant, 1.0, scale))
-
-    def __call__(self, X):
-        """Standardised copy of ``X``."""
-        return (np.asarray(X, dtype=float) - self.centre) / self.scale
 
 
 def median_bandwidth(Z, sample_weight=None):
@@ -74,7 +47,7 @@ def median_bandwidth(Z, sample_weight=None):
         return 1.0
     direction = np.random.default_rng(20190810).normal(size=d)
     order = np.argsort(Z @ direction, kind="stable")
-    cumulative = np.cumsum(_as_shares(sample_weight, n)[order])
+    cumulative = np.cumsum(as_shares(sample_weight, n)[order])
     quantiles = (np.arange(_BANDWIDTH_ROWS) + 0.5) / _BANDWIDTH_ROWS
     chosen = np.searchsorted(cumulative, quantiles * cumulative[-1])
     picked = Z[order[np.minimum(chosen, n - 1)]]
@@ -256,10 +229,3 @@ def signed_shares(s, weights):
 def _squared_distances(A, B):
     squared = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1)[None, :] - 2.0 * A @ B.T
     return np.maximum(squared, 0.0)
-
-
-def _as_shares(sample_weight, n):
-    if sample_weight is None:
-        return np.full(n, 1.0 / max(n, 1))
-    weight = np.asarray(sample_weight, dtype=float)
-    return weight / weight.sum()

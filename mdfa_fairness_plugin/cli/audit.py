@@ -276,11 +276,7 @@ def _write_files(result: Any, report: Path | None, json_file: Path | None) -> No
 
 def _apply_gate(result: Any, threshold: float, *, quiet: bool) -> int:
     """Exit status: 1 if any violation is surely larger than the threshold."""
-    over = [
-        violation
-        for violation in result.violations
-        if violation.interval[0] > threshold
-    ]
+    over = [violation for violation in result.violations if violation.interval[0] > threshold]
     for violation in over:
         complain(
             f"gate: {violation.sensitive_feature} = {violation.group}, outcome "

@@ -183,6 +183,7 @@ def _path(data: SearchData, inside: np.ndarray, xi: float) -> LevelSets:
         low=limits[:, 0],
         high=limits[:, 1],
         mass=np.nan_to_num(np.array([step.mass for step in steps])),
+        error=np.full(len(steps), np.nan),
         n_rows=counts.sum(axis=1),
         fewest=counts.min(axis=1),
     )

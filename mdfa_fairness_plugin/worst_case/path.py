@@ -57,6 +57,8 @@ class LevelSets:
     Parameters
     ----------
     threshold, delta, low, high, mass : ndarray of shape (n_sets,)
+    error : ndarray of shape (n_sets,)
+        Standard error of delta; finite with empty cells too, half a row being added to each.
     n_rows : ndarray of int of shape (n_sets,)
     fewest : ndarray of int of shape (n_sets,)
         Rows of the S value that has fewer of them.
@@ -67,6 +69,7 @@ class LevelSets:
     low: np.ndarray
     high: np.ndarray
     mass: np.ndarray
+    error: np.ndarray
     n_rows: np.ndarray
     fewest: np.ndarray
 
@@ -118,8 +121,9 @@ class Sweep:
             total=total,
         )
         r = rates.rates
+        sizes = rates.effective_sizes
         spread = np.where(np.isneginf(thresholds), 1.0, self._widening)
-        low, high = log_ratio_interval(r, rates.effective_sizes, self._confidence_level, spread)
+        low, high = log_ratio_interval(r, sizes, self._confidence_level, spread)
         with np.errstate(invalid="ignore", divide="ignore"):
             share = (rates.weight / total).mean(axis=0)
         count = self._count[:, ends]
@@ -129,6 +133,7 @@ class Sweep:
             low=low,
             high=high,
             mass=np.nan_to_num(share * r.mean(axis=0)),
+            error=_standard_error(r, sizes),
             n_rows=count.sum(axis=0).astype(np.intp),
             fewest=count.min(axis=0).astype(np.intp),
         )
@@ -162,6 +167,12 @@ class Sweep:
         # The first end from which on the set is large enough: mass need not be monotone.
         first = int(np.argmax(enough))
         return float(self._scores[max(first - 1, 0)])
+
+
+def _standard_error(rates: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Of the log ratio, with half a row added to each cell."""
+    padded = (np.nan_to_num(rates) * sizes + 0.5) / (sizes + 1.0)
+    return np.sqrt(((1.0 - padded) / (padded * (sizes + 1.0))).sum(axis=0))
 
 
 def _cumulate(columns: list[np.ndarray]) -> np.ndarray:

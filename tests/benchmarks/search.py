@@ -159,18 +159,14 @@ def everybody(args):
                 result = mdfa.audit(
                     data.X, data.y, sensitive_features=data.sensitive_features, random_state=seed
                 )
-            gaps += [
-                v.interval[0] - v.population.lower for v in result.violations if v.measured
-            ]
+            gaps += [v.interval[0] - v.population.lower for v in result.violations if v.measured]
         print(f"{name:<10}{min(gaps):>8.3f} over {len(gaps)} searches", flush=True)
 
 
 def true_gamma(data_rates, weights, s, region):
     """Strength of the true region in the weighted population, from the known rates."""
     p1, p0 = data_rates
-    share = [
-        weights[(s == side) & region].sum() / weights[s == side].sum() for side in (1, -1)
-    ]
+    share = [weights[(s == side) & region].sum() / weights[s == side].sum() for side in (1, -1)]
     return np.mean(share) * (p1[region].mean() - p0[region].mean()) / 4.0
 
 
@@ -182,7 +178,9 @@ def gamma(args):
             delayed(_gamma_error)(mu, seed, args.balance) for seed in range(args.seeds)
         )
         bias = np.mean(runs)
-        print(f"mu = {mu:>5}: mean |error| {np.mean(np.abs(runs)):.4f}, bias {bias:+.4f}", flush=True)
+        print(
+            f"mu = {mu:>5}: mean |error| {np.mean(np.abs(runs)):.4f}, bias {bias:+.4f}", flush=True
+        )
 
 
 def _gamma_error(mu, seed, method):
@@ -214,8 +212,12 @@ def solvers(args):
         found, seconds = {}, {}
         for solver in ("iterative", "level_set"):
             auditor = mdfa.MDFAuditor(
-                solver=solver, learner=args.learner, evaluation="holdout", random_state=0,
-                outcomes=[1], groups=[1],
+                solver=solver,
+                learner=args.learner,
+                evaluation="holdout",
+                random_state=0,
+                outcomes=[1],
+                groups=[1],
             )
             start = time.perf_counter()
             auditor.fit(data.X, data.y, sensitive_features=data.sensitive_features)
@@ -224,11 +226,13 @@ def solvers(args):
             v = auditor.result_.violations[0]
             print(
                 f"n = {n}, {solver}: {seconds[solver]:.1f} s, delta {v.delta:.2f}, IoU with truth "
-                f"{overlap(found[solver], np.asarray(data.region)):.2f}", flush=True,
+                f"{overlap(found[solver], np.asarray(data.region)):.2f}",
+                flush=True,
             )
         print(
             f"n = {n}: IoU of both {overlap(found['iterative'], found['level_set']):.2f}, time ratio "
-            f"{seconds['iterative'] / seconds['level_set']:.0f}", flush=True,
+            f"{seconds['iterative'] / seconds['level_set']:.0f}",
+            flush=True,
         )
 
 
@@ -248,7 +252,9 @@ def speed(args):
         mdfa.audit(data.X, data.y, sensitive_features=data.sensitive_features, random_state=seed)
         end = time.perf_counter()
         ratios.append((end - middle) / (middle - start))
-        print(f"T-learner {middle - start:.2f} s, audit {end - middle:.2f} s: ratio {ratios[-1]:.1f}")
+        print(
+            f"T-learner {middle - start:.2f} s, audit {end - middle:.2f} s: ratio {ratios[-1]:.1f}"
+        )
     print(f"median ratio {np.median(ratios):.1f}")
 
 

@@ -86,7 +86,7 @@ def test_classifiers_only_are_no_regressors(name):
 @pytest.mark.parametrize("make", [make_classifier, make_regressor])
 @pytest.mark.parametrize("learner", ["forest", "", "Random_Forest"])
 def test_unknown_names_list_the_known_ones(make, learner):
-    with pytest.raises(InputError, match="learner: .*random_forest.*found"):
+    with pytest.raises(InputError, match=r"learner: .*random_forest.*found"):
         make(learner, 100, 0)
 
 

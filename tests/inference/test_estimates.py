@@ -46,7 +46,7 @@ def test_table_worked_by_hand():
 
 def test_subset_worked_by_hand():
     """G holds half of both sides; inside, 8 of 10 against 2 of 10: mass 1/4, gamma 3/40."""
-    positive, s, weights = table([[8, 2], [2, 8]])
+    positive, s, _ = table([[8, 2], [2, 8]])
     positive, s = np.r_[positive, np.zeros(20, bool)], np.r_[s, np.repeat([1, -1], 10)]
     member = np.r_[np.ones(20, bool), np.zeros(20, bool)]
     rates = measure(positive, s, np.ones(40), member)
@@ -60,8 +60,8 @@ def test_subset_worked_by_hand():
 def test_weights_remove_confounding_worked_by_hand():
     """Both groups have rates .5 in A and .1 in B, but live in A to 20 % and 80 %.
 
-    Observed, 18 % stand against 42 %. Weighted by Pr[S = -1 | x] / Pr[S = +1 | x], 4 in A and 1/4 in
-    B, the group has 42 % too.
+    Observed, 18 % stand against 42 %. Weighted by Pr[S = -1 | x] / Pr[S = +1 | x], 4 in A and 1/4
+    in B, the group has 42 % too.
     """
     cells = [(1, 0, 10, 10), (1, 1, 8, 72), (-1, 0, 40, 40), (-1, 1, 2, 18)]
     s = np.concatenate([np.full(hit + miss, side) for side, _, hit, miss in cells])
@@ -115,9 +115,7 @@ def test_doubly_robust_is_unknown_without_rows():
 
 
 @settings(max_examples=50, deadline=None)
-@given(
-    group=st.floats(0.01, 1.0), others=st.floats(0.01, 1.0), share=st.floats(0.01, 1.0)
-)
+@given(group=st.floats(0.01, 1.0), others=st.floats(0.01, 1.0), share=st.floats(0.01, 1.0))
 def test_strength_from_mass_and_delta_is_the_difference_of_rates(group, others, share):
     """mass (e^d / (1 + e^d) - 1/2) = share (p1 - p0) / 4."""
     mass = share * (group + others) / 2

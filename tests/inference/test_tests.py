@@ -34,7 +34,9 @@ def test_statistic_worked_by_hand():
 
 
 def test_no_rows_no_statistic():
-    z = leak_statistic(np.ones(3, bool), np.ones(3), *([np.full(3, 0.5)] * 2), np.ones(3), ~everywhere(3))
+    z = leak_statistic(
+        np.ones(3, bool), np.ones(3), *([np.full(3, 0.5)] * 2), np.ones(3), ~everywhere(3)
+    )
     assert math.isnan(z)
     assert math.isnan(one_sided_p_value(z, 1.0))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -17,7 +19,7 @@ RATES = [(0.8, 0.2), (0.6, 0.4), (0.5, 0.5), (0.2, 0.4), (0.9, 0.7)]
 class Shrinking(ClassifierMixin, BaseEstimator):
     """At iterate ``t``, read off its weights, predicts +1 on the cells from ``t`` on."""
 
-    seen = []
+    seen: ClassVar = []
 
     def __init__(self, xi=0.5):
         self.xi = xi
@@ -60,7 +62,7 @@ def test_the_second_to_last_iterate_is_the_answer(cells, alpha, answer):
 
 
 def test_a_first_iterate_too_small_is_all_there_is(cells):
-    data, x = cells([(1.0, 1.0)] * 8 + [(0.0, 0.0)] * 8, alpha=0.6)
+    data, _ = cells([(1.0, 1.0)] * 8 + [(0.0, 0.0)] * 8, alpha=0.6)
     found = run(data, Shrinking())
     assert found.stopped
     assert (found.scores >= 0.5).all()

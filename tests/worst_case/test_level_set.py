@@ -87,7 +87,7 @@ def test_path_visits_the_cells_in_order_of_their_ratio(cells):
 
 
 def test_worst_ratio_among_regions_of_the_mass_is_found(cells):
-    """Dinkelbach: the best union of cells is a level set; mass .1 is cell 0 alone, .2 cells 0, 1."""
+    """Dinkelbach: the best union of cells is a level set; up to a mass of .1 cell 0 alone."""
     for alpha, expected in ((0.05, {0}), (0.15, {0, 1}), (0.3, {0, 1, 4})):
         data, x = cells(RATES, n_folds=4, alpha=alpha)
         scores, _ = scores_of(data, parts=(0, 1, 2, 3))

@@ -8,7 +8,6 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
@@ -36,7 +35,10 @@ def planted(seed, n=1500, p1=0.7, p0=0.3):
 
 
 def difference_of(X, s, positive, e, m, folds, **options):
-    options = {"parts": tuple(np.unique(folds[folds >= 0])), "sample_weight": np.ones(len(s))} | options
+    options = {
+        "parts": tuple(np.unique(folds[folds >= 0])),
+        "sample_weight": np.ones(len(s)),
+    } | options
     return cross_fitted_difference(X, (s > 0) - e, positive - m, folds, **options)
 
 
@@ -126,32 +128,31 @@ def test_jobs_and_pickling_do_not_matter():
 # -- the forest read at several leaf sizes
 
 
-def test_finest_scale_is_the_plain_forest():
+def test_finest_scale_is_the_mean_of_the_trees_own_predictions():
     rng = np.random.default_rng(0)
     X, y, weight = rng.normal(size=(600, 3)), rng.normal(size=600), rng.uniform(0.5, 2, 600)
     forest = MultiscaleForest(n_estimators=5, random_state=3).fit(X, y, sample_weight=weight)
-    plain = ExtraTreesRegressor(
-        5, min_samples_leaf=forest.leaf_sizes_[0], random_state=3
-    ).fit(X, y, sample_weight=weight)
-    new = rng.normal(size=(50, 3))
-    np.testing.assert_allclose(forest.predict(new), plain.predict(new), atol=1e-12)
+    new = rng.normal(size=(50, 3)).astype(np.float32)
+    own = np.mean([tree.predict(new)[:, 0] for tree in forest.trees_], axis=0)
+    np.testing.assert_allclose(forest.predict(new), own, atol=1e-12)
     np.testing.assert_array_equal(forest.predict(new), forest.predict_scales(new)[0])
+    assert len({tree.node_count for tree in forest.trees_}) > 1
 
 
 def test_larger_scales_are_means_over_the_smallest_node_with_enough_rows():
-    """Worked from the paths of one tree: every prediction is a mean over at least that many rows."""
+    """Worked from a tree's paths: each prediction is a weighted mean of at least that many rows."""
     rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(900, 2)), rng.normal(size=900)
-    forest = MultiscaleForest(n_estimators=1, random_state=0).fit(X, y)
-    tree = ExtraTreesRegressor(1, min_samples_leaf=forest.leaf_sizes_[0], random_state=0).fit(X, y)
-    nodes = tree.estimators_[0].decision_path(X.astype(np.float32)).toarray().astype(bool)
+    X, y, weight = rng.normal(size=(900, 2)), rng.normal(size=900), rng.uniform(0.5, 2, 900)
+    forest = MultiscaleForest(n_estimators=1, random_state=0).fit(X, y, sample_weight=weight)
+    nodes = forest.trees_[0].decision_path(X.astype(np.float32)).toarray().astype(bool)
     sizes = nodes.sum(axis=0)
     assert forest.leaf_sizes_ == (5, 15, 60)
     for size, prediction in zip(forest.leaf_sizes_, forest.predict_scales(X), strict=True):
         for row in range(0, 900, 90):
             own = np.flatnonzero(nodes[row] & (sizes >= size))
-            smallest = own[np.argmin(sizes[own])]
-            assert prediction[row] == pytest.approx(y[nodes[:, smallest]].mean(), abs=1e-9)
+            inside = nodes[:, own[np.argmin(sizes[own])]]
+            expected = np.average(y[inside], weights=weight[inside])
+            assert prediction[row] == pytest.approx(expected, abs=1e-9)
 
 
 def test_forest_of_few_rows_is_the_mean():
@@ -161,7 +162,9 @@ def test_forest_of_few_rows_is_the_mean():
 
 def test_forest_is_a_scikit_learn_estimator():
     forest = MultiscaleForest(n_estimators=7, random_state=5)
-    assert clone(forest).get_params() == forest.get_params() == {"n_estimators": 7, "random_state": 5}
+    assert (
+        clone(forest).get_params() == forest.get_params() == {"n_estimators": 7, "random_state": 5}
+    )
 
 
 # -- scores
@@ -176,7 +179,9 @@ def test_one_function_serves_all_four_searches():
     assert [float(v[0]) for v in oriented(tau, e, m, flip_s=True, flip_y=True)] == [0.2, 0.7, 0.4]
 
 
-@pytest.mark.parametrize(("flip_s", "flip_y"), [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize(
+    ("flip_s", "flip_y"), [(False, False), (True, False), (False, True), (True, True)]
+)
 def test_rates_come_back_from_mean_and_difference(flip_s, flip_y):
     """p1 = .6 and p0 = .2 with e = 1/4: m = .3; every orientation gives the ratio it looks for."""
     tau, e, m = oriented(*(np.array([v]) for v in (0.4, 0.25, 0.3)), flip_s=flip_s, flip_y=flip_y)

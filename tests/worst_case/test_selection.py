@@ -19,7 +19,9 @@ from mdfa_fairness_plugin.worst_case.selection import (
 
 
 def propose(scores, thresholds, name="score"):
-    return Family(name=name, scores=np.asarray(scores, dtype=float), thresholds=np.array(thresholds))
+    return Family(
+        name=name, scores=np.asarray(scores, dtype=float), thresholds=np.array(thresholds)
+    )
 
 
 def in_cells(x, order, thresholds=None):
@@ -186,5 +188,7 @@ def test_plateau_cut_is_half_way_up_the_top_twentieth(make_search):
 
 
 def test_without_a_top_there_is_no_plateau(make_search):
-    sweep = Sweep(make_search(np.zeros(4), [1, -1, 1, -1], [1, 0, 1, 0]), np.array([0.0, -1, -2, 0]))
+    sweep = Sweep(
+        make_search(np.zeros(4), [1, -1, 1, -1], [1, 0, 1, 0]), np.array([0.0, -1, -2, 0])
+    )
     assert plateau_thresholds(sweep, 0.05).tolist() == []

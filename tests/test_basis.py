@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mdfa_fairness_plugin.balance.basis import QuadraticBasis
+from mdfa_fairness_plugin.basis import QuadraticBasis
 
 
 def test_columns_of_a_small_example():

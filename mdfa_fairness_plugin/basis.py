@@ -1,4 +1,4 @@
-"""Smooth functions of the features that balancing and the propensity work with."""
+"""Smooth functions of the features that balancing and the probabilities work with."""
 
 from __future__ import annotations
 
@@ -6,10 +6,37 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mdfa_fairness_plugin.balance.mmd import Standardiser
-
 # Products of features are added while there are at most this many columns in all (d <= 12).
 _MOST_COLUMNS_WITH_PRODUCTS = 90
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Standardiser:
+    """Shift and scale that give every column weighted mean 0 and standard deviation 1.
+
+    Parameters
+    ----------
+    centre, scale : ndarray of shape (d,)
+        Columns that do not vary have scale 1.
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def fit(cls, X, sample_weight=None):
+        """Read centre and scale off the rows of ``X``."""
+        X = np.asarray(X, dtype=float)
+        weight = as_shares(sample_weight, len(X))
+        centre = weight @ X
+        scale = np.sqrt(weight @ (X - centre) ** 2)
+        magnitude = np.abs(X).max(axis=0, initial=0.0)
+        constant = scale <= 1e-12 * np.maximum(magnitude, 1e-300)
+        return cls(centre=centre, scale=np.where(constant, 1.0, scale))
+
+    def __call__(self, X):
+        """Standardised copy of ``X``."""
+        return (np.asarray(X, dtype=float) - self.centre) / self.scale
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,3 +94,10 @@ def _has_more_than_two_values(column):
     # The square of a two-valued column says nothing new.
     low, high = column.min(initial=np.inf), column.max(initial=-np.inf)
     return bool(((column != low) & (column != high)).any())
+
+
+def as_shares(sample_weight, n):
+    if sample_weight is None:
+        return np.full(n, 1.0 / max(n, 1))
+    weight = np.asarray(sample_weight, dtype=float)
+    return weight / weight.sum()
