@@ -314,8 +314,7 @@ class MDFAuditor(BaseEstimator):
         self._keep_worst(audit)
         names = problem.encoder.feature_names_in_
         self.n_features_in_ = len(names)
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self.__dict__.pop("feature_names_in_", None)
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray([str(name) for name in names], dtype=object)
         return self

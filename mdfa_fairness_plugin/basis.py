@@ -97,6 +97,7 @@ def _has_more_than_two_values(column):
 
 
 def as_shares(sample_weight, n):
+    """Weights that add up to one; equal ones for None."""
     if sample_weight is None:
         return np.full(n, 1.0 / max(n, 1))
     weight = np.asarray(sample_weight, dtype=float)
