@@ -348,6 +348,10 @@ def test_integer_weights_act_like_repeated_rows(solver, evaluation):
         for name in NUMBERS:
             assert getattr(v, name) == pytest.approx(getattr(right[key], name), nan_ok=True, abs=0)
         pd.testing.assert_frame_equal(v.profile, right[key].profile)
+        # A row is inside if at least half of its copies are.
+        inside = np.bincount(rows, right[key].membership, minlength=300)
+        kept = copies > 0
+        np.testing.assert_array_equal(v.membership[kept], (2 * inside >= copies)[kept])
     assert weighted.n_samples == 300
     assert len(weighted.violations[0].membership) == 300
     assert weighted.excluded["zero weight"] == (copies == 0).sum()
@@ -705,6 +709,17 @@ def test_estimators_agree_roughly(planted):
     auditor, *_ = planted
     values = list(auditor.result_.worst_case.estimates.values())
     assert max(values) - min(values) < 0.3
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_direction_is_judged_by_its_own_propensity(solver):
+    """A quarter is of group b and gets the outcome three times as often: two estimates agree."""
+    rng = np.random.default_rng(12)
+    x = rng.normal(size=(1000, 2))
+    s = np.where(rng.random(1000) < 1 / (1 + np.exp(1.2 - 0.7 * x[:, 0])), "b", "a")
+    y = rng.random(1000) < np.where(s == "b", 0.6, 0.2)
+    for v in audit(x, y, s, solver=solver, max_iter=3).violations:
+        assert v.estimates["doubly_robust"] == pytest.approx(v.estimates["hajek"], abs=0.2)
 
 
 def test_alpha_is_the_smallest_mass(fast):
@@ -1293,12 +1308,18 @@ def test_nothing_is_found_where_nothing_was_planted():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", ["boxes", "level", "xor", "quarter"])
-def test_planted_deltas_are_estimated(shape):
-    """On average over six seeds of 1,500 rows the estimate is within .3 of what was planted."""
+@pytest.mark.parametrize(
+    ("shape", "n", "tolerance"),
+    [("level", 1500, 0.25), ("xor", 1500, 0.25), ("boxes", 4000, 0.35), ("quarter", 4000, 0.5)],
+)
+def test_planted_deltas_are_estimated(shape, n, tolerance):
+    """On average over five seeds the estimate is close to what was planted.
+
+    In the quarter everybody has a small violation and a part of them one of ln 3.
+    """
     error = []
-    for seed in range(6):
-        data = make_shape(shape, n_samples=1500, imbalance=0.05, random_state=seed)
+    for seed in range(5):
+        data = make_shape(shape, n_samples=n, imbalance=0.05, random_state=seed)
         result = mdfa.audit(
             data.X,
             data.y,
@@ -1308,7 +1329,7 @@ def test_planted_deltas_are_estimated(shape):
             random_state=seed,
         )
         error.append(result.violations[0].delta - data.delta)
-    assert np.mean(error) == pytest.approx(0.0, abs=0.3)
+    assert np.mean(error) == pytest.approx(0.0, abs=tolerance)
 
 
 @pytest.mark.slow

@@ -185,7 +185,7 @@ def test_warnings_become_short_notes_unless_the_summary_has_them(loans, mdfa, fa
         ([("violation", 0.4)], 0.3, 1),
         ([("violation", 0.4)], 0.4, 0),
         ([("violation", 0.1), ("violation", 0.4)], 0.3, 1),
-        ([("none_larger_than_detectable", 0.4)], 0.3, 0),
+        ([("none_larger_than_detectable", 0.4)], 0.3, 1),
         ([("insufficient_evidence", float("nan"))], 0, 0),
         ([], 0, 0),
     ],
