@@ -268,6 +268,17 @@ def test_outcomes_may_be_called_anything(fast, solver):
     assert {type(v.outcome) for v in two.violations} == {int}
 
 
+def test_names_do_not_matter_where_labels_are_equally_frequent():
+    """Nothing but names tells them apart by number: 150 of each group, each outcome."""
+    X, _, _ = people(300, seed=9)
+    rng = np.random.default_rng(9)
+    s = pd.Series(rng.permutation(np.repeat(["f", "m"], 150)), name="sex")
+    y = pd.Series(rng.permutation(np.repeat(["deny", "grant"], 150)), name="decision")
+    one = audit(X, y, s)
+    assert_same(one, audit(X, y.map({"deny": 1, "grant": 0}), s), outcomes={1: "deny", 0: "grant"})
+    assert_same(one, audit(X, y, s.map({"f": 1, "m": 0})), groups={1: "f", 0: "m"})
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_groups_may_be_called_anything(fast, solver):
     _, X, y, s = fast
@@ -373,6 +384,11 @@ def test_zero_weights_act_like_absent_rows(fast, weighting):
         np.testing.assert_array_equal(v.membership[kept], right[key].membership)
         assert not v.held_out[~kept].any()
     assert one.excluded["zero weight"] == 80
+    # Rows of no weight are judged like new ones.
+    auditor = mdfa.MDFAuditor(**FAST).fit(X[kept], y[kept], s[kept], own[kept])
+    told = by_search(one)[auditor.result_.worst_case.group, auditor.result_.worst_case.outcome]
+    np.testing.assert_array_equal(told.membership[~kept], auditor.predict(wild[~kept]))
+    assert any(v.membership[~kept].any() for v in one.violations)
 
 
 def test_only_ratios_of_sampling_weights_matter(fast):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -21,12 +21,10 @@ from mdfa_fairness_plugin.worst_case.path import LevelSets, SearchData, Sweep
 
 # Regions need this many rows of each S value to be measured at all.
 FEWEST_ROWS = 10
-# Lower limits within this many standard errors of the best count as equal. More finds more of a
-# planted region and dilutes delta: over 20 seeds at 5,000 rows and delta .5, .7 / .8 / 1 gave overlaps
-# of .77 / .80 / .81 and errors of delta of .045 / .042 / .051.
-_TIE_STANDARD_ERRORS = 0.8
-# Regions of at least this share of a mass count as having it.
-_SAME_MASS = 0.95
+# Lower limits within one standard error of the best count as equal, as in the one-standard-error rule.
+_TIE_STANDARD_ERRORS = 1.0
+# Masses that differ by less than this count as the same.
+_SAME_MASS = 0.02
 # Beyond a ratio of three a violation is plain, and more of its kind need not be as extreme.
 _PLAIN_VIOLATION = math.log(3.0)
 # Steps of the path that is kept for the report.
@@ -124,20 +122,17 @@ def select_region(data: SearchData, families: Sequence[Family]) -> Selection:
         floor = sweep.smallest(data.alpha, FEWEST_ROWS)
         cuts = {min(float(cut), floor) for cut in family.thresholds}
         candidates += [(position, cut) for cut in sorted(cuts) if np.isfinite(cut)]
-    low, mass, error, size = (np.full(len(candidates), x) for x in (-np.inf, 0.0, 0.0, np.inf))
-    for i, (position, cut) in enumerate(candidates):
-        sets = sweeps[position].at(np.array([cut]))
-        if math.isnan(sets.low[0]):
-            continue
-        low[i], mass[i], error[i] = sets.low[0], sets.mass[0], sets.error[0]
-        size[i] = sets.n_rows[0]
-    best = int(np.argmax(low))
-    near = (low >= low[best] - _TIE_STANDARD_ERRORS * error[best]) & (low >= low[0])
-    # Of those that tie, the largest mass; of those of nearly that mass, the fewest rows: rows that add
-    # neither outcomes nor a difference (nobody has the outcome there) are no part of the violation.
-    full = near & (mass >= _SAME_MASS * mass[near].max())
-    kept = min(np.flatnonzero(full).tolist(), key=lambda i: (size[i], -low[i]))
-    kept = _extended(data, families, candidates, low, mass, kept)
+    measured = _measure_all(data, sweeps, candidates)
+    best = int(np.argmax(measured.low))
+    near = measured.low >= max(
+        measured.low[best] - _TIE_STANDARD_ERRORS * measured.error[best], measured.low[0]
+    )
+    # Of those of nearly the same mass, the fewest rows: rows that add neither outcomes nor a
+    # difference (nobody has the outcome there) are no part of the violation.
+    alike = near & (np.abs(measured.mass / measured.mass[best] - 1.0) <= _SAME_MASS)
+    alike[best] = True
+    kept = min(np.flatnonzero(alike).tolist(), key=lambda i: (measured.n_rows[i], -measured.low[i]))
+    kept = _extended(data, families, candidates, measured, near, kept)
     position, threshold = candidates[kept]
     if kept == 0:
         position = _best_family(sweeps)
@@ -192,23 +187,37 @@ def _halves(data: SearchData) -> np.ndarray:
     return half
 
 
+def _measure_all(
+    data: SearchData, sweeps: Sequence[Sweep], candidates: Sequence[tuple[int, float]]
+) -> LevelSets:
+    """Measurements of every candidate, in their order; lower limits that are unknown as -inf."""
+    sets = [sweeps[position].at(np.array([cut])) for position, cut in candidates]
+    values = {
+        field.name: np.concatenate([getattr(one, field.name) for one in sets])
+        for field in fields(LevelSets)
+    }
+    values["low"] = np.where(np.isnan(values["low"]), -np.inf, values["low"])
+    return LevelSets(**values)
+
+
 def _extended(
     data: SearchData,
     families: Sequence[Family],
     candidates: Sequence[tuple[int, float]],
-    low: np.ndarray,
-    mass: np.ndarray,
+    measured: LevelSets,
+    near: np.ndarray,
     kept: int,
 ) -> int:
     """Largest candidate that adds people treated in the same way to the one kept.
 
-    Going up in mass, a candidate takes over if the rows it adds show, on their own, a violation
-    whose lower limit is at least half of the kept region's (or of a ratio of three, whichever is
-    smaller). So a pure part of a region grows to the whole, and ground without a violation stays
-    outside.
+    Going up in mass, a candidate takes over if the rows it adds show, on their own, a violation at
+    least half as large as the kept one's (or as a ratio of three, whichever is smaller): by its
+    lower limit, or by the estimate itself where the candidate's limit nearly ties with the best. So a
+    pure part of a region grows to the whole, and ground without a violation stays outside.
     """
-    needed = 0.5 * min(low[kept], _PLAIN_VIOLATION)
-    if not needed > 0:
+    sure = 0.5 * min(measured.low[kept], _PLAIN_VIOLATION)
+    likely = 0.5 * min(measured.delta[kept], _PLAIN_VIOLATION)
+    if not likely > 0:
         return kept
 
     def member(i: int) -> np.ndarray:
@@ -216,19 +225,17 @@ def _extended(
         return (families[position].scores >= cut) & data.held_out
 
     current = member(kept)
-    for i in np.argsort(mass, kind="stable"):
-        if mass[i] <= mass[kept] or low[i] < low[0]:
+    for i in np.argsort(measured.mass, kind="stable"):
+        larger = measured.mass[i] > (1.0 + _SAME_MASS) * measured.mass[kept]
+        if not larger or measured.low[i] < measured.low[0]:
             continue
         proposed = member(int(i))
         added = proposed & ~current
         if min((added & (data.s > 0)).sum(), (added & (data.s < 0)).sum()) < FEWEST_ROWS:
             continue
-        limit = delta_interval(
-            measure(data.positive, data.s, data.weights, added),
-            data.confidence_level,
-            data.spread,
-        )[0]
-        if limit >= needed:
+        rates = measure(data.positive, data.s, data.weights, added)
+        limit = delta_interval(rates, data.confidence_level, data.spread)[0]
+        if (near[i] and rates.delta >= likely) or (sure > 0 and limit >= sure):
             kept, current = int(i), proposed
     return kept
 
