@@ -29,6 +29,8 @@ SEVERAL = "(several)"
 
 # The encoded matrix is the largest object of an audit; beyond this a sparse input is refused.
 _LARGEST_DENSE_BYTES = 2**30
+# Squares must fit a double and the numbers themselves a single.
+_LARGEST_NUMBER = 1e30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -700,6 +702,12 @@ def _refuse_infinite(column: TypedColumn, name: Hashable) -> None:
         raise InputError(
             f"X: column {name!r} has {n_infinite:,} infinite value(s). Replace them by a finite "
             "bound, or by NaN if the value is unknown."
+        )
+    largest = float(np.nanmax(np.abs(column.numbers), initial=0.0))
+    if largest > _LARGEST_NUMBER:
+        raise InputError(
+            f"X: column {name!r} has values as large as {largest:.3g}, too large to compare without "
+            "overflow. Give it another unit, its logarithm for instance."
         )
 
 

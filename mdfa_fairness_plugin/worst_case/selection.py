@@ -129,7 +129,8 @@ def select_region(data: SearchData, families: Sequence[Family]) -> Selection:
     )
     # Of those of nearly the same mass, the fewest rows: rows that add neither outcomes nor a
     # difference (nobody has the outcome there) are no part of the violation.
-    alike = near & (np.abs(measured.mass / measured.mass[best] - 1.0) <= _SAME_MASS)
+    distance = np.abs(measured.mass - measured.mass[best])
+    alike = near & (distance <= _SAME_MASS * measured.mass[best])
     alike[best] = True
     kept = min(np.flatnonzero(alike).tolist(), key=lambda i: (measured.n_rows[i], -measured.low[i]))
     kept = _extended(data, families, candidates, measured, near, kept)
