@@ -8,6 +8,7 @@ import logging
 import numbers
 import time
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -308,7 +309,6 @@ class MDFAuditor(BaseEstimator):
         seed = _draw_seed(self.random_state)
         audit = _Audit(problem, self._plan(problem, seed), self, log)
         audit.run()
-        self._problem_rows = problem.n_rows
         self._encoder = problem.encoder
         self.result_ = audit.result(X, seed, started)
         self._keep_worst(audit)
@@ -962,8 +962,6 @@ def audit(X, y, *, sensitive_features, sample_weight=None, **params) -> AuditRes
 
 def _with_support(weighed: Balance, ground: Ground) -> Any:
     """Diagnostics that count the rows left out for want of common support."""
-    from dataclasses import replace
-
     return replace(
         weighed.diagnostics,
         n_outside_support=ground.support.n_outside,
