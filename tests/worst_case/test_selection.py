@@ -13,6 +13,7 @@ from mdfa_fairness_plugin.worst_case.path import Sweep
 from mdfa_fairness_plugin.worst_case.selection import (
     FEWEST_ROWS,
     Family,
+    cross_selected,
     plateau_thresholds,
     select_region,
 )
@@ -157,6 +158,24 @@ def test_rates_of_zero_and_one_are_no_obstacle(cells, rates, order):
     truth = [p1 / p0 if p0 else math.inf if p1 else 0.0 for p1, p0 in rates]
     if max(truth) == math.inf and min(truth) < math.inf and order[0] == int(np.argmax(truth)):
         assert set(x[kept.member]) == {int(np.argmax(truth))}
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_rows_have_no_say_in_the_region_they_are_tested_on(make_search, half):
+    """Outcomes of the even (or odd) folds changed at will leave what these are tested on."""
+    rng = np.random.default_rng(3)
+    n = 800
+    s, score = rng.choice([-1, 1], n), rng.normal(size=n)
+    positive = rng.random(n) < np.where((score > 0.5) & (s > 0), 0.8, 0.3)
+    data = make_search(np.zeros(n), s, positive, n_folds=4)
+    families = [propose(score, [-1.0, 0.0, 0.5, 1.0]), propose(rng.normal(size=n), [0.0, 1.0])]
+    member = cross_selected(data, families)
+    assert 0 < member.sum() < n
+    own = data.folds % 2 == half
+    changed = type(data)(**{**vars(data), "positive": np.where(own, (score < -0.5), positive)})
+    again = cross_selected(changed, families)
+    np.testing.assert_array_equal(member[own], again[own])
+    assert not np.array_equal(member[~own], again[~own])
 
 
 def test_core_is_inside_and_at_least_as_well_vouched_for(cells):
