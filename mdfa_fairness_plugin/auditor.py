@@ -592,8 +592,8 @@ class _Audit:
                 OverlapWarning,
                 f"{contrast.sensitive_feature}: {len(ground.outside)} of "
                 f"{int(contrast.rows.sum())} rows ({share:.0%}) have no comparable row on the "
-                f"other side of {contrast.group!r} and were left out of the search; this audit "
-                "cannot speak about them.",
+                f"other side of {contrast.sensitive_feature}={contrast.group!r} and were left out of "
+                "the search; this audit cannot speak about them.",
             )
         return ground
 
@@ -699,6 +699,7 @@ class _Audit:
             level=(1.0 - self.plan.confidence_level) / n_tests,
             spread=SEARCH_SPREAD,
         )
+        self._note_large_alpha(outcome)
         verdict, reason = self._verdict(adjusted, delta, rates, positive & member, detectable)
         working = np.zeros(self.problem.n_rows, dtype=bool)
         working[found.rows] = selection.member
@@ -748,6 +749,18 @@ class _Audit:
             population=self._subgroup("everybody", population, contrast, outcome, found, held),
             core=self._core(found, contrast, outcome),
         )
+
+    def _note_large_alpha(self, outcome: Hashable) -> None:
+        """Say if alpha is out of proportion to how rare the outcome is."""
+        problem = self.problem
+        has_outcome = problem.y == problem.outcome_labels.index(outcome)
+        rate = float(np.average(has_outcome, weights=problem.sample_weight))
+        if self.plan.alpha > rate / 2:
+            self.log.note(
+                "LargeAlpha",
+                f"outcome {outcome!r} has a rate of {rate:.3g}: alpha={self.plan.alpha:g} leaves only "
+                "subgroups with at least half of those who have it; a smaller alpha looks closer.",
+            )
 
     def _verdict(
         self, adjusted: float, delta: float, rates: Rates, hits: np.ndarray, detectable: float

@@ -165,6 +165,9 @@ def _run(
         if mass <= data.alpha:
             return iterates or [iterate], True
         iterates.append(iterate)
+        if not (member & others).any():
+            # Nobody else in the region has the outcome: no weight can make it smaller.
+            return iterates, True
     return iterates, False
 
 

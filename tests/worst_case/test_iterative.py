@@ -76,6 +76,15 @@ def test_the_limit_on_iterations_gives_the_last_one_and_says_so(cells):
     np.testing.assert_array_equal(found.scores >= 0.5, x >= 2)
 
 
+def test_a_region_that_cannot_shrink_ends_the_loop(cells):
+    """Nobody else has the outcome in cell 0, so no weight can drive it out: the answer."""
+    data, x = cells([(0.8, 0.0), (0.5, 0.5), (0.4, 0.4)], alpha=0.01)
+    found = run(data, DecisionTreeClassifier(), max_iter=60)
+    assert found.stopped
+    assert max(found.n_iterations) < 60
+    np.testing.assert_array_equal(found.scores >= 0.5, x == 0)
+
+
 def test_weight_goes_to_others_with_the_outcome_and_to_nobody_else(cells):
     """The t-th fit weighs rows with S = -1 and Y = y by 1 + xi t, all others as before."""
     data, _ = cells([(0.5, 0.5)] * 8, alpha=0.2)
