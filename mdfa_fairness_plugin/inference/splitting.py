@@ -32,7 +32,7 @@ def draw_folds(strata: np.ndarray, n_splits: int, rng: np.random.Generator) -> n
     Examples
     --------
     >>> draw_folds(np.array([0, 0, 0, 1, 1, 1]), 3, np.random.default_rng(0)).tolist()
-    [0, 2, 1, 2, 0, 1]
+    [1, 0, 2, 2, 0, 1]
     """
     _, first, codes = np.unique(strata, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.intp)
