@@ -35,6 +35,16 @@ _VIOLATION_FLOATS: Final = (
     "rule_fidelity",
     "rule_precision",
     "rule_recall",
+    "e_value",
+    "e_value_limit",
+)
+
+_VIOLATION_PAIRS: Final = (
+    "interval",
+    "rates",
+    "gamma_interval",
+    "mass_interval",
+    "missing_bounds",
 )
 
 # Columns of AuditResult.to_frame: (name, dtype). Labels stay objects, whatever the user's type.
@@ -274,6 +284,17 @@ class Violation:
     estimates : dict of str to float
         ``delta`` by other estimators: ``"hajek"``, ``"raw"``, ``"unweighted"``,
         ``"doubly_robust"``.
+    gamma_interval, mass_interval : tuple of float
+        Ends of the intervals on ``gamma`` and ``mass``.
+    n_missing : int
+        Rows in the subgroup whose sensitive value is unknown.
+    missing_bounds : tuple of float
+        Smallest and largest ``delta`` over all ways to fill in those values; NaN if none is
+        unknown.
+    e_value, e_value_limit : float
+        How strongly, as a risk ratio, an unrecorded feature would have to be tied to both the
+        sensitive value and the outcome to explain away ``ratio``, and to move the lower end of
+        its interval to 1 (VanderWeele and Ding 2017). 1 where nothing needs explaining.
     population : Subgroup
         Everybody compared, measured in the same way.
     core : Subgroup
@@ -308,13 +329,19 @@ class Violation:
     rule_recall: float = math.nan
     path: WorstCasePath = field(default_factory=WorstCasePath)
     estimates: dict[str, float] = field(default_factory=dict)
+    gamma_interval: tuple[float, float] = _UNKNOWN_PAIR
+    mass_interval: tuple[float, float] = _UNKNOWN_PAIR
+    n_missing: int = 0
+    missing_bounds: tuple[float, float] = _UNKNOWN_PAIR
+    e_value: float = math.nan
+    e_value_limit: float = math.nan
     population: Subgroup = field(default_factory=lambda: Subgroup(label="everybody"))
     core: Subgroup = field(default_factory=lambda: Subgroup(label="core"))
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict: {self.verdict!r} is not one of {', '.join(VERDICTS)}.")
-        _settle(self, _VIOLATION_FLOATS, ("interval", "rates"))
+        _settle(self, _VIOLATION_FLOATS, _VIOLATION_PAIRS)
         for name in ("membership", "held_out"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=bool))
 
@@ -348,6 +375,40 @@ class Violation:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Silence:
+    """Where an audit cannot speak: rows with no comparable row on the other side.
+
+    Parameters
+    ----------
+    sensitive_feature : str
+    group : hashable
+        Value compared with the others, or with ``reference``.
+    reference : hashable or None
+    n_rows : int
+        Rows left out.
+    n_group : int
+        Of these, rows of the group itself.
+    share : float
+        ``n_rows`` over the rows that were to be compared.
+    rule : str
+        Who they are, in words; empty if no short rule describes them.
+    rule_fidelity, rule_precision, rule_recall : float
+        Agreement of the rule with the rows left out, as for a subgroup's rule.
+    """
+
+    sensitive_feature: str
+    group: Hashable
+    reference: Hashable | None = None
+    n_rows: int = 0
+    n_group: int = 0
+    share: float = math.nan
+    rule: str = ""
+    rule_fidelity: float = math.nan
+    rule_precision: float = math.nan
+    rule_recall: float = math.nan
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class AuditResult:
     """Everything one audit found, and what it could not see.
 
@@ -361,6 +422,8 @@ class AuditResult:
         size, share outside common support.
     excluded : dict of str to int
         Rows left out, by reason.
+    silence : tuple of Silence
+        Who could not be compared, one entry per compared pair that left rows out.
     warnings : tuple of AuditWarning
         What the user was warned of.
     provenance : dict
@@ -383,6 +446,7 @@ class AuditResult:
     violations: tuple[Violation, ...] = ()
     balance: Mapping[tuple[str, Hashable], Any] = field(default_factory=dict)
     excluded: Mapping[str, int] = field(default_factory=dict)
+    silence: tuple[Silence, ...] = ()
     warnings: tuple[AuditWarning, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
     alpha: float = 0.05
@@ -395,6 +459,7 @@ class AuditResult:
     def __post_init__(self) -> None:
         for name in (
             "violations",
+            "silence",
             "warnings",
             "outcome_labels",
             "sensitive_names",
