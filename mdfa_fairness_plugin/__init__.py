@@ -14,7 +14,13 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from mdfa_fairness_plugin import datasets, exceptions
     from mdfa_fairness_plugin.auditor import MDFAuditor, audit
-    from mdfa_fairness_plugin.results import AuditResult, Silence, Subgroup, Violation, WorstCasePath
+    from mdfa_fairness_plugin.results import (
+        AuditResult,
+        Silence,
+        Subgroup,
+        Violation,
+        WorstCasePath,
+    )
 
 _HOMES = {
     "MDFAuditor": "auditor",
