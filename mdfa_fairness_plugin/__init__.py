@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from mdfa_fairness_plugin import datasets, exceptions
     from mdfa_fairness_plugin.auditor import MDFAuditor, audit
+    from mdfa_fairness_plugin.comparison import ComparisonResult, compare
     from mdfa_fairness_plugin.results import (
         AuditResult,
         Silence,
@@ -26,6 +27,8 @@ _HOMES = {
     "MDFAuditor": "auditor",
     "audit": "auditor",
     "AuditResult": "results",
+    "ComparisonResult": "comparison",
+    "compare": "comparison",
     "Silence": "results",
     "Subgroup": "results",
     "Violation": "results",
@@ -35,6 +38,7 @@ _MODULES = ("datasets", "exceptions")
 
 __all__ = [
     "AuditResult",
+    "ComparisonResult",
     "MDFAuditor",
     "Silence",
     "Subgroup",
@@ -42,6 +46,7 @@ __all__ = [
     "WorstCasePath",
     "__version__",
     "audit",
+    "compare",
     "datasets",
     "exceptions",
 ]

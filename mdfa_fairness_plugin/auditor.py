@@ -8,7 +8,7 @@ import logging
 import numbers
 import time
 from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,10 @@ from mdfa_fairness_plugin.certify.learners import (
     make_classifier,
     make_regressor,
 )
+from mdfa_fairness_plugin.describe.comparators import AuditedRows, SearchedRows
+from mdfa_fairness_plugin.describe.held_out_rule import HeldOutRule, describe_held_out
 from mdfa_fairness_plugin.describe.profile import profile_subgroup
-from mdfa_fairness_plugin.describe.rules import Rule, describe_rule
+from mdfa_fairness_plugin.describe.rules import EVERYBODY, Rule, describe_rule
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     OverlapError,
@@ -38,12 +40,14 @@ from mdfa_fairness_plugin.inference.estimates import (
     measure,
     other_estimates,
 )
-from mdfa_fairness_plugin.inference.intervals import delta_interval
+from mdfa_fairness_plugin.inference.intervals import delta_interval, gamma_interval, mass_interval
+from mdfa_fairness_plugin.inference.sensitivity import e_value, missing_bounds
 from mdfa_fairness_plugin.inference.splitting import HELD_BACK, draw_folds, draw_holdout
 from mdfa_fairness_plugin.inference.tests import (
     SEARCH_SPREAD,
     detectable_delta,
     holm,
+    interval_spread,
     leak_statistic,
     one_sided_p_value,
 )
@@ -54,6 +58,7 @@ from mdfa_fairness_plugin.results import (
     NONE_LARGER,
     VIOLATION,
     AuditResult,
+    Silence,
     Subgroup,
     Violation,
     WorstCasePath,
@@ -66,6 +71,7 @@ from mdfa_fairness_plugin.search import (
     Plan,
     label_of,
     orientation,
+    rarer,
     reason_of,
     search,
 )
@@ -74,11 +80,13 @@ logger = logging.getLogger(__name__)
 
 EVALUATIONS = ("cross_fit", "holdout")
 ESTIMATORS = ("hajek", "raw", "unweighted", "doubly_robust")
-_STAGES = ("folds", "propensity", "outcome", "learner", "balance")
+_STAGES = ("folds", "propensity", "outcome", "learner", "balance", "test")
 # A region must hold this many rows with the outcome, both sides together, to say anything.
 _FEWEST_POSITIVES = 10
 # A few rows at the edge of any two groups have no counterpart; from this share on it is a warning.
 _MANY_OUTSIDE = 0.05
+# Fewer rows than this are counted but not described by a rule.
+_FEWEST_DESCRIBED = 10
 
 
 class MDFAuditor(BaseEstimator):
@@ -307,11 +315,12 @@ class MDFAuditor(BaseEstimator):
             log=log,
         )
         seed = _draw_seed(self.random_state)
-        audit = _Audit(problem, self._plan(problem, seed), self, log)
+        audit = AuditRun(problem, self.plan(problem, seed), self, log)
         audit.run()
         self._encoder = problem.encoder
         self.result_ = audit.result(X, seed, started)
         self._keep_worst(audit)
+        self._audited = audit.audited(self.result_)
         names = problem.encoder.feature_names_in_
         self.n_features_in_ = len(names)
         self.__dict__.pop("feature_names_in_", None)
@@ -356,6 +365,83 @@ class MDFAuditor(BaseEstimator):
             return np.zeros(len(encoded))
         return self._predictor(encoded)
 
+    def explain_row(
+        self,
+        x,
+        *,
+        sensitive=None,
+        outcome=None,
+        n_comparators=5,
+        show_records=False,
+        min_cell=11,
+        row=None,
+    ):
+        """Tell one person where they stand: a card to contest a decision with.
+
+        Parameters
+        ----------
+        x : Series, mapping, one-row table, sequence of length n_features, or None
+            The person's audited features; columns of other names are ignored. None: those of
+            ``row``.
+        sensitive : label, mapping of column to label, or None, default=None
+            The person's sensitive value. None: that of ``row``, or unknown.
+        outcome : label or None, default=None
+            The outcome the person got. None: that of ``row``, or unknown.
+        n_comparators : int, default=5
+            Nearest people of each side to count at least.
+        show_records : bool, default=False
+            Show the features of the ``n_comparators`` nearest audited people of each side, and
+            every count however small.
+        min_cell : int, default=11
+            Smaller counts of other people are not shown, and more of the nearest are counted
+            until none is smaller.
+        row : int or None, default=None
+            Position of the person in the audited data: they are then judged by the model that had
+            not seen them, and are not counted among their own comparators.
+
+        Returns
+        -------
+        card : ContestationCard
+            Of the search for the person's group and outcome; of the worst case if these are
+            unknown or were not searched.
+
+        Raises
+        ------
+        InputError
+            If ``x`` is not one person with the audited features, or a label was never seen.
+
+        Notes
+        -----
+        Comparable people are the nearest rows of either side in the subgroup and its surroundings
+        (in all of those compared, for a person outside it), every feature counting alike and in
+        units of its standard deviation, no farther than half the mean squared distance of two
+        people drawn at random.
+
+        Examples
+        --------
+        >>> import mdfa_fairness_plugin as mdfa
+        >>> data = mdfa.datasets.make_synthetic(n_samples=2000, delta=1.5, random_state=0)
+        >>> auditor = mdfa.MDFAuditor(random_state=0)
+        >>> auditor = auditor.fit(data.X, data.y, sensitive_features=data.sensitive_features)
+        >>> auditor.explain_row([-0.3, -0.3]).inside
+        True
+        """
+        check_is_fitted(self, "result_")
+        from mdfa_fairness_plugin.report.card import explain
+
+        return explain(
+            self.result_,
+            self._audited,
+            self._encoder,
+            x,
+            sensitive=sensitive,
+            outcome=outcome,
+            n_comparators=n_comparators,
+            show_records=show_records,
+            min_cell=min_cell,
+            row=row,
+        )
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -372,7 +458,7 @@ class MDFAuditor(BaseEstimator):
             "requires_y": True,
         }
 
-    def _keep_worst(self, audit: _Audit) -> None:
+    def _keep_worst(self, audit: AuditRun) -> None:
         """Keep what new rows are judged by."""
         self._predictor, self._threshold = None, np.inf
         worst = self.result_.worst_case
@@ -416,7 +502,12 @@ class MDFAuditor(BaseEstimator):
         check_estimator(self.learner)
         return "orthogonal" if is_regressor(self.learner) else "level_set"
 
-    def _plan(self, problem: AuditProblem, seed: int) -> Plan:
+    def unfitted(self) -> MDFAuditor:
+        """Give an auditor with the same arguments, none of them copied."""
+        return type(self)(**self.get_params(deep=False))
+
+    def plan(self, problem: AuditProblem, seed: int) -> Plan:
+        """Arguments, checked against a problem, and the seeds of every stage."""
         solver = self._solver()
         if self.n_splits > problem.n_rows // 2:
             raise InputError(
@@ -475,7 +566,24 @@ class MDFAuditor(BaseEstimator):
         return weights[problem.source_row]
 
 
-class _Audit:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AuditSource:
+    """What a result keeps so that its audit can be repeated.
+
+    Parameters
+    ----------
+    problem : AuditProblem
+    auditor : MDFAuditor
+        With the arguments of the audit.
+    seed : int
+    """
+
+    problem: AuditProblem
+    auditor: MDFAuditor
+    seed: int
+
+
+class AuditRun:
     """One run: every search, then the family's p-values and the result."""
 
     def __init__(
@@ -488,9 +596,12 @@ class _Audit:
         self.found: list[Found | None] = []
         self.balances: dict[tuple[str, Hashable], Any] = {}
         self.timings: dict[str, float] = {}
+        self.statistics: list[float] = []
         self._drafts: list[tuple[Contrast, Hashable, str]] = []
         self._outside: dict[int, np.ndarray] = {}
-        self._rules: dict[bytes, Rule] = {}
+        self._overlaps: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self._grounds: dict[int, tuple[Ground, bool]] = {}
+        self._rules: dict[bytes, HeldOutRule] = {}
         self._names = problem.encoder.encoded_names_
 
     def run(self) -> None:
@@ -559,6 +670,8 @@ class _Audit:
             self._log("searching %s=%s, outcome %s", *label_of(contrast), outcome)
             positive = self.problem.y == self.problem.outcome_labels.index(outcome)
             self._outside[len(self.found)] = ground.outside
+            self._overlaps[len(self.found)] = ground.overlap(sign < 0)
+            self._grounds[len(self.found)] = (ground, sign < 0)
             found = search(
                 ground,
                 weighed,
@@ -599,12 +712,7 @@ class _Audit:
 
     def _rarer(self, positive: np.ndarray) -> np.ndarray:
         """The outcome shared models are fitted to, whichever label it has."""
-        if len(self.problem.outcome_labels) != 2:
-            return positive
-        n_positive = int(positive.sum())
-        if 2 * n_positive != len(positive):
-            return positive if 2 * n_positive < len(positive) else ~positive
-        return positive if positive[0] else ~positive
+        return rarer(positive) if len(self.problem.outcome_labels) == 2 else positive
 
     def _log(self, message: str, *arguments: Any) -> None:
         level = logging.INFO if self.auditor.verbose else logging.DEBUG
@@ -613,9 +721,8 @@ class _Audit:
     def result(self, X: Any, seed: int, started: float) -> AuditResult:
         """Estimate, test and describe what was found."""
         problem, plan = self.problem, self.plan
-        p_values = np.array(
-            [np.nan if found is None else self._p_value(found) for found in self.found]
-        )
+        self.statistics = self.leaks().tolist()
+        p_values = np.array([self._p_value(i) for i in range(len(self.found))])
         adjusted = holm(p_values)
         n_tests = max(int((~np.isnan(p_values)).sum()), 1)
         absent = self._absent_rows(X)
@@ -628,6 +735,7 @@ class _Audit:
             violations=violations,
             balance=self.balances,
             excluded=problem.excluded | self._outside_counts(),
+            silence=self._silence(),
             warnings=self.log.records,
             provenance=self._provenance(seed),
             alpha=plan.alpha,
@@ -636,20 +744,48 @@ class _Audit:
             outcome_labels=problem.outcome_labels,
             sensitive_names=tuple(dict.fromkeys(c.sensitive_feature for c in problem.contrasts)),
             feature_names=tuple(d.name for d in problem.encoder.displays_),
+            source=AuditSource(problem=problem, auditor=self.auditor.unfitted(), seed=seed),
         )
 
-    def _p_value(self, found: Found) -> float:
+    def deltas(self) -> np.ndarray:
+        """Delta of every search's subgroup on held-out rows; NaN for searches not made."""
+        values = np.full(len(self.found), np.nan)
+        for i, found in enumerate(self.found):
+            if found is not None:
+                data = found.data
+                member = found.member & data.held_out
+                values[i] = measure(data.positive, data.s, data.weights, member).delta
+        return values
+
+    def leaks(self) -> np.ndarray:
+        """Statistic of every search; NaN for searches not made."""
+        return np.array(
+            [np.nan if found is None else self._statistic(found) for found in self.found]
+        )
+
+    def _statistic(self, found: Found) -> float:
+        """Leak of S by the outcome inside the region."""
         data = found.data
-        z = leak_statistic(
-            data.positive, data.s, found.propensity, found.outcome, data.base, found.tested
+        return leak_statistic(
+            data.positive,
+            data.s,
+            found.propensity,
+            found.outcome,
+            data.base,
+            found.member & data.held_out,
+            random_state=self.plan.seeds["test"],
         )
-        searched = not found.tested[data.held_out].all()
-        return one_sided_p_value(z, SEARCH_SPREAD if searched else 1.0)
 
-    def _interval(self, rates: Rates, *, searched: bool) -> tuple[float, float]:
-        """Interval on delta, wider in a region that was searched for."""
-        spread = SEARCH_SPREAD if searched else 1.0
-        return delta_interval(rates, self.plan.confidence_level, spread)
+    def _p_value(self, i: int) -> float:
+        found = self.found[i]
+        if found is None:
+            return np.nan
+        searched = not found.member[found.data.held_out].all()
+        return one_sided_p_value(self.statistics[i], SEARCH_SPREAD if searched else 1.0)
+
+    def _spread(self, i: int, member: np.ndarray) -> float:
+        """Widening of the intervals in a set of held-out rows; everybody was not searched for."""
+        return 1.0 if member.all() else interval_spread(self.statistics[i])
 
     def _violation(
         self,
@@ -674,7 +810,7 @@ class _Audit:
         data, selection = found.data, found.selection
         held = data.held_out
         s, positive, weights = data.s[held], data.positive[held], data.weights[held]
-        member = selection.member[held]
+        member = found.member[held]
         population = measure(positive, s, weights)
         rates = measure(positive, s, weights, member)
         estimates = other_estimates(
@@ -686,24 +822,28 @@ class _Audit:
             found.propensity[held],
             found.outcome[held],
         )
-        everybody = bool(np.isneginf(selection.threshold))
-        low, high = self._interval(rates, searched=not everybody)
+        spread = self._spread(i, member)
+        level = self.plan.confidence_level
+        low, high = delta_interval(rates, level, spread)
+        n_missing, bounds = self._missing_bounds(i, rates)
         delta = estimates[self.auditor.estimator]
         shift = delta - rates.delta
         if np.isfinite(shift):
             low, high = low + shift, high + shift
+            bounds = (bounds[0] + shift, bounds[1] + shift)
         detectable = detectable_delta(
             alpha=self.plan.alpha,
             rate=float(np.mean(population.rates)),
             sizes=(population.effective_sizes[0], population.effective_sizes[1]),
-            level=(1.0 - self.plan.confidence_level) / n_tests,
+            level=(1.0 - level) / n_tests,
             spread=SEARCH_SPREAD,
         )
         self._note_large_alpha(outcome)
         verdict, reason = self._verdict(adjusted, delta, rates, positive & member, detectable)
         working = np.zeros(self.problem.n_rows, dtype=bool)
-        working[found.rows] = selection.member
-        rule = self._rule(working, found.rows)
+        working[found.rows] = found.member
+        described = self._rule(found)
+        rule = described.rule
         return Violation(
             **common,
             verdict=verdict,
@@ -711,17 +851,25 @@ class _Audit:
             delta=delta,
             interval=(low, high),
             gamma=rates.gamma,
+            gamma_interval=gamma_interval(rates, level, spread),
             gamma_lemma=lemma_strength(positive, s, weights, member),
             mass=rates.mass,
+            mass_interval=mass_interval(rates, level, spread),
+            n_missing=n_missing,
+            missing_bounds=bounds,
+            e_value=e_value(float(np.exp(delta))),
+            e_value_limit=e_value(float(np.exp(low))),
             n_rows=int(member.sum()),
             share=float(member.mean()),
             rates=(float(rates.rates[0]), float(rates.rates[1])),
             counts=self._counts(contrast, outcome, s, found.rows[held], member),
+            statistic=self.statistics[i],
             p_value=p_value,
             p_value_adjusted=adjusted,
             detectable_delta=detectable,
             membership=self._membership(i, found, working, absent),
             held_out=self._by_sample(found.rows[held]),
+            **self._overlap(i),
             profile=profile_subgroup(
                 self.problem.display,
                 self._sides(found),
@@ -737,6 +885,7 @@ class _Audit:
             rule_fidelity=rule.fidelity,
             rule_precision=rule.precision,
             rule_recall=rule.recall,
+            rule_subgroup=self._rule_subgroup(described, population, i),
             path=WorstCasePath(
                 delta=selection.path.delta,
                 mass=selection.path.mass,
@@ -746,9 +895,69 @@ class _Audit:
                 interval_high=selection.path.high,
             ),
             estimates=estimates,
-            population=self._subgroup("everybody", population, contrast, outcome, found, held),
-            core=self._core(found, contrast, outcome),
+            population=self._subgroup("everybody", population, i, held),
+            core=self._core(i),
         )
+
+    def _missing_bounds(self, i: int, rates: Rates) -> tuple[int, tuple[float, float]]:
+        """Unknown sensitive values in the region, and delta over all ways to fill them in."""
+        contrast, outcome, _ = self._drafts[i]
+        found = self.found[i]
+        assert found is not None
+        ground, flip = self._grounds[i]
+        problem = self.problem
+        column = next(c for c in problem.sensitive if c.name == contrast.sensitive_feature)
+        rows = np.flatnonzero(column.labels.codes < 0)
+        if len(rows):
+            e = ground.fitted_propensity.predict(problem.X[rows])
+            comparable = (e >= ground.propensity.min()) & (e <= ground.propensity.max())
+            rows, e = rows[comparable], e[comparable]
+        if len(rows):
+            inside = found.predictor(problem.X[rows]) >= found.selection.threshold
+            if found.member[found.data.held_out].all():
+                inside[:] = True
+            rows, e = rows[inside], e[inside]
+        n_missing = len(np.unique(problem.source_row[rows]))
+        if n_missing == 0:
+            return 0, (np.nan, np.nan)
+        group, reference = ground.weights_if(flip, rows, e, found.data.weights)
+        # Where some rows were kept for evaluation, only their share of the unknown counts.
+        share = float(found.data.base[found.data.held_out].sum() / found.data.base.sum())
+        positive = problem.y[rows] == problem.outcome_labels.index(outcome)
+        return n_missing, missing_bounds(rates, positive, share * group, share * reference)
+
+    def _silence(self) -> tuple[Silence, ...]:
+        """Who could not be compared, told once for both directions of a comparison."""
+        told: dict[bytes, Silence] = {}
+        for i, (ground, _) in self._grounds.items():
+            contrast = self._drafts[i][0]
+            outside = ground.outside
+            compared = np.flatnonzero(contrast.rows)
+            key = outside.tobytes() + compared.tobytes()
+            if len(outside) == 0 or key in told:
+                continue
+            rule = Rule()
+            if len(outside) >= _FEWEST_DESCRIBED:
+                rule = describe_rule(
+                    np.isin(compared, outside),
+                    self.problem.display.iloc[compared],
+                    displays=self.problem.encoder.displays_,
+                    sample_weight=self.problem.sample_weight[compared],
+                )
+            sources = self.problem.source_row
+            told[key] = Silence(
+                sensitive_feature=contrast.sensitive_feature,
+                group=contrast.group,
+                reference=contrast.reference,
+                n_rows=len(np.unique(sources[outside])),
+                n_group=len(np.unique(sources[outside[contrast.s[outside] > 0]])),
+                share=ground.support.share_outside,
+                rule=rule.text,
+                rule_fidelity=rule.fidelity,
+                rule_precision=rule.precision,
+                rule_recall=rule.recall,
+            )
+        return tuple(told.values())
 
     def _note_large_alpha(self, outcome: Hashable) -> None:
         """Say if alpha is out of proportion to how rare the outcome is."""
@@ -783,23 +992,40 @@ class _Audit:
         return NONE_LARGER, ""
 
     def _sides(self, found: Found) -> np.ndarray:
-        """S over the working rows, 0 where not compared."""
+        """S over the working rows, 0 where not compared or not judged by a model of other rows."""
         sides = np.zeros(self.problem.n_rows, dtype=np.int8)
-        sides[found.rows] = found.data.s
+        held = found.data.held_out
+        sides[found.rows[held]] = found.data.s[held]
         return sides
 
-    def _rule(self, working: np.ndarray, rows: np.ndarray) -> Rule:
+    def _rule(self, found: Found) -> HeldOutRule:
         """Rule of the subgroup; searches that found the same people share it."""
-        member = working[rows]
-        key = rows.tobytes() + member.tobytes()
+        held = found.data.held_out
+        rows, member, parts = found.rows[held], found.member[held], found.data.folds[held]
+        key = rows.tobytes() + member.tobytes() + parts.tobytes()
         if key not in self._rules:
-            self._rules[key] = describe_rule(
+            self._rules[key] = describe_held_out(
                 member,
                 self.problem.display.iloc[rows],
+                parts,
                 displays=self.problem.encoder.displays_,
                 sample_weight=self.problem.sample_weight[rows],
             )
         return self._rules[key]
+
+    def _rule_subgroup(self, described: HeldOutRule, population: Rates, i: int) -> Subgroup:
+        """Rows the rule covers, as a subgroup of its own."""
+        found = self.found[i]
+        assert found is not None
+        data, held = found.data, found.data.held_out
+        if described.rule.text == EVERYBODY:
+            return self._subgroup("rule", population, i, np.ones(len(held), dtype=bool))
+        if not described.covered.any():
+            return Subgroup(label="rule")
+        covered = np.zeros(len(held), dtype=bool)
+        covered[held] = described.covered
+        rates = measure(data.positive[held], data.s[held], data.weights[held], described.covered)
+        return self._subgroup("rule", rates, i, covered)
 
     def _counts(
         self,
@@ -822,21 +1048,17 @@ class _Audit:
         columns = pd.Index([labels[i] for i in order], dtype=object, tupleize_cols=False)
         return pd.DataFrame(counts, index=index, columns=columns)
 
-    def _subgroup(
-        self,
-        label: str,
-        rates: Rates,
-        contrast: Contrast,
-        outcome: Hashable,
-        found: Found,
-        member: np.ndarray,
-    ) -> Subgroup:
+    def _subgroup(self, label: str, rates: Rates, i: int, member: np.ndarray) -> Subgroup:
+        """Measurements of a set of comparable rows, as the result keeps them."""
+        contrast, outcome, _ = self._drafts[i]
+        found = self.found[i]
+        assert found is not None
         held = found.data.held_out
         own = member[held]
         return Subgroup(
             label=label,
             delta=rates.delta,
-            interval=self._interval(rates, searched=not own.all()),
+            interval=delta_interval(rates, self.plan.confidence_level, self._spread(i, own)),
             gamma=rates.gamma,
             mass=rates.mass,
             n_rows=int(own.sum()),
@@ -844,17 +1066,59 @@ class _Audit:
             counts=self._counts(contrast, outcome, found.data.s[held], found.rows[held], own),
         )
 
-    def _core(self, found: Found, contrast: Contrast, outcome: Hashable) -> Subgroup:
+    def _core(self, i: int) -> Subgroup:
+        """The most unequally treated part of the region."""
+        found = self.found[i]
+        assert found is not None
         data = found.data
-        held = data.held_out
-        member = found.selection.scores >= found.selection.core_threshold
-        rates = measure(data.positive[held], data.s[held], data.weights[held], member[held])
-        return self._subgroup("core", rates, contrast, outcome, found, member)
+        rates = measure(data.positive, data.s, data.weights, found.core & data.held_out)
+        return self._subgroup("core", rates, i, found.core)
+
+    def audited(self, result: AuditResult) -> AuditedRows:
+        """Rows and searches as the auditor keeps them, to explain single rows later.
+
+        Only searches that found something keep their models: these take most of the memory.
+        """
+        searches: list[SearchedRows | None] = []
+        for violation, found in zip(result.violations, self.found, strict=True):
+            if found is None:
+                searches.append(None)
+                continue
+            told = violation.verdict == VIOLATION or violation is result.worst_case
+            searches.append(
+                SearchedRows(
+                    rows=found.rows,
+                    s=found.data.s,
+                    positive=found.data.positive,
+                    member=found.member,
+                    scores=found.selection.scores,
+                    threshold=found.selection.threshold,
+                    predictor=found.predictor if told else None,
+                    rule=self._rule(found).rule,
+                )
+            )
+        return AuditedRows(
+            X=self.problem.X,
+            display=self.problem.display,
+            y=self.problem.y,
+            source_row=self.problem.source_row,
+            searches=tuple(searches),
+        )
 
     def _by_sample(self, rows: np.ndarray) -> np.ndarray:
         mask = np.zeros(self.problem.n_samples, dtype=bool)
         mask[self.problem.source_row[rows]] = True
         return mask
+
+    def _overlap(self, i: int) -> dict[str, Any]:
+        """Propensity and side of the rows as the user gave them, and which were left out."""
+        rows, sides, e = self._overlaps[i]
+        n = self.problem.n_samples
+        given = self.problem.source_row[rows]
+        propensity, side = np.full(n, np.nan), np.zeros(n, dtype=np.int8)
+        propensity[given], side[given] = e, sides
+        left_out = self._by_sample(self._outside[i])
+        return {"propensity": propensity, "side": side, "left_out": left_out}
 
     def _membership(
         self, i: int, found: Found, working: np.ndarray, absent: np.ndarray | None

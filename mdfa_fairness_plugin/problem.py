@@ -41,6 +41,7 @@ from mdfa_fairness_plugin.sensitive import (
     build_contrasts,
     leaked_features,
     read_sensitive,
+    with_intersections,
 )
 
 __all__ = ["AuditProblem", "Contrast", "build_problem"]
@@ -72,6 +73,8 @@ class AuditProblem:
     weight_type : {"none", "frequency", "sampling"}
     contrasts : tuple of Contrast
         One search family per sensitive value, those that cannot be audited included.
+    sensitive : tuple of SensitiveFeature
+        Every sensitive column audited, intersections last, over the working rows.
     source_row : ndarray of intp of shape (n_rows,)
         Input row each working row is.
     n_samples : int
@@ -92,6 +95,7 @@ class AuditProblem:
     sample_weight: np.ndarray
     weight_type: str
     contrasts: tuple[Contrast, ...]
+    sensitive: tuple[SensitiveFeature, ...]
     source_row: np.ndarray
     n_samples: int
     excluded: dict[str, int]
@@ -223,8 +227,9 @@ def build_problem(
     position = np.empty(len(order), dtype=np.intp)
     position[order] = np.arange(len(order))
     y_sorted = labels.codes[order]
+    sorted_columns = [column.take(order) for column in columns]
     contrasts = build_contrasts(
-        [column.take(order) for column in columns],
+        sorted_columns,
         y_sorted,
         labels.values,
         groups=groups,
@@ -243,6 +248,7 @@ def build_problem(
         sample_weight=weighting.values[order],
         weight_type=weighting.weight_type,
         contrasts=contrasts,
+        sensitive=with_intersections(sorted_columns, intersections),
         source_row=rows[order],
         n_samples=n_samples,
         excluded=excluded,

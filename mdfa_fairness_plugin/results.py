@@ -6,12 +6,15 @@ import math
 import os
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import AuditWarning
+
+if TYPE_CHECKING:
+    from mdfa_fairness_plugin.replicate import NullDistribution, Stability
 
 VIOLATION: Final = "violation"
 NONE_LARGER: Final = "none_larger_than_detectable"
@@ -29,6 +32,7 @@ _VIOLATION_FLOATS: Final = (
     "gamma_lemma",
     "mass",
     "share",
+    "statistic",
     "p_value",
     "p_value_adjusted",
     "detectable_delta",
@@ -45,6 +49,14 @@ _VIOLATION_PAIRS: Final = (
     "gamma_interval",
     "mass_interval",
     "missing_bounds",
+)
+
+_VIOLATION_ARRAYS: Final = (
+    ("membership", bool),
+    ("held_out", bool),
+    ("propensity", np.float64),
+    ("side", np.int8),
+    ("left_out", bool),
 )
 
 # Columns of AuditResult.to_frame: (name, dtype). Labels stay objects, whatever the user's type.
@@ -78,7 +90,7 @@ _FRAME_COLUMNS: Final = (
 )
 
 
-def _ratio_of(delta: float) -> float:
+def ratio_of(delta: float) -> float:
     """Rate ratio ``exp(delta)``; infinite where a float cannot hold it."""
     try:
         return math.exp(delta)
@@ -107,6 +119,10 @@ def _no_values() -> np.ndarray:
 
 def _no_rows() -> np.ndarray:
     return np.empty(0, dtype=bool)
+
+
+def _no_sides() -> np.ndarray:
+    return np.empty(0, dtype=np.int8)
 
 
 def _no_counts() -> np.ndarray:
@@ -163,7 +179,7 @@ class Subgroup:
     Parameters
     ----------
     label : str
-        What the set is: ``"everybody"``, ``"core"``...
+        What the set is: ``"everybody"``, ``"core"``, ``"rule"``...
     delta : float
         Log ratio of weighted outcome rates; ``inf`` if only the group has the outcome, NaN if
         it was not measured.
@@ -196,7 +212,7 @@ class Subgroup:
     @property
     def ratio(self) -> float:
         """Outcome-rate ratio, ``exp(delta)``."""
-        return _ratio_of(self.delta)
+        return ratio_of(self.delta)
 
     @property
     def lower(self) -> float:
@@ -206,7 +222,7 @@ class Subgroup:
     @property
     def ratio_interval(self) -> tuple[float, float]:
         """Interval on the ratio."""
-        return _ratio_of(self.interval[0]), _ratio_of(self.interval[1])
+        return ratio_of(self.interval[0]), ratio_of(self.interval[1])
 
     @property
     def measured(self) -> bool:
@@ -261,6 +277,9 @@ class Violation:
         Weighted rate of the outcome in the subgroup: the group's, the others'.
     counts : DataFrame of shape (2, n_outcomes)
         Rows in the subgroup by sensitive value and outcome.
+    statistic : float
+        Leak of the sensitive value by the outcome inside the subgroup (generalised covariance
+        measure), in standard errors.
     p_value, p_value_adjusted : float
         Valid after the search; adjusted over the searches of the audit (Holm).
     detectable_delta : float
@@ -276,7 +295,8 @@ class Violation:
         Who is in the subgroup, in words; empty if no short rule describes it.
     rule_fidelity : float
         Agreement of rule and membership, the mean of the shares agreed on inside and outside
-        the subgroup: 1 is perfect, 1/2 no better than chance.
+        the subgroup: 1 is perfect, 1/2 no better than chance. This and the next two are measured
+        on rows the rule was not learned from.
     rule_precision, rule_recall : float
         Share of the rule's rows in the subgroup; share of the subgroup's rows in the rule.
     path : WorstCasePath
@@ -295,10 +315,21 @@ class Violation:
         How strongly, as a risk ratio, an unrecorded feature would have to be tied to both the
         sensitive value and the outcome to explain away ``ratio``, and to move the lower end of
         its interval to 1 (VanderWeele and Ding 2017). 1 where nothing needs explaining.
+    propensity : ndarray of shape (n_samples,)
+        ``Pr[S = group | x]``, by a model that has not seen the row; NaN where a row is on neither
+        side of the comparison.
+    side : ndarray of shape (n_samples,)
+        1 for rows of the group, -1 for those it is compared with, 0 for all others.
+    left_out : ndarray of shape (n_samples,)
+        Rows of either side without a comparable row on the other.
     population : Subgroup
         Everybody compared, measured in the same way.
     core : Subgroup
         The most unequally treated part, smaller than the subgroup.
+    rule_subgroup : Subgroup
+        The rule taken by itself: rows that meet it, whether they are in the subgroup or not. Each
+        fold is judged by a version of the rule made without any outcome of that fold, so that its
+        interval is valid after the search, as the subgroup's is; not measured without a rule.
     """
 
     sensitive_feature: str = "sensitive_feature"
@@ -317,6 +348,7 @@ class Violation:
     share: float = math.nan
     rates: tuple[float, float] = _UNKNOWN_PAIR
     counts: pd.DataFrame = field(default_factory=pd.DataFrame)
+    statistic: float = math.nan
     p_value: float = math.nan
     p_value_adjusted: float = math.nan
     detectable_delta: float = math.nan
@@ -335,25 +367,29 @@ class Violation:
     missing_bounds: tuple[float, float] = _UNKNOWN_PAIR
     e_value: float = math.nan
     e_value_limit: float = math.nan
+    propensity: np.ndarray = field(default_factory=_no_values)
+    side: np.ndarray = field(default_factory=_no_sides)
+    left_out: np.ndarray = field(default_factory=_no_rows)
     population: Subgroup = field(default_factory=lambda: Subgroup(label="everybody"))
     core: Subgroup = field(default_factory=lambda: Subgroup(label="core"))
+    rule_subgroup: Subgroup = field(default_factory=lambda: Subgroup(label="rule"))
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict: {self.verdict!r} is not one of {', '.join(VERDICTS)}.")
         _settle(self, _VIOLATION_FLOATS, _VIOLATION_PAIRS)
-        for name in ("membership", "held_out"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=bool))
+        for name, dtype in _VIOLATION_ARRAYS:
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=dtype))
 
     @property
     def ratio(self) -> float:
         """Outcome-rate ratio, ``exp(delta)``; the paper's ``DT_G``."""
-        return _ratio_of(self.delta)
+        return ratio_of(self.delta)
 
     @property
     def ratio_interval(self) -> tuple[float, float]:
         """Interval on the ratio."""
-        return _ratio_of(self.interval[0]), _ratio_of(self.interval[1])
+        return ratio_of(self.interval[0]), ratio_of(self.interval[1])
 
     @property
     def lower(self) -> float:
@@ -441,6 +477,9 @@ class AuditResult:
         Sensitive columns audited.
     feature_names : tuple of str
         Audited features.
+    source : AuditSource or None
+        What ``null_distribution`` and ``stability`` repeat; None if the result was not made by an
+        audit in this process.
     """
 
     violations: tuple[Violation, ...] = ()
@@ -455,6 +494,7 @@ class AuditResult:
     outcome_labels: tuple[Hashable, ...] = ()
     sensitive_names: tuple[str, ...] = ()
     feature_names: tuple[str, ...] = ()
+    source: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in (
@@ -544,6 +584,63 @@ class AuditResult:
                 values[~chosen.held_out] = "not held out"
         return pd.Series(values, index=index, name=name, dtype=object)
 
+    def null_distribution(
+        self,
+        n_draws: int = 199,
+        *,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        progress: bool = False,
+    ) -> NullDistribution:
+        """Repeat the whole audit with sensitive values redrawn given the features.
+
+        Says where the observed violations fall among what the same search finds where there is
+        nothing to find. See :func:`mdfa_fairness_plugin.replicate.null_distribution`.
+
+        Parameters
+        ----------
+        n_draws : int, default=199
+        n_jobs, random_state, progress
+            Draws at a time; seed, None for the audit's own; whether to show a progress bar.
+
+        Returns
+        -------
+        null : NullDistribution
+        """
+        from mdfa_fairness_plugin.replicate import null_distribution
+
+        return null_distribution(
+            self, n_draws, n_jobs=n_jobs, random_state=random_state, progress=progress
+        )
+
+    def stability(
+        self,
+        n_repeats: int = 20,
+        *,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        progress: bool = False,
+    ) -> Stability:
+        """Repeat the audit on half samples and compare the people it finds.
+
+        See :func:`mdfa_fairness_plugin.replicate.stability`.
+
+        Parameters
+        ----------
+        n_repeats : int, default=20
+        n_jobs, random_state, progress
+            Repeats at a time; seed, None for the audit's own; whether to show a progress bar.
+
+        Returns
+        -------
+        stability : Stability
+        """
+        from mdfa_fairness_plugin.replicate import stability
+
+        return stability(
+            self, n_repeats, n_jobs=n_jobs, random_state=random_state, progress=progress
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.
 
@@ -578,22 +675,39 @@ class AuditResult:
 
         return summarise(self)
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        min_cell: int = 11,
+        command: str | None = None,
+    ) -> str:
         """Give one self-contained page: no scripts, nothing fetched.
 
         Parameters
         ----------
         path : str or path-like, optional
             File to write as well.
+        min_cell : int, default=11
+            Counts of people below this are not printed, nor anything from which one could be
+            worked out, so that nobody can be recognised; the page says how many numbers that
+            concerns. 1 prints every count. ``to_dict`` and ``to_json`` always hold them all.
+        command : str, optional
+            What made the result, shown as the way to make it again; by default Python code.
 
         Returns
         -------
         str
+
+        Raises
+        ------
+        InputError
+            If ``min_cell`` is no whole number of at least 1.
         """
         from mdfa_fairness_plugin.report.html import render_page
         from mdfa_fairness_plugin.report.summary import write_text
 
-        text = render_page(self)
+        text = render_page(self, min_cell=min_cell, command=command)
         if path is not None:
             write_text(path, text)
         return text

@@ -13,7 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.balance import Balance, MMDNetwork, balance, check_support
+from mdfa_fairness_plugin.balance import (
+    Balance,
+    MMDNetwork,
+    balance,
+    balancing_weights,
+    check_support,
+)
 from mdfa_fairness_plugin.certify.certificate import coincidence
 from mdfa_fairness_plugin.exceptions import InputError, OverlapError, WarningLog
 from mdfa_fairness_plugin.inference.tests import SEARCH_SPREAD
@@ -32,7 +38,9 @@ from mdfa_fairness_plugin.worst_case.orthogonal import (
 )
 from mdfa_fairness_plugin.worst_case.path import SearchData
 from mdfa_fairness_plugin.worst_case.selection import (
+    Judged,
     Selection,
+    at_least_everybody,
     cross_selected,
     select_region,
 )
@@ -97,10 +105,10 @@ class Found:
         Scores of new encoded rows.
     propensity, outcome : ndarray
         ``Pr[S = +1 | x]`` and ``Pr[Y = y | x]`` out of fold, oriented like the search.
+    member, core : ndarray of bool
+        The region and its most unequally treated part; held-out rows had no say in either.
     stopped : bool
         Whether Algorithm 1 ended by its mass in every part, not by its limit on iterations.
-    tested : ndarray of bool
-        Region for the test, in which no row had a say in its own selection.
     iterations : tuple of int
         Of Algorithm 1, per learning part; empty otherwise.
     """
@@ -111,7 +119,8 @@ class Found:
     predictor: Predictor
     propensity: np.ndarray
     outcome: np.ndarray
-    tested: np.ndarray
+    member: np.ndarray
+    core: np.ndarray
     stopped: bool = True
     iterations: tuple[int, ...] = ()
 
@@ -143,6 +152,7 @@ class Ground:
     ) -> None:
         self._plan = plan
         self._outcomes = outcomes
+        self._base = problem.sample_weight
         self._compared = np.flatnonzero(rows)
         X = problem.X[self._compared]
         base = problem.sample_weight[self._compared]
@@ -175,6 +185,11 @@ class Ground:
         self.propensity = e[inside]
         self._full = (X, sides, base, e)
         self._differences: dict[bytes, CrossFittedDifference] = {}
+
+    def overlap(self, flip: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Working rows of both sides, their side and their propensity, comparable or not."""
+        _, sides, _, e = self._full
+        return self._compared, -sides if flip else sides, 1.0 - e if flip else e
 
     def outcome_model(self, positive: np.ndarray) -> tuple[CrossFittedProbability, np.ndarray]:
         """Fit (or reuse) ``Pr[Y = y | x]`` on the compared rows; predictions on the comparable.
@@ -209,25 +224,80 @@ class Ground:
 
     def balanced(self, flip: bool, names: Sequence[str], log: WarningLog) -> Balance:
         """Weights and diagnostics for one direction, on the comparable rows."""
+        return balance(
+            **self._to_balance(flip),
+            names=names,
+            common_support=self.support,
+            log=log,
+        )
+
+    def weights(self, flip: bool, log: WarningLog) -> np.ndarray:
+        """Weights for one direction, without diagnostics."""
+        return balancing_weights(**self._to_balance(flip), log=log)
+
+    def weights_if(
+        self, flip: bool, rows: np.ndarray, e: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Weights that rows of unknown side would have as one of the group and of the others.
+
+        Parameters
+        ----------
+        flip : bool
+            Whether the audited side is the ground's S = -1.
+        rows : ndarray of int of shape (n,)
+            Working rows.
+        e : ndarray of shape (n,)
+            Their propensity, in the ground's orientation.
+        weights : ndarray
+            Weights of the comparable rows in this direction, which set the scale of either side.
+
+        Returns
+        -------
+        group, reference : ndarray of shape (n,)
+
+        Notes
+        -----
+        Methods that solve for weights are continued by what they estimate, the odds of the
+        propensity.
+        """
+        method = self._plan.balance
+        base = self._base[rows]
+        if not isinstance(method, str) and not hasattr(method, "fit"):
+            given = np.asarray(method, dtype=float)[rows] * base
+            return given, given
+        own, other = (1.0 - self.propensity, 1.0 - e) if flip else (self.propensity, e)
         s = -self.s if flip else self.s
+        both = []
+        for side, sign in (("group", s > 0), ("reference", s < 0)):
+            usual, wanted = (_usual_weights(method, side, p) for p in (own, other))
+            scale = weights[sign].sum() / (self.base * usual)[sign].sum()
+            both.append(scale * base * wanted)
+        return both[0], both[1]
+
+    def _to_balance(self, flip: bool) -> dict[str, Any]:
         method = self._plan.balance
         if hasattr(method, "fit"):
             method = copy.deepcopy(method)  # the user's object stays as it was
         elif not isinstance(method, str):
             method = np.asarray(method, dtype=float)[self.rows]
-        weighed = balance(
-            self.X,
-            s,
-            method=method,
-            sample_weight=self.base,
-            propensity=1.0 - self.propensity if flip else self.propensity,
-            random_state=self._plan.seeds["balance"],
-            device=self._plan.device,
-            names=names,
-            common_support=self.support,
-            log=log,
-        )
-        return weighed
+        return {
+            "X": self.X,
+            "s": -self.s if flip else self.s,
+            "method": method,
+            "sample_weight": self.base,
+            "propensity": 1.0 - self.propensity if flip else self.propensity,
+            "random_state": self._plan.seeds["balance"],
+            "device": self._plan.device,
+        }
+
+
+def _usual_weights(method: Any, side: str, e: np.ndarray) -> np.ndarray:
+    """Weights of one side as a function of the propensity, up to scale."""
+    if method == "overlap":
+        return 1.0 - e if side == "group" else e
+    if method == "none" or side == "reference":
+        return np.ones(len(e))
+    return (1.0 - e) / e
 
 
 class OutcomeModels:
@@ -263,7 +333,7 @@ class OutcomeModels:
 
 def search(
     ground: Ground,
-    weighed: Balance,
+    weighed: Balance | np.ndarray,
     positive: np.ndarray,
     *,
     rare: np.ndarray,
@@ -275,7 +345,7 @@ def search(
     Parameters
     ----------
     ground : Ground
-    weighed : Balance
+    weighed : Balance or ndarray of shape (n_rows,)
         Weights of this direction.
     positive : ndarray of bool of shape (n_rows,)
         Audited outcome, over all working rows.
@@ -298,7 +368,7 @@ def search(
         s=s,
         positive=own,
         base=ground.base,
-        weights=ground.base * weighed.weights,
+        weights=ground.base * (weighed if isinstance(weighed, np.ndarray) else weighed.weights),
         folds=ground.folds,
         held_out=np.isin(ground.folds, plan.parts),
         alpha=plan.alpha,
@@ -316,7 +386,7 @@ def search(
         families = orthogonal_families(data, tau, e_own, m_own)
         proposals = list(families.values())
         selection = select_region(data, proposals)
-        tested = cross_selected(data, proposals)
+        judged = at_least_everybody(data, cross_selected(data, proposals))
         choice = next(c for c in families if c.name == selection.family)
         predictor = OrthogonalPredictor(
             difference=difference,
@@ -341,7 +411,7 @@ def search(
             )
             proposals = level_set_families(data, scores)
             selection = select_region(data, proposals)
-            tested = cross_selected(data, proposals)
+            judged = at_least_everybody(data, cross_selected(data, proposals))
         else:
             run = iterative_search(
                 data,
@@ -361,7 +431,7 @@ def search(
                 path=run.path,
             )
             # Algorithm 1 makes its choice on the learning rows alone.
-            tested = selection.member
+            judged = Judged(member=selection.member, core=selection.member)
     return Found(
         data=data,
         rows=ground.rows,
@@ -369,7 +439,8 @@ def search(
         predictor=predictor,
         propensity=e_own,
         outcome=m_own,
-        tested=tested & data.held_out,
+        member=np.where(data.held_out, judged.member, selection.member),
+        core=np.where(data.held_out, judged.core, selection.scores >= selection.core_threshold),
         stopped=stopped,
         iterations=iterations,
     )
@@ -402,6 +473,17 @@ def orientation(s: np.ndarray) -> int:
     if n_positive != n_negative:
         return 1 if n_positive < n_negative else -1
     return int(s[np.flatnonzero(s)[0]])
+
+
+def rarer(positive: np.ndarray) -> np.ndarray:
+    """An outcome or its complement: the one fewer rows have, whatever its label.
+
+    Ties go to the outcome of the first row in the canonical order.
+    """
+    n_positive = int(positive.sum())
+    if 2 * n_positive != len(positive):
+        return positive if 2 * n_positive < len(positive) else ~positive
+    return positive if positive[0] else ~positive
 
 
 def reason_of(error: OverlapError | InputError) -> str:

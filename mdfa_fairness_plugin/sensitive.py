@@ -286,8 +286,7 @@ def build_contrasts(
         Column by column, in the order of their values; intersections last.
     """
     parts = columns
-    if intersections and len(parts) > 1:
-        columns = [*parts, _joint(parts)]
+    columns = list(with_intersections(parts, intersections))
     wanted = _select("groups", groups, columns)
     references = _references(reference_group, columns)
     if len(columns) > len(parts):
@@ -322,6 +321,15 @@ def build_contrasts(
             "Name another group, or another reference_group."
         )
     return tuple(out)
+
+
+def with_intersections(
+    columns: list[SensitiveFeature], intersections: bool
+) -> tuple[SensitiveFeature, ...]:
+    """Columns, followed by the combination of all of them if asked for and there are several."""
+    if intersections and len(columns) > 1:
+        return (*columns, _joint(columns))
+    return tuple(columns)
 
 
 def _joint(columns: list[SensitiveFeature]) -> SensitiveFeature:

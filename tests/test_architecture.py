@@ -31,22 +31,25 @@ ORDER = (
     ("describe",),
     ("results",),
     ("auditor",),
-    ("compare",),
+    ("replicate",),
+    ("comparison",),
     ("datasets",),
     ("report",),
     ("aif360", "fairlearn", "dask"),
+    ("repairs",),
     ("experiments",),
     ("cli",),
 )
 RANK = {name: rank for rank, stage in enumerate(ORDER) for name in stage}
-# A result offers its own reports, so it calls them, from inside the methods that do.
-CALLED_LATER = {("results", "report")}
+# A result offers its own reports, and an auditor its cards, so they call them, from inside the methods that do.
+CALLED_LATER = {("results", "report"), ("auditor", "report"), ("comparison", "report")}
 # Packages a plain installation lacks, or which are too slow to import for everyone, and where they
 # may be imported: inside functions of these stages. The benchmarked searches need none of them.
 OPTIONAL = {
     "torch": {"balance"},
-    "aif360": {"aif360", "experiments"},
-    "fairlearn": {"fairlearn", "experiments"},
+    "aif360": {"aif360", "repairs", "experiments"},
+    "BlackBoxAuditing": {"repairs"},
+    "fairlearn": {"fairlearn", "repairs", "experiments"},
     "dask": {"dask"},
     "distributed": {"dask"},
     "matplotlib": {"report", "experiments"},

@@ -5,6 +5,7 @@ from mdfa_fairness_plugin.balance.balancing import (
     Balance,
     BalanceDiagnostics,
     balance,
+    balancing_weights,
     diagnose,
 )
 from mdfa_fairness_plugin.balance.entropy import EntropyBalancing
@@ -33,6 +34,7 @@ __all__ = [
     "MMDNetwork",
     "Support",
     "balance",
+    "balancing_weights",
     "check_support",
     "cross_fitted_propensity",
     "diagnose",

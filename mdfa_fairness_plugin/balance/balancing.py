@@ -146,6 +146,64 @@ def balance(
     -------
     balance : Balance
     """
+    name, weights, details, propensity = _weigh(
+        X,
+        s,
+        method=method,
+        sample_weight=sample_weight,
+        propensity=propensity,
+        random_state=random_state,
+        device=device,
+        max_weight=max_weight,
+        label=label,
+        log=log,
+    )
+    diagnostics = diagnose(
+        X,
+        s,
+        weights,
+        method=name,
+        sample_weight=sample_weight,
+        propensity=propensity,
+        names=names,
+        common_support=common_support,
+    )
+    return Balance(weights=weights, diagnostics=diagnostics, details=details, propensity=propensity)
+
+
+def balancing_weights(X, s, **options):
+    """Weights of ``balance`` alone, for repeated splits: most of its time goes to diagnostics.
+
+    Parameters
+    ----------
+    X, s
+        As in ``balance``.
+    **options
+        Of ``balance``: ``method``, ``sample_weight``, ``propensity``, ``random_state``, ``device``,
+        ``max_weight``, ``label`` and ``log``.
+
+    Returns
+    -------
+    weights : ndarray of shape (n,)
+        Without the sampling weights.
+    """
+    return _weigh(X, s, **options)[1]
+
+
+def _weigh(
+    X,
+    s,
+    *,
+    method="auto",
+    sample_weight=None,
+    propensity=None,
+    random_state=None,
+    device=None,
+    max_weight=None,
+    label=None,
+    log=None,
+):
+    """Name of the method, weights, fitted object and propensity."""
     X = np.asarray(X, dtype=float)
     s = np.asarray(s)
     log = WarningLog() if log is None else log
@@ -163,17 +221,7 @@ def balance(
     )
     if max_weight is not None and name in ("entropy", "propensity"):
         weights = _capped(weights, s, base, max_weight)
-    diagnostics = diagnose(
-        X,
-        s,
-        weights,
-        method=name,
-        sample_weight=sample_weight,
-        propensity=propensity,
-        names=names,
-        common_support=common_support,
-    )
-    return Balance(weights=weights, diagnostics=diagnostics, details=details, propensity=propensity)
+    return name, weights, details, propensity
 
 
 def diagnose(

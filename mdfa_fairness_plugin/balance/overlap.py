@@ -18,6 +18,9 @@ from mdfa_fairness_plugin.exceptions import InputError, OverlapError
 _LARGEST_RATIO = 9.0
 # ... and is isolated there if fewer than this many rows of the other group are as extreme.
 _COMPARABLE_ROWS = 10
+# With more than this share of the rows outside, what is left is not what was asked about. Above one
+# half, so that half an overlap is still audited and described.
+_MOST_ROWS = 0.6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,7 +117,8 @@ def check_support(
         As in ``support``.
     policy : {"trim", "refuse"}, default="trim"
         "refuse" raises if more than ``tolerance`` of the rows are outside; "trim" reports
-        them, and raises only if fewer than ``min_rows`` rows of a group would be left.
+        them, and raises only if fewer than ``min_rows`` rows of a group, or four in ten of all rows,
+        would be left.
     tolerance : float, default=0.0
         Share of rows outside that "refuse" puts up with.
     min_rows : int, default=30
@@ -163,6 +167,11 @@ def check_support(
             f"sensitive_features: {message} Leaving them out would keep only {left[0]} and "
             f"{left[1]} rows, and at least {min_rows} of each are needed. Audit fewer or coarser "
             "features: leave out those that stand in for the sensitive attribute."
+        )
+    if share_outside > _MOST_ROWS:
+        raise OverlapError(
+            f"sensitive_features: {message} What is left is too little to speak for the whole. Audit "
+            "fewer or coarser features: leave out those that stand in for the sensitive attribute."
         )
     if policy == "refuse" and share_outside > tolerance:
         raise OverlapError(

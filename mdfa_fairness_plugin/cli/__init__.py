@@ -14,6 +14,8 @@ import click
 
 from mdfa_fairness_plugin import __version__
 from mdfa_fairness_plugin.cli.audit import audit_command
+from mdfa_fairness_plugin.cli.card import card_command
+from mdfa_fairness_plugin.cli.compare import compare_command
 from mdfa_fairness_plugin.cli.console import USAGE_ERROR, complain
 from mdfa_fairness_plugin.cli.demo import demo_command
 from mdfa_fairness_plugin.exceptions import MDFAError
@@ -63,4 +65,6 @@ def main(debug: bool) -> None:
 
 
 main.add_command(audit_command)
+main.add_command(card_command)
+main.add_command(compare_command)
 main.add_command(demo_command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,14 @@ def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None)
     help="Write every number to this file; - for stdout, in the place of the summary.",
 )
 @click.option(
+    "--junit",
+    "junit_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.xml",
+    help="Write one test case per search to this file, as continuous integration reads them: failed "
+    "where the gate of --fail-above trips, skipped where there is not enough evidence.",
+)
+@click.option(
     "--fail-above",
     type=click.FloatRange(0, math.inf, max_open=True),
     callback=_refuse_nan,
@@ -141,6 +150,7 @@ def audit_command(
     n_jobs: int | None,
     report: Path | None,
     json_file: Path | None,
+    junit_file: Path | None,
     fail_above: float | None,
     separator: str | None,
     encoding: str,
@@ -156,7 +166,107 @@ def audit_command(
         check_writable(report, "--report", not_over=file)
     if json_file is not None and json_file != _STDOUT:
         check_writable(json_file, "--json", not_over=file)
+    if junit_file is not None:
+        check_writable(junit_file, "--junit", not_over=file)
 
+    asked = read_audit(
+        file,
+        outcome=outcome,
+        sensitive=sensitive,
+        features=features,
+        drop=drop,
+        outcome_label=outcome_label,
+        reference=reference,
+        weight=weight,
+        separator=separator,
+        encoding=encoding,
+        na_values=na_values,
+        quiet=quiet,
+        alpha=alpha,
+        missing=missing,
+        balance=balance,
+        confidence_level=confidence_level,
+        n_jobs=n_jobs,
+    )
+
+    import mdfa_fairness_plugin as mdfa
+
+    with (
+        collected_notes() as notes,
+        progress(f"auditing {len(asked.X):,} rows of {file.name} ...", quiet=quiet),
+    ):
+        result = mdfa.audit(
+            asked.X,
+            asked.y,
+            sensitive_features=asked.sensitive_features,
+            random_state=seed,
+            **asked.parameters,
+        )
+
+    _write_files(result, report, json_file, junit_file, fail_above)
+    if not quiet:
+        summary = "" if json_file == _STDOUT else result.summary()
+        if summary:
+            say(summary)
+        show_notes(notes, summary)
+        for path in (report, json_file, junit_file):
+            if path is not None and path != _STDOUT:
+                complain(f"written: {path}")
+    status = DONE if fail_above is None else _apply_gate(result, fail_above, quiet=quiet)
+    click.get_current_context().exit(status)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """What a command line asks to be audited.
+
+    Parameters
+    ----------
+    X : DataFrame
+    y : Series
+    sensitive_features : DataFrame
+    parameters : dict
+        Of the auditor, only those given.
+    """
+
+    X: pd.DataFrame
+    y: pd.Series
+    sensitive_features: pd.DataFrame
+    parameters: dict[str, Any]
+
+
+def read_audit(
+    file: Path,
+    *,
+    outcome: str,
+    sensitive: Sequence[str],
+    features: Sequence[str],
+    drop: Sequence[str],
+    outcome_label: Sequence[str],
+    reference: str | None,
+    weight: str | None,
+    separator: str | None,
+    encoding: str,
+    na_values: Sequence[str],
+    quiet: bool,
+    **parameters: Any,
+) -> Asked:
+    """Read the table and find what the options name in it.
+
+    Parameters
+    ----------
+    file : Path
+    outcome, sensitive, features, drop, outcome_label, reference, weight, separator, encoding
+        As on the command line.
+    na_values, quiet
+        As on the command line.
+    **parameters
+        Of the auditor; None where not given.
+
+    Returns
+    -------
+    Asked
+    """
     table = read_table(file, separator=separator, encoding=encoding, na_values=na_values)
     outcome_column = table.column(outcome, "--outcome")
     sensitive_columns = table.columns(sensitive, "--sensitive")
@@ -175,13 +285,8 @@ def audit_command(
     if not quiet:
         for remark in table.remarks(feature_columns):
             complain(f"note: {remark}")
-
-    given: dict[str, Any] = {
-        "alpha": alpha,
-        "missing": missing,
-        "balance": balance,
-        "confidence_level": confidence_level,
-        "n_jobs": n_jobs,
+    given = {
+        **parameters,
         "sample_weight": None if weight_column is None else frame[weight_column],
         "outcomes": [
             find_label(text, frame[outcome_column], "--outcome-label") for text in outcome_label
@@ -189,32 +294,12 @@ def audit_command(
         or None,
         "reference_group": _find_reference(reference, frame, sensitive_columns),
     }
-
-    import mdfa_fairness_plugin as mdfa
-
-    with (
-        collected_notes() as notes,
-        progress(f"auditing {len(frame):,} rows of {file.name} ...", quiet=quiet),
-    ):
-        result = mdfa.audit(
-            frame[feature_columns],
-            frame[outcome_column],
-            sensitive_features=frame[sensitive_columns],
-            random_state=seed,
-            **{name: value for name, value in given.items() if value is not None},
-        )
-
-    _write_files(result, report, json_file)
-    if not quiet:
-        summary = "" if json_file == _STDOUT else result.summary()
-        if summary:
-            say(summary)
-        show_notes(notes, summary)
-        for path in (report, json_file):
-            if path is not None and path != _STDOUT:
-                complain(f"written: {path}")
-    status = DONE if fail_above is None else _apply_gate(result, fail_above, quiet=quiet)
-    click.get_current_context().exit(status)
+    return Asked(
+        X=frame[feature_columns],
+        y=frame[outcome_column],
+        sensitive_features=frame[sensitive_columns],
+        parameters={name: value for name, value in given.items() if value is not None},
+    )
 
 
 def _choose_features(
@@ -262,10 +347,18 @@ def _find_reference(
     return find_label(text, frame[sensitive_columns[0]], "--reference")
 
 
-def _write_files(result: Any, report: Path | None, json_file: Path | None) -> None:
+def _write_files(
+    result: Any,
+    report: Path | None,
+    json_file: Path | None,
+    junit_file: Path | None,
+    fail_above: float | None,
+) -> None:
     try:
         if report is not None:
             result.to_html(report)
+        if junit_file is not None:
+            result.to_junit(junit_file, fail_above=fail_above)
         if json_file == _STDOUT:
             say(result.to_json().rstrip("\n"))
         elif json_file is not None:

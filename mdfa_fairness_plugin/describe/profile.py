@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
 
@@ -14,6 +15,8 @@ ROWS: Final = "(rows)"
 MISSING: Final = "(missing)"
 OTHERS: Final = "(all other values)"
 PARTS: Final = ("population", "subgroup")
+# Column of the standardised differences, inside less outside the subgroup.
+DIFFERENCE: Final = ("difference", "standardised")
 
 
 def profile_subgroup(
@@ -32,7 +35,7 @@ def profile_subgroup(
     """Describe a subgroup beside the population, by sensitive value.
 
     Laid out as Tables 2 and 4 of the paper: numeric features by mean and standard deviation,
-    categorical ones by the share of each level.
+    categorical ones by the share of each level. Features that set the subgroup apart come first.
 
     Parameters
     ----------
@@ -62,7 +65,10 @@ def profile_subgroup(
         Rows are indexed by feature, level (empty for numeric features) and statistic
         (``count``, ``mean``, ``sd``, ``share``), columns by part (``population``,
         ``subgroup``) and sensitive value. The first row counts rows. A mean or share of no
-        rows is NaN, and so is the deviation of one row.
+        rows is NaN, and so is the deviation of one row. The last column,
+        ``("difference", "standardised")``, is the mean or share of those in the subgroup less that
+        of those outside it, in units of the standard deviation (the root of the mean of both
+        sides' variances); features are sorted by the largest of their differences.
 
     Examples
     --------
@@ -70,8 +76,8 @@ def profile_subgroup(
     >>> table = profile_subgroup(
     ...     display, np.array([1, 1, -1, -1]), np.array([True, False, True, True]), group="A"
     ... )
-    >>> table.loc[("age", "", "mean")].tolist()
-    [25.0, 45.0, 20.0, 45.0]
+    >>> table.loc[("age", "", "mean")].round(2).tolist()
+    [25.0, 45.0, 20.0, 45.0, 0.76]
     """
     weights = np.ones(len(display)) if sample_weight is None else np.asarray(sample_weight, float)
     inside = np.asarray(membership, dtype=bool)
@@ -83,41 +89,89 @@ def profile_subgroup(
     positions = [np.flatnonzero(cell) for cell in cells]
     taking_part = np.flatnonzero(np.asarray(s) != 0)
 
-    index: list[tuple[str, str, str]] = [(ROWS, "", "count")]
-    values: list[list[float]] = [[float(len(rows)) for rows in positions]]
+    sides = [taking_part[inside[taking_part] == own] for own in (True, False)]
 
-    def add(name: str, level: str, statistic: str, row: Iterable[float]) -> None:
-        index.append((name, level, statistic))
-        values.append([float(value) for value in row])
-
+    table = _Rows()
+    table.add(ROWS, "", "count", (float(len(rows)) for rows in positions))
     if outcome is not None:
         has = np.asarray(outcome, dtype=bool)
-        add(outcome_name, "", "share", (_mean(has[rows], weights[rows]) for rows in positions))
+        shares = (_mean(has[rows], weights[rows]) for rows in positions)
+        table.add(outcome_name, "", "share", shares, _apart(has, weights, sides))
+    blocks: list[_Rows] = []
     for column, kind in enumerate(feature_kinds(display, displays)):
         name, series = label_text(display.columns[column]), display.iloc[:, column]
+        block = _Rows()
+        blocks.append(block)
+        add = block.add
         if kind in ("numeric", "datetime"):
             x = numeric_values(series)
             known = ~np.isnan(x)
             seen = [rows[known[rows]] for rows in positions]
             # A date's mean is read best as a year.
             x, suffix = (1970 + x / 365.2425, " (year)") if kind == "datetime" else (x, "")
-            add(name, "", f"mean{suffix}", (_mean(x[rows], weights[rows]) for rows in seen))
+            means = (_mean(x[rows], weights[rows]) for rows in seen)
+            recorded = [rows[known[rows]] for rows in sides]
+            add(name, "", f"mean{suffix}", means, _apart(x, weights, recorded))
             add(name, "", f"sd{suffix}", (_deviation(x[rows], weights[rows]) for rows in seen))
             if not known[taking_part].all():
                 missing = ~known
                 row = (_mean(missing[rows], weights[rows]) for rows in positions)
-                add(name, MISSING, "share", row)
+                add(name, MISSING, "share", row, _apart(missing, weights, sides))
         else:
             for level, has_level in _levels(as_levels(series, kind), taking_part, max_levels):
                 row = (_mean(has_level[rows], weights[rows]) for rows in positions)
-                add(name, level, "share", row)
+                add(name, level, "share", row, _apart(has_level, weights, sides))
+    for block in sorted(blocks, key=lambda block: -block.largest):
+        table.extend(block)
+    columns = [(part, side) for part in PARTS for side in _side_labels(group, reference)]
     return pd.DataFrame(
-        np.array(values, dtype=np.float64),
-        index=pd.MultiIndex.from_tuples(index, names=["feature", "level", "statistic"]),
-        columns=pd.MultiIndex.from_product(
-            [PARTS, _side_labels(group, reference)], names=["part", "sensitive value"]
+        np.array(table.values, dtype=np.float64),
+        index=pd.MultiIndex.from_tuples(table.index, names=["feature", "level", "statistic"]),
+        columns=pd.MultiIndex.from_tuples(
+            [*columns, DIFFERENCE], names=["part", "sensitive value"]
         ),
     )
+
+
+class _Rows:
+    """Rows of the table as they are gathered."""
+
+    def __init__(self) -> None:
+        self.index: list[tuple[str, str, str]] = []
+        self.values: list[list[float]] = []
+
+    def add(
+        self,
+        name: str,
+        level: str,
+        statistic: str,
+        row: Iterable[float],
+        difference: float = math.nan,
+    ) -> None:
+        self.index.append((name, level, statistic))
+        self.values.append([*(float(value) for value in row), difference])
+
+    def extend(self, other: _Rows) -> None:
+        self.index += other.index
+        self.values += other.values
+
+    @property
+    def largest(self) -> float:
+        """Largest absolute difference; 0 if none is known."""
+        return max((abs(row[-1]) for row in self.values if not math.isnan(row[-1])), default=0.0)
+
+
+def _apart(x: np.ndarray, weights: np.ndarray, sides: list[np.ndarray]) -> float:
+    """Standardised difference of the mean between two sets of rows; NaN if either is empty."""
+    means = [_mean(x[rows], weights[rows]) for rows in sides]
+    gap = means[0] - means[1]
+    if math.isnan(gap) or gap == 0:
+        return 0.0 if gap == 0 else math.nan
+    variances = (
+        _mean((x[rows] - mean) ** 2, weights[rows]) for rows, mean in zip(sides, means, strict=True)
+    )
+    spread = math.sqrt(sum(variances) / 2)
+    return gap / spread if spread > 0 else math.copysign(math.inf, gap)
 
 
 def feature_kinds(display: pd.DataFrame, displays: Sequence[Any] | None = None) -> list[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ _UNION_COST: Final = 0.05
 # What a rounder cut point may lose.
 _ROUNDING_LOSS: Final = 0.004
 # Below this a rule says too little about who is in; chance gives 1/2.
-_MIN_FIDELITY: Final = 0.6
+MIN_FIDELITY: Final = 0.6
 _GOOD_ENOUGH: Final = 0.95  # no second conjunction is looked for
 _N_BINS: Final = 32
 _MAX_NAMED_LEVELS: Final = 4
@@ -96,18 +96,25 @@ class Condition:
             return f"{self.name} is missing"
         if not low and not high:
             return f"{self.name} is recorded"
+        step = self.low + 1 if self.whole else math.nextafter(self.low, math.inf)
+        one_value = step == self.high
         if self.kind == "datetime":
             below, above = f"until {_date(self.high)}", f"after {_date(self.low)}"
-            between = f"{above} and {below}"
+            between = f"is {_date(self.high)}" if one_value else f"{above} and {below}"
         elif self.whole:
             first, last = number(self.low + 1), number(self.high)
             below, above = f"at most {last}", f"at least {first}"
-            between = first if first == last else f"from {first} to {last}"
+            between = f"is {first}" if one_value else f"from {first} to {last}"
         else:
             below, above = f"at most {number(self.high)}", f"above {number(self.low)}"
             between = f"between {number(self.low)} and {number(self.high)}"
+            between = f"is {number(self.high)}" if one_value else between
         words = between if low and high else below if high else above
-        return f"{self.name} {words}{' (or missing)' if self.missing else ''}"
+        return f"{self.name} {words}{self._or_missing}"
+
+    @property
+    def _or_missing(self) -> str:
+        return " (or missing)" if self.missing else ""
 
     def _level_text(self) -> str:
         shown = [_quoted(level) for level in self.levels]
@@ -237,23 +244,34 @@ def describe_rule(
     if not alternatives:
         return Rule()
     draft = Rule(text=_join(alternatives), alternatives=alternatives)
-    rule = _measured(draft, draft.applies(display), inside, weights)
-    return rule if rule.fidelity >= _MIN_FIDELITY else Rule()
+    rule = replace(draft, **rule_fit(draft.applies(display), inside, weights))
+    return rule if rule.fidelity >= MIN_FIDELITY else Rule()
 
 
-def _measured(rule: Rule, covered: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> Rule:
+def rule_fit(covered: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+    """Measure how well rows covered agree with the rows of a subgroup.
+
+    Parameters
+    ----------
+    covered, inside : ndarray of bool of shape (n_rows,)
+        Rows a rule covers; rows of the subgroup. Both some and not all are inside.
+    weights : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    dict of str to float
+        The measures of ``Rule``: fidelity, agreement, precision, recall.
+    """
     hits = weights[covered & inside].sum()
     recall = hits / weights[inside].sum()
     rejected = weights[~covered & ~inside].sum() / weights[~inside].sum()
     n_covered = weights[covered].sum()
-    return Rule(
-        text=rule.text,
-        alternatives=rule.alternatives,
-        fidelity=float((recall + rejected) / 2),
-        agreement=float(weights[covered == inside].sum() / weights.sum()),
-        precision=float(hits / n_covered) if n_covered > 0 else math.nan,
-        recall=float(recall),
-    )
+    return {
+        "fidelity": float((recall + rejected) / 2),
+        "agreement": float(weights[covered == inside].sum() / weights.sum()),
+        "precision": float(hits / n_covered) if n_covered > 0 else math.nan,
+        "recall": float(recall),
+    }
 
 
 def _sample(
@@ -476,6 +494,10 @@ class _Search:
                 if condition.numeric and condition.low != math.inf:
                     conjunction[place] = self._rounded(rule, part, place)
         self._drop_idle(rule)
+        for part, conjunction in enumerate(rule):
+            for place, condition in enumerate(conjunction):
+                if condition.numeric and condition.low != math.inf:
+                    conjunction[place] = self._plainest(rule, part, place)
         return tuple(tuple(sorted(conjunction, key=lambda c: c.column)) for conjunction in rule)
 
     def _covered(
@@ -512,6 +534,24 @@ class _Search:
                 return
             _, part, place = min(losses)
             del rule[part][place]
+
+    def _plainest(self, rule: list[list[Condition]], part: int, place: int) -> Condition:
+        """Drop what a condition says in vain, and name a value that is the only one it admits."""
+        condition = rule[part][place]
+        x = self._by_column[condition.column].values
+        score = self._score(self._covered(rule))
+        for fewer in _simpler(condition):
+            trial = [list(conjunction) for conjunction in rule]
+            trial[part][place] = fewer
+            if self._score(self._covered(trial)) >= score - _DETAIL_COST / 2:
+                condition = fewer
+                break
+        admitted = np.unique(x[(x > condition.low) & (x <= condition.high)])
+        if len(admitted) != 1:
+            return condition
+        (value,) = admitted.tolist()
+        below = value - 1.0 if condition.whole else math.nextafter(value, -math.inf)
+        return replace(condition, low=below, high=value)
 
     def _rounded(self, rule: list[list[Condition]], part: int, place: int) -> Condition:
         """Move the ends of one condition to the roundest numbers that serve as well."""
@@ -568,18 +608,18 @@ class _Search:
         )
 
 
+def _simpler(condition: Condition) -> list[Condition]:
+    """Give the condition with one of its two ends, or without the missing values."""
+    options = []
+    if math.isfinite(condition.low) and math.isfinite(condition.high):
+        options += [replace(condition, low=-math.inf), replace(condition, high=math.inf)]
+    if condition.missing and (math.isfinite(condition.low) or math.isfinite(condition.high)):
+        options.append(replace(condition, missing=False))
+    return options
+
+
 def _replace_ends(condition: Condition, low: float, high: float) -> Condition:
-    if low >= high:
-        return condition
-    return Condition(
-        column=condition.column,
-        name=condition.name,
-        kind=condition.kind,
-        low=low,
-        high=high,
-        whole=condition.whole,
-        missing=condition.missing,
-    )
+    return condition if low >= high else replace(condition, low=low, high=high)
 
 
 def simplest_between(low: float, high: float, *, whole: bool = False) -> float:
@@ -779,15 +819,20 @@ def _all_apply(conjunction: Iterable[Condition], display: pd.DataFrame) -> np.nd
 
 
 def _join(alternatives: tuple[tuple[Condition, ...], ...]) -> str:
-    parts = [" and ".join(condition.text for condition in c) for c in alternatives]
-    if len(parts) == 1:
-        return parts[0]
-    return ", or ".join(_bracketed(parts, alternatives))
+    if len(alternatives) == 1:
+        return _and(alternatives[0])
+    shared = [c for c in alternatives[0] if all(c in other for other in alternatives[1:])]
+    rest = [tuple(c for c in one if c not in shared) for one in alternatives]
+    if not all(rest):
+        return _and(shared)
+    if not shared:
+        return ", or ".join(f"({_and(one)})" if len(one) > 1 else _and(one) for one in rest)
+    # What both alternatives ask for is said once.
+    return f"{_and(shared)} and ({', or '.join(_and(one) for one in rest)})"
 
 
-def _bracketed(parts: list[str], alternatives: tuple[tuple[Condition, ...], ...]) -> Iterator[str]:
-    for part, conjunction in zip(parts, alternatives, strict=True):
-        yield f"({part})" if len(conjunction) > 1 else part
+def _and(conjunction: Iterable[Condition]) -> str:
+    return " and ".join(condition.text for condition in conjunction)
 
 
 def _quoted(level: Hashable) -> str:

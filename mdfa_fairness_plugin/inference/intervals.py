@@ -2,6 +2,8 @@ r"""Intervals on delta that stay sensible with few rows: Wilson limits of the tw
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.stats import norm
 
@@ -29,6 +31,83 @@ def delta_interval(
     """
     low, high = log_ratio_interval(rates.rates, rates.effective_sizes, confidence_level, spread)
     return float(low), float(high)
+
+
+def mass_interval(
+    rates: Rates, confidence_level: float, spread: float = 1.0
+) -> tuple[float, float]:
+    r"""Interval on the mass :math:`Pr_w[Y = y, x \in G]` of one set of rows.
+
+    Parameters
+    ----------
+    rates : Rates
+    confidence_level, spread : float
+        As in ``delta_interval``.
+
+    Returns
+    -------
+    low, high : float
+        NaN if the mass is not defined.
+
+    Notes
+    -----
+    Wilson limits of the share of everybody that is in the set and has the outcome, per S value;
+    their mean by the method of variance estimates recovery.
+    """
+    z = spread * norm.ppf(0.5 + confidence_level / 2.0)
+    if not np.isfinite(rates.mass):
+        return np.nan, np.nan
+    mass = rates.share * rates.rates
+    lower, upper = wilson_limits(mass, _population_sizes(rates), z)
+    down = np.hypot(*(mass - lower)) / 2.0
+    up = np.hypot(*(upper - mass)) / 2.0
+    return float(max(rates.mass - down, 0.0)), float(min(rates.mass + up, 1.0))
+
+
+def gamma_interval(
+    rates: Rates, confidence_level: float, spread: float = 1.0
+) -> tuple[float, float]:
+    r"""Interval on the certificate strength gamma of one set of rows (Section 3.1).
+
+    Parameters
+    ----------
+    rates : Rates
+    confidence_level, spread : float
+        As in ``delta_interval``.
+
+    Returns
+    -------
+    low, high : float
+        Contains 0 exactly where the interval of the difference of rates does; NaN if gamma is not
+        defined.
+
+    Notes
+    -----
+    By the definition, gamma is a quarter of the share of people in the set times the difference of
+    the two rates. The error of the share is added to Newcombe's interval of the difference as
+    with the normal one.
+    """
+    z = spread * norm.ppf(0.5 + confidence_level / 2.0)
+    if not np.isfinite(rates.gamma):
+        return np.nan, np.nan
+    lower, upper = wilson_limits(rates.rates, rates.effective_sizes, z)
+    difference = float(rates.rates[0] - rates.rates[1])
+    low = difference - float(np.hypot(rates.rates[0] - lower[0], upper[1] - rates.rates[1]))
+    high = difference + float(np.hypot(upper[0] - rates.rates[0], rates.rates[1] - lower[1]))
+    share = rates.share
+    error = z * math.sqrt(share * (1.0 - share) / float(_population_sizes(rates).sum()))
+    down = math.hypot(share * (difference - low), difference * error) / 4.0
+    up = math.hypot(share * (high - difference), difference * error) / 4.0
+    # The share only scales the difference: it cannot carry an end across zero.
+    ends = (rates.gamma - down, rates.gamma + up)
+    return max(ends[0], 0.0) if low > 0 else ends[0], min(ends[1], 0.0) if high < 0 else ends[1]
+
+
+def _population_sizes(rates: Rates) -> np.ndarray:
+    """Effective numbers of rows of each S value among everybody, from the set's own weights."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean_weight = rates.squares / rates.weight
+        return np.where(mean_weight > 0, rates.total / mean_weight, 0.0)
 
 
 def log_ratio_interval(rates, sizes, confidence_level, spread=1.0):

@@ -4,43 +4,88 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import jinja2
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.describe.wording import label_text, named, percent, rounded
+from mdfa_fairness_plugin.describe.profile import DIFFERENCE, PARTS
+from mdfa_fairness_plugin.describe.rules import EVERYBODY
+from mdfa_fairness_plugin.describe.wording import (
+    clean,
+    count,
+    label_text,
+    named,
+    percent,
+    rounded,
+)
+from mdfa_fairness_plugin.report.pictures import pictures
 from mdfa_fairness_plugin.report.story import (
     Story,
     Table,
     comparison,
     diagnostics,
+    frame_table,
+    p_text,
+    ratio_text,
     shown_case,
     tell,
+    told_apart,
 )
+from mdfa_fairness_plugin.report.suppression import WITHHELD_TEXT, Redaction, redact
 from mdfa_fairness_plugin.results import AuditResult
 
+# The usual floor where health records are published.
+MIN_CELL: Final = 11
+_MOST_PROFILE_ROWS: Final = 30
+_MOST_COMPARISONS: Final = 16
 
-def render_page(result: AuditResult) -> str:
+
+def render_page(
+    result: AuditResult, *, min_cell: int = MIN_CELL, command: str | None = None
+) -> str:
     """Give a page that needs no script and fetches nothing.
 
     Parameters
     ----------
     result : AuditResult
+    min_cell : int, default=11
+        Counts below this are not printed, nor is what would give them away; 1 prints all.
+    command : str or None, default=None
+        What made the result, if it was a command; None: Python code is shown.
 
     Returns
     -------
     str
         HTML; every text drawn from the data is escaped. The same result gives the same bytes.
     """
-    return _environment().get_template("page.html").render(_context(result))
+    redaction = redact(result, min_cell)
+    context = _context(redaction.result)
+    context |= {
+        "pictures": pictures(result, redaction),
+        "key_numbers": _key_numbers(redaction.result),
+        "cells": _cells_sentence(redaction),
+        "silence": _silence_table(redaction.result),
+        "provenance": _provenance_table(redaction.result),
+        "command": clean(command) if command else rerun_code(result),
+    }
+    return _environment().get_template("page.html").render(context)
 
 
 def render_fragment(result: AuditResult) -> str:
-    """Give the same content as one element, as notebooks show it."""
-    return _environment().get_template("fragment.html").render(_context(result))
+    """Give the text and tables as one element, as notebooks show it; every count is in it."""
+    context = _context(result) | {
+        "pictures": {},
+        "key_numbers": (),
+        "cells": "",
+        "silence": None,
+        "provenance": None,
+        "command": "",
+    }
+    return _environment().get_template("fragment.html").render(context)
 
 
 @lru_cache(maxsize=1)
@@ -58,8 +103,192 @@ def _environment() -> jinja2.Environment:
 def _context(result: AuditResult) -> dict[str, Any]:
     story: Story = tell(result)
     shown = shown_case(result)
-    profile = _profile_table(shown.profile) if shown is not None else None
-    return {"story": story, "profile": profile, "balance": _balance_table(result)}
+    everybody = shown is not None and shown.rule == EVERYBODY
+    profile = None
+    if shown is not None:
+        profile = _profile_table(_of_everybody(shown.profile) if everybody else shown.profile)
+    return {
+        "story": story,
+        "counts": _counts_tables(result),
+        "profile": profile,
+        "everybody": everybody,
+        "balance": _balance_table(result),
+    }
+
+
+def _counts_tables(result: AuditResult) -> tuple[tuple[str, Table], ...]:
+    """Rows by sensitive value and outcome: in the subgroup told first, and of everybody compared."""
+    shown = shown_case(result)
+    if shown is None:
+        return ()
+    tables = [("Rows in the subgroup, by outcome", frame_table(shown.counts))]
+    if shown.rule == EVERYBODY:
+        tables = [("Rows compared, by outcome", frame_table(shown.counts))]
+    else:
+        tables.append(("All rows compared, by outcome", frame_table(shown.population.counts)))
+    return tuple((title, table) for title, table in tables if table is not None)
+
+
+def _key_numbers(result: AuditResult) -> tuple[tuple[str, str], ...]:
+    """Name and value of the numbers read first."""
+    shown = shown_case(result)
+    if shown is None:
+        return ()
+    low, high = shown.ratio_interval
+    ends = [e for e in (low, high) if not math.isnan(e)]
+    numbers = []
+    if shown.measured:
+        span = f" ({ratio_text(low)} to {ratio_text(high)})" if len(ends) == 2 else ""
+        infinite = math.isinf(shown.ratio)
+        numbers.append(
+            ("Rate ratio", "infinite" if infinite else f"{ratio_text(shown.ratio)}{span}")
+        )
+    elif not math.isnan(low):
+        numbers.append(("Rate ratio", f"at least {ratio_text(low)}"))
+    everybody = shown.population
+    if shown.rule != EVERYBODY and math.isfinite(everybody.delta):
+        ends_all = everybody.ratio_interval
+        span = "" if any(map(math.isnan, ends_all)) else f" ({_span(ends_all)})"
+        numbers.append(("For everybody", f"{ratio_text(everybody.ratio)}{span}"))
+    if not math.isnan(shown.p_value_adjusted):
+        p = p_text(shown.p_value_adjusted).removeprefix("p ").removeprefix("= ")
+        numbers.append(("p, all searches", p))
+    if shown.n_rows > 0:
+        numbers.append(("Rows in it", f"{shown.n_rows:,d}"))
+    return tuple(numbers)
+
+
+def _span(ends: tuple[float, float]) -> str:
+    return f"{ratio_text(ends[0])} to {ratio_text(ends[1])}"
+
+
+def _cells_sentence(redaction: Redaction) -> str:
+    """What was done about small counts."""
+    if redaction.min_cell <= 1:
+        return "Every count is printed, however small."
+    rule = f"Counts below {redaction.min_cell} are not printed"
+    if redaction.n_withheld == 0:
+        return f"{rule}; there was none on this page."
+    number = count(redaction.n_withheld, "number is", "numbers are")
+    return (
+        f"{rule}, and nothing from which one could be worked out: {number} withheld on this page, in "
+        "tables, sentences and pictures."
+    )
+
+
+def _silence_table(result: AuditResult) -> Table | None:
+    """Who could not be compared, one row per comparison."""
+    rows = []
+    for entry in result.silence:
+        who = named(entry.sensitive_feature, entry.group)
+        if entry.reference is not None:
+            who = f"{who} (vs {label_text(entry.reference)})"
+        shares = (entry.rule_recall, entry.rule_precision)
+        rows.append(
+            (
+                who,
+                clean(entry.rule, 200) if entry.rule else "no short rule",
+                _whole(entry.n_rows),
+                _whole(entry.n_group),
+                "" if math.isnan(entry.share) else percent(entry.share),
+                *("" if math.isnan(share) else percent(share) for share in shares),
+            )
+        )
+    if not rows:
+        return None
+    header = (
+        "Comparison",
+        "Where they are found",
+        "Rows left out",
+        "of the group itself",
+        "Share of rows",
+        "Of them, meet the rule",
+        "Of those who meet it, left out",
+    )
+    return _cut(Table(header=header, rows=tuple(rows), n_text=2), _MOST_COMPARISONS)
+
+
+def _whole(n: int) -> str:
+    return f"{n:,d}" if n >= 0 else WITHHELD_TEXT
+
+
+def _cut(table: Table, most: int) -> Table:
+    """Keep the first rows, and say how many were cut."""
+    more = len(table.rows) - most
+    if more <= 0:
+        return table
+    note = f"{count(more, 'more row')} not shown; the result itself has all."
+    return replace(table, rows=table.rows[:most], more=note)
+
+
+def _provenance_table(result: AuditResult) -> Table | None:
+    """Versions, seed, parameters and hash, one row each."""
+    provenance = result.provenance
+    rows: list[tuple[str, str]] = []
+    for name, value in provenance.items():
+        if name in ("timings", "parameters", "versions", "iterations"):
+            continue
+        rows.append((_title(name), label_text(value, 80)))
+    versions, parameters = provenance.get("versions"), provenance.get("parameters")
+    if isinstance(versions, Mapping):
+        listed = ", ".join(f"{clean(k, 30)} {clean(v, 30)}" for k, v in versions.items())
+        rows.append(("Versions", listed))
+    if isinstance(parameters, Mapping):
+        listed = ", ".join(f"{clean(k, 30)} = {clean(v, 60)}" for k, v in parameters.items())
+        rows.append(("Parameters", listed))
+    if not rows:
+        return None
+    return Table(header=("What", "Value"), rows=tuple(rows), n_text=2)
+
+
+def _title(name: object) -> str:
+    text = clean(name, 40).replace("_", " ")
+    return text[:1].upper() + text[1:]
+
+
+def rerun_code(result: AuditResult) -> str:
+    """Python code that makes the audit again; parameters left at their defaults are left out.
+
+    Parameters
+    ----------
+    result : AuditResult
+
+    Returns
+    -------
+    str
+        Arguments that code cannot write, such as arrays, are left as comments.
+    """
+    from mdfa_fairness_plugin.auditor import MDFAuditor
+
+    given = result.provenance.get("parameters")
+    parameters = dict(given) if isinstance(given, Mapping) else {}
+    defaults = MDFAuditor().get_params(deep=False)
+    seed = result.provenance.get("seed")
+    if isinstance(seed, int | np.integer):
+        parameters["random_state"] = int(seed)
+    lines = ["import mdfa_fairness_plugin as mdfa", "", "result = mdfa.audit(", "    X,", "    y,"]
+    lines.append("    sensitive_features=A,")
+    for name, value in parameters.items():
+        if name in defaults and _same(defaults[name], value):
+            continue
+        if value is None or isinstance(value, bool | int | float | str | list | tuple):
+            text = clean(repr(value), 200)
+            known = not (isinstance(value, str) and value.startswith("array of shape"))
+        else:
+            text, known = clean(value, 200), False
+        lines.append(f"    {clean(name, 40)}={text}," if known else f"    # {name}: {text}")
+    return "\n".join([*lines, ")"])
+
+
+def _same(default: Any, value: Any) -> bool:
+    return type(default) is type(value) and repr(default) == repr(value)
+
+
+def _of_everybody(profile: pd.DataFrame) -> pd.DataFrame:
+    """Profile without the columns of a subgroup that is everybody."""
+    if profile.columns.nlevels != 2:
+        return profile
+    return profile.loc[:, [str(label[0]) == PARTS[0] for label in profile.columns]]
 
 
 def _profile_table(profile: pd.DataFrame) -> Table | None:
@@ -70,9 +299,16 @@ def _profile_table(profile: pd.DataFrame) -> Table | None:
     for label, values in zip(profile.index, profile.to_numpy(dtype=object), strict=True):
         parts = label if isinstance(label, tuple) else (label, "", "")
         statistic = str(parts[-1])
-        rows.append((_row_name(parts), *(_profile_cell(value, statistic) for value in values)))
-    header = ("", *(_column_name(label) for label in profile.columns))
-    return Table(header=header, rows=tuple(rows))
+        kinds = ["difference" if c == DIFFERENCE else statistic for c in profile.columns]
+        cells = [_profile_cell(v, kind) for v, kind in zip(values, kinds, strict=True)]
+        if statistic.startswith("mean"):
+            # Means that differ must not look the same.
+            means = [i for i, kind in enumerate(kinds) if kind != "difference" and cells[i]]
+            for i, text in zip(means, told_apart([float(values[i]) for i in means]), strict=True):
+                cells[i] = text
+        rows.append((_row_name(parts), *cells))
+    header = ("Feature", *(_column_name(label) for label in profile.columns))
+    return _cut(Table(header=header, rows=tuple(rows)), _MOST_PROFILE_ROWS)
 
 
 def _row_name(parts: tuple[Any, ...]) -> str:
@@ -93,8 +329,12 @@ def _profile_cell(value: Any, statistic: str) -> str:
         return label_text(value)
     if math.isnan(number):
         return ""
+    if math.isinf(number):
+        return "only in it" if number > 0 else "only outside"
     if statistic == "share":
         return percent(number)
+    if statistic == "difference":
+        return f"{number:+.2f}"
     if "year" in statistic:
         return f"{number:.1f}"
     return f"{number:,.0f}" if statistic == "count" else rounded(number)
@@ -133,7 +373,7 @@ def _balance_table(result: AuditResult) -> Table | None:
         "Effective rows (group / others)",
         "No counterpart",
     )
-    return Table(header=header, rows=tuple(rows), n_text=2)
+    return _cut(Table(header=header, rows=tuple(rows), n_text=2), _MOST_COMPARISONS)
 
 
 def _optional(value: Any) -> str:

@@ -17,6 +17,7 @@ from mdfa_fairness_plugin.describe.wording import (
     is_missing,
     label_text,
     named,
+    number,
     percent,
     plain_label,
     rounded,
@@ -27,8 +28,10 @@ from mdfa_fairness_plugin.results import (
     NONE_LARGER,
     VIOLATION,
     AuditResult,
+    Silence,
     Subgroup,
     Violation,
+    ratio_of,
 )
 
 _MAX_TABLE_ROWS: Final = 16
@@ -48,12 +51,15 @@ class Table:
         Leading columns of text; those after hold numbers, set to the right.
     more : str
         What was left out, if anything.
+    text_last : bool
+        Whether the last column is text again.
     """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     n_text: int = 1
     more: str = ""
+    text_last: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +102,11 @@ def tell(result: AuditResult) -> Story:
     else:
         headline, verdict = _nothing_found(result)
         details = _largest_measured(result, shown)
+    unrecorded = "" if shown is None or not found else unrecorded_sentence(shown)
+    if shown is not None and found:
+        details = (*details, *filter(None, (four_fifths_sentence(shown), unrecorded)))
     return Story(
-        title=f"Audit of {count(result.n_samples, 'row')}",
+        title="Audit" if result.n_samples < 0 else f"Audit of {count(result.n_samples, 'row')}",
         scope=_scope(result),
         headline=headline,
         verdict=verdict,
@@ -141,6 +150,26 @@ def _between(low: float, high: float) -> str:
     if math.isnan(low):
         return f"at most {ratio_text(high)} times"
     return f"between {ratio_text(low)} and {ratio_text(high)} times"
+
+
+def told_apart(values: Sequence[float]) -> list[str]:
+    """Write numbers to be compared, with digits enough to see the difference.
+
+    Examples
+    --------
+    >>> told_apart([1998.97, 1999.51]), told_apart([21.34, 23.8]), told_apart([52_300.0, 61_000.0])
+    (['1999.0', '1999.5'], ['21.3', '23.8'], ['52,300', '61,000'])
+    """
+    known = [value for value in values if math.isfinite(value)]
+    spread = max(known) - min(known) if known else 0.0
+    size = max(map(abs, known), default=0.0)
+    if spread == 0 or size >= 10_000 or size < 1e-4:
+        return [rounded(value) for value in values]
+    # Never fewer than three digits in all.
+    places = max(-math.floor(math.log10(spread)), 2 - math.floor(math.log10(size)), 0)
+    if places > 6:
+        return [rounded(value) for value in values]
+    return [f"{v:.{places}f}" if math.isfinite(v) else number(v) for v in values]
 
 
 def p_text(p_value: float) -> str:
@@ -200,6 +229,12 @@ def _case_sentence(violation: Violation, *, with_rule: bool) -> str:
             f"{start} never get {outcome} here, while some of {others} with equal audited "
             "features do"
         )
+    elif not violation.measured and math.isfinite(violation.lower):
+        # The estimate itself is withheld: it would tell of too few people.
+        return (
+            f"{start} get {outcome} at least {ratio_text(violation.ratio_interval[0])} times as "
+            f"often as {others} with equal audited features, {confidence}."
+        )
     elif not violation.measured:
         return (
             f"{start}: how much more often they get {outcome} than {others} with equal audited "
@@ -214,10 +249,15 @@ def _case_sentence(violation: Violation, *, with_rule: bool) -> str:
 
 
 def _size(violation: Violation) -> str:
-    size = count(violation.n_rows, "row")
+    size = _rows(violation.n_rows)
     if math.isnan(violation.share):
         return size
     return f"{size}, {percent(violation.share)} of those compared"
+
+
+def _rows(n: int) -> str:
+    """How many rows; a negative number stands for one that is not shown."""
+    return count(n, "row") if n >= 0 else "a number of rows not shown"
 
 
 def _verdict_sentence(result: AuditResult, violation: Violation) -> str:
@@ -233,10 +273,15 @@ def _details(violation: Violation) -> tuple[str, ...]:
     group, others = _group(violation), _others(violation)
     everybody = violation.rule == EVERYBODY
     if everybody:
-        size = count(violation.n_rows, "row")
+        size = _rows(violation.n_rows)
         details.append(f"No smaller subgroup was worse; this is about everybody compared ({size}).")
     else:
         details.append(_rule_sentence(violation))
+        rule = violation.rule_subgroup
+        if violation.rule and rule.measured:
+            size = _rows(rule.n_rows)
+            start = f"For all who meet the rule, in the subgroup or not ({size}),"
+            details.append(_subgroup_sentence(start, rule))
     own, other = violation.rates
     if not (math.isnan(own) or math.isnan(other)):
         details.append(
@@ -245,11 +290,92 @@ def _details(violation: Violation) -> tuple[str, ...]:
         )
     if not everybody:
         details.append(_subgroup_sentence("For everybody compared", violation.population))
-    if violation.core.measured and 0 < violation.core.n_rows < violation.n_rows:
-        core = f"In its worst part found ({count(violation.core.n_rows, 'row')})"
+    if violation.core.measured and violation.core.n_rows not in (0, violation.n_rows):
+        core = f"In its worst part found ({_rows(violation.core.n_rows)})"
         details.append(_subgroup_sentence(core, violation.core))
     details.append(_paper_terms(violation))
-    return tuple(details)
+    return tuple(filter(None, details))
+
+
+def unrecorded_sentence(violation: Violation) -> str:
+    """How strong an unrecorded feature would have to be to explain the difference; or nothing.
+
+    Parameters
+    ----------
+    violation : Violation
+        With its E-values (VanderWeele and Ding 2017).
+
+    Returns
+    -------
+    str
+        Empty if no E-value is known, or nothing needs explaining.
+    """
+    whole, limit = violation.e_value, violation.e_value_limit
+    strength = limit if math.isnan(whole) else whole
+    if math.isnan(strength) or strength <= 1:
+        return ""
+    size = "infinitely many" if math.isinf(strength) else ratio_text(strength)
+    text = (
+        "Could something that was not recorded explain this? Only a feature that is at least "
+        f"{size} times as common among {_group(violation)} as among {_others(violation)} who are "
+        f"otherwise alike, and that makes the outcome at least {size} times as likely, could "
+    )
+    if math.isnan(whole):
+        return f"{text}bring the difference down to what chance explains."
+    text += "explain all of it"
+    if math.isnan(limit):
+        return f"{text}."
+    if limit <= 1:
+        return f"{text}; as chance alone might explain it too, a weaker one may be enough."
+    return f"{text}; {ratio_text(limit)} times would do to leave no more than chance explains."
+
+
+def _missing_sentence(violation: Violation) -> str:
+    """What the rows without a sensitive value could change; or nothing."""
+    if violation.n_missing == 0:
+        return ""
+    feature = clean(violation.sensitive_feature, 40)
+    size = _capital(_rows(violation.n_missing))
+    text = f"{size} in the subgroup told of first have no known {feature}"
+    low, high = violation.missing_bounds
+    if math.isnan(low) or math.isnan(high):
+        return f"{text} and are in none of its numbers."
+    return (
+        f"{text}. Whatever it is, the ratio would lie between {ratio_text(ratio_of(low))} and "
+        f"{ratio_text(ratio_of(high))}."
+    )
+
+
+def four_fifths_sentence(violation: Violation) -> str:
+    """Write the smaller rate over the larger, beside the four fifths of the rule of thumb.
+
+    Parameters
+    ----------
+    violation : Violation
+
+    Returns
+    -------
+    str
+        Numbers only, never a judgement; empty if nothing was measured.
+    """
+    low, high = violation.ratio_interval
+    if not violation.measured and math.isnan(low):
+        return ""
+    if not violation.measured:
+        value, span = f"at most {_inverse(low)}", ""
+    else:
+        value = _inverse(violation.ratio)
+        known = not (math.isnan(low) or math.isnan(high))
+        span = f" (between {_inverse(high)} and {_inverse(low)})" if known else ""
+    return (
+        f"Divided the other way round, {_others(violation)} get it {value}{span} times as often; the "
+        "four-fifths rule of thumb, meant for favourable outcomes, looks at whether such a number is "
+        "below 0.8. That is no legal judgement."
+    )
+
+
+def _inverse(ratio: float) -> str:
+    return ratio_text(math.inf if ratio == 0 else 1 / ratio)
 
 
 def _rule_sentence(violation: Violation) -> str:
@@ -261,8 +387,9 @@ def _rule_sentence(violation: Violation) -> str:
     precision, recall = violation.rule_precision, violation.rule_recall
     if not (math.isnan(precision) or math.isnan(recall)):
         return (
-            f"The rule above is a short description of the subgroup: {percent(recall)} of the "
-            f"subgroup meets it, and {percent(precision)} of those who meet it are in the subgroup."
+            "The rule above is a short description of the subgroup: on rows it was not learned "
+            f"from, {percent(recall)} of the subgroup meets it, and {percent(precision)} of those "
+            "who meet it are in the subgroup."
         )
     if not math.isnan(violation.rule_fidelity):
         return (
@@ -273,6 +400,8 @@ def _rule_sentence(violation: Violation) -> str:
 
 
 def _subgroup_sentence(start: str, subgroup: Subgroup) -> str:
+    if not subgroup.measured and math.isfinite(subgroup.lower):
+        return f"{start} the ratio is at least {ratio_text(subgroup.ratio_interval[0])}."
     if not subgroup.measured:
         return f"{start} the ratio is not known."
     if subgroup.delta == math.inf:
@@ -289,8 +418,10 @@ def _paper_terms(violation: Violation) -> str:
         "gamma": violation.gamma,
         "mass": violation.mass,
     }
-    listed = ", ".join(f"{name} = {rounded(value)}" for name, value in terms.items())
-    return f"In the method's terms: {listed}."
+    listed = ", ".join(
+        f"{name} = {rounded(value)}" for name, value in terms.items() if not math.isnan(value)
+    )
+    return f"In the method's terms: {listed}." if listed else ""
 
 
 def _nothing_found(result: AuditResult) -> tuple[str, str]:
@@ -387,7 +518,7 @@ def _searches(result: AuditResult) -> Table:
                 _cell(violation.ratio),
                 "" if math.isnan(low) else f"{_cell(low)} to {_cell(high)}",
                 _cell(violation.population.ratio),
-                f"{violation.n_rows:,d}",
+                f"{violation.n_rows:,d}" if violation.n_rows >= 0 else "withheld",
                 "" if math.isnan(p) else p_text(p).removeprefix("p ").removeprefix("= "),
                 _short_verdict(violation),
             )
@@ -398,6 +529,7 @@ def _searches(result: AuditResult) -> Table:
         rows=tuple(rows),
         n_text=2,
         more=f"and {count(n_more, 'more search', 'more searches')}" if n_more else "",
+        text_last=True,
     )
 
 
@@ -439,7 +571,7 @@ def _listed(names: Sequence[Any]) -> str:
 
 def _unseen(result: AuditResult) -> tuple[str, ...]:
     lines = [
-        f"{count(int(n), 'row')} left out: {clean(reason, 200)}."
+        f"{_capital(_rows(int(n)))} left out: {clean(reason, 200)}."
         for reason, n in result.excluded.items()
         if n and not reason.startswith(NO_COMPARABLE_ROW)
     ]
@@ -451,8 +583,14 @@ def _unseen(result: AuditResult) -> tuple[str, ...]:
             if (who, why) not in said:
                 said.add((who, why))
                 lines.append(f"Not enough evidence for {who}: {why}.")
+    shown = shown_case(result)
+    lines.extend(filter(None, [_missing_sentence(shown)] if shown is not None else []))
     told: dict[str, None] = {}
+    mapped = {(entry.sensitive_feature, entry.group) for entry in result.silence}
+    told.update(dict.fromkeys(_silence_sentence(result, entry) for entry in result.silence))
     for key, value in result.balance.items():
+        if comparison(key) in mapped:
+            continue
         sides = [other for other in result.balance if comparison(other)[0] == comparison(key)[0]]
         told.update(dict.fromkeys(_outside_support(key, value, both_sides=len(sides) == 2)))
     lines.extend(told)
@@ -468,11 +606,31 @@ def _unseen(result: AuditResult) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _silence_sentence(result: AuditResult, entry: Silence) -> str:
+    """Who could not be compared."""
+    both = sum(e.sensitive_feature == entry.sensitive_feature for e in result.silence) == 2
+    who = f"by {label_text(entry.sensitive_feature)}"
+    if not both:
+        who = f"for {named(entry.sensitive_feature, entry.group)}"
+    share = "" if math.isnan(entry.share) else f" ({percent(entry.share)})"
+    text = (
+        f"{_capital(_rows(entry.n_rows))}{share} compared {who}: no comparable row on the other "
+        "side, so nothing can be said about them."
+    )
+    if not entry.rule:
+        return text
+    text = f"{text} They are found where {clean(entry.rule, 300)}"
+    precision, recall = entry.rule_precision, entry.rule_recall
+    if math.isnan(precision) or math.isnan(recall):
+        return f"{text}."
+    return f"{text} ({percent(recall)} of them are, and {percent(precision)} of those there are)."
+
+
 def _outside_support(key: Any, value: Any, *, both_sides: bool) -> list[str]:
     found = diagnostics(value)
     n, share = _known(found.get("n_outside_support")), _known(found.get("share_outside_support"))
     if n:
-        size = count(int(n), "row") + (f" ({percent(share)})" if share else "")
+        size = _capital(_rows(int(n))) + (f" ({percent(share)})" if share else "")
     elif share:
         size = f"{percent(share)} of the rows"
     else:

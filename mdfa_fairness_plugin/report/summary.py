@@ -21,6 +21,8 @@ from mdfa_fairness_plugin.results import AuditResult, Violation
 _FORMAT: Final = "mdfa-audit-result"
 _FORMAT_VERSION: Final = 1
 _WIDTH: Final = 88
+# Numbers of every row, too many for a file that is read by people; the result itself has them.
+_ROW_BY_ROW: Final = frozenset({"propensity", "side", "left_out"})
 # Differ between two runs of the same audit.
 _UNSTABLE_PROVENANCE: Final = frozenset({"timings"})
 
@@ -100,6 +102,8 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def _plain_violation(violation: Violation) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for field in dataclasses.fields(violation):
+        if field.name in _ROW_BY_ROW:
+            continue
         value = getattr(violation, field.name)
         if field.name in ("group", "reference", "outcome", "sensitive_feature"):
             plain[field.name] = plain_label(value)
@@ -219,7 +223,7 @@ def _drawn(table: Table) -> list[str]:
     last = len(widths) - 1
     for i in range(len(widths)):
         # The last column of a wide table is text again.
-        left = i < table.n_text or (i == last and table.n_text > 1)
+        left = i < table.n_text or (i == last and table.text_last)
         pad.append(_to_left if left else _to_right)
     lines = [
         "  ".join(pad[i](cell, widths[i]) for i, cell in enumerate(row)).rstrip() for row in cells

@@ -48,6 +48,10 @@ class IterativePredictor:
             stays += np.mean(inside, axis=0)
         return score_of(votes / len(self.runs), stays / len(self.runs))
 
+    def by_model(self, X: np.ndarray) -> np.ndarray:
+        """Scores by each fold's run alone, shape (n_models, n)."""
+        return np.array([IterativePredictor([run])(X) for run in self.runs])
+
 
 def score_of(vote: np.ndarray, stay: np.ndarray) -> np.ndarray:
     """Combine membership (1/2 or more) and the share of iterates that contain a row."""

@@ -33,7 +33,11 @@ class LevelSetPredictor:
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Score rows of shape (n, d)."""
-        return np.mean([log_odds(model, mapped(X)) for mapped, model in self.models], axis=0)
+        return np.mean(self.by_model(X), axis=0)
+
+    def by_model(self, X: np.ndarray) -> np.ndarray:
+        """Scores by each fold's model, shape (n_models, n)."""
+        return np.array([log_odds(model, mapped(X)) for mapped, model in self.models])
 
 
 def level_set_scores(

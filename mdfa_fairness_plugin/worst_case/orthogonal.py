@@ -241,9 +241,21 @@ class OrthogonalPredictor:
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Score rows; larger is worse treated."""
+        return self._scores(X, self.difference.predict(X)[self.choice.scale])
+
+    def by_model(self, X: np.ndarray) -> np.ndarray:
+        """Scores by each fold's difference, shape (n_models, n)."""
+        return np.array(
+            [
+                self._scores(X, _predict_scales(model, X)[self.choice.scale])
+                for model in self.difference.models
+            ]
+        )
+
+    def _scores(self, X: np.ndarray, tau: np.ndarray) -> np.ndarray:
         return shrunk_ratio(
             *oriented(
-                self.difference.predict(X)[self.choice.scale],
+                tau,
                 self.propensity.predict(X),
                 self.outcome.predict(X),
                 flip_s=self.flip_s,

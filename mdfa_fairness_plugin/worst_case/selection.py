@@ -23,6 +23,8 @@ from mdfa_fairness_plugin.worst_case.path import LevelSets, SearchData, Sweep
 FEWEST_ROWS = 10
 # Lower limits within one standard error of the best count as equal, as in the one-standard-error rule.
 _TIE_STANDARD_ERRORS = 1.0
+# Parts of a single held-out sample, each judged by what the others chose.
+_N_PARTS = 5
 # Masses that differ by less than this count as the same.
 _SAME_MASS = 0.02
 # Beyond a ratio of three a violation is plain, and more of its kind need not be as extreme.
@@ -148,11 +150,25 @@ def select_region(data: SearchData, families: Sequence[Family]) -> Selection:
     )
 
 
-def cross_selected(data: SearchData, families: Sequence[Family]) -> np.ndarray:
-    """Region for the test: each half of the held-out rows judged by the choice the other half made.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Judged:
+    """Who is in the region and in its core, each row by a choice it had no say in.
 
-    Even the choice among a few candidates favours lucky ones, so the rows that a region is tested on
-    must have no say in it.
+    Parameters
+    ----------
+    member, core : ndarray of bool of shape (n,)
+        False for rows that are not held out.
+    """
+
+    member: np.ndarray
+    core: np.ndarray
+
+
+def cross_selected(data: SearchData, families: Sequence[Family]) -> Judged:
+    """Judge the held-out rows of each part by the choice the other parts made.
+
+    Even the choice among a few candidates favours lucky ones, so the rows that a region is measured
+    and tested on must have no say in it.
 
     Parameters
     ----------
@@ -161,31 +177,59 @@ def cross_selected(data: SearchData, families: Sequence[Family]) -> np.ndarray:
 
     Returns
     -------
-    member : ndarray of bool of shape (n,)
-        False for rows that are not held out.
+    judged : Judged
     """
     member = np.zeros(len(data.s), dtype=bool)
-    half = _halves(data)
-    for own in (0, 1):
-        rows = data.held_out & (half == own)
-        others = replace(data, held_out=data.held_out & (half != own))
+    core = member.copy()
+    part = _parts(data)
+    for own in np.unique(part[data.held_out]):
+        rows = data.held_out & (part == own)
+        others = replace(data, held_out=data.held_out & (part != own))
         if min((others.held_out & (data.s > 0)).sum(), (others.held_out & (data.s < 0)).sum()) == 0:
             member |= rows
+            core |= rows
             continue
-        member |= rows & select_region(others, families).member
-    return member
+        selection = select_region(others, families)
+        member |= rows & selection.member
+        core |= rows & (selection.scores >= selection.core_threshold)
+    return Judged(member=member, core=core)
 
 
-def _halves(data: SearchData) -> np.ndarray:
-    """Two halves of the held-out rows, whole folds where there are several, even in S and Y."""
-    if len(np.unique(data.folds[data.held_out])) > 3:
-        return data.folds % 2
-    half = np.zeros(len(data.s), dtype=np.intp)
+def at_least_everybody(data: SearchData, judged: Judged) -> Judged:
+    """Give way to everybody where these are treated at least as unequally, by lower limits.
+
+    Parameters
+    ----------
+    data : SearchData
+    judged : Judged
+
+    Returns
+    -------
+    judged : Judged
+        With everybody as the region if its lower limit was below everybody's.
+    """
+    if _lower_limit(data, judged.member) >= _lower_limit(data, data.held_out):
+        return judged
+    return replace(judged, member=data.held_out)
+
+
+def _lower_limit(data: SearchData, member: np.ndarray) -> float:
+    """Lower limit of delta inside, as a choice sees it."""
+    rates = measure(data.positive, data.s, data.weights, member)
+    spread = 1.0 if (member == data.held_out).all() else data.spread
+    return delta_interval(rates, data.confidence_level, spread)[0]
+
+
+def _parts(data: SearchData) -> np.ndarray:
+    """Folds of the held-out rows; five parts, even in S and Y, where they are one."""
+    if len(np.unique(data.folds[data.held_out])) > 1:
+        return data.folds
+    part = np.zeros(len(data.s), dtype=np.intp)
     cell = 2 * (data.s > 0) + data.positive
     for value in np.unique(cell):
         rows = np.flatnonzero((cell == value) & data.held_out)
-        half[rows] = np.arange(len(rows)) % 2
-    return half
+        part[rows] = np.arange(len(rows)) % _N_PARTS
+    return part
 
 
 def _measure_all(

@@ -34,17 +34,24 @@ def test_profile_matches_a_table_worked_by_hand():
         ("population", "everyone else"),
         ("subgroup", "A"),
         ("subgroup", "everyone else"),
+        ("difference", "standardised"),
     ]
     nan = np.nan
+    # Inside: rows 0, 2, 3, 4 (ages 20, 40, 50; F, M, missing, F); outside: row 1 (30; M).
+    age = (110 / 3 - 30) / np.sqrt((1400 / 9 + 0) / 2)
+    female = 0.5 / np.sqrt(0.25 / 2)
+    male = -0.75 / np.sqrt(0.25 * 0.75 / 2)
+    missing = 0.25 / np.sqrt(0.25 * 0.75 / 2)
     expected = {
-        ("(rows)", "", "count"): [2, 3, 1, 3],
-        ("high risk", "", "share"): [1 / 2, 1 / 3, 1, 1 / 3],
-        ("age", "", "mean"): [25, 45, 20, 45],
-        ("age", "", "sd"): [np.sqrt(50), np.sqrt(50), nan, np.sqrt(50)],
-        ("age", "(missing)", "share"): [0, 1 / 3, 0, 1 / 3],
-        ("sex", "F", "share"): [1 / 2, 1 / 3, 1, 1 / 3],
-        ("sex", "M", "share"): [1 / 2, 1 / 3, 0, 1 / 3],
-        ("sex", "(missing)", "share"): [0, 1 / 3, 0, 1 / 3],
+        ("(rows)", "", "count"): [2, 3, 1, 3, nan],
+        ("high risk", "", "share"): [1 / 2, 1 / 3, 1, 1 / 3, 0.5 / np.sqrt(0.25 / 2)],
+        # The sexes differ most (2.4 standard deviations), so they come before age.
+        ("sex", "F", "share"): [1 / 2, 1 / 3, 1, 1 / 3, female],
+        ("sex", "M", "share"): [1 / 2, 1 / 3, 0, 1 / 3, male],
+        ("sex", "(missing)", "share"): [0, 1 / 3, 0, 1 / 3, missing],
+        ("age", "", "mean"): [25, 45, 20, 45, age],
+        ("age", "", "sd"): [np.sqrt(50), np.sqrt(50), nan, np.sqrt(50), nan],
+        ("age", "(missing)", "share"): [0, 1 / 3, 0, 1 / 3, missing],
     }
     assert table.index.tolist() == list(expected)
     np.testing.assert_allclose(table.to_numpy(), np.array(list(expected.values())), atol=1e-12)
@@ -72,7 +79,7 @@ def test_weights_shift_shares():
     s = np.array([1, 1, -1, -1])
     weight = np.array([3.0, 1.0, 1.0, 1.0])
     table = profile_subgroup(display, s, np.ones(4, dtype=bool), group=1, sample_weight=weight)
-    assert table.loc[("c", "a", "share")].tolist() == [0.75, 0.5, 0.75, 0.5]
+    assert table.loc[("c", "a", "share")].tolist()[:4] == [0.75, 0.5, 0.75, 0.5]
 
 
 def test_an_empty_subgroup_is_unknown_not_an_error():
@@ -90,7 +97,46 @@ def test_rare_levels_are_added_up_and_shares_sum_to_one():
     towns = table.loc["town"]
     assert len(towns) == 5
     assert towns.index.get_level_values("level")[-1] == "(all other values)"
-    np.testing.assert_allclose(towns.sum(), 1.0)
+    np.testing.assert_allclose(towns.iloc[:, :4].sum(), 1.0)
+
+
+def test_features_that_set_the_subgroup_apart_come_first():
+    rng = np.random.default_rng(0)
+    display = pd.DataFrame(
+        {
+            "noise": rng.normal(size=400),
+            "age": rng.normal(size=400),
+            "town": rng.choice(["a", "b"], 400),
+        }
+    )
+    inside = ((display.age > 0) & (display.town == "a")).to_numpy()
+    s = rng.choice([-1, 1], size=400)
+    table = profile_subgroup(display, s, inside, group=1)
+    assert table.index.get_level_values("feature").unique().tolist() == [
+        "(rows)",
+        "town",
+        "age",
+        "noise",
+    ]
+    difference = table[("difference", "standardised")]
+    inner, outer = display.age[inside], display.age[~inside]
+    pooled = np.sqrt((inner.var(ddof=0) + outer.var(ddof=0)) / 2)
+    assert difference.loc[("age", "", "mean")] == pytest.approx(
+        (inner.mean() - outer.mean()) / pooled
+    )
+    assert difference.loc[("town", "a", "share")] == -difference.loc[("town", "b", "share")]
+
+
+def test_a_difference_without_spread_is_infinite_and_without_others_unknown():
+    display = pd.DataFrame({"x": [1.0, 1.0, 0.0, 0.0]})
+    s = np.array([1, -1, 1, -1])
+    inside = np.array([True, True, False, False])
+    difference = ("difference", "standardised")
+    assert (
+        profile_subgroup(display, s, inside, group=1)[difference].loc[("x", "", "mean")] == np.inf
+    )
+    everybody = profile_subgroup(display, s, np.ones(4, dtype=bool), group=1)
+    assert everybody[difference].isna().all()
 
 
 def test_booleans_are_yes_and_no_however_they_are_stored():
@@ -105,7 +151,7 @@ def test_booleans_are_yes_and_no_however_they_are_stored():
         displays=[SimpleNamespace(kind="boolean")],
     )
     pd.testing.assert_frame_equal(plain, coded)
-    assert plain.loc[("works", "yes", "share")].tolist() == [0.5, 1.0, 0.5, 1.0]
+    assert plain.loc[("works", "yes", "share")].tolist()[:4] == [0.5, 1.0, 0.5, 1.0]
 
 
 def test_dates_are_averaged_as_years():
@@ -128,7 +174,7 @@ def test_dates_are_averaged_as_years():
 def test_nullable_numbers_are_numbers(column):
     s = np.array([1, 1, 1, -1])
     table = profile_subgroup(pd.DataFrame({"x": column}), s, np.ones(4, dtype=bool), group=1)
-    assert table.loc[("x", "", "mean")].tolist() == [1.5, 4.0, 1.5, 4.0]
+    assert table.loc[("x", "", "mean")].tolist()[:4] == [1.5, 4.0, 1.5, 4.0]
 
 
 def test_one_and_the_text_one_are_told_apart():

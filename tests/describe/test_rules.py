@@ -195,6 +195,69 @@ def test_hostile_names_are_neutralised():
     assert len(text) < 120
 
 
+def counts(n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "priors": rng.poisson(1.5, n).astype(float),
+            "owed": rng.choice([0.0, 12.5, 30.25, 99.0], n),
+            "year": rng.integers(1998, 2003, n).astype(float),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 3, n), unit="D"),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "condition", "text"),
+    [
+        ("priors", lambda x: x == 0, "priors is 0"),
+        ("priors", lambda x: x == 1, "priors is 1"),
+        ("priors", lambda x: x >= 1, "priors at least 1"),
+        ("owed", lambda x: x == 0, "owed is 0"),
+        ("owed", lambda x: x == 30.25, "owed is 30.25"),
+        ("owed", lambda x: x == 99, "owed is 99"),
+        ("year", lambda x: x == 2002, "year is 2002"),
+        ("day", lambda x: x == "2020-01-02", "day is 2020-01-02"),
+        ("day", lambda x: x == "2020-01-01", "day is 2020-01-01"),
+    ],
+)
+def test_a_condition_that_admits_one_value_names_it(column, condition, text):
+    """A count of "at most 0" is a count that "is 0"; so at either end, for any kind of number."""
+    display = counts()
+    inside = condition(display[column]).to_numpy()
+    rule = describe_rule(inside, display)
+    assert rule.text == text
+    np.testing.assert_array_equal(rule.applies(display), inside)
+
+
+def test_a_named_value_means_just_that_value_in_new_rows():
+    display = counts()
+    rule = describe_rule((display.priors == 0).to_numpy(), display)
+    new = display.iloc[:3].copy()
+    new["priors"] = [-1.0, 0.0, 1.0]
+    assert rule.applies(new).tolist() == [False, True, False]
+
+
+def test_an_end_that_leaves_nobody_out_is_not_said():
+    """All with c = a lie far above the cut, so that one end says it all."""
+    rng = np.random.default_rng(0)
+    display = pd.DataFrame({"x": rng.normal(size=2000), "c": rng.choice(["a", "b"], 2000)})
+    display.loc[display.c == "a", "x"] += 10
+    inside = ((display.c == "b") & (display.x < 0.5)).to_numpy()
+    rule = describe_rule(inside, display)
+    assert rule.text.startswith("x at most 0.")
+    assert "between" not in rule.text
+    assert rule.fidelity > 0.99
+
+
+def test_what_both_alternatives_ask_for_is_said_once():
+    display = counts(4000)
+    inside = (display.year <= 2000) & ((display.priors >= 3) | (display.owed == 99))
+    rule = describe_rule(inside.to_numpy(), display)
+    assert rule.text == "year at most 2000 and (owed is 99, or priors at least 3)"
+    np.testing.assert_array_equal(rule.applies(display), inside)
+
+
 def test_names_that_could_be_read_as_the_sentence_are_quoted():
     display = pd.DataFrame({"job": ["clerk or cook", "clerk"] * 50})
     rule = describe_rule(np.tile([True, False], 50), display)

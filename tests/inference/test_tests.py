@@ -7,11 +7,12 @@ import math
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from mdfa_fairness_plugin.inference.tests import (
     detectable_delta,
     holm,
+    interval_spread,
     leak_statistic,
     one_sided_p_value,
 )
@@ -22,15 +23,43 @@ def everywhere(n):
 
 
 def test_statistic_worked_by_hand():
-    """Four rows, nuisances 1/2: residual products 1/4, 1/4, -1/4, 1/4 sum to 1/2 over 1/2."""
-    positive = np.array([True, False, True, True])
-    s = np.array([1, -1, -1, 1])
-    half = np.full(4, 0.5)
-    z = leak_statistic(positive, s, half, half, np.ones(4), everywhere(4))
-    assert z == pytest.approx(0.5 / 0.5, abs=1e-12)
-    # Without the third row all agree: 3/4 over sqrt(3)/4.
-    z = leak_statistic(positive, s, half, half, np.ones(4), np.array([1, 1, 0, 1], bool))
-    assert z == pytest.approx(math.sqrt(3), abs=1e-12)
+    """400 rows, nuisances 1/2: 240 residual products of 1/4 and 160 of -1/4: 20 over sqrt(25)."""
+    s = np.tile([1, -1], 200)
+    positive = np.where(np.arange(400) < 240, s > 0, s < 0)
+    half = np.full(400, 0.5)
+    z = leak_statistic(positive, s, half, half, np.ones(400), everywhere(400))
+    assert z == pytest.approx(20 / 5, abs=1e-12)
+    # Without the rows that disagree: 60 over sqrt(15).
+    z = leak_statistic(positive, s, half, half, np.ones(400), np.arange(400) < 240)
+    assert z == pytest.approx(60 / math.sqrt(15), abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "k"), [(8, 6), (12, 7), (20, 17), (40, 26)])
+def test_few_rows_are_compared_with_all_that_could_have_been(n, k):
+    """Every outcome counts alike and S is a coin: the chance of k heads or more in n tosses."""
+    s = np.where(np.arange(n) < k, 1, -1)
+    half = np.full(n, 0.5)
+    z = leak_statistic(np.ones(n, bool), s, half, half, np.ones(n), everywhere(n))
+    assert norm.sf(z) == pytest.approx(binom.sf(k - 1, n, 0.5), abs=4.5 * 0.5 / 100)
+
+
+def test_a_rare_outcome_in_a_large_region_is_compared_with_redraws_too():
+    """Nine of ten with the outcome are of the group, where one half is expected: 11 in 1,024."""
+    n = 4000
+    positive = np.arange(n) < 10
+    s = np.where(np.arange(n) % 2 == 0, 1, -1)
+    s[:10] = np.where(np.arange(10) < 9, 1, -1)
+    e, m = np.full(n, 0.5), np.full(n, 0.0)
+    z = leak_statistic(positive, s, e, m, np.ones(n), everywhere(n))
+    assert norm.sf(z) == pytest.approx(11 / 1024, abs=4.5 * math.sqrt(0.01 / 10_000))
+
+
+def test_what_no_redraw_reaches_is_still_told_apart():
+    """All of 30, all of 60 rows with the outcome: chances of 2^-30 and 2^-60, never overstated."""
+    for n in (30, 60):
+        half = np.full(n, 0.5)
+        z = leak_statistic(np.ones(n, bool), np.ones(n), half, half, np.ones(n), everywhere(n))
+        assert 2.0**-n * (1 - 1e-6) <= norm.sf(z) <= 2.0 ** -(0.9 * n)
 
 
 def test_no_rows_no_statistic():
@@ -41,42 +70,53 @@ def test_no_rows_no_statistic():
     assert math.isnan(one_sided_p_value(z, 1.0))
 
 
+@pytest.mark.parametrize("n", [50, 600])
 @pytest.mark.parametrize("seed", range(3))
-def test_exchanging_sides_or_outcomes_turns_the_sign(seed):
+def test_exchanging_sides_or_outcomes_turns_the_sign(n, seed):
+    """Exactly where rows are many; where they are few, up to the draws that tie."""
     rng = np.random.default_rng(seed)
-    positive, s = rng.random(50) < 0.5, rng.choice([-1, 1], 50)
-    e, m = rng.uniform(0.2, 0.8, (2, 50))
-    base, member = rng.uniform(0.5, 2.0, 50), rng.random(50) < 0.7
+    positive, s = rng.random(n) < 0.5, rng.choice([-1, 1], n)
+    e, m = rng.uniform(0.2, 0.8, (2, n))
+    base, member = rng.uniform(0.5, 2.0, n), rng.random(n) < 0.7
     z = leak_statistic(positive, s, e, m, base, member)
-    assert leak_statistic(positive, -s, 1 - e, m, base, member) == pytest.approx(-z)
-    assert leak_statistic(~positive, s, e, 1 - m, base, member) == pytest.approx(-z)
-    assert leak_statistic(~positive, -s, 1 - e, 1 - m, base, member) == pytest.approx(z)
-    assert leak_statistic(positive, s, e, m, 5 * base, member) == pytest.approx(z)
+    turned = pytest.approx(-z, abs=0.01 if n == 50 else 1e-12)
+    assert leak_statistic(positive, -s, 1 - e, m, base, member) == turned
+    assert leak_statistic(~positive, s, e, 1 - m, base, member) == turned
+    assert leak_statistic(~positive, -s, 1 - e, 1 - m, base, member) == pytest.approx(z, abs=1e-12)
+    assert leak_statistic(positive, s, e, m, 5 * base, member) == pytest.approx(z, abs=1e-9)
 
 
-def test_statistic_is_standard_normal_without_a_leak():
-    """3,000 draws with true nuisances, features that move both: mean 0, spread 1."""
+@pytest.mark.parametrize(
+    ("z", "spread"), [(-4.0, 1.25), (0.0, 1.25), (2.5, 1.25), (5.0, 1.0625), (math.nan, 1.25)]
+)
+def test_intervals_narrow_as_the_violation_gets_plain(z, spread):
+    assert interval_spread(z) == pytest.approx(spread)
+
+
+@pytest.mark.parametrize(("n", "runs"), [(800, 3000), (60, 600)])
+def test_statistic_is_standard_normal_without_a_leak(n, runs):
+    """True nuisances, features that move both: mean 0, spread 1, within four standard errors."""
     rng = np.random.default_rng(2)
-    x = rng.normal(size=200)
+    x = rng.normal(size=n)
     e, m = expit(x), expit(0.5 - x)
     z = np.array(
         [
             leak_statistic(
-                rng.random(200) < m,
-                np.where(rng.random(200) < e, 1, -1),
+                rng.random(n) < m,
+                np.where(rng.random(n) < e, 1, -1),
                 e,
                 m,
-                np.ones(200),
-                everywhere(200),
+                np.ones(n),
+                everywhere(n),
+                random_state=run,
             )
-            for _ in range(3000)
+            for run in range(runs)
         ]
     )
-    assert z.mean() == pytest.approx(0.0, abs=0.06)
-    assert z.std() == pytest.approx(1.0, abs=0.05)
-    assert np.mean([one_sided_p_value(value, 1.0) < 0.05 for value in z]) == pytest.approx(
-        0.05, abs=0.015
-    )
+    assert z.mean() == pytest.approx(0.0, abs=4 / math.sqrt(runs))
+    assert z.std() == pytest.approx(1.0, abs=4 / math.sqrt(2 * runs))
+    alarms = np.mean([one_sided_p_value(value, 1.0) < 0.05 for value in z])
+    assert alarms == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 / runs))
 
 
 def test_one_sided_p_values():

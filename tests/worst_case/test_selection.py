@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from mdfa_fairness_plugin.worst_case.path import Sweep
 from mdfa_fairness_plugin.worst_case.selection import (
     FEWEST_ROWS,
     Family,
+    Judged,
+    at_least_everybody,
     cross_selected,
     plateau_thresholds,
     select_region,
@@ -160,22 +163,56 @@ def test_rates_of_zero_and_one_are_no_obstacle(cells, rates, order):
         assert set(x[kept.member]) == {int(np.argmax(truth))}
 
 
-@pytest.mark.parametrize("half", [0, 1])
-def test_rows_have_no_say_in_the_region_they_are_tested_on(make_search, half):
-    """Outcomes of the even (or odd) folds changed at will leave what these are tested on."""
+@pytest.mark.parametrize("own", range(4))
+def test_rows_have_no_say_in_the_region_they_are_judged_by(make_search, own):
+    """Outcomes of one fold changed at will leave what its rows are told, and move others."""
     rng = np.random.default_rng(3)
     n = 800
     s, score = rng.choice([-1, 1], n), rng.normal(size=n)
     positive = rng.random(n) < np.where((score > 0.5) & (s > 0), 0.8, 0.3)
     data = make_search(np.zeros(n), s, positive, n_folds=4)
     families = [propose(score, [-1.0, 0.0, 0.5, 1.0]), propose(rng.normal(size=n), [0.0, 1.0])]
-    member = cross_selected(data, families)
-    assert 0 < member.sum() < n
-    own = data.folds % 2 == half
-    changed = type(data)(**{**vars(data), "positive": np.where(own, (score < -0.5), positive)})
+    judged = cross_selected(data, families)
+    assert 0 < judged.core.sum() <= judged.member.sum() < n
+    rows = data.folds == own
+    changed = replace(data, positive=np.where(rows, (score < -0.5) == (s > 0), positive))
     again = cross_selected(changed, families)
-    np.testing.assert_array_equal(member[own], again[own])
-    assert not np.array_equal(member[~own], again[~own])
+    np.testing.assert_array_equal(judged.member[rows], again.member[rows])
+    np.testing.assert_array_equal(judged.core[rows], again.core[rows])
+    assert not np.array_equal(judged.member[~rows], again.member[~rows])
+
+
+def test_one_held_out_part_is_judged_in_five(make_search):
+    """After a 70/30 split no held-out row has a say in its own region either."""
+    rng = np.random.default_rng(4)
+    n = 1000
+    s, score = rng.choice([-1, 1], n), rng.normal(size=n)
+    positive = rng.random(n) < np.where((score > 0.5) & (s > 0), 0.8, 0.3)
+    data = make_search(np.zeros(n), s, positive)
+    held = np.arange(n) % 3 == 0
+    data = replace(data, held_out=held, folds=np.where(held, -1, 0))
+    families = [propose(score, [0.0, 0.5, 1.0])]
+    judged = cross_selected(data, families)
+    assert not judged.member[~held].any()
+    alone = np.flatnonzero(judged.member)[0]
+    flipped = positive.copy()
+    flipped[alone] = not flipped[alone]
+    assert cross_selected(replace(data, positive=flipped), families).member[alone]
+
+
+def test_a_region_less_sure_than_everybody_gives_way(make_search):
+    """Everybody at 60 against 20 of 100; the region proposed shows nothing."""
+    s = np.repeat([1, 1, -1, -1], [60, 40, 20, 80])
+    positive = np.repeat([True, False, True, False], [60, 40, 20, 80])
+    data = make_search(np.zeros(200), s, positive)
+    everybody = np.ones(200, dtype=bool)
+    few = np.isin(np.arange(200), [0, 1, 60, 61, 62, 100, 101, 120])
+    kept = at_least_everybody(data, Judged(member=few, core=few))
+    assert kept.member.all()
+    np.testing.assert_array_equal(kept.core, few)
+    better = (s > 0) & positive | (s < 0) & ~positive | (np.arange(200) == 100)
+    assert at_least_everybody(data, Judged(member=better, core=better)).member is better
+    assert at_least_everybody(data, Judged(member=everybody, core=few)).member is everybody
 
 
 def test_core_is_inside_and_at_least_as_well_vouched_for(cells):

@@ -1,0 +1,75 @@
+"""The paper's tables and figures, each by running code, with the printed figure beside ours."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.experiments.reproduction import Comparison, Reproduction
+
+__all__ = ["EXPERIMENTS", "Comparison", "Reproduction", "reproduce"]
+
+EXPERIMENTS = (
+    "table1",
+    "table2",
+    "table3",
+    "table4",
+    "figure1a",
+    "figure1b",
+    "figure1c",
+    "figure1d",
+)
+
+
+def reproduce(
+    name: str,
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    n_splits: int = 100,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    progress: bool = False,
+) -> Reproduction:
+    """Make one table or figure of the paper again.
+
+    Parameters
+    ----------
+    name : str
+        One of ``EXPERIMENTS``.
+    data_home : path or None, default=None
+        Folder of COMPAS, Adult, German credit and Crimes; the figures need none.
+    n_splits : int, default=100
+        Train/test splits; the slow parts and the figures use a stated share of them.
+    n_jobs : int or None, default=None
+        Splits worked on at a time. The numbers do not depend on it.
+    random_state : int, default=0
+    progress : bool, default=False
+        Whether to show a progress bar on stderr.
+
+    Returns
+    -------
+    reproduction : Reproduction
+
+    Raises
+    ------
+    InputError
+        Naming ``name`` or ``n_splits``.
+    DataNotFoundError
+        If a table's data set is not found.
+    """
+    if name not in EXPERIMENTS:
+        raise InputError(f"name: one of {', '.join(EXPERIMENTS)} expected, {name!r} found.")
+    if n_splits < 2:
+        raise InputError(
+            f"n_splits: at least 2 expected, for a standard deviation; {n_splits} found."
+        )
+    module: Any = importlib.import_module(f"mdfa_fairness_plugin.experiments.{name}")
+    return module.run(
+        data_home=data_home,
+        n_splits=n_splits,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        progress=progress,
+    )

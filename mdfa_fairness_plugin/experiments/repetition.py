@@ -1,0 +1,81 @@
+"""The same task for many seeds: side by side, with a progress bar, the same for every ``n_jobs``."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from mdfa_fairness_plugin.inference.splitting import HOLDOUT_SHARE
+
+_Result = TypeVar("_Result")
+
+
+def spawn_seeds(random_state: int, n: int, *place: int) -> list[int]:
+    """Seeds of ``n`` repeats at one place of a design; more repeats leave the first as they are."""
+    children = np.random.SeedSequence((random_state, *place)).spawn(n)
+    return [int(child.generate_state(1)[0] >> 1) for child in children]
+
+
+def draw_train(n_rows: int, seed: int) -> np.ndarray:
+    """Mark 70 % of the rows at random, the paper's split (Section 3.4).
+
+    Parameters
+    ----------
+    n_rows : int
+    seed : int
+
+    Returns
+    -------
+    train : ndarray of bool of shape (n_rows,)
+    """
+    order = np.random.default_rng(seed).permutation(n_rows)
+    train = np.ones(n_rows, dtype=bool)
+    train[order[: round(HOLDOUT_SHARE * n_rows)]] = False
+    return train
+
+
+def repeat(
+    task: Callable[..., _Result],
+    arguments: Sequence[tuple[Any, ...]],
+    *,
+    n_jobs: int | None,
+    progress: bool,
+    label: str,
+) -> list[_Result]:
+    """Call ``task`` once per tuple of arguments, in separate processes if ``n_jobs`` says so.
+
+    Parameters
+    ----------
+    task : callable
+        Of module level, or a partial of one, so that it can be sent to another process.
+    arguments : sequence of tuple
+    n_jobs : int or None
+    progress : bool
+    label : str
+        Of the progress bar, on stderr.
+
+    Returns
+    -------
+    results : list
+        In the order of the arguments.
+    """
+    from tqdm import tqdm
+
+    calls = (delayed(_quietly)(task, one) for one in arguments)
+    results = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
+    bar = tqdm(
+        results, total=len(arguments), desc=label, file=sys.stderr, disable=not progress, leave=False
+    )
+    return list(bar)
+
+
+def _quietly(task: Callable[..., _Result], arguments: tuple[Any, ...]) -> _Result:
+    """Without the warnings of single splits; what they would say is in the numbers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return task(*arguments)

@@ -1,0 +1,325 @@
+"""What every experiment returns: the paper's figures beside ours, the runs, and the curves."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which people with colour-blindness can tell apart.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One figure of the paper beside ours.
+
+    Parameters
+    ----------
+    quantity : str
+        What it is, in the paper's words where there are any.
+    reading : str
+        Which reading of the text, method or subset gave ours.
+    paper, paper_sd : float
+        As printed; NaN where the paper prints none.
+    ours, ours_sd : float
+        Mean and standard deviation over the splits; NaN where there is none.
+    digits : int
+        Decimals shown.
+    why : str
+        One line on why they differ; empty only where they agree.
+    """
+
+    quantity: str
+    reading: str = ""
+    paper: float = math.nan
+    paper_sd: float = math.nan
+    ours: float = math.nan
+    ours_sd: float = math.nan
+    digits: int = 2
+    why: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether ours, rounded like the paper's, is the paper's (and the deviation too)."""
+        if math.isnan(self.paper) or math.isnan(self.ours):
+            return False
+        unit = 0.5 * 10.0**-self.digits + 1e-9
+        same = abs(self.ours - self.paper) <= unit
+        if not math.isnan(self.paper_sd):
+            same &= abs(self.ours_sd - self.paper_sd) <= unit
+        return same
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Curve:
+    """One line of a panel, with a band where the spread is known.
+
+    Parameters
+    ----------
+    label : str
+    x, y : ndarray of shape (n_points,)
+    spread : ndarray of shape (n_points,) or None
+        Half width of the band: one standard deviation.
+    published : bool
+        Whether these are the paper's numbers, drawn dotted.
+    """
+
+    label: str
+    x: np.ndarray
+    y: np.ndarray
+    spread: np.ndarray | None = None
+    published: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Panel:
+    """One pair of axes.
+
+    Parameters
+    ----------
+    title, x_label, y_label : str
+    curves : tuple of Curve
+    level : float or None
+        Height of a grey line, such as no bias.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: tuple[Curve, ...]
+    level: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reproduction:
+    """A table or figure made again.
+
+    Parameters
+    ----------
+    name : str
+        ``"table1"`` ... ``"figure1d"``.
+    title : str
+    comparisons : tuple of Comparison
+    runs : DataFrame
+        Every split's numbers.
+    settings : dict
+        What it takes to get the same numbers again.
+    remarks : tuple of str
+        What holds up, what does not.
+    panels : tuple of Panel
+        Of a figure; empty for a table.
+    seconds : float
+        Wall-clock time taken.
+    """
+
+    name: str
+    title: str
+    comparisons: tuple[Comparison, ...]
+    runs: pd.DataFrame
+    settings: dict[str, Any]
+    remarks: tuple[str, ...] = ()
+    panels: tuple[Panel, ...] = ()
+    seconds: float = math.nan
+    axes_: list[Any] = field(default_factory=list, repr=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per comparison."""
+        names = list(Comparison.__dataclass_fields__)
+        rows = [[getattr(one, name) for name in names] for one in self.comparisons]
+        frame = pd.DataFrame(rows, columns=names)
+        frame.insert(frame.columns.get_loc("why"), "agrees", [c.agrees for c in self.comparisons])
+        return frame.drop(columns="digits")
+
+    def find(self, quantity: str, reading: str = "") -> Comparison:
+        """Give the comparison of this quantity and reading.
+
+        Raises
+        ------
+        KeyError
+            If there is none.
+        """
+        for one in self.comparisons:
+            if one.quantity == quantity and one.reading == reading:
+                return one
+        raise KeyError(f"{self.name}: no comparison {quantity!r}, {reading!r}")
+
+    def to_text(self) -> str:
+        """Give the paper's figures beside ours, reasons as numbered notes."""
+        reasons = list(dict.fromkeys(one.why for one in self.comparisons if one.why))
+        header = ("", "reading", "paper", "ours", "note")
+        rows = [header]
+        for one in self.comparisons:
+            note = "=" if one.agrees else (f"[{reasons.index(one.why) + 1}]" if one.why else "")
+            rows.append(
+                (
+                    one.quantity,
+                    one.reading,
+                    _number(one.paper, one.paper_sd, one.digits),
+                    _number(one.ours, one.ours_sd, one.digits),
+                    note,
+                )
+            )
+        widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+        lines = [self.title, "=" * len(self.title), ""]
+        for row in rows:
+            cells = [
+                cell.rjust(width) if i in (2, 3) else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            lines.append("  ".join(cells).rstrip())
+        lines.append("")
+        lines += ["= as printed in the paper"] if any(c.agrees for c in self.comparisons) else []
+        lines += [f"[{i}] {reason}" for i, reason in enumerate(reasons, start=1)]
+        lines += ["", *self.remarks] if self.remarks else []
+        settings = ", ".join(f"{key} {value}" for key, value in self.settings.items())
+        lines += ["", f"({settings}; {self.seconds:.0f} s)"]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only; NaN and infinities become None."""
+        curves = [
+            {
+                "title": panel.title,
+                "x_label": panel.x_label,
+                "y_label": panel.y_label,
+                "curves": [asdict(curve) for curve in panel.curves],
+            }
+            for panel in self.panels
+        ]
+        return _plain(
+            {
+                "name": self.name,
+                "title": self.title,
+                "settings": self.settings | {"versions": _versions()},
+                "comparisons": self.to_frame().to_dict(orient="records"),
+                "remarks": list(self.remarks),
+                "panels": curves,
+                "runs": self.runs.to_dict(orient="list"),
+            }
+        )
+
+    def plot(self, axes: Sequence[Axes] | None = None) -> Reproduction:
+        """Draw the panels.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib Axes or None, default=None
+            One per panel; None makes a figure.
+
+        Returns
+        -------
+        self : Reproduction
+            With ``axes_``, the axes drawn on.
+        """
+        from matplotlib.figure import Figure
+
+        if axes is None:
+            figure = Figure(figsize=(6.0 * max(len(self.panels), 1), 4.4), layout="constrained")
+            axes = list(figure.subplots(1, max(len(self.panels), 1), squeeze=False)[0])
+        for panel, ax in zip(self.panels, axes, strict=True):
+            _draw(panel, ax)
+        self.axes_[:] = list(axes)
+        return self
+
+    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write the comparisons and runs as CSV, everything as JSON, and figures as PNG.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it does not exist.
+
+        Returns
+        -------
+        files : list of Path
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        files = [folder / f"{self.name}{end}" for end in (".csv", "_runs.csv", ".json")]
+        self.to_frame().to_csv(files[0], index=False)
+        self.runs.to_csv(files[1], index=False)
+        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+        files[2].write_text(text + "\n", encoding="utf-8")
+        if self.panels:
+            figure: Figure = self.plot().axes_[0].figure
+            files.append(folder / f"{self.name}.png")
+            # Without the date or the library's version the same numbers give the same file.
+            figure.savefig(files[-1], dpi=150, metadata={"Software": None})
+        return files
+
+
+def summarise(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation of the finite values; NaN where there are too few."""
+    finite = np.asarray(values, dtype=float)
+    finite = finite[np.isfinite(finite)]
+    mean = float(finite.mean()) if len(finite) else math.nan
+    return mean, float(finite.std(ddof=1)) if len(finite) > 1 else math.nan
+
+
+def _draw(panel: Panel, ax: Axes) -> None:
+    if panel.level is not None:
+        ax.axhline(panel.level, color="#999999", linewidth=1.0)
+    ours = 0
+    for curve in panel.curves:
+        if curve.published:
+            ax.plot(curve.x, curve.y, ":", color="#555555", label=curve.label)
+            continue
+        colour = _COLOURS[ours % len(_COLOURS)]
+        ours += 1
+        ax.plot(curve.x, curve.y, marker="o", markersize=3.5, color=colour, label=curve.label)
+        if curve.spread is not None:
+            low, high = curve.y - curve.spread, curve.y + curve.spread
+            ax.fill_between(curve.x, low, high, color=colour, alpha=0.15, linewidth=0)
+    ax.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
+    ax.legend(fontsize=8, frameon=False)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def _number(value: float, deviation: float, digits: int) -> str:
+    if math.isnan(value):
+        return "-"
+    text = f"{value:.{digits}f}"
+    return text if math.isnan(deviation) else f"{text} ({deviation:.{digits}f})"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
+def _versions() -> dict[str, str]:
+    import sklearn
+
+    from mdfa_fairness_plugin import __version__
+
+    return {
+        "mdfa_fairness_plugin": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scikit-learn": sklearn.__version__,
+    }

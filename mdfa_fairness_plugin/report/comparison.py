@@ -1,0 +1,484 @@
+"""A comparison of models as text, as a page, and as strict JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from mdfa_fairness_plugin.comparison import ComparisonResult, Difference, ModelSearch, Transfer
+from mdfa_fairness_plugin.comparison.result import (
+    ACCURACY,
+    FALSE_POSITIVE,
+    SELECTION,
+    TRUE_POSITIVE,
+    WORST_CASE,
+    Search,
+)
+from mdfa_fairness_plugin.comparison.result import (
+    EVERYBODY as AT_EQUAL_FEATURES,
+)
+from mdfa_fairness_plugin.describe.rules import EVERYBODY
+from mdfa_fairness_plugin.describe.wording import (
+    clean,
+    count,
+    label_text,
+    named,
+    percent,
+    plain_float,
+    plain_label,
+)
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
+from mdfa_fairness_plugin.report.html import _environment
+from mdfa_fairness_plugin.report.pictures import Picture, draw, numbers_table
+from mdfa_fairness_plugin.report.story import Table, ratio_text
+from mdfa_fairness_plugin.report.summary import _drawn, _plain, _wrapped
+from mdfa_fairness_plugin.results import INSUFFICIENT, NONE_LARGER, VIOLATION, ratio_of
+
+_FORMAT: Final = "mdfa-comparison-result"
+_FORMAT_VERSION: Final = 1
+_UNSTABLE_PROVENANCE: Final = frozenset({"timings"})
+_VERDICTS: Final = {
+    VIOLATION: "violation",
+    NONE_LARGER: "none larger than detectable",
+    INSUFFICIENT: "insufficient evidence",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonStory:
+    """What a comparison has to say, in the order text and page say it.
+
+    All text is cleaned of control characters, but not escaped for HTML.
+    """
+
+    title: str
+    scope: tuple[str, ...]
+    models: Table
+    cases: tuple[str, ...]
+    transfer: Table
+    moved: tuple[str, ...]
+    differences: Table | None
+    differences_title: str
+    reading: tuple[str, ...]
+    warnings: tuple[str, ...]
+    made: tuple[str, ...]
+
+
+def tell(result: ComparisonResult) -> ComparisonStory:
+    """Put a comparison into words.
+
+    Parameters
+    ----------
+    result : ComparisonResult
+
+    Returns
+    -------
+    story : ComparisonStory
+    """
+    baseline = label_text(result.baseline)
+    return ComparisonStory(
+        title=f"Comparison of {count(len(result.models), 'model')} on "
+        f"{count(result.n_samples, 'row')}",
+        scope=_scope(result),
+        models=_models_table(result),
+        cases=tuple(_case(result, result.worst(model)) for model in result.models),
+        transfer=_transfer_table(result),
+        moved=_moved(result),
+        differences=_differences_table(result),
+        differences_title=f"Against {baseline}",
+        reading=_reading(result),
+        warnings=tuple(f"{clean(w.message)} [{clean(w.category, 40)}]" for w in result.warnings),
+        made=_made(result),
+    )
+
+
+def summarise(result: ComparisonResult) -> str:
+    """Tell what a comparison found in a page of plain text.
+
+    Parameters
+    ----------
+    result : ComparisonResult
+
+    Returns
+    -------
+    str
+        Lines of at most 88 characters, tables apart.
+    """
+    story = tell(result)
+    blocks = [
+        [story.title.upper(), "=" * len(story.title)],
+        _wrapped(story.scope),
+        _drawn(story.models),
+        ["EACH MODEL'S WORST SUBGROUP", *_wrapped(story.cases, bullet="- ")],
+        [
+            "DOES A REPAIR MOVE THE HARM?",
+            *_wrapped(["Ratio of each model's outcomes (columns) in the worst subgroup of each."]),
+            *_drawn(story.transfer),
+            *_wrapped(story.moved, bullet="- "),
+        ],
+    ]
+    if story.differences is not None:
+        blocks.append([story.differences_title.upper(), *_drawn(story.differences)])
+    blocks.append(["HOW TO READ THIS", *_wrapped(story.reading, bullet="- ")])
+    if story.warnings:
+        blocks.append(["WARNINGS", *_wrapped(story.warnings, bullet="- ")])
+    blocks.append(["HOW IT WAS MADE", *_wrapped(story.made)])
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def render_page(result: ComparisonResult) -> str:
+    """Give a page that needs no script and fetches nothing; the same bytes for the same result."""
+    page = _environment().get_template("comparison_page.html")
+    return page.render(story=tell(result), picture=_picture(result))
+
+
+def render_fragment(result: ComparisonResult) -> str:
+    """Give the same content as one element, as notebooks show it."""
+    fragment = _environment().get_template("comparison_fragment.html")
+    return fragment.render(story=tell(result), picture=None)
+
+
+def _picture(result: ComparisonResult) -> Picture | None:
+    """Every model's ratios; None if none was measured."""
+    try:
+        display = ComparisonDisplay.from_result(result)
+    except InputError:
+        return None
+    title, text = "Aggregate ratio and worst subgroup of each model", display.alt_text
+    return Picture(
+        key="models",
+        title=title,
+        text=text,
+        svg=draw(display, "models", title, text),
+        table=numbers_table(display.to_frame()),
+    )
+
+
+def to_plain(result: ComparisonResult) -> dict[str, Any]:
+    """Give a comparison in types that strict JSON has.
+
+    Parameters
+    ----------
+    result : ComparisonResult
+
+    Returns
+    -------
+    dict
+        Conventions as for an audit. ``audits`` is a list with one audit per model that could be
+        audited; ``split_delta`` nested lists (split, search, model whose subgroup it is, model
+        measured).
+    """
+    worst = [result.rows.index(result.worst(model)) for model in result.models]
+    return {
+        "format": _FORMAT,
+        "format_version": _FORMAT_VERSION,
+        "models": [plain_label(model) for model in result.models],
+        "baseline": plain_label(result.baseline),
+        "n_samples": int(result.n_samples),
+        "n_splits": int(result.n_splits),
+        "alpha": plain_float(result.alpha),
+        "confidence_level": plain_float(result.confidence_level),
+        "outcome_labels": [plain_label(label) for label in result.outcome_labels],
+        "searches": [_plain_record(search) for search in result.searches],
+        "rows": [_plain_record(row) for row in result.rows],
+        "worst": worst,
+        "transfers": [_plain_record(transfer) for transfer in result.transfers],
+        "differences": [_plain_record(difference) for difference in result.differences],
+        "audits": [
+            {"model": plain_label(model), "audit": audit.to_dict()}
+            for model, audit in result.audits.items()
+        ],
+        "split_delta": _nested(result.split_delta),
+        "warnings": [
+            {"category": _plain(w.category), "message": _plain(w.message)} for w in result.warnings
+        ],
+        "provenance": _plain(
+            {k: v for k, v in result.provenance.items() if k not in _UNSTABLE_PROVENANCE}
+        ),
+    }
+
+
+def to_json(result: ComparisonResult) -> str:
+    """Write a comparison as strict JSON with sorted keys, ending with a line break."""
+    plain = to_plain(result)
+    return json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+
+
+def _plain_record(record: Search | ModelSearch | Transfer | Difference) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        plain[field.name] = _plain_record(value) if isinstance(value, Search) else _plain(value)
+    return plain
+
+
+def _nested(values: np.ndarray) -> Any:
+    return [_nested(v) for v in values] if values.ndim else plain_float(float(values))
+
+
+# -- words
+
+
+def who(search: Search, limit: int = 24) -> str:
+    """Name a search: the group, whom it is compared with, and the outcome."""
+    text = named(search.sensitive_feature, search.group, limit)
+    if search.reference is not None:
+        text += f" (vs {label_text(search.reference, limit)})"
+    return f"{text}: {label_text(search.outcome, limit)}"
+
+
+def _scope(result: ComparisonResult) -> tuple[str, ...]:
+    audit = next(iter(result.audits.values()), None)
+    lines = []
+    if audit is not None:
+        features = ", ".join(clean(name, 30) for name in audit.feature_names[:12])
+        more = len(audit.feature_names) - 12
+        features += f" and {more} more" if more > 0 else ""
+        lines.append(f"People are alike if they agree in: {features}.")
+    sensitive = ", ".join(dict.fromkeys(clean(s.sensitive_feature, 40) for s in result.searches))
+    outcomes = ", ".join(dict.fromkeys(label_text(s.outcome) for s in result.searches))
+    lines.append(f"Compared: {sensitive}. Outcomes audited: {outcomes}.")
+    return tuple(lines)
+
+
+def _spanned(value: float, interval: tuple[float, float]) -> str:
+    """Write a ratio given as its logarithm, with its interval."""
+    if math.isnan(value) and math.isnan(interval[0]):
+        return ""
+    low, high = ratio_of(interval[0]), ratio_of(interval[1])
+    shown = _ratio(ratio_of(value))
+    return f"{shown} ({_ratio(low)}-{_ratio(high)})" if not math.isnan(low) else shown
+
+
+def _ratio(ratio: float) -> str:
+    if math.isnan(ratio):
+        return ""
+    return "inf" if math.isinf(ratio) else f"{ratio:.2f}" if ratio < 10 else ratio_text(ratio)
+
+
+def _models_table(result: ComparisonResult) -> Table:
+    truth = any(not math.isnan(row.accuracy) for row in result.rows)
+    header = ["Model", "Worst case of", "Verdict"]
+    header += ["Accuracy"] if truth else []
+    header += ["DI"]
+    header += ["TPR ratio", "FPR ratio"] if truth else []
+    header += ["Alike", "Worst subgroup"]
+    header += ["Over splits"] if result.n_splits else []
+    header += ["gamma"]
+    rows = []
+    for model in result.models:
+        row = result.worst(model)
+        cells = [label_text(model, 24), who(row.search, 16), _VERDICTS[row.verdict]]
+        cells += [_share(row.accuracy)] if truth else []
+        cells += [_ratio(row.selection.ratio)]
+        if truth:
+            cells += [_ratio(row.true_positive.ratio), _ratio(row.false_positive.ratio)]
+        cells += [_ratio(ratio_of(row.everybody_delta)), _spanned(row.delta, row.interval)]
+        if result.n_splits:
+            sd = f" (sd {row.split_ratio_sd:.2f})" if not math.isnan(row.split_ratio_sd) else ""
+            cells += [_ratio(row.split_ratio_mean) + sd]
+        cells += [f"{row.gamma:.3f}" if not math.isnan(row.gamma) else ""]
+        rows.append(tuple(cells))
+    return Table(header=tuple(header), rows=tuple(rows), n_text=3)
+
+
+def _share(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.3f}"
+
+
+def _between(interval: tuple[float, float]) -> str:
+    low, high = ratio_of(interval[0]), ratio_of(interval[1])
+    if math.isnan(low):
+        return ""
+    if math.isinf(high):
+        return f" (at least {ratio_text(low)})"
+    return f" (between {ratio_text(low)} and {ratio_text(high)})"
+
+
+def _case(result: ComparisonResult, row: ModelSearch) -> str:
+    model = label_text(row.model)
+    model += " (baseline)" if row.model == result.baseline and len(result.models) > 1 else ""
+    if row.verdict == INSUFFICIENT or math.isnan(row.delta):
+        return f"{model}: not enough evidence; {clean(row.reason, 200) or 'nothing was measured'}."
+    search = row.search
+    others = (
+        "everyone else"
+        if search.reference is None
+        else f"those with {named(search.sensitive_feature, search.reference)}"
+    )
+    start = (
+        f"{model}: those with {named(search.sensitive_feature, search.group)} get the outcome "
+        f'"{label_text(search.outcome)}" {ratio_text(row.selection.ratio)} times as often as '
+        f"{others} overall"
+    )
+    span = _between(row.interval)
+    if row.verdict == VIOLATION:
+        if row.rule == EVERYBODY:
+            return (
+                f"{start}, and {ratio_text(row.ratio)} times{span} at equal features: a violation; no "
+                "smaller subgroup was worse."
+            )
+        place = f"where {clean(row.rule, 300)}" if row.rule else "no short rule describes it"
+        return (
+            f"{start}, and {ratio_text(row.ratio)} times{span} in the worst subgroup, at equal "
+            f"features: a violation. The subgroup ({count(row.n_rows, 'row')}): {place}."
+        )
+    detectable = ratio_of(row.detectable_delta)
+    limit = (
+        f"; a ratio of {ratio_text(detectable)} would have been found"
+        if math.isfinite(detectable)
+        else ""
+    )
+    return (
+        f"{model}: no subgroup told from chance{limit}. The largest measured, at equal features: "
+        f"those with {named(search.sensitive_feature, search.group)}, outcome "
+        f'"{label_text(search.outcome)}", {ratio_text(row.ratio)} times{span} as often as {others}.'
+    )
+
+
+def _transfer_table(result: ComparisonResult) -> Table:
+    header = ("Worst subgroup of", "Search", *(label_text(m, 20) for m in result.models))
+    rows = []
+    for owner in result.models:
+        search = result.worst(owner).search
+        cells = [
+            _spanned(one.delta, one.interval)
+            for one in (result.transfer(owner, model, search) for model in result.models)
+        ]
+        rows.append((label_text(owner, 24), who(search, 16), *cells))
+    return Table(header=header, rows=tuple(rows), n_text=2)
+
+
+def _moved(result: ComparisonResult) -> tuple[str, ...]:
+    """What each repair did to its own worst subgroup and to the baseline's."""
+    lines = []
+    base = label_text(result.baseline)
+    worst_of_base = result.worst(result.baseline)
+    for model in result.models:
+        if model == result.baseline:
+            continue
+        own, name = result.worst(model), label_text(model)
+        if own.verdict == VIOLATION:
+            there = result.transfer(model, result.baseline, own.search)
+            ratio = f"{base}'s ratio is {ratio_text(there.ratio)}"
+            times = (
+                f"the ratio under {name} is {ratio_text(ratio_of(there.difference))} times as large"
+                f"{_between(there.difference_interval)}"
+            )
+            if there.difference_interval[0] > 0:
+                lines.append(
+                    f"In the worst subgroup of {name} {ratio}; {times}. {name} treats these people "
+                    f"more unequally than {base} does."
+                )
+            elif math.isfinite(there.difference):
+                lines.append(
+                    f"In the worst subgroup of {name} {ratio}; {times}: not told from what {base} "
+                    "does there."
+                )
+        if worst_of_base.verdict == VIOLATION:
+            here = result.transfer(result.baseline, model, worst_of_base.search)
+            if math.isfinite(here.difference):
+                end = (
+                    "more equal than before"
+                    if here.difference_interval[0] > 0
+                    else (
+                        "more unequal than before"
+                        if here.difference_interval[1] < 0
+                        else "not told from before"
+                    )
+                )
+                lines.append(
+                    f"In the worst subgroup of {base} the ratio goes from "
+                    f"{ratio_text(worst_of_base.ratio)} to {ratio_text(here.ratio)} under {name}: "
+                    f"{end}."
+                )
+    return tuple(lines)
+
+
+_QUANTITIES: Final = (
+    (WORST_CASE, "Worst subgroup"),
+    (AT_EQUAL_FEATURES, "Alike"),
+    (SELECTION, "DI"),
+    (TRUE_POSITIVE, "TPR ratio"),
+    (FALSE_POSITIVE, "FPR ratio"),
+)
+
+
+def _differences_table(result: ComparisonResult) -> Table | None:
+    """Times the baseline's ratios, in the search that is the baseline's worst case."""
+    if len(result.models) < 2:
+        return None
+    search = result.worst(result.baseline).search
+    found = {
+        (one.model, one.quantity): one
+        for one in result.differences
+        if one.search is None or one.search == search
+    }
+    truth = any(q == ACCURACY and not math.isnan(d.difference) for (_, q), d in found.items())
+    shown = [
+        (quantity, title)
+        for quantity, title in _QUANTITIES
+        if truth or quantity not in (TRUE_POSITIVE, FALSE_POSITIVE)
+    ]
+    rows = []
+    for model in result.models:
+        if model == result.baseline:
+            continue
+        cells = []
+        for quantity, _ in shown:
+            one = found[model, quantity]
+            cells.append(_spanned(one.difference, one.interval))
+        if truth:
+            one = found[model, ACCURACY]
+            low, high = one.interval
+            cells.append(f"{one.difference:+.3f} ({low:+.3f} to {high:+.3f})")
+        rows.append((label_text(model, 24), *cells))
+    header = ("Ratio, times the baseline's", *(title for _, title in shown))
+    header += ("Accuracy, difference",) if truth else ()
+    more = f"In the baseline's worst case, {who(search)}; paired over the same rows."
+    return Table(header=header, rows=tuple(rows), more=more)
+
+
+def _reading(result: ComparisonResult) -> tuple[str, ...]:
+    level = percent(result.confidence_level)
+    lines = [
+        "DI: ratio of the outcome's rates over everybody, features not looked at; TPR and FPR ratio: "
+        "the same among those whose true label it is, and among the others. Alike: over everybody at "
+        "equal audited features. Worst subgroup: the ratio in the most unequally treated subgroup "
+        f"found, on rows the search had not seen, with {level} intervals that allow for the search.",
+        "A repair that looks equal in the aggregate columns may still have a large worst subgroup. "
+        "Nothing found is no evidence of equal treatment.",
+    ]
+    if result.n_splits:
+        infinite = sum(result.worst(model).n_splits_infinite for model in result.models)
+        text = (
+            f"Over splits: mean and standard deviation of the worst subgroup's ratio over "
+            f"{count(result.n_splits, 'split')} of 70 % to search and 30 % to measure. Splits share "
+            "rows: the deviation is not the uncertainty of the mean."
+        )
+        if infinite:
+            text += (
+                f" {count(infinite, 'split')} with an infinite ratio (nobody else in the subgroup had "
+                "the outcome) left out."
+            )
+        lines.append(text)
+    return tuple(lines)
+
+
+def _made(result: ComparisonResult) -> tuple[str, ...]:
+    seed = result.provenance.get("seed")
+    audit = next(iter(result.audits.values()), None)
+    version = ""
+    if audit is not None:
+        own = audit.provenance.get("versions", {}).get("mdfa_fairness_plugin", "")
+        version = f", mdfa_fairness_plugin {clean(own, 20)}"
+    return (
+        f"Smallest mass worth reporting (alpha) {result.alpha:g}; "
+        f"{count(result.n_splits, 'split')}, the same for every model; seed {seed}{version}.",
+    )

@@ -1,0 +1,21 @@
+"""Pictures of a result, in scikit-learn's manner: numbers as attributes, drawn by ``plot``."""
+
+from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
+from mdfa_fairness_plugin.report.displays.love import LoveDisplay
+from mdfa_fairness_plugin.report.displays.null import NullDistributionDisplay
+from mdfa_fairness_plugin.report.displays.overlap import OverlapDisplay
+from mdfa_fairness_plugin.report.displays.path import WorstCasePathDisplay
+from mdfa_fairness_plugin.report.displays.profile import ProfileDisplay
+from mdfa_fairness_plugin.report.displays.region import RegionMapDisplay
+from mdfa_fairness_plugin.report.displays.searches import SearchesDisplay
+
+__all__ = [
+    "ComparisonDisplay",
+    "LoveDisplay",
+    "NullDistributionDisplay",
+    "OverlapDisplay",
+    "ProfileDisplay",
+    "RegionMapDisplay",
+    "SearchesDisplay",
+    "WorstCasePathDisplay",
+]

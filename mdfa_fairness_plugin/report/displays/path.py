@@ -1,0 +1,253 @@
+"""The worst-case path: how unequal the treatment is as the region grows (Section 3.3)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.describe.wording import rounded
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.report.displays.style import (
+    begin,
+    finish,
+    nothing_to_draw,
+    ratio_axis,
+    search_name,
+    write,
+)
+from mdfa_fairness_plugin.report.story import ratio_text
+from mdfa_fairness_plugin.results import Violation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LARGEST_DRAWN = math.log(1e6)
+
+
+@dataclass(kw_only=True, eq=False)
+class WorstCasePathDisplay:
+    """How much more often the group gets the outcome, as the region grows from the worst outwards.
+
+    Parameters
+    ----------
+    mass : ndarray of shape (n_steps,)
+        Weighted ``Pr[Y = y, x in G]`` of each region.
+    delta, interval_low, interval_high : ndarray of shape (n_steps,)
+        Held-out log ratio of outcome rates and the ends of its interval.
+    kept : tuple of float
+        Mass, delta, and the ends of the interval of the subgroup that the search kept.
+    everybody : tuple of float
+        The same for everybody compared.
+    label : str
+        Which search this is.
+    confidence_level : float
+
+    Attributes
+    ----------
+    ax_ : Axes
+    figure_ : Figure
+    """
+
+    mass: np.ndarray
+    delta: np.ndarray
+    interval_low: np.ndarray
+    interval_high: np.ndarray
+    kept: tuple[float, float, float, float]
+    everybody: tuple[float, float, float, float]
+    label: str = ""
+    confidence_level: float = 0.95
+
+    @classmethod
+    def from_violation(cls, violation: Violation) -> WorstCasePathDisplay:
+        """Take the numbers from one search.
+
+        Parameters
+        ----------
+        violation : Violation
+
+        Returns
+        -------
+        display : WorstCasePathDisplay
+
+        Raises
+        ------
+        InputError
+            If no step of the path could be measured.
+        """
+        path = violation.path
+        if len(path) == 0 or not np.isfinite(np.asarray(path.delta, dtype=float)).any():
+            raise nothing_to_draw("violation", "no region of its path was measured")
+        n = len(path)
+
+        def column(values: Any) -> np.ndarray:
+            array = np.asarray(values, dtype=float)
+            return array if len(array) == n else np.full(n, np.nan)
+
+        whole = violation.population
+        return cls(
+            mass=column(path.mass),
+            delta=column(path.delta),
+            interval_low=column(path.interval_low),
+            interval_high=column(path.interval_high),
+            kept=(violation.mass, violation.delta, *violation.interval),
+            everybody=(whole.mass, whole.delta, *whole.interval),
+            label=search_name(violation),
+            confidence_level=violation.confidence_level,
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the numbers drawn: mass, ratio and its interval, one row per region."""
+        columns = {"mass": self.mass, "ratio": self.delta}
+        columns |= {"ratio_low": self.interval_low, "ratio_high": self.interval_high}
+        frame = pd.DataFrame(columns)
+        with np.errstate(over="ignore"):
+            frame.iloc[:, 1:] = np.exp(frame.iloc[:, 1:])
+        return frame
+
+    @property
+    def height(self) -> float:
+        """Height of its own figure, in inches."""
+        return 3.6
+
+    @property
+    def alt_text(self) -> str:
+        """What the picture shows, in a sentence."""
+        drawn = np.isfinite(self.delta) & np.isfinite(self.mass)
+        if not drawn.any():
+            return "No region of the path was measured."
+        mass = self.mass[drawn]
+        text = (
+            f"Rate ratio of {self.label} in {int(drawn.sum())} nested regions, from a mass of "
+            f"{rounded(float(mass.min()), 2)} to {rounded(float(mass.max()), 2)}."
+        )
+        for name, (_, delta, low, high) in (
+            ("The kept subgroup", self.kept),
+            ("Everybody compared", self.everybody),
+        ):
+            if math.isfinite(delta):
+                text += f" {name}: ratio {_spoken(delta, low, high)}."
+        return text
+
+    def plot(
+        self, ax: Axes | None = None, *, scale: str = "ratio", style: str = "light"
+    ) -> WorstCasePathDisplay:
+        """Draw the path.
+
+        Parameters
+        ----------
+        ax : Axes or None, default=None
+            Axes to draw on; None: those of a new figure.
+        scale : {"ratio", "delta"}, default="ratio"
+            Rate ratio on a logarithmic axis, or its logarithm.
+        style : {"light", "dark"}, default="light"
+
+        Returns
+        -------
+        self : WorstCasePathDisplay
+        """
+        if scale not in ("ratio", "delta"):
+            raise InputError(f"scale: 'ratio' or 'delta' expected, {scale!r} found.")
+        ax, palette = begin(ax, style, (7.2, self.height))
+
+        def unit(value: Any) -> Any:
+            bounded = np.clip(value, -_LARGEST_DRAWN, _LARGEST_DRAWN)
+            return np.exp(bounded) if scale == "ratio" else bounded
+
+        mass, delta, low, high = self._line()
+        widest = float(np.max(mass, initial=0.0))
+        bottom, top = self._limits(delta, low, high)
+        banded = ~(np.isnan(low) | np.isnan(high))
+        ax.fill_between(
+            mass[banded],
+            unit(np.maximum(low[banded], bottom)),
+            unit(np.minimum(high[banded], top)),
+            color=palette.first,
+            alpha=0.22,
+            linewidth=0,
+        )
+        ax.plot(mass, unit(delta), color=palette.first, linewidth=1.6)
+        ax.axhline(unit(0.0), color=palette.muted, linewidth=0.9, linestyle=(0, (4, 3)))
+        self._mark(ax, palette, unit, (bottom, top), widest)
+        if scale == "ratio":
+            ratio_axis(ax, float(unit(bottom)), float(unit(top)), which="y")
+        else:
+            ax.set_ylim(bottom, top)
+        ax.set_xlim(left=0, right=max(widest, 1e-9) * 1.02)
+        level = f"{100 * self.confidence_level:.3g} % interval"
+        finish(
+            ax,
+            palette,
+            x="Mass: share of those compared who are in the region and have the outcome",
+            y=f"Rate ratio, {level}" if scale == "ratio" else f"delta, {level}",
+            title=self.label,
+        )
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _line(self) -> tuple[np.ndarray, ...]:
+        """Mass, delta and ends of the interval of everything drawn, smallest region first."""
+        marks = np.array([self.kept, self.everybody], dtype=float)
+        # A path may hold the marked regions already.
+        marks = marks[~np.isin(marks[:, 0], self.mass)]
+        steps = np.column_stack([self.mass, self.delta, self.interval_low, self.interval_high])
+        points = np.vstack([steps, marks])
+        points = points[np.isfinite(points[:, :2]).all(axis=1)]
+        points = points[np.argsort(points[:, 0], kind="stable")]
+        return tuple(points.T)
+
+    def _limits(self, delta: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
+        """Ends of the axis: all points, and the bands of all but the smallest regions."""
+        marked = [v for v in (*self.kept[1:], *self.everybody[1:]) if math.isfinite(v)]
+        width = high - low
+        usual = np.isfinite(width)
+        if usual.any():
+            usual &= width <= 2.5 * np.median(width[usual])
+        values = np.concatenate([delta, low[usual], high[usual], marked, [0.0]])
+        values = np.clip(values, -_LARGEST_DRAWN, _LARGEST_DRAWN)
+        bottom, top = float(values.min()), float(values.max())
+        room = 0.08 * max(top - bottom, 0.2)
+        return bottom - room, top + 2.2 * room
+
+    def _mark(
+        self, ax: Any, palette: Any, unit: Any, limits: tuple[float, float], widest: float
+    ) -> None:
+        """Mark the kept region and everybody, each named beside its point."""
+        same = self.kept[:2] == self.everybody[:2]
+        points = [("everybody", "o", self.everybody, palette.ink)]
+        if not same:
+            points.append(("kept subgroup", "D", self.kept, palette.second))
+        for name, marker, (mass, delta, low, high), color in points:
+            if not (math.isfinite(mass) and math.isfinite(delta)):
+                continue
+            if math.isfinite(low) and math.isfinite(high):
+                ends = unit(np.clip([low, high], *limits))
+                ax.plot([mass, mass], ends, color=color, linewidth=2.0)
+            ax.plot([mass], [unit(delta)], marker=marker, color=color, markersize=7, zorder=5)
+            right = mass > 0.55 * widest
+            top = min(high if math.isfinite(high) else delta, limits[1])
+            write(
+                ax,
+                mass,
+                float(unit(top)),
+                f"{name}: {_spoken(delta, low, high)}",
+                offset=(4 if right else -2, 5),
+                ha="right" if right else "left",
+                va="bottom",
+                color=color,
+                fontweight="bold",
+            )
+
+
+def _spoken(delta: float, low: float, high: float) -> str:
+    ratio = ratio_text(_exp(delta))
+    if math.isnan(low) or math.isnan(high):
+        return ratio
+    return f"{ratio} ({ratio_text(_exp(low))} to {ratio_text(_exp(high))})"
+
+
+def _exp(delta: float) -> float:
+    return math.exp(delta) if delta < 700 else math.inf

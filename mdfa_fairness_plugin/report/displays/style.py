@@ -1,0 +1,221 @@
+"""How every picture looks: colours for light and dark ground, text from data as plain text."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from mdfa_fairness_plugin.describe.wording import label_text, named
+from mdfa_fairness_plugin.exceptions import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# For every text: a "$" in a name is a dollar, never the start of a formula.
+PLAIN: Final[dict[str, Any]] = {"parse_math": False, "usetex": False}
+_TICKS: Final = (
+    *(10.0**k for k in range(-6, -1)),
+    *(0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.35, 1.5, 2, 3, 5, 7),
+    *(10, 20, 50, 100, 200, 500),
+    *(10.0**k for k in range(3, 9)),
+)
+_MOST_TICKS: Final = 7
+_FORBIDDEN: Final = {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Palette:
+    """Colours of one style.
+
+    Parameters
+    ----------
+    ink, muted, faint, paper : str
+        Text and outlines; secondary text; grid lines and fills; background.
+    first, second : str
+        The two colours that carry meaning, told apart by every kind of colour vision (Okabe and
+        Ito 2008) and by lightness.
+    paint : bool
+        Whether the background is painted.
+    """
+
+    ink: str
+    muted: str
+    faint: str
+    paper: str
+    first: str
+    second: str
+    paint: bool = True
+
+
+PALETTES: Final = {
+    "light": Palette(
+        ink="#1b1b1b",
+        muted="#595959",
+        faint="#d4d4d4",
+        paper="#ffffff",
+        first="#0072b2",
+        second="#b84e00",
+    ),
+    "dark": Palette(
+        ink="#f0f0f0",
+        muted="#b4b4b4",
+        faint="#4a4a4a",
+        paper="#161616",
+        first="#56b4e9",
+        second="#e69f00",
+    ),
+    # Stand-ins that the page turns into its own colours, which follow the reader's theme.
+    "page": Palette(
+        ink="#010203",
+        muted="#020304",
+        faint="#030405",
+        paper="#040506",
+        first="#050607",
+        second="#060708",
+        paint=False,
+    ),
+}
+
+
+def begin(ax: Axes | None, style: str, size: tuple[float, float]) -> tuple[Axes, Palette]:
+    """Give axes to draw on, in the colours of a style.
+
+    Parameters
+    ----------
+    ax : Axes or None
+        Axes to use; None: those of a new figure.
+    style : {"light", "dark"}
+    size : (float, float)
+        Width and height of a new figure, in inches.
+
+    Returns
+    -------
+    ax : Axes
+    palette : Palette
+    """
+    if style not in PALETTES:
+        raise InputError(f"style: 'light' or 'dark' expected, {style!r} found.")
+    palette = PALETTES[style]
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        figure, ax = plt.subplots(figsize=size, layout="constrained")
+        if palette.paint:
+            figure.set_facecolor(palette.paper)
+    if palette.paint:
+        ax.set_facecolor(palette.paper)
+    else:
+        ax.patch.set_visible(False)
+    for side, spine in ax.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color(palette.muted)
+    ax.tick_params(colors=palette.muted, labelcolor=palette.ink, labelsize=9)
+    return ax, palette
+
+
+def finish(ax: Axes, palette: Palette, *, x: str = "", y: str = "", title: str = "") -> None:
+    """Name the axes and the picture."""
+    ax.set_xlabel(x, color=palette.ink, fontsize=9.5, **PLAIN)
+    ax.set_ylabel(y, color=palette.ink, fontsize=9.5, **PLAIN)
+    if title:
+        ax.set_title(
+            title, loc="left", color=palette.ink, fontsize=10.5, fontweight="bold", **PLAIN
+        )
+
+
+def write(ax: Axes, x: float, y: float, text: str, **options: Any) -> Any:
+    """Put text at a point, an offset away from it if one is given.
+
+    Parameters
+    ----------
+    ax : Axes
+    x, y : float
+    text : str
+    **options
+        Of ``Axes.annotate``; ``offset`` is a pair in points.
+    """
+    offset = options.pop("offset", (0, 0))
+    return ax.annotate(
+        text,
+        (x, y),
+        xytext=offset,
+        textcoords="offset points",
+        annotation_clip=False,
+        **{"fontsize": 9, **PLAIN, **options},
+    )
+
+
+def row_labels(ax: Axes, palette: Palette, labels: Sequence[str]) -> None:
+    """Name the rows of a picture, first at the top."""
+    ax.set_yticks(range(len(labels)), labels=list(labels), color=palette.ink, fontsize=9, **PLAIN)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(labels) - 0.4, -0.6)
+    ax.spines["left"].set_visible(False)
+
+
+def ratio_axis(ax: Axes, low: float, high: float, *, which: str = "x") -> None:
+    """Set a logarithmic axis from one ratio to another, with few and round ticks."""
+    from matplotlib.ticker import NullLocator
+
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    (ax.set_xscale if which == "x" else ax.set_yscale)("log")
+    (ax.set_xlim if which == "x" else ax.set_ylim)(low, high)
+    ticks = [tick for tick in _TICKS if low <= tick <= high]
+    span = math.log(high / low)
+    kept: list[float] = []
+    # 1 means "as often", so it is there if any is; the rest keep their distance.
+    for tick in sorted(ticks, key=lambda t: (t != 1, _roundness(t))):
+        near = (abs(math.log(tick / other)) for other in kept)
+        if min(near, default=math.inf) > span / _MOST_TICKS:
+            kept.append(tick)
+    kept.sort()
+    axis.set_minor_locator(NullLocator())
+    axis.set_ticks(kept, labels=[f"{tick:,.6g}" if tick < 1e6 else f"{tick:.0e}" for tick in kept])
+
+
+def _roundness(tick: float) -> float:
+    digits = f"{tick:.3g}".replace(".", "").strip("0")
+    return len(digits) + (0 if digits in ("1", "2", "5") else 0.5) + abs(math.log10(tick)) / 100
+
+
+def short(label: object, limit: int = 26) -> str:
+    """Write a label on one line, short by the columns it takes rather than by its characters."""
+    # No document can hold these two.
+    label = label.translate(_FORBIDDEN) if isinstance(label, str) else label
+    text = label_text(label, limit)
+    while limit > 4 and _columns(text) > limit:
+        limit -= 1
+        text = label_text(label, limit)
+    # Combining marks pile up above and below a line without limit.
+    return "".join(
+        c
+        for i, c in enumerate(text)
+        if not (unicodedata.combining(c) and i > 1 and _combining(text[i - 2 : i]))
+    )
+
+
+def _combining(text: str) -> bool:
+    return all(unicodedata.combining(c) for c in text)
+
+
+def _columns(text: str) -> int:
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
+def search_name(violation: Any, limit: int = 18) -> str:
+    """Name a search: the group, whom it is compared with, and the outcome."""
+    who = named(short(violation.sensitive_feature, limit), short(violation.group, limit))
+    if violation.reference is not None:
+        who = f"{who} (vs {short(violation.reference, limit)})"
+    return f"{who}: {short(violation.outcome, limit)}"
+
+
+def nothing_to_draw(display: str, reason: str) -> InputError:
+    """Say why there is no picture."""
+    return InputError(f"{display}: {reason}, so there is nothing to draw.")

@@ -1,0 +1,271 @@
+"""Displays as inline pictures of a page: named, described, in its colours, the same every time."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+
+from mdfa_fairness_plugin.describe.wording import label_text, percent, rounded
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.report.displays import (
+    LoveDisplay,
+    OverlapDisplay,
+    ProfileDisplay,
+    SearchesDisplay,
+    WorstCasePathDisplay,
+)
+from mdfa_fairness_plugin.report.displays.style import PALETTES
+from mdfa_fairness_plugin.report.story import Table, ratio_text, shown_case
+from mdfa_fairness_plugin.report.suppression import Redaction
+from mdfa_fairness_plugin.results import AuditResult
+
+_MOST_ROWS: Final = 60
+_WIDTH: Final = 7.2
+# Names of the page's colours, by the stand-in each is drawn in.
+_COLORS: Final = {
+    getattr(PALETTES["page"], name): f"var(--{name})"
+    for name in ("ink", "muted", "faint", "paper", "first", "second")
+}
+_NUMBERED: Final = re.compile(r"#0[1-6]0[2-7]0[3-8]\b")
+_REFERENCE: Final = re.compile(r"url\(#([\w.-]+)\)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """One picture with what those who do not see it need.
+
+    Parameters
+    ----------
+    key : str
+        Name, unique on the page.
+    title, text : str
+        What it is, and what it shows.
+    svg : Markup
+        The picture, safe to put on a page.
+    table : Table
+        The numbers behind it.
+    """
+
+    key: str
+    title: str
+    text: str
+    svg: Markup
+    table: Table
+
+
+def pictures(given: AuditResult, redaction: Redaction) -> dict[str, Picture]:
+    """Draw everything that a result has numbers for.
+
+    Parameters
+    ----------
+    given : AuditResult
+        The result itself, for the propensities alone, which are shown in bins of enough rows.
+    redaction : Redaction
+        The same as it may be printed.
+
+    Returns
+    -------
+    dict of str to Picture
+        By name: ``searches``, ``path``, ``profile``, ``love``, ``overlap``.
+    """
+    result = redaction.result
+    shown, whole = shown_case(result), shown_case(given)
+    made: list[tuple[str, str, Callable[[], Any]]] = [
+        ("searches", "Every search of this audit", lambda: SearchesDisplay.from_result(result))
+    ]
+    if shown is not None and whole is not None:
+        made += [
+            (
+                "path",
+                "From the worst region to everybody",
+                lambda: WorstCasePathDisplay.from_violation(shown),
+            ),
+            (
+                "profile",
+                "What sets the subgroup apart",
+                lambda: ProfileDisplay.from_violation(shown),
+            ),
+            (
+                "love",
+                "How alike the groups were made",
+                lambda: LoveDisplay.from_result(result, (shown.sensitive_feature, shown.group)),
+            ),
+        ]
+        if redaction.overlap_min_rows:
+            made.append(
+                (
+                    "overlap",
+                    "How far the features tell the groups apart",
+                    lambda: OverlapDisplay.from_violation(
+                        whole,
+                        min_rows=redaction.overlap_min_rows,
+                        left_out=redaction.overlap_left_out,
+                    ),
+                )
+            )
+    drawn = {}
+    for key, title, make in made:
+        try:
+            display = make()
+        except InputError:
+            # Nothing was measured that this picture could show.
+            continue
+        text = display.alt_text
+        svg = draw(display, key, title, text)
+        drawn[key] = Picture(
+            key=key, title=title, text=text, svg=svg, table=numbers_table(display.to_frame())
+        )
+    return drawn
+
+
+def draw(display: Any, key: str, title: str, text: str) -> Markup:
+    """Draw a display as an inline picture.
+
+    Parameters
+    ----------
+    display : object
+        With ``plot(ax, style=)`` and, if its height depends on its numbers, ``height``.
+    key : str
+        Prefix of the identifiers in the picture, unique on the page.
+    title, text : str
+        Read out in its place.
+
+    Returns
+    -------
+    Markup
+        An ``svg`` element in the page's colours; the same bytes for the same numbers, whatever
+        settings of matplotlib the user has.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # Old names among the defaults, and glyphs that the measuring font lacks: the reader's
+        # own fonts write the text.
+        warnings.simplefilter("ignore")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": f"mdfa-{key}"})
+        figure = Figure(figsize=(_WIDTH, display.height), layout="constrained")
+        FigureCanvasSVG(figure)
+        display.plot(figure.subplots(), style="page")
+        file = io.BytesIO()
+        blank = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", transparent=True, metadata=blank)
+    return _inline(file.getvalue().decode("utf-8"), key, title, text)
+
+
+def _inline(document: str, key: str, title: str, text: str) -> Markup:
+    """Turn a document of its own into an element of a page."""
+    root = ElementTree.fromstring(document)
+    for parent in root.iter():
+        # Its rules would hold for the whole page.
+        for child in list(parent):
+            if _local(child.tag) in ("style", "metadata"):
+                parent.remove(child)
+    referred = set()
+    for element in root.iter():
+        for value in element.attrib.values():
+            referred.update(_REFERENCE.findall(value))
+            if value.startswith("#"):
+                referred.add(value[1:])
+    for element in root.iter():
+        element.tag = _local(element.tag)
+        element.tail = None
+        if element.tag != "text":
+            element.text = None
+        attributes: dict[str, str] = {}
+        for name, value in element.attrib.items():
+            name = _local(name)
+            if name == "id":
+                if value not in referred:
+                    continue
+                value = f"{key}-{value}"
+            elif name == "href":
+                value = f"#{key}-{value[1:]}"
+            else:
+                value = _REFERENCE.sub(rf"url(#{key}-\1)", value)
+                value = _NUMBERED.sub(lambda m: _COLORS.get(m.group(), m.group()), value)
+                if name == "style":
+                    value = re.sub(r"font-family: [^;]*", "font-family: inherit", value)
+                if name in ("fill", "stroke") and value.startswith("var("):
+                    # A variable works in a style only.
+                    attributes["style"] = f"{name}: {value}; " + attributes.get("style", "")
+                    continue
+                if name == "d":
+                    value = " ".join(value.split())
+            attributes[name] = attributes.get(name, "") + value if name == "style" else value
+        element.attrib.clear()
+        element.attrib.update(attributes)
+    box = root.attrib["viewBox"]
+    root.attrib.clear()
+    root.attrib.update(
+        {
+            "viewBox": box,
+            "role": "img",
+            "aria-labelledby": f"{key}-title {key}-text",
+            "class": "picture",
+        }
+    )
+    named, described = ElementTree.Element("title"), ElementTree.Element("desc")
+    named.text, described.text = title, text
+    named.set("id", f"{key}-title")
+    described.set("id", f"{key}-text")
+    root.insert(0, described)
+    root.insert(0, named)
+    # Every text went through the serialiser, which escapes it.
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _local(name: Any) -> str:
+    return str(name).rpartition("}")[2]
+
+
+def numbers_table(frame: pd.DataFrame) -> Table:
+    """Put the numbers behind a picture into text, the first column to the left.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    """
+    rows = [
+        tuple(_cell(value, str(name)) for name, value in zip(frame.columns, row, strict=True))
+        for row in frame.head(_MOST_ROWS).to_numpy(dtype=object)
+    ]
+    n_text = 0
+    for column in frame.columns:
+        if pd.api.types.is_numeric_dtype(frame[column].dtype):
+            break
+        n_text += 1
+    more = len(frame) - len(rows)
+    return Table(
+        header=tuple(str(name).strip().replace("_", " ") for name in frame.columns),
+        rows=tuple(rows),
+        n_text=n_text,
+        more=f"and {more:,d} more rows" if more > 0 else "",
+    )
+
+
+def _cell(value: Any, name: str) -> str:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        return label_text(value) if value != "" else ""
+    number = float(value)
+    if math.isnan(number):
+        return ""
+    if isinstance(value, int | np.integer):
+        return f"{int(value):,d}"
+    if name.startswith("ratio"):
+        return ratio_text(number) if math.isfinite(number) else "inf"
+    if name.startswith("share"):
+        return percent(number)
+    return rounded(number)

@@ -1,0 +1,408 @@
+"""Comparisons: the planted truth is found, and nothing depends on what should not matter."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.comparison import Search
+from mdfa_fairness_plugin.comparison.splits import run_splits
+from mdfa_fairness_plugin.exceptions import (
+    InputError,
+    InputTypeError,
+    MissingSensitiveWarning,
+    NothingToAuditError,
+)
+from mdfa_fairness_plugin.results import INSUFFICIENT, NONE_LARGER, VIOLATION
+
+HARMED = Search(sensitive_feature="group", group="a", reference=None, outcome=1)
+
+
+def run(planted, models=None, **options):
+    """Compare with the quickest of searches."""
+    settings = {
+        "sensitive_features": planted.group,
+        "groups": ["a"],
+        "outcomes": [1],
+        "n_splits": 2,
+        "n_folds": 2,
+        "learner": "tree",
+        "random_state": 0,
+    }
+    given = planted.outcomes if models is None else models
+    return mdfa.compare(planted.X, given, **(settings | options))
+
+
+def by_model(result, frame):
+    """A frame's values by model, and by search where there are several."""
+    keys = ["model", "sensitive_feature", "group", "outcome"]
+    return frame.set_index(keys).sort_index()
+
+
+# -- the planted truth
+
+
+def test_equal_in_the_aggregate_unequal_in_the_worst_subgroup(compared):
+    for name in ("A", "B"):
+        row = compared.worst(name)
+        assert row.selection.ratio == pytest.approx(1, abs=0.12)
+        assert row.verdict == VIOLATION
+        assert row.ratio_interval[0] > 1.5
+        assert row.ratio_interval[0] < 0.7 / 0.3 < row.ratio_interval[1]
+        assert row.split_ratio_mean == pytest.approx(0.7 / 0.3, rel=0.35)
+        assert row.n_splits_measured == 3
+    assert compared.worst("C").verdict == NONE_LARGER
+
+
+def test_the_rule_names_the_feature_the_violation_was_planted_along(compared):
+    assert compared.worst("A").rule.startswith("x1")
+    assert compared.worst("B").rule.startswith("x2")
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_transfer_shows_that_the_harm_lies_elsewhere(compared, split):
+    """In A's subgroup B is about equal, and the other way round; C is equal in both."""
+    matrix = compared.transfer_matrix(HARMED, split=split)
+    for owner in ("A", "B"):
+        assert matrix.loc[owner, owner] > 1.8
+        for other in {"A", "B", "C"} - {owner}:
+            assert matrix.loc[owner, other] == pytest.approx(1, abs=0.3)
+
+
+def test_transfer_differences_tell_the_two_apart(compared):
+    there = compared.transfer("B", "A", HARMED)
+    assert there.difference_interval[0] > 0.3
+    assert there.difference == pytest.approx(math.log(0.7 / 0.3), abs=0.35)
+    own = compared.transfer("B", "B", HARMED)
+    assert (own.difference, own.difference_interval) == (0.0, (0.0, 0.0))
+    assert own.delta == pytest.approx(compared.row("B", HARMED).delta)
+
+
+def test_paired_differences_against_the_baseline(compared):
+    found = {
+        d.model: d
+        for d in compared.differences
+        if d.quantity == "worst case" and d.search == HARMED
+    }
+    assert found["B"].interval[0] < 0 < found["B"].interval[1]
+    assert found["C"].interval[1] < 0
+    assert found["C"].difference == pytest.approx(
+        compared.row("C", HARMED).delta - compared.row("A", HARMED).delta
+    )
+    assert "A" not in found
+
+
+def test_each_audit_is_what_audit_gives_alone(planted, compared):
+    alone = mdfa.audit(
+        planted.X,
+        planted.outcomes["B"],
+        sensitive_features=planted.group,
+        groups=["a"],
+        random_state=0,
+    )
+    assert compared.audits["B"].to_json() == alone.to_json()
+
+
+def test_aggregate_rates_are_counted(planted, compared):
+    """Oracle: pandas' group means."""
+    table = pd.DataFrame({"y": planted.outcomes["A"], "g": planted.group, "t": planted.truth})
+    row = compared.row("A", HARMED)
+    for rates, rows in (
+        (row.selection, table),
+        (row.true_positive, table[table.t == 1]),
+        (row.false_positive, table[table.t == 0]),
+    ):
+        means = rows.groupby("g")["y"].mean()
+        assert rates.rates == pytest.approx((means["a"], means["b"]))
+        assert rates.ratio == pytest.approx(means["a"] / means["b"])
+        assert rates.n_rows == len(rows)
+        assert rates.ratio_interval[0] < rates.ratio < rates.ratio_interval[1]
+    assert row.accuracy == pytest.approx((table.y == table.t).mean())
+
+
+def test_accuracy_difference_by_hand(planted, compared):
+    """Sum over discordant rows (McNemar), in the delta method's form."""
+    right = {name: planted.outcomes[name] == planted.truth for name in "AB"}
+    difference = right["B"].astype(float) - right["A"]
+    found = next(d for d in compared.differences if d.quantity == "accuracy" and d.model == "B")
+    assert found.difference == pytest.approx(difference.mean())
+    half = 1.959964 * difference.std() / math.sqrt(len(difference))
+    assert found.interval == pytest.approx((difference.mean() - half, difference.mean() + half))
+
+
+# -- what should not matter
+
+
+def test_order_of_models_does_not_matter(few):
+    forward = run(few, baseline="A", y_true=few.truth)
+    names = list(few.outcomes)[::-1]
+    backward = run(
+        few,
+        {name: few.outcomes[name] for name in names},
+        baseline="A",
+        y_true=few.truth,
+    )
+    assert backward.models == tuple(names)
+    pd.testing.assert_frame_equal(
+        by_model(forward, forward.to_frame(every_search=True)),
+        by_model(backward, backward.to_frame(every_search=True)),
+    )
+    key = ["subgroup_of", "model", "outcome"]
+    pd.testing.assert_frame_equal(
+        forward.transfer_frame().sort_values(key, ignore_index=True),
+        backward.transfer_frame().sort_values(key, ignore_index=True),
+    )
+    key = ["model", "quantity"]
+    pd.testing.assert_frame_equal(
+        forward.difference_frame().sort_values(key, ignore_index=True),
+        backward.difference_frame().sort_values(key, ignore_index=True),
+    )
+
+
+def test_labels_and_names_do_not_matter(few):
+    plain = run(few)
+    words = np.array(["zebra", "apple"])
+    renamed = run(
+        few,
+        {f"model {name}": words[y] for name, y in few.outcomes.items()},
+        outcomes=["apple"],
+        groups=["Y"],
+        sensitive_features=few.group.map({"a": "Y", "b": "X"}),
+    )
+    np.testing.assert_array_equal(plain.split_delta, renamed.split_delta)
+    for one, other in zip(plain.rows, renamed.rows, strict=True):
+        assert one.delta == other.delta
+        assert one.interval == other.interval
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+def test_number_of_jobs_does_not_matter(few, n_jobs):
+    assert run(few).to_json() == run(few, n_jobs=n_jobs).to_json()
+
+
+def test_more_splits_begin_with_the_same_ones(few):
+    few, many = run(few, n_splits=1), run(few, n_splits=2)
+    np.testing.assert_array_equal(few.split_delta[0], many.split_delta[0])
+
+
+def test_order_of_rows_does_not_matter_to_the_splits(few):
+    turn = np.random.default_rng(5).permutation(len(few.X))
+    turned = mdfa.compare(
+        few.X.iloc[turn].reset_index(drop=True),
+        {name: y[turn] for name, y in few.outcomes.items()},
+        sensitive_features=few.group.iloc[turn].reset_index(drop=True),
+        groups=["a"],
+        outcomes=[1],
+        n_splits=2,
+        n_folds=2,
+        learner="tree",
+        random_state=0,
+    )
+    np.testing.assert_allclose(turned.split_delta, run(few).split_delta, rtol=1e-9)
+
+
+def test_a_copy_of_a_model_is_no_different(few):
+    twins = run(few, {"one": few.outcomes["A"], "two": few.outcomes["A"]}, n_splits=1)
+    for difference in twins.differences:
+        if difference.quantity != "accuracy" and "positive" not in difference.quantity:
+            assert (difference.difference, difference.interval) == (0.0, (0.0, 0.0))
+    assert twins.split_delta[0, 0, 0, 0] == twins.split_delta[0, 0, 1, 0]
+
+
+def test_counted_rows_act_like_repeated_rows(few):
+    counts = np.random.default_rng(2).integers(1, 3, len(few.X))
+    pick = np.repeat(np.arange(len(counts)), counts)
+    weighted = run(few, sample_weight=counts, n_splits=1)
+    repeated = mdfa.compare(
+        few.X.iloc[pick].reset_index(drop=True),
+        {name: y[pick] for name, y in few.outcomes.items()},
+        sensitive_features=few.group.iloc[pick].reset_index(drop=True),
+        groups=["a"],
+        outcomes=[1],
+        n_splits=1,
+        n_folds=2,
+        learner="tree",
+        random_state=0,
+    )
+    for one, other in zip(weighted.differences, repeated.differences, strict=True):
+        assert one.difference == pytest.approx(other.difference, nan_ok=True)
+        assert one.interval == pytest.approx(other.interval, nan_ok=True)
+
+
+# -- forms of input
+
+
+def test_frames_series_and_fitted_models(few):
+    """Rows are paired by index, and a model's own features may be others than the audited ones."""
+    model = LogisticRegression().fit(few.X[["x1", "x3"]], few.truth)
+    answers = model.predict(few.X[["x1", "x3"]])
+    expected = run(few, {"A": few.outcomes["A"], "model": answers}, n_splits=0)
+    turned = pd.Series(few.outcomes["A"]).sample(frac=1, random_state=1)
+    for given, extra in (
+        ({"A": turned, "model": model}, {"model_features": few.X[["x1", "x3"]]}),
+        ({"A": turned, "model": model}, {"model_features": {"model": few.X[["x1", "x3"]]}}),
+        (pd.DataFrame({"A": turned, "model": answers}), {}),
+    ):
+        result = run(few, given, n_splits=0, **extra)
+        pd.testing.assert_frame_equal(result.to_frame(), expected.to_frame())
+
+
+def test_models_that_ask_for_more_are_given_it(few):
+    class Asking:
+        def predict(self, X, *, sensitive_features, random_state=None):
+            self.seen = sensitive_features, random_state
+            return few.outcomes["B"]
+
+    asking = Asking()
+    run(few, {"A": few.outcomes["A"], "asking": asking}, n_splits=0, random_state=11)
+    assert asking.seen[0] is few.group
+    assert asking.seen[1] == 11
+
+
+def test_a_model_that_answers_everybody_alike_gets_a_row_with_the_reason(few):
+    given = {"A": few.outcomes["A"], "all": np.ones(len(few.X), dtype=int)}
+    result = run(few, given, y_true=few.truth, n_splits=1)
+    row = result.worst("all")
+    assert row.verdict == INSUFFICIENT
+    assert row.reason == "every one of the 500 outcomes is 1"
+    assert row.selection.ratio == 1
+    assert row.accuracy == pytest.approx(few.truth.mean())
+    assert math.isnan(row.delta)
+    assert row.n_splits_measured == 0
+    assert "all" not in result.audits
+    assert result.transfer("A", "all", HARMED).ratio == pytest.approx(1)
+    assert "not enough evidence" in result.summary()
+    result.to_json(), result.to_html(), repr(result)
+
+
+def test_unknown_true_labels_are_left_out(few):
+    truth = pd.Series(few.truth, dtype="Int64")
+    truth[:50] = pd.NA
+    result = run(few, y_true=truth, n_splits=0)
+    right = (few.outcomes["A"] == few.truth)[50:]
+    assert result.worst("A").accuracy == pytest.approx(right.mean())
+
+
+def test_several_groups_and_columns(few):
+    sensitive = pd.DataFrame({"group": few.group, "odd": np.arange(500) % 2})
+    result = run(few, {"A": few.outcomes["A"]}, sensitive_features=sensitive, groups=None)
+    assert [(s.sensitive_feature, s.group) for s in result.searches] == [
+        ("group", "a"),
+        ("group", "b"),
+        ("odd", 0),
+        ("odd", 1),
+    ]
+    assert result.worst("A").search.sensitive_feature == "group"
+    assert len(result.to_frame(every_search=True)) == 4
+    assert len(result.to_frame()) == 1
+    assert result.differences == ()
+
+
+def test_warnings_are_given_once_and_kept(few):
+    missing = few.group.copy()
+    missing[:20] = None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = run(few, sensitive_features=missing, n_splits=0)
+    assert [w.category for w in caught] == [MissingSensitiveWarning]
+    assert caught[0].filename == __file__
+    assert [w.category for w in result.warnings] == ["MissingSensitiveWarning"]
+
+
+def test_progress_is_told_if_asked_for(few, capsys, caplog):
+    caplog.set_level("INFO", logger="mdfa_fairness_plugin")
+    run(few, {"A": few.outcomes["A"]}, progress=True, verbose=1)
+    assert "2/2" in capsys.readouterr().err
+    assert "split 2 of 2" in caplog.messages
+    run(few, {"A": few.outcomes["A"]}, n_splits=1)
+    assert capsys.readouterr().err == ""
+
+
+def test_shared_work_changes_nothing(few):
+    """Models searched together find what each finds alone."""
+    together = run(few, n_splits=1)
+    for place, name in enumerate(few.outcomes):
+        # A second model fixes the order of rows, which hangs on all answers.
+        alone = run(few, n_splits=1, baseline=name)
+        np.testing.assert_array_equal(
+            alone.split_delta[:, :, place], together.split_delta[:, :, place]
+        )
+
+
+def test_splits_hold_out_three_tenths_of_each_group(few, monkeypatch):
+    from mdfa_fairness_plugin.comparison import splits
+
+    seen = []
+    original = splits._folds
+
+    def spy(problem, numbers, n_folds, seed):
+        folds = original(problem, numbers, n_folds, seed)
+        seen.append((folds, problem.contrasts[numbers[0]].s))
+        return folds
+
+    monkeypatch.setattr(splits, "_folds", spy)
+    run(few, {"A": few.outcomes["A"]})
+    assert run_splits is splits.run_splits
+    for folds, s in seen:
+        for side in (1, -1):
+            assert (folds[s == side] < 0).mean() == pytest.approx(0.3, abs=0.005)
+        assert set(np.unique(folds)) == {-1, 0, 1}
+    assert not np.array_equal(seen[0][0], seen[1][0])
+
+
+# -- errors
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "kind", "said"),
+    [
+        ({}, InputError, "outcomes_by_model: it is empty"),
+        ([0, 1], InputTypeError, "outcomes_by_model: a mapping .* list found"),
+        ({"short": [0, 1]}, InputError, r"outcomes_by_model\['short'\]: 2 rows .* X has 500"),
+        ({"flat": np.zeros(500)}, NothingToAuditError, "every model answers everybody alike"),
+        ({"score": np.linspace(0, 1, 500)}, InputError, r"\['score'\]: scores were given"),
+        ({"gap": [0, 1, None, 1] * 125}, InputError, r"\['gap'\]: 125 of 500 .* missing"),
+        (
+            {"n": [0, 1] * 250, "t": ["no", "yes"] * 250},
+            InputError,
+            r"4 different outcomes .*\['n'\]: 0, 1; .*\['t'\]: 'no', 'yes'",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_model_is_named(outcomes, kind, said, few):
+    with pytest.raises(kind, match=said):
+        mdfa.compare(few.X, outcomes, sensitive_features=few.group, n_splits=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"baseline": "D"}, "baseline: 'D' is not among the models: 'A', 'B', 'C'"),
+        ({"n_splits": -1}, "n_splits: a whole number of at least 0"),
+        ({"n_folds": 1}, "n_folds: a whole number of at least 2"),
+        ({"evaluation": "holdout"}, "evaluation: it cannot be given"),
+        ({"alfa": 0.1}, "unknown argument.*alfa"),
+        ({"alpha": 2}, "alpha: a number between 0 and 1"),
+        ({"outcomes": [7]}, "outcomes: 7 was given; the models' outcomes are 0, 1"),
+        ({"y_true": ["no", "yes"] * 250}, "y_true: its labels 'no', 'yes' are not those"),
+        ({"y_true": [0, 1]}, "y_true: 2 rows were given"),
+        ({"sensitive_features": None}, "sensitive_features: None was given"),
+    ],
+)
+def test_what_is_wrong_with_an_argument_is_named(options, said, few):
+    with pytest.raises(InputError, match=said):
+        run(few, **options)
+
+
+def test_a_model_that_fails_is_named_and_the_way_out(few):
+    model = LogisticRegression().fit(few.X[["x1"]].to_numpy(), few.truth)
+    with pytest.raises(InputError, match=r"\['m'\]: its predict failed.*model_features"):
+        run(few, {"m": model})
+    with pytest.raises(InputError, match="model_features: it has no table for the model 'm'"):
+        run(few, {"m": model}, model_features={"other": few.X})
