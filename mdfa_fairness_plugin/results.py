@@ -669,6 +669,52 @@ class AuditResult:
             write_text(path, text)
         return text
 
+    def to_model_card(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Give a section of a model card in Markdown.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File to write as well.
+
+        Returns
+        -------
+        str
+        """
+        from mdfa_fairness_plugin.report.model_card import to_markdown
+        from mdfa_fairness_plugin.report.summary import write_text
+
+        text = to_markdown(self)
+        if path is not None:
+            write_text(path, text)
+        return text
+
+    def to_junit(
+        self, path: str | os.PathLike[str] | None = None, fail_above: float | None = None
+    ) -> str:
+        """Give JUnit XML, one test case per search, for continuous integration.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File to write as well.
+        fail_above : float or None, default=None
+            A search fails if its lower confidence limit of delta is above this, as the gate of
+            ``mdfa audit --fail-above`` has it; None: no search fails. Searches without enough
+            evidence are skipped, with the reason.
+
+        Returns
+        -------
+        str
+        """
+        from mdfa_fairness_plugin.report.junit import to_junit
+        from mdfa_fairness_plugin.report.summary import write_text
+
+        text = to_junit(self, fail_above)
+        if path is not None:
+            write_text(path, text)
+        return text
+
     def summary(self) -> str:
         """Tell what was found in a page of plain text."""
         from mdfa_fairness_plugin.report.summary import summarise

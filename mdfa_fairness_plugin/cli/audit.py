@@ -369,11 +369,14 @@ def _write_files(
 
 def _apply_gate(result: Any, threshold: float, *, quiet: bool) -> int:
     """Exit status: 1 if any violation is surely larger than the threshold."""
-    over = [violation for violation in result.violations if violation.interval[0] > threshold]
+    from mdfa_fairness_plugin.describe.wording import label_text, named
+    from mdfa_fairness_plugin.report.junit import trips
+
+    over = [violation for violation in result.violations if trips(violation, threshold)]
     for violation in over:
         complain(
-            f"gate: {violation.sensitive_feature} = {violation.group}, outcome "
-            f"{violation.outcome}: lower bound of delta {violation.interval[0]:.3f} is above "
+            f"gate: {named(violation.sensitive_feature, violation.group)}, outcome "
+            f"{label_text(violation.outcome)}: lower bound of delta {violation.interval[0]:.3f} is above "
             f"--fail-above {threshold:g}"
         )
     if over:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from mdfa_fairness_plugin.exceptions import OverlapError, WarningLog
 from mdfa_fairness_plugin.inference.estimates import measure

@@ -32,6 +32,7 @@ from mdfa_fairness_plugin.describe.wording import (
     rounded,
 )
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.report.schema import CARD_SCHEMA
 from mdfa_fairness_plugin.report.story import Table, frame_table, p_text, ranked, ratio_text
 from mdfa_fairness_plugin.report.summary import _drawn, _plain, _wrapped, write_text
 from mdfa_fairness_plugin.results import INSUFFICIENT, VIOLATION, AuditResult, Violation
@@ -183,8 +184,14 @@ class ContestationCard:
                 "rule_recall",
             )
         }
-        own["features"] = dict(self.features)
-        return {"format": _FORMAT, "format_version": _FORMAT_VERSION, **own, "search": search}
+        own["features"] = _told_apart(self.features)
+        return {
+            "schema": CARD_SCHEMA,
+            "format": _FORMAT,
+            "format_version": _FORMAT_VERSION,
+            **own,
+            "search": search,
+        }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Give strict JSON, the same bytes for the same card.
@@ -295,8 +302,7 @@ def explain(
         received=received,
         has_outcome=has_outcome,
         features=tuple(
-            (clean(name, 40), _value_text(display.iloc[0, i]))
-            for i, name in enumerate(display.columns)
+            (clean(name), _value_text(display.iloc[0, i])) for i, name in enumerate(display.columns)
         ),
         row=None if row is None else int(row),
         comparable=not left_out,
@@ -598,6 +604,17 @@ def _nearest(
     return counted(names[0], sides[0]), counted(names[1], sides[1])
 
 
+def _told_apart(features: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Features by name; names that look alike are numbered."""
+    told: dict[str, str] = {}
+    for name, value in features:
+        n = 1
+        while (key := name if n == 1 else f"{name} ({n})") in told:
+            n += 1
+        told[key] = value
+    return told
+
+
 def _value_text(value: Any) -> str:
     """Write one feature's value; years keep their usual form."""
     if isinstance(value, float | np.floating) and not math.isnan(value):
@@ -687,7 +704,7 @@ def _person(card: ContestationCard) -> str:
         UNKNOWN: "sensitive value not known",
     }[card.side]
     got = "outcome not known" if card.received is None else f'outcome "{label_text(card.received)}"'
-    shown = [f"{name} {value}" for name, value in card.features[:_MAX_FEATURES]]
+    shown = [f"{clean(name, 40)} {value}" for name, value in card.features[:_MAX_FEATURES]]
     if len(card.features) > _MAX_FEATURES:
         shown.append(f"and {len(card.features) - _MAX_FEATURES} more features")
     where = "" if card.row is None else f" Row {card.row:,d} of the audited data, counted from 0."

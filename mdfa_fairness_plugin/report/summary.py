@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
+from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA
 from mdfa_fairness_plugin.report.story import Table, comparison, diagnostics, tell
 from mdfa_fairness_plugin.results import AuditResult, Violation
 
@@ -42,6 +43,8 @@ def to_plain(result: AuditResult) -> dict[str, Any]:
     -----
     Conventions:
 
+    - ``schema`` names the JSON schema of the whole, see
+      :func:`mdfa_fairness_plugin.report.schema.load_schema`.
     - Missing numbers are None; infinite ones the text ``"inf"`` or ``"-inf"``.
     - ``membership`` and ``held_out`` are text with one ``0`` or ``1`` per row the user gave, in
       that order; empty if unknown.
@@ -55,6 +58,7 @@ def to_plain(result: AuditResult) -> dict[str, Any]:
     worst = result.worst_case
     position = next((i for i, v in enumerate(result.violations) if v is worst), None)
     return {
+        "schema": AUDIT_SCHEMA,
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
         "alpha": plain_float(result.alpha),
@@ -67,6 +71,7 @@ def to_plain(result: AuditResult) -> dict[str, Any]:
         "violations": [_plain_violation(violation) for violation in result.violations],
         "balance": [_plain_balance(key, value) for key, value in result.balance.items()],
         "excluded": _plain(result.excluded),
+        "silence": [_plain(silence) for silence in result.silence],
         "warnings": [
             {"category": _plain(w.category), "message": _plain(w.message)} for w in result.warnings
         ],

@@ -196,7 +196,9 @@ def cross_selected(data: SearchData, families: Sequence[Family]) -> Judged:
 
 
 def at_least_everybody(data: SearchData, judged: Judged) -> Judged:
-    """Give way to everybody where these are treated at least as unequally, by lower limits.
+    """Give way to everybody where these are treated more unequally, by lower limits.
+
+    So does a core to its region.
 
     Parameters
     ----------
@@ -206,11 +208,15 @@ def at_least_everybody(data: SearchData, judged: Judged) -> Judged:
     Returns
     -------
     judged : Judged
-        With everybody as the region if its lower limit was below everybody's.
+        With everybody as the region if its lower limit was below everybody's, and the region as
+        its own core if the core's was below the region's.
     """
-    if _lower_limit(data, judged.member) >= _lower_limit(data, data.held_out):
-        return judged
-    return replace(judged, member=data.held_out)
+    member, core = judged.member, judged.core
+    if not _lower_limit(data, member) >= _lower_limit(data, data.held_out):
+        member = data.held_out
+    if not _lower_limit(data, core) >= _lower_limit(data, member):
+        core = member
+    return Judged(member=member, core=core)
 
 
 def _lower_limit(data: SearchData, member: np.ndarray) -> float:

@@ -26,7 +26,7 @@ def make_models(n=1600, seed=0):
         "B": 0.5 + 0.2 * sign * np.sign(X["x2"]),
         "C": np.full(n, 0.5),
     }
-    outcomes = {name: (rng.random(n) < rate).astype(int) for name, rate in rates.items()}
+    outcomes = {name: np.asarray(rng.random(n) < rate).astype(int) for name, rate in rates.items()}
     truth = (rng.random(n) < 0.5).astype(int)
     return SimpleNamespace(
         X=X, group=pd.Series(group, name="group"), outcomes=outcomes, rates=rates, truth=truth

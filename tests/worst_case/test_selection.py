@@ -209,10 +209,11 @@ def test_a_region_less_sure_than_everybody_gives_way(make_search):
     few = np.isin(np.arange(200), [0, 1, 60, 61, 62, 100, 101, 120])
     kept = at_least_everybody(data, Judged(member=few, core=few))
     assert kept.member.all()
-    np.testing.assert_array_equal(kept.core, few)
+    assert kept.core.all()
     better = (s > 0) & positive | (s < 0) & ~positive | (np.arange(200) == 100)
     assert at_least_everybody(data, Judged(member=better, core=better)).member is better
-    assert at_least_everybody(data, Judged(member=everybody, core=few)).member is everybody
+    assert at_least_everybody(data, Judged(member=everybody, core=better)).core is better
+    assert at_least_everybody(data, Judged(member=better, core=few)).core is better
 
 
 def test_core_is_inside_and_at_least_as_well_vouched_for(cells):

@@ -1,0 +1,172 @@
+"""A result as test cases, the form in which continuous integration reads and shows them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mdfa_fairness_plugin.describe.wording import clean, label_text, named, plain_float
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.results import INSUFFICIENT, AuditResult, Violation
+
+# Characters XML 1.0 has no way to write, beyond those that ``clean`` replaces.
+_NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SUITE: Final = "mdfa"
+_FIGURES: Final = (
+    "delta",
+    "p_value_adjusted",
+    "gamma",
+    "mass",
+    "n_rows",
+    "share",
+    "detectable_delta",
+    "rule_precision",
+    "rule_recall",
+    "e_value",
+    "e_value_limit",
+)
+
+
+def trips(violation: Any, fail_above: float) -> bool:
+    """Whether a search is surely above the gate: its lower confidence limit of delta is.
+
+    Parameters
+    ----------
+    violation : Violation
+    fail_above : float
+
+    Returns
+    -------
+    bool
+        False for limits that are not known.
+    """
+    return bool(violation.interval[0] > fail_above)
+
+
+def to_junit(result: AuditResult, fail_above: float | None = None) -> str:
+    """Write a result as JUnit XML.
+
+    Parameters
+    ----------
+    result : AuditResult
+    fail_above : float or None, default=None
+        A search fails if its lower confidence limit of delta is above this; None: no search fails.
+
+    Returns
+    -------
+    str
+        One test case per search with its figures as properties; skipped, with the reason, where
+        there is not enough evidence. The same result gives the same text.
+
+    Raises
+    ------
+    InputError
+        If ``fail_above`` is not a number.
+    """
+    if fail_above is not None:
+        real = isinstance(fail_above, numbers.Real) and not isinstance(fail_above, bool)
+        if not real or math.isnan(float(fail_above)):
+            raise InputError(f"fail_above: a number or None expected, {fail_above!r} found.")
+    failed = [fail_above is not None and trips(v, fail_above) for v in result.violations]
+    skipped = [
+        v.verdict == INSUFFICIENT and not fails
+        for v, fails in zip(result.violations, failed, strict=True)
+    ]
+    counts = {
+        "tests": str(len(result.violations)),
+        "failures": str(sum(failed)),
+        "errors": "0",
+        "skipped": str(sum(skipped)),
+    }
+    root = ET.Element("testsuites", {"name": _SUITE, **counts})
+    suite = ET.SubElement(root, "testsuite", {"name": _SUITE, **counts})
+    _add_properties(suite, _of_audit(result, fail_above))
+    taken: dict[tuple[str, str], int] = {}
+    for violation, fails, skips in zip(result.violations, failed, skipped, strict=True):
+        case = ET.SubElement(suite, "testcase", _name(violation, taken))
+        _add_properties(case, _of_search(violation))
+        if fails:
+            assert fail_above is not None
+            message = (
+                f"lower confidence limit of delta {violation.interval[0]:.3f} is above "
+                f"{float(fail_above):g}"
+            )
+            failure = ET.SubElement(case, "failure", {"message": message, "type": "violation"})
+            failure.text = _text(_told(violation), 2000)
+        elif skips:
+            reason = _text(violation.reason or "no reason recorded", 500)
+            ET.SubElement(case, "skipped", {"message": f"not enough evidence: {reason}"})
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, "unicode") + "\n"
+
+
+def _name(violation: Violation, taken: dict[tuple[str, str], int]) -> dict[str, str]:
+    """Class and name of a test case, unlike all others."""
+    group = f"{_SUITE}.{_text(violation.sensitive_feature, 80).replace('.', '_')}"
+    against = (
+        "everyone else"
+        if violation.reference is None
+        else _text(label_text(violation.reference), 80)
+    )
+    who = _text(named(violation.sensitive_feature, violation.group), 200)
+    name = f'{who} compared with {against}, outcome "{_text(label_text(violation.outcome), 80)}"'
+    taken[group, name] = taken.get((group, name), 0) + 1
+    n = taken[group, name]
+    return {"classname": group, "name": name if n == 1 else f"{name} ({n})"}
+
+
+def _told(violation: Violation) -> str:
+    low, high = violation.ratio_interval
+    where = f"Where {violation.rule}: " if violation.rule else ""
+    return (
+        f"{where}{violation.ratio:.3g} times as often ({low:.3g} to {high:.3g}, confidence "
+        f"{violation.confidence_level:g}), {violation.n_rows} rows; verdict: {violation.verdict}."
+    )
+
+
+def _of_audit(result: AuditResult, fail_above: float | None) -> dict[str, Any]:
+    versions = result.provenance.get("versions")
+    version = versions.get("mdfa_fairness_plugin") if isinstance(versions, Mapping) else None
+    return {
+        "version": version,
+        "seed": result.provenance.get("seed"),
+        "input_hash": result.provenance.get("input_hash"),
+        "n_samples": result.n_samples,
+        "alpha": result.alpha,
+        "confidence_level": result.confidence_level,
+        "fail_above": fail_above,
+    }
+
+
+def _of_search(violation: Violation) -> dict[str, Any]:
+    low, high = violation.ratio_interval
+    return {
+        "verdict": violation.verdict,
+        **{name: getattr(violation, name) for name in _FIGURES},
+        "delta_low": violation.interval[0],
+        "delta_high": violation.interval[1],
+        "ratio": violation.ratio,
+        "ratio_low": low,
+        "ratio_high": high,
+        "ratio_everybody": violation.population.ratio,
+        "rule": violation.rule,
+        "reason": violation.reason,
+    }
+
+
+def _add_properties(parent: ET.Element, values: Mapping[str, Any]) -> None:
+    """Properties of what is known."""
+    properties = ET.SubElement(parent, "properties")
+    for name, value in values.items():
+        shown = plain_float(value) if isinstance(value, float) else value
+        if shown is not None and shown != "":
+            ET.SubElement(properties, "property", {"name": name, "value": _text(shown, 500)})
+
+
+def _text(value: object, limit: int) -> str:
+    """Write text on one line, of characters that XML has."""
+    return _NOT_XML.sub("\ufffd", clean(value, limit))

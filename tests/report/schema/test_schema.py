@@ -1,0 +1,215 @@
+"""What audits and cards write fits the schemas that the package publishes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import warnings
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.balance.balancing import BalanceDiagnostics
+from mdfa_fairness_plugin.exceptions import AuditWarning, MDFAWarning
+from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA, CARD_SCHEMA, load_schema
+from mdfa_fairness_plugin.results import (
+    AuditResult,
+    Silence,
+    Subgroup,
+    Violation,
+    WorstCasePath,
+)
+
+HOSTILE = "</script>\x00\x1b[2J\n\u202e\ud800\"'&" + "z" * 500
+# Arrays of the result that its JSON leaves to the result itself.
+ROW_BY_ROW = {"propensity", "side", "left_out"}
+
+
+def validator(name):
+    schema = load_schema(name)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+AUDIT, CARD = validator(AUDIT_SCHEMA), validator(CARD_SCHEMA)
+
+
+def check(result: AuditResult) -> dict[str, Any]:
+    told = json.loads(result.to_json(), parse_constant=lambda name: pytest.fail(name))
+    AUDIT.validate(told)
+    return told
+
+
+def violation(**fields):
+    return Violation(**{"group": "a", "outcome": 1, **fields})
+
+
+def rich(**fields):
+    inf, nan = math.inf, math.nan
+    return violation(
+        **{
+            "sensitive_feature": HOSTILE,
+            "group": (HOSTILE, np.int64(2), None, pd.Timestamp("2020-01-31")),
+            "reference": 1.5,
+            "outcome": np.True_,
+            "verdict": "violation",
+            "delta": inf,
+            "interval": (0.5, inf),
+            "gamma_interval": (nan, 0.2),
+            "mass_interval": (-inf, inf),
+            "missing_bounds": (-inf, 2.0),
+            "n_missing": 3,
+            "e_value": inf,
+            "e_value_limit": 1.0,
+            "membership": [True, False],
+            "held_out": [True, True],
+            "rates": (0.5, 0.0),
+            "counts": pd.DataFrame([[1, 2], [3, 4]], index=["a", None], columns=[HOSTILE, 0]),
+            "profile": pd.DataFrame(
+                [[1.0, np.nan], [np.inf, 2.0]],
+                columns=pd.MultiIndex.from_tuples([("population", "a"), ("difference", "s")]),
+            ),
+            "path": WorstCasePath(
+                delta=np.array([inf, nan]),
+                mass=np.array([0.1, 0.2]),
+                n_rows=np.array([3, 9]),
+                threshold=np.array([1.0, -inf]),
+                interval_low=np.array([nan, nan]),
+                interval_high=np.array([inf, inf]),
+            ),
+            "estimates": {"raw": nan, "hajek": -inf},
+            "rule": HOSTILE,
+            "rule_fidelity": 0.9,
+            "rule_subgroup": Subgroup(label="rule", delta=0.3, interval=(0.1, 0.5), n_rows=7),
+            "core": Subgroup(label="core", delta=inf, rates=(1.0, 0.0)),
+            **fields,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        AuditResult(),
+        AuditResult(violations=(violation(),)),
+        AuditResult(violations=(violation(reason=HOSTILE),), n_samples=5),
+        AuditResult(violations=(rich(), violation(delta=-math.inf, interval=(-math.inf, 1.0)))),
+        AuditResult(
+            violations=(rich(),),
+            silence=(
+                Silence(sensitive_feature="race", group=("a", 1), n_rows=4, rule=HOSTILE),
+                Silence(sensitive_feature="race", group=None, share=0.2, rule_fidelity=0.8),
+            ),
+            warnings=(AuditWarning("W", HOSTILE),),
+            excluded={HOSTILE: np.int64(3)},
+            balance={("race", None): {"mmd_after": math.inf, "smd_after": {HOSTILE: math.nan}}},
+            outcome_labels=(None, 1.5, HOSTILE, math.inf),
+            sensitive_names=(HOSTILE,),
+            feature_names=(HOSTILE, "age"),
+            provenance={
+                "seed": np.int64(3),
+                "parameters": {"learner": object(), "f": len, 1: math.nan},
+                "versions": {"numpy": "2"},
+                "weight_type": "frequency",
+            },
+        ),
+    ],
+)
+def test_made_up_results_fit(result):
+    check(result)
+
+
+def properties(name, *path):
+    schema = load_schema(name)
+    return set((schema["$defs"][path[0]] if path else schema)["properties"])
+
+
+def names(kind):
+    return {field.name for field in dataclasses.fields(kind)}
+
+
+def test_every_field_is_in_the_schema():
+    assert properties(AUDIT_SCHEMA) == names(AuditResult) - {"source"} | {
+        "schema",
+        "format",
+        "format_version",
+        "worst_case",
+    }
+    assert properties(AUDIT_SCHEMA, "violation") == names(Violation) - ROW_BY_ROW | {
+        "ratio",
+        "ratio_interval",
+    }
+    assert properties(AUDIT_SCHEMA, "subgroup") == names(Subgroup)
+    assert properties(AUDIT_SCHEMA, "silence") == names(Silence)
+    assert properties(AUDIT_SCHEMA, "balance") == names(BalanceDiagnostics) | {
+        "sensitive_feature",
+        "group",
+    }
+
+
+def test_everything_is_described_or_named_and_nothing_else_is_let_in():
+    violation_schema = load_schema(AUDIT_SCHEMA)["$defs"]["violation"]
+    assert violation_schema["additionalProperties"] is False
+    assert set(violation_schema["required"]) == set(violation_schema["properties"])
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda told: told.update(extra=1),
+        lambda told: told.pop("violations"),
+        lambda told: told.update(schema="urn:other"),
+        lambda told: told.update(n_samples=1.5),
+        lambda told: told["violations"][0].update(verdict="fair"),
+        lambda told: told["violations"][0].update(delta="nan"),
+        lambda told: told["violations"][0].update(interval=[0.1]),
+        lambda told: told["violations"][0].update(interval=[0.1, 0.2, 0.3]),
+        lambda told: told["violations"][0].update(membership="012"),
+        lambda told: told["violations"][0].update(share=1.2),
+        lambda told: told["violations"][0].pop("rule_subgroup"),
+        lambda told: told["violations"][0]["core"].update(more=1),
+        lambda told: told["violations"][0]["counts"].pop("index"),
+        lambda told: told["warnings"].append({"category": "W"}),
+    ],
+)
+def test_what_is_not_an_audit_is_refused(spoil):
+    told = check(AuditResult(violations=(rich(),)))
+    spoil(told)
+    with pytest.raises(jsonschema.ValidationError):
+        AUDIT.validate(told)
+
+
+def test_a_schema_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="name: 'audit-9' is not one of"):
+        load_schema("audit-9")
+
+
+@pytest.mark.parametrize("kind", ["plain", "odd"])
+def test_real_audits_and_their_cards_fit(kind):
+    """Plain data; then missing values, dates, a group too small and one without common support."""
+    rng = np.random.default_rng(0)
+    n = 500
+    X = pd.DataFrame({"age": rng.integers(18, 80, n).astype(float), HOSTILE: rng.normal(size=n)})
+    s = pd.Series(rng.choice(["f", "m"], n), name="sex", dtype=object)
+    y = rng.random(n) < np.where((X.age < 45) & (s == "f"), 0.9, 0.3)
+    if kind == "odd":
+        X["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D")
+        X.loc[::9, "age"] = np.nan
+        s[:20] = None
+        s[20:25] = HOSTILE
+        X.loc[s == "m", HOSTILE] += 2.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MDFAWarning)
+        auditor = mdfa.MDFAuditor(random_state=0, n_splits=2)
+        auditor.fit(X, y, sensitive_features=s)
+    told = check(auditor.result_)
+    assert told["schema"] == AUDIT_SCHEMA
+    assert len(told["violations"][0]["membership"]) == n
+    for arguments in ({"row": 3}, {"row": 30, "show_records": True}, {"row": 40, "min_cell": 999}):
+        card = auditor.explain_row(None, **arguments)
+        CARD.validate(json.loads(card.to_json()))
