@@ -42,7 +42,12 @@ from mdfa_fairness_plugin.inference.estimates import (
 )
 from mdfa_fairness_plugin.inference.intervals import delta_interval, gamma_interval, mass_interval
 from mdfa_fairness_plugin.inference.sensitivity import e_value, missing_bounds
-from mdfa_fairness_plugin.inference.splitting import HELD_BACK, draw_folds, draw_holdout
+from mdfa_fairness_plugin.inference.splitting import (
+    HELD_BACK,
+    draw_folds,
+    draw_holdout,
+    draw_sample,
+)
 from mdfa_fairness_plugin.inference.tests import (
     SEARCH_SPREAD,
     detectable_delta,
@@ -156,6 +161,10 @@ class MDFAuditor(BaseEstimator):
         Also audit each combination of the sensitive columns' values.
     min_group_size : int, default=30
         Groups (or references) with fewer rows are listed as insufficient evidence.
+    max_learning_rows : int or None, default=50000
+        Of more rows a sample of this size is learned from, every sensitive value and outcome with its
+        share; all rows are measured, those outside the sample by models that saw none of them.
+        None: learn from all.
 
     Attributes
     ----------
@@ -212,6 +221,7 @@ class MDFAuditor(BaseEstimator):
         weight_type="auto",
         intersections=False,
         min_group_size=30,
+        max_learning_rows=50_000,
     ):
         self.alpha = alpha
         self.outcomes = outcomes
@@ -235,6 +245,7 @@ class MDFAuditor(BaseEstimator):
         self.weight_type = weight_type
         self.intersections = intersections
         self.min_group_size = min_group_size
+        self.max_learning_rows = max_learning_rows
 
     @classmethod
     def as_in_paper(cls, **overrides: Any) -> MDFAuditor:
@@ -483,6 +494,8 @@ class MDFAuditor(BaseEstimator):
         _check_whole("max_iter", self.max_iter, 1)
         # Rates of fewer rows have no interval worth the name.
         _check_whole("min_group_size", self.min_group_size, 10)
+        if self.max_learning_rows is not None:
+            _check_whole("max_learning_rows", self.max_learning_rows, 100)
         if self.n_jobs is not None:
             whole = isinstance(self.n_jobs, numbers.Integral) and not isinstance(self.n_jobs, bool)
             if not whole or self.n_jobs == 0:
@@ -530,7 +543,7 @@ class MDFAuditor(BaseEstimator):
             learner=self.learner,
             solver=solver,
             make_regressor=functools.partial(make_regressor, self.learner),
-            parts=tuple(range(self.n_splits)) if self.evaluation == "cross_fit" else (HELD_BACK,),
+            parts=self._judged_parts(problem.n_rows),
             overlap=self.overlap,
             min_group_size=int(self.min_group_size),
             xi=float(self.xi),
@@ -539,6 +552,14 @@ class MDFAuditor(BaseEstimator):
             device=self.device,
             n_jobs=self.n_jobs,
         )
+
+    def _judged_parts(self, n_rows: int) -> tuple[int, ...]:
+        """Folds that are measured, and the rows no model learns from."""
+        if self.evaluation == "holdout":
+            return (HELD_BACK,)
+        folds = tuple(range(self.n_splits))
+        capped = self.max_learning_rows is not None and n_rows > self.max_learning_rows
+        return (*folds, HELD_BACK) if capped else folds
 
     def _balance_method(self, problem: AuditProblem) -> Any:
         """Method, or given weights brought into the order of the working rows."""
@@ -631,6 +652,11 @@ class AuditRun:
         learning = np.ones(problem.n_rows, dtype=bool)
         if self.plan.parts == (HELD_BACK,):
             learning = ~draw_holdout(strata, rng)
+        most = self.auditor.max_learning_rows
+        if most is not None and learning.sum() > most:
+            rows = np.flatnonzero(learning)
+            learning = np.zeros(problem.n_rows, dtype=bool)
+            learning[rows[draw_sample(strata[rows], most, rng)]] = True
         folds = np.full(problem.n_rows, HELD_BACK, dtype=np.intp)
         folds[learning] = draw_folds(strata[learning], self.auditor.n_splits, rng)
         return folds

@@ -8,6 +8,7 @@ thresholds and categories are thus all caught, and the result is calibrated.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ from mdfa_fairness_plugin.basis import QuadraticBasis
 
 # Predictions are kept off 0 and 1 so that odds and logarithms stay finite: one in a thousand.
 PROBABILITY_FLOOR = 1e-3
+
+_CHUNK_ROWS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,11 +54,7 @@ class CrossFittedProbability:
         -------
         probability : ndarray of shape (n_new,)
         """
-        Z = self.basis(X)
-        total = np.zeros(len(X))
-        for model in self.models:
-            total += _combine(_scores(model, X, Z), self.coefficients)
-        return _bounded(total / len(self.models))
+        return _bounded(_average(self.models, self.basis, X, self.coefficients))
 
 
 def cross_fitted_probability(
@@ -94,30 +93,45 @@ def cross_fitted_probability(
     positive = np.asarray(positive, dtype=bool)
     weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     seen = folds >= 0
-    labels = np.unique(folds[seen])
-    basis = QuadraticBasis.fit(X[seen], weight[seen])
-    Z = basis(X)
+    own_X, own_positive, own_weight, own_folds = X, positive, weight, folds
+    if not seen.all():
+        own_X, own_positive = X[seen], positive[seen]
+        own_weight, own_folds = weight[seen], folds[seen]
+    basis = QuadraticBasis.fit(own_X, own_weight)
+    Z = basis(own_X)
+    labels = np.unique(own_folds)
     models = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_pair)(X, Z, positive, weight, seen & (folds != label), random_state)
+        delayed(_fit_pair)(own_X, Z, own_positive, own_weight, own_folds != label, random_state)
         for label in labels
     )
-    scores = np.zeros((len(X), 2))
+    scores = np.zeros((len(own_X), 2))
     for label, model in zip(labels, models, strict=True):
-        test = folds == label
-        scores[test] = _scores(model, X[test], Z[test])
-    coefficients = _stack(scores[seen], positive[seen], weight[seen])
-    probability = _combine(scores, coefficients)
+        test = own_folds == label
+        scores[test] = _scores(model, own_X[test], Z[test])
+    coefficients = _stack(scores, own_positive, own_weight)
+    probability = np.empty(len(X))
+    probability[seen] = _combine(scores, coefficients)
     if not seen.all():
-        rest = ~seen
-        probability[rest] = np.mean(
-            [_combine(_scores(model, X[rest], Z[rest]), coefficients) for model in models], axis=0
-        )
+        probability[~seen] = _average(models, basis, X[~seen], coefficients)
     return CrossFittedProbability(
         out_of_fold=_bounded(probability),
         basis=basis,
         models=tuple(models),
         coefficients=coefficients,
     )
+
+
+def _average(
+    models: Sequence[Any], basis: QuadraticBasis, X: np.ndarray, coefficients: np.ndarray
+) -> np.ndarray:
+    """Average probability by all models, in chunks: the basis is many times as wide as X."""
+    total = np.zeros(len(X))
+    for start in range(0, len(X), _CHUNK_ROWS):
+        rows = slice(start, start + _CHUNK_ROWS)
+        Z = basis(X[rows])
+        for model in models:
+            total[rows] += _combine(_scores(model, X[rows], Z), coefficients)
+    return total / max(len(models), 1)
 
 
 def _bounded(probability: np.ndarray) -> np.ndarray:

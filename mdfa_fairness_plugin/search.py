@@ -22,7 +22,7 @@ from mdfa_fairness_plugin.balance import (
 )
 from mdfa_fairness_plugin.certify.certificate import coincidence
 from mdfa_fairness_plugin.exceptions import InputError, OverlapError, WarningLog
-from mdfa_fairness_plugin.inference.tests import SEARCH_SPREAD
+from mdfa_fairness_plugin.inference.tests import FOLD_SPREAD
 from mdfa_fairness_plugin.probability import CrossFittedProbability, cross_fitted_probability
 from mdfa_fairness_plugin.problem import AuditProblem, Contrast
 from mdfa_fairness_plugin.worst_case.features import FeatureMap
@@ -31,6 +31,7 @@ from mdfa_fairness_plugin.worst_case.level_set import level_set_families, level_
 from mdfa_fairness_plugin.worst_case.orthogonal import (
     CrossFittedDifference,
     OrthogonalPredictor,
+    choice_of,
     cross_fitted_difference,
     oriented,
     orthogonal_families,
@@ -38,11 +39,10 @@ from mdfa_fairness_plugin.worst_case.orthogonal import (
 )
 from mdfa_fairness_plugin.worst_case.path import SearchData
 from mdfa_fairness_plugin.worst_case.selection import (
+    Family,
     Judged,
     Selection,
-    at_least_everybody,
-    cross_selected,
-    select_region,
+    choose,
 )
 
 SOLVERS = ("orthogonal", "level_set", "iterative")
@@ -373,7 +373,7 @@ def search(
         held_out=np.isin(ground.folds, plan.parts),
         alpha=plan.alpha,
         confidence_level=plan.confidence_level,
-        spread=SEARCH_SPREAD,
+        spread=FOLD_SPREAD,
     )
     iterations: tuple[int, ...] = ()
     stopped = True
@@ -383,11 +383,15 @@ def search(
         tau, e_own, m_own = oriented(
             difference.out_of_fold, ground.propensity, m, flip_s=flip_s, flip_y=flip_y
         )
-        families = orthogonal_families(data, tau, e_own, m_own)
-        proposals = list(families.values())
-        selection = select_region(data, proposals)
-        judged = at_least_everybody(data, cross_selected(data, proposals))
-        choice = next(c for c in families if c.name == selection.family)
+        rate = outcome_rate(data)
+
+        def propose(rows: Any) -> list[Family]:
+            return orthogonal_families(tau[:, rows], e_own[rows], m_own[rows], rate)
+
+        selection, judged = choose(
+            data, propose, lambda name: choice_of(name).scores(tau, e_own, m_own, rate)
+        )
+        choice = choice_of(selection.family)
         predictor = OrthogonalPredictor(
             difference=difference,
             propensity=ground.fitted_propensity,
@@ -395,7 +399,7 @@ def search(
             flip_s=flip_s,
             flip_y=flip_y,
             choice=choice,
-            rate=outcome_rate(data),
+            rate=rate,
         )
     else:
         maps = _feature_maps(data, plan)
@@ -409,9 +413,9 @@ def search(
                 random_state=plan.seeds["learner"],
                 n_jobs=plan.n_jobs,
             )
-            proposals = level_set_families(data, scores)
-            selection = select_region(data, proposals)
-            judged = at_least_everybody(data, cross_selected(data, proposals))
+            selection, judged = choose(
+                data, lambda rows: level_set_families(scores[rows]), lambda name: scores
+            )
         else:
             run = iterative_search(
                 data,

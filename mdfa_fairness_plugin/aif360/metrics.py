@@ -709,6 +709,7 @@ def _against(violation: Violation, reference: str) -> Violation:
         counts=violation.counts.rename(index=named),
         population=_counts_against(violation.population, named),
         core=_counts_against(violation.core, named),
+        rule_subgroup=_counts_against(violation.rule_subgroup, named),
         profile=profile,
     )
 

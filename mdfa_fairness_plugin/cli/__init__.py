@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.cli.card import card_command
 from mdfa_fairness_plugin.cli.compare import compare_command
 from mdfa_fairness_plugin.cli.console import USAGE_ERROR, complain
 from mdfa_fairness_plugin.cli.demo import demo_command
+from mdfa_fairness_plugin.cli.reproduce import reproduce_command
 from mdfa_fairness_plugin.exceptions import MDFAError
 
 __all__ = ["main"]
@@ -68,3 +69,4 @@ main.add_command(audit_command)
 main.add_command(card_command)
 main.add_command(compare_command)
 main.add_command(demo_command)
+main.add_command(reproduce_command)

@@ -16,7 +16,9 @@ from mdfa_fairness_plugin.cli.console import (
     CommandError,
     check_writable,
     collected_notes,
+    command_line,
     complain,
+    min_cell_option,
     progress,
     say,
     show_notes,
@@ -124,6 +126,7 @@ def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None)
     help="Exit with status 1 if a violation's lower confidence bound of delta, the log ratio of "
     "outcome rates, is above this (0.22 is a ratio of 1.25).",
 )
+@min_cell_option
 @click.option("--separator", metavar="CHAR", help="Separates the cells of a CSV. Default: comma.")
 @click.option("--encoding", default="utf-8-sig", help="Encoding of a CSV. Default: UTF-8.")
 @click.option(
@@ -152,6 +155,7 @@ def audit_command(
     json_file: Path | None,
     junit_file: Path | None,
     fail_above: float | None,
+    min_cell: int,
     separator: str | None,
     encoding: str,
     na_values: tuple[str, ...],
@@ -203,7 +207,7 @@ def audit_command(
             **asked.parameters,
         )
 
-    _write_files(result, report, json_file, junit_file, fail_above)
+    _write_files(result, report, json_file, junit_file, fail_above, min_cell)
     if not quiet:
         summary = "" if json_file == _STDOUT else result.summary()
         if summary:
@@ -353,10 +357,11 @@ def _write_files(
     json_file: Path | None,
     junit_file: Path | None,
     fail_above: float | None,
+    min_cell: int,
 ) -> None:
     try:
         if report is not None:
-            result.to_html(report)
+            result.to_html(report, min_cell=min_cell, command=command_line())
         if junit_file is not None:
             result.to_junit(junit_file, fail_above=fail_above)
         if json_file == _STDOUT:
@@ -376,8 +381,8 @@ def _apply_gate(result: Any, threshold: float, *, quiet: bool) -> int:
     for violation in over:
         complain(
             f"gate: {named(violation.sensitive_feature, violation.group)}, outcome "
-            f"{label_text(violation.outcome)}: lower bound of delta {violation.interval[0]:.3f} is above "
-            f"--fail-above {threshold:g}"
+            f"{label_text(violation.outcome)}: lower bound of delta {violation.interval[0]:.3f} is "
+            f"above --fail-above {threshold:g}"
         )
     if over:
         return GATE_TRIPPED

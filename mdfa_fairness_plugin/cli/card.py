@@ -13,6 +13,7 @@ from mdfa_fairness_plugin.cli.console import (
     check_writable,
     collected_notes,
     complain,
+    min_cell_option,
     progress,
     say,
     show_notes,
@@ -81,6 +82,7 @@ _AUDIT_OPTIONS: Final = (
     metavar="FILE.json",
     help="Write every number to this file; - for stdout, in the place of the text.",
 )
+@min_cell_option
 def card_command(
     file: Path,
     row: int,
@@ -88,6 +90,7 @@ def card_command(
     show_records: bool,
     html_file: Path | None,
     json_file: Path | None,
+    min_cell: int,
     seed: int,
     quiet: bool,
     **options: Any,
@@ -125,7 +128,11 @@ def card_command(
             sample_weight=weight,
         )
         card = auditor.explain_row(
-            None, row=row, n_comparators=n_comparators, show_records=show_records
+            None,
+            row=row,
+            n_comparators=n_comparators,
+            show_records=show_records,
+            min_cell=min_cell,
         )
     _write_files(card, html_file, json_file)
     if not quiet:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import shutil
 import sys
 import warnings
@@ -145,6 +146,36 @@ def show_notes(notes: list[str], already_said: str) -> None:
     for note in notes:
         if "".join(note.split()) not in said:
             complain(f"note: {note}")
+
+
+min_cell_option = click.option(
+    "--min-cell",
+    type=click.IntRange(min=1),
+    default=11,
+    show_default=True,
+    metavar="N",
+    help="Counts of people below this are left out of the report, with what would give them away; "
+    "1 keeps all.",
+)
+
+
+def command_line() -> str:
+    """Give the command being run as it could be typed again, without where it writes to."""
+    context = click.get_current_context()
+    words = ["mdfa", str(context.info_name)]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if not given or name in ("report", "json_file", "junit_file", "quiet"):
+            continue
+        value = context.params[name]
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(parameter, click.Argument):
+                words.append(str(one))
+            else:
+                option = parameter.opts[-1]
+                words.append(option if one is True else f"{option}={one}")
+    return shlex.join(words)
 
 
 def check_writable(path: Path, option: str, *, not_over: Path | None = None) -> None:

@@ -9,6 +9,8 @@ import click
 from mdfa_fairness_plugin.cli.console import (
     check_writable,
     collected_notes,
+    command_line,
+    min_cell_option,
     progress,
     say,
     show_notes,
@@ -22,8 +24,9 @@ from mdfa_fairness_plugin.cli.console import (
     metavar="FILE.html",
     help="Write the whole report to this page.",
 )
+@min_cell_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same answer.")
-def demo_command(report: Path | None, seed: int) -> None:
+def demo_command(report: Path | None, min_cell: int, seed: int) -> None:
     """Audit who was released: 5,226 arrests, Black and White people compared like with like.
 
     The data, arrests in Toronto for possession of marijuana, come with the package scikit-lego
@@ -41,7 +44,7 @@ def demo_command(report: Path | None, seed: int) -> None:
             data.X, data.y, sensitive_features=data.sensitive_features, random_state=seed
         )
     if report is not None:
-        result.to_html(report)
+        result.to_html(report, min_cell=min_cell, command=command_line())
     summary = result.summary()
     say(f"{len(data.X):,} arrests for possession of marijuana in Toronto: released or not?\n")
     say(summary)

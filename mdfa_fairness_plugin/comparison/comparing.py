@@ -5,13 +5,19 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.auditor import AuditRun, MDFAuditor, _check_whole, _draw_seed
+from mdfa_fairness_plugin.auditor import (
+    AuditRun,
+    MDFAuditor,
+    _check_whole,
+    _describe_parameter,
+    _draw_seed,
+)
 from mdfa_fairness_plugin.columns import as_list, find_label, listing
 from mdfa_fairness_plugin.comparison.models import Answers, read_answers
 from mdfa_fairness_plugin.comparison.result import (
@@ -105,8 +111,9 @@ def compare(
         Splits (and folds of the audits) at a time.
     verbose : int, default=0
         Above 0 logs each stage and split at level INFO.
-    progress : bool, default=False
-        Show a progress bar of the splits on the standard error stream.
+    progress : bool or callable, default=False
+        True shows a progress bar of the splits on the standard error stream; a function is called
+        as ``progress(done, total)`` after each.
     **params
         Of ``MDFAuditor``: ``alpha``, ``outcomes``, ``groups``, ``reference_group``, ``balance``...
 
@@ -141,7 +148,7 @@ def compare(
     >>> import numpy as np
     >>> import mdfa_fairness_plugin as mdfa
     >>> data = mdfa.datasets.make_synthetic(n_samples=1000, delta=1.5, random_state=0)
-    >>> blind = np.where(data.X.iloc[:, 0] > 0, 1, -1)
+    >>> blind = np.where(data.X.iloc[:, 0] > 0, 1, 0)
     >>> result = mdfa.compare(
     ...     data.X,
     ...     {"as found": data.y, "by one feature": blind},
@@ -173,7 +180,7 @@ def compare(
     )
     baseline = _check_baseline(baseline, answers.models)
     level = logging.INFO if verbose else logging.DEBUG
-    with _gathered(log):
+    with _GatheredWarnings(log):
         bench = _Bench(X, answers, sensitive_features, sample_weight, auditor)
         splits = bench.split(
             n_splits=n_splits, seed=seed, n_jobs=n_jobs, level=level, progress=progress
@@ -184,7 +191,8 @@ def compare(
         "seed": seed,
         "n_splits": int(n_splits),
         "n_folds": int(n_folds),
-        "parameters": {name: repr(value) for name, value in sorted(params.items())},
+        "parameters": {name: _describe_parameter(params[name]) for name in sorted(params)},
+        "input_hash": bench.problem.input_hash,
         "timings": {"total": time.perf_counter() - started},
     }
     return replace(result, warnings=log.records, provenance=provenance)
@@ -225,7 +233,7 @@ def _check_baseline(baseline: Any, models: tuple[Hashable, ...]) -> Hashable:
     return baseline
 
 
-class _gathered:  # noqa: N801 - a context manager, used like a function
+class _GatheredWarnings:
     """Hold warnings back while every model is read and audited, then give each out once."""
 
     def __init__(self, log: WarningLog) -> None:
@@ -325,7 +333,7 @@ class _Bench:
         seed: int,
         n_jobs: int | None,
         level: int,
-        progress: bool,
+        progress: bool | Callable[[int, int], Any],
     ) -> Splits | None:
         """Make the repeated splits."""
         if n_splits == 0:
@@ -339,7 +347,7 @@ class _Bench:
             sensible[:, np.newaxis, np.newaxis] & usable,
             (len(sensible), len(self.outcomes), len(usable)),
         )
-        holdout = MDFAuditor(**(self._auditor.get_params() | {"evaluation": "holdout"}))
+        holdout = MDFAuditor(**(self._auditor.get_params(deep=False) | {"evaluation": "holdout"}))
 
         return run_splits(
             problem,
@@ -378,7 +386,7 @@ class _Bench:
 
     def _audit_one(self, number: int, model: Hashable, present: list[int]) -> None:
         labels = self._answers.labels
-        auditor = _OpenAuditor(**self._auditor.get_params())
+        auditor = _OpenAuditor(**self._auditor.get_params(deep=False))
         if len(present) < len(self.outcomes):
             auditor.outcomes = [labels[outcome] for outcome in present]
         coded = np.empty(len(labels), dtype=object)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -69,7 +69,7 @@ def run_splits(
     seed: int,
     n_jobs: int | None,
     level: int = logging.DEBUG,
-    progress: bool = False,
+    progress: bool | Callable[[int, int], Any] = False,
 ) -> Splits:
     """Search and measure on repeated splits, the same for every model.
 
@@ -92,8 +92,9 @@ def run_splits(
         Splits at a time.
     level : int, default=logging.DEBUG
         At which each split is logged.
-    progress : bool, default=False
-        Show a progress bar on the standard error stream.
+    progress : bool or callable, default=False
+        True shows a progress bar on the standard error stream; a function is called as
+        ``progress(done, total)`` after each split.
 
     Returns
     -------
@@ -104,17 +105,20 @@ def run_splits(
     What depends on features and sensitive values alone (split, propensity, common support, weights)
     is made once per split and serves every model. Neither profiles, rules nor tests are made.
     """
-    children = np.random.SeedSequence(seed).spawn(n_splits)
+    # A branch of the seed's tree that no stage of an audit uses.
+    children = np.random.SeedSequence(seed, spawn_key=(len(plan.seeds),)).spawn(n_splits)
     work = (
         delayed(_one_split)(problem, positives, searched, plan, n_folds, binary, child)
         for child in children
     )
     parts: list[Splits] = []
     for part in tqdm(
-        _run(work, n_splits, n_jobs), total=n_splits, unit="split", disable=not progress
+        _run(work, n_splits, n_jobs), total=n_splits, unit="split", disable=progress is not True
     ):
         parts.append(part)
         logger.log(level, "split %d of %d", len(parts), n_splits)
+        if callable(progress):
+            progress(len(parts), n_splits)
     return Splits(
         **{
             field.name: np.stack([getattr(part, field.name) for part in parts])

@@ -31,6 +31,7 @@ def reproduce(
     n_jobs: int | None = None,
     random_state: int = 0,
     progress: bool = False,
+    quick: bool = False,
 ) -> Reproduction:
     """Make one table or figure of the paper again.
 
@@ -47,6 +48,9 @@ def reproduce(
     random_state : int, default=0
     progress : bool, default=False
         Whether to show a progress bar on stderr.
+    quick : bool, default=False
+        Leave out what takes seconds per split: the MMD network, Algorithm 1 with a support vector
+        machine, and all but a few points of Figures 1a and 1d.
 
     Returns
     -------
@@ -72,4 +76,5 @@ def reproduce(
         n_jobs=n_jobs,
         random_state=random_state,
         progress=progress,
+        quick=quick,
     )

@@ -50,8 +50,8 @@ _REASONS = {
         "auditor"
     ),
     INVERTED: (
-        "S = +1 weighted by Pr[S = +1 | x] / Pr[S = -1 | x], the inverse of Section 3.2's weights, which "
-        "doubles the imbalance in the place of removing it"
+        "S = +1 weighted by Pr[S = +1 | x] / Pr[S = -1 | x], the inverse of Section 3.2's weights, "
+        "which doubles the imbalance in the place of removing it"
     ),
     ORACLE: (
         "Section 3.2's weights with the true propensity: no bias of the published kind, so exact "
@@ -69,12 +69,13 @@ def run(
     n_jobs: int | None = None,
     random_state: int = 0,
     progress: bool = False,
+    quick: bool = False,
 ) -> Reproduction:
     """Make Figure 1c again; see ``reproduce``."""
     started = time.perf_counter()
     n_sets = max(round(SETS_PER_SPLIT * n_splits), 2)
     n_network = max(round(_NETWORK_SETS_PER_SPLIT * n_splits), 2)
-    has_torch = importlib.util.find_spec("torch") is not None
+    has_torch = importlib.util.find_spec("torch") is not None and not quick
     tasks = [
         (weighting, float(mu), seed)
         for weighting in WEIGHTINGS
@@ -85,7 +86,9 @@ def run(
     runs = pd.DataFrame(
         repeat(_one_set, tasks, n_jobs=n_jobs, progress=progress, label="Figure 1c")
     )
-    remarks = [] if has_torch else ["MMD network: left out, torch is not installed."]
+    remarks = (
+        [] if has_torch else ["MMD network: left out (a quick run, or torch is not installed)."]
+    )
     return Reproduction(
         name="figure1c",
         title="Figure 1c: bias of gamma by imbalance, for several weights",
@@ -208,9 +211,9 @@ def _remarks(runs: pd.DataFrame) -> tuple[str, ...]:
     far = runs[runs["mu"] == FIGURE1C_MU[-1]]
     everybody, others = far["true, all rows"].mean(), far["true, features of S = -1"].mean()
     lines.append(
-        f"Gamma depends on whose features are taken: at mu = +0.3 it is {everybody:.4f} for all rows, the "
-        f"paper's truth, and {others:.4f} for the features of S = -1, at which Section 3.2's weights "
-        f"aim. That alone is {others - everybody:+.4f} of the bias published there for MMD "
+        f"Gamma depends on whose features are taken: at mu = +0.3 it is {everybody:.4f} for all rows, "
+        f"the paper's truth, and {others:.4f} for the features of S = -1, at which Section 3.2's "
+        f"weights aim. That alone is {others - everybody:+.4f} of the bias published there for MMD "
         f"({FIGURE1C['MMD'][-1]:+.4f})."
     )
     return tuple(lines)
@@ -225,9 +228,7 @@ def _panels(runs: pd.DataFrame) -> tuple[Panel, ...]:
         curves = []
         for weighting in dict.fromkeys(runs["weighting"]):
             pairs = np.array([_bias(runs, weighting, mu, formula) for mu in FIGURE1C_MU])
-            curves.append(
-                Curve(label=weighting, x=FIGURE1C_MU, y=pairs[:, 0], spread=pairs[:, 1])
-            )
+            curves.append(Curve(label=weighting, x=FIGURE1C_MU, y=pairs[:, 0], spread=pairs[:, 1]))
         if formula == RAW:
             curves += [
                 Curve(label=f"paper, {name}", x=FIGURE1C_MU, y=values, published=True)

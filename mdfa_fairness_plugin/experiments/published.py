@@ -103,19 +103,19 @@ TABLE4_VIOLATION: Final = {
     },
 }
 
-# Figure 1a: nu = k / 20 on the paper's own scale, delta = ln((1 + 2 nu) / (1 - 2 nu)), k = 1, 2, ...
+# Figure 1a: nu = k / 20 on the authors' scale, delta = ln((1 + 2 nu) / (1 - 2 nu)), k = 0, 1, ..., 9.
 FIGURE1A_DELTAS: Final = np.array(
     [math.log((1.0 + k / 10.0) / (1.0 - k / 10.0)) for k in range(10)]
 )
-# Estimate and half width of the band, rows of the grid from k = 1 (5,000 rows) or 2 (1,000 rows) on.
+# Estimate and half width of the band by k; NaN where nothing is drawn.
 FIGURE1A: Final = {
     5000: (
-        np.array([0.15, 0.44, 0.83, 0.75, 1.14, 1.53, 1.73, 2.27, 2.92]),
-        np.array([np.nan, 0.17, 0.30, 0.20, 0.22, 0.59, 0.40, 0.22, np.nan]),
+        np.array([np.nan, 0.15, 0.44, 0.83, 0.75, 1.14, 1.53, 1.73, 2.27, 2.92]),
+        np.array([np.nan, np.nan, 0.17, 0.30, 0.20, 0.22, 0.59, 0.40, 0.22, np.nan]),
     ),
     1000: (
-        np.array([np.nan, 0.61, 0.24, 0.50, 1.29, 1.13, 1.63, 1.89, 2.41]),
-        np.array([np.nan, np.nan, np.nan, 0.46, 0.68, 0.72, 0.40, 0.72, 0.66]),
+        np.array([np.nan, np.nan, 0.61, 0.24, 0.50, 1.29, 1.13, 1.63, 1.89, 2.41]),
+        np.array([np.nan, np.nan, np.nan, np.nan, 0.46, 0.68, 0.72, 0.40, 0.72, 0.66]),
     ),
 }
 

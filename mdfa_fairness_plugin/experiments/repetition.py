@@ -69,7 +69,12 @@ def repeat(
     calls = (delayed(_quietly)(task, one) for one in arguments)
     results = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
     bar = tqdm(
-        results, total=len(arguments), desc=label, file=sys.stderr, disable=not progress, leave=False
+        results,
+        total=len(arguments),
+        desc=label,
+        file=sys.stderr,
+        disable=not progress,
+        leave=False,
     )
     return list(bar)
 

@@ -17,6 +17,7 @@ import pandas as pd
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
 # Okabe and Ito's colours, which people with colour-blindness can tell apart.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -139,9 +140,9 @@ class Reproduction:
         """Give one row per comparison."""
         names = list(Comparison.__dataclass_fields__)
         rows = [[getattr(one, name) for name in names] for one in self.comparisons]
-        frame = pd.DataFrame(rows, columns=names)
-        frame.insert(frame.columns.get_loc("why"), "agrees", [c.agrees for c in self.comparisons])
-        return frame.drop(columns="digits")
+        frame = pd.DataFrame(rows, columns=names).drop(columns="digits")
+        frame.insert(len(frame.columns) - 1, "agrees", [one.agrees for one in self.comparisons])
+        return frame
 
     def find(self, quantity: str, reading: str = "") -> Comparison:
         """Give the comparison of this quantity and reading.
@@ -261,7 +262,7 @@ class Reproduction:
         return files
 
 
-def summarise(values: Sequence[float]) -> tuple[float, float]:
+def summarise(values: ArrayLike) -> tuple[float, float]:
     """Mean and standard deviation of the finite values; NaN where there are too few."""
     finite = np.asarray(values, dtype=float)
     finite = finite[np.isfinite(finite)]

@@ -58,3 +58,35 @@ def draw_holdout(strata: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     tenths = draw_folds(strata, 10, rng)
     # Three of every ten, spread out: any run of rows of a stratum is then close to its share.
     return np.isin(tenths, np.arange(round(10 * HOLDOUT_SHARE)) * 3)
+
+
+def draw_sample(strata: np.ndarray, n_rows: int, rng: np.random.Generator) -> np.ndarray:
+    """Mark a sample of rows, every stratum with its share of it.
+
+    Parameters
+    ----------
+    strata : ndarray of int of shape (n,)
+    n_rows : int
+        At most n.
+    rng : numpy Generator
+
+    Returns
+    -------
+    drawn : ndarray of bool of shape (n,)
+        With ``n_rows`` rows marked.
+
+    Examples
+    --------
+    >>> drawn = draw_sample(np.repeat([0, 1], [30, 10]), 8, np.random.default_rng(0))
+    >>> drawn[:30].sum(), drawn[30:].sum()
+    (np.int64(6), np.int64(2))
+    """
+    _, first, codes = np.unique(strata, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.intp)
+    rank[np.argsort(first)] = np.arange(len(first))
+    order = np.lexsort((rng.permutation(len(codes)), rank[codes]))
+    # Evenly spaced along the rows sorted by stratum.
+    places = np.floor((np.arange(n_rows) + 0.5) * len(codes) / n_rows).astype(np.intp)
+    drawn = np.zeros(len(codes), dtype=bool)
+    drawn[order[places]] = True
+    return drawn

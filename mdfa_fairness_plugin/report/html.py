@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -11,6 +12,7 @@ from typing import Any, Final
 import jinja2
 import numpy as np
 import pandas as pd
+from markupsafe import Markup, escape
 
 from mdfa_fairness_plugin.describe.profile import DIFFERENCE, PARTS
 from mdfa_fairness_plugin.describe.rules import EVERYBODY
@@ -42,6 +44,12 @@ from mdfa_fairness_plugin.results import AuditResult
 MIN_CELL: Final = 11
 _MOST_PROFILE_ROWS: Final = 30
 _MOST_COMPARISONS: Final = 16
+_MOST_LEVELS: Final = 3
+_LETTERS: Final = (
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
+# Words written from right to left, with the blanks and digits between them.
+_RIGHT_TO_LEFT: Final = re.compile(rf"{_LETTERS}(?:[\s\d'-]*{_LETTERS})*")
 
 
 def render_page(
@@ -88,9 +96,27 @@ def render_fragment(result: AuditResult) -> str:
     return _environment().get_template("fragment.html").render(context)
 
 
+def isolate(text: str) -> Markup:
+    """Escape a text, and keep names written from right to left from turning their neighbours.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    Markup
+    """
+    parts, end = [Markup()], 0
+    for match in _RIGHT_TO_LEFT.finditer(text):
+        parts += [escape(text[end : match.start()]), Markup("<bdi>{}</bdi>").format(match.group())]
+        end = match.end()
+    return Markup().join([*parts, escape(text[end:])])
+
+
 @lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("mdfa_fairness_plugin.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -98,6 +124,8 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["isolate"] = isolate
+    return environment
 
 
 def _context(result: AuditResult) -> dict[str, Any]:
@@ -296,6 +324,7 @@ def _profile_table(profile: pd.DataFrame) -> Table | None:
     if profile.empty:
         return None
     rows = []
+    n_all, profile = len(profile), _most_telling(profile)
     for label, values in zip(profile.index, profile.to_numpy(dtype=object), strict=True):
         parts = label if isinstance(label, tuple) else (label, "", "")
         statistic = str(parts[-1])
@@ -308,7 +337,27 @@ def _profile_table(profile: pd.DataFrame) -> Table | None:
                 cells[i] = text
         rows.append((_row_name(parts), *cells))
     header = ("Feature", *(_column_name(label) for label in profile.columns))
-    return _cut(Table(header=header, rows=tuple(rows)), _MOST_PROFILE_ROWS)
+    table = Table(header=header, rows=tuple(rows[:_MOST_PROFILE_ROWS]))
+    n_cut = n_all - len(table.rows)
+    more = f"{count(n_cut, 'more row')}, less different, not shown; the result itself has all."
+    return replace(table, more=more) if n_cut > 0 else table
+
+
+def _most_telling(profile: pd.DataFrame) -> pd.DataFrame:
+    """Profile without the levels that differ least, where it is long; features stay in order."""
+    if len(profile) <= _MOST_PROFILE_ROWS or profile.index.nlevels != 3:
+        return profile
+    numbers = pd.DataFrame(profile.to_numpy(dtype=object)).apply(pd.to_numeric, errors="coerce")
+    size = numbers.iloc[:, -1].abs().fillna(0.0).to_numpy(dtype=float)
+    keep = np.ones(len(profile), dtype=bool)
+    by_feature: dict[Any, list[int]] = {}
+    for i, (feature, level, _) in enumerate(profile.index):
+        if level != "":
+            by_feature.setdefault(feature, []).append(i)
+    for places in by_feature.values():
+        for i in sorted(places, key=lambda i: -size[i])[_MOST_LEVELS:]:
+            keep[i] = False
+    return profile.loc[keep]
 
 
 def _row_name(parts: tuple[Any, ...]) -> str:

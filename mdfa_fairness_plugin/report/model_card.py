@@ -12,8 +12,10 @@ from mdfa_fairness_plugin.results import AuditResult
 
 # Characters that Markdown (with the usual extensions: tables, strike-through, mathematics, links
 # made of bare addresses) or HTML would not show as they are.
-_ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", ":": "&#58;", "@": "&#64;"}
+_ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 _ESCAPED: Final = frozenset("\\`*_[]#|~$^")
+# Beginnings of bare addresses: "http:" and the like, "www."
+_SCHEME: Final = re.compile(r"(?<=\w):(?=\S)")
 _WEB: Final = re.compile(r"(www)\.", re.IGNORECASE)
 
 
@@ -67,7 +69,7 @@ def escape(text: str) -> str:
     'a\\_b\\|c &lt;b&gt;'
     """
     shown = "".join(_ENTITIES.get(c) or (f"\\{c}" if c in _ESCAPED else c) for c in clean(text))
-    return _WEB.sub(r"\1&#46;", shown)
+    return _WEB.sub(r"\1&#46;", _SCHEME.sub("&#58;", shown))
 
 
 def _listed(lines: Iterable[str]) -> list[str]:
@@ -77,7 +79,9 @@ def _listed(lines: Iterable[str]) -> list[str]:
 
 def _drawn(table: Table) -> list[str]:
     """Draw a table; an empty first header cell is kept by Markdown."""
-    rule = [":---" if i < table.n_text else "---:" for i in range(len(table.header))]
+    last = len(table.header) - 1
+    left = [i < table.n_text or (i == last and table.text_last) for i in range(last + 1)]
+    rule = [":---" if own else "---:" for own in left]
     lines = [_row(map(escape, table.header)), _row(rule)]
     lines += [_row(map(escape, row)) for row in table.rows]
     more = [escape(table.more), ""] if table.more else []

@@ -249,7 +249,7 @@ def _case_sentence(violation: Violation, *, with_rule: bool) -> str:
 
 
 def _size(violation: Violation) -> str:
-    size = _rows(violation.n_rows)
+    size = _in_brackets(violation.n_rows)
     if math.isnan(violation.share):
         return size
     return f"{size}, {percent(violation.share)} of those compared"
@@ -257,7 +257,11 @@ def _size(violation: Violation) -> str:
 
 def _rows(n: int) -> str:
     """How many rows; a negative number stands for one that is not shown."""
-    return count(n, "row") if n >= 0 else "a number of rows not shown"
+    return count(n, "row") if n >= 0 else "some rows (number withheld)"
+
+
+def _in_brackets(n: int) -> str:
+    return count(n, "row") if n >= 0 else "number of rows withheld"
 
 
 def _verdict_sentence(result: AuditResult, violation: Violation) -> str:
@@ -273,13 +277,13 @@ def _details(violation: Violation) -> tuple[str, ...]:
     group, others = _group(violation), _others(violation)
     everybody = violation.rule == EVERYBODY
     if everybody:
-        size = _rows(violation.n_rows)
+        size = _in_brackets(violation.n_rows)
         details.append(f"No smaller subgroup was worse; this is about everybody compared ({size}).")
     else:
         details.append(_rule_sentence(violation))
         rule = violation.rule_subgroup
         if violation.rule and rule.measured:
-            size = _rows(rule.n_rows)
+            size = _in_brackets(rule.n_rows)
             start = f"For all who meet the rule, in the subgroup or not ({size}),"
             details.append(_subgroup_sentence(start, rule))
     own, other = violation.rates
@@ -291,7 +295,7 @@ def _details(violation: Violation) -> tuple[str, ...]:
     if not everybody:
         details.append(_subgroup_sentence("For everybody compared", violation.population))
     if violation.core.measured and violation.core.n_rows not in (0, violation.n_rows):
-        core = f"In its worst part found ({_rows(violation.core.n_rows)})"
+        core = f"In its worst part found ({_in_brackets(violation.core.n_rows)})"
         details.append(_subgroup_sentence(core, violation.core))
     details.append(_paper_terms(violation))
     return tuple(filter(None, details))
@@ -516,7 +520,7 @@ def _searches(result: AuditResult) -> Table:
                 who,
                 label_text(violation.outcome, 16),
                 _cell(violation.ratio),
-                "" if math.isnan(low) else f"{_cell(low)} to {_cell(high)}",
+                _cell_between(low, high),
                 _cell(violation.population.ratio),
                 f"{violation.n_rows:,d}" if violation.n_rows >= 0 else "withheld",
                 "" if math.isnan(p) else p_text(p).removeprefix("p ").removeprefix("= "),
@@ -537,6 +541,12 @@ def _cell(ratio: float) -> str:
     if math.isnan(ratio):
         return ""
     return "inf" if math.isinf(ratio) else ratio_text(ratio)
+
+
+def _cell_between(low: float, high: float) -> str:
+    if math.isnan(low):
+        return ""
+    return f"at least {_cell(low)}" if math.isnan(high) else f"{_cell(low)} to {_cell(high)}"
 
 
 def _short_verdict(violation: Violation) -> str:

@@ -210,7 +210,7 @@ class _Redactor:
             for reason, n in result.excluded.items()
         }
         balance = {key: self._balance(key, value, kept) for key, value in result.balance.items()}
-        silence = tuple(self._silence(entry) for entry in result.silence)
+        silence = tuple(self._silence(entry, kept) for entry in result.silence)
         warnings = tuple(replace(w, message=self._masked(w.message)) for w in result.warnings)
         return Redaction(
             result=replace(
@@ -244,19 +244,15 @@ class _Redactor:
             table = _Table.read(shown)
         if table is not None:
             table.enter(system)
-        for i, violation in enumerate(result.violations):
-            if violation is not shown and violation.n_rows > 0:
-                inside, everybody = violation.n_rows, max(violation.population.n_rows, 0)
-                system.atom(("in", i), inside, printed=True)
-                # Everybody is a subgroup too; there is nobody outside it.
-                if everybody >= inside:
-                    system.atom(("out", i), everybody - inside)
-                    system.protect([("in", i), ("out", i)])
         self._add_up(system)
         kept = system.solve()
         excluded = {reason: kept[("excluded", reason)] for reason in result.excluded}
+        # With rows left out, the sizes of everybody compared give each other away.
+        open_totals = kept.get("n_all", True) and not any(map(self.small, result.excluded.values()))
         sizes = {
-            i: kept.get(("in", i), True) for i, v in enumerate(result.violations) if v is not shown
+            i: self._may_print(v, open_totals)
+            for i, v in enumerate(result.violations)
+            if v is not shown
         }
         n_samples = kept.get("n_samples", True)
         self.totals_withheld = not n_samples
@@ -267,6 +263,13 @@ class _Redactor:
             table=table,
             cells=kept,
         )
+
+    def _may_print(self, violation: Violation, open_totals: bool) -> bool:
+        """Whether the size of a subgroup beside the first may be printed."""
+        rest = violation.population.n_rows - violation.n_rows
+        if self.small(violation.n_rows) or self.small(abs(rest)):
+            return False
+        return open_totals or rest != 0 or violation.n_rows == 0
 
     def _add_up(self, system: _System) -> None:
         """Rows given = rows compared + rows left out, where that is so: one side gives the other."""
@@ -479,6 +482,7 @@ class _Redactor:
                     numbers[0, inside] = math.nan
                 if not kept.cells[("rows of all", side)]:
                     numbers[0, whole] = math.nan
+                self._outcome_share(numbers, keys, kept, side, (whole, inside))
         if DIFFERENCE in list(profile.columns):
             column = [tuple(label) for label in profile.columns].index(DIFFERENCE)
             others = [i for columns in own for i in columns]
@@ -486,6 +490,22 @@ class _Redactor:
             numbers[hidden.any(axis=1), column] = math.nan
         self.n_withheld += int((known & np.isnan(numbers)).sum())
         return pd.DataFrame(numbers, index=profile.index, columns=profile.columns)
+
+    def _outcome_share(
+        self,
+        numbers: np.ndarray,
+        keys: list[tuple[str, ...]],
+        kept: _Kept,
+        side: int,
+        columns: tuple[int, int],
+    ) -> None:
+        """Withhold the share with the outcome, unless its whole row of the counts is printed."""
+        if len(keys) < 2 or keys[1][1:] != ("", "share"):
+            return
+        for part, column in zip(("all", "in"), columns, strict=True):
+            row = [k for name, k in kept.cells.items() if _is_cell(name, part, side)]
+            if not all(row):
+                numbers[1, column] = math.nan
 
     def _profile_side(
         self, numbers: np.ndarray, keys: list[tuple[str, ...]], whole: int, inside: int
@@ -559,12 +579,15 @@ class _Redactor:
                 break
         return hide
 
+    def _reasons(self, feature: Any, group: Any) -> list[str]:
+        """Reasons for leaving rows out that concern one comparison."""
+        return [r for r in self.given.excluded if r.endswith(f"({feature}={group})")]
+
     def _balance(self, key: Any, value: Any, kept: _Kept) -> Any:
         found = dict(diagnostics(value))
         feature, group = comparison(key)
         n = found.get("n_outside_support")
-        names = [r for r in self.given.excluded if r.endswith(f"({feature}={group})")]
-        hidden = any(not kept.excluded[name] for name in names)
+        hidden = any(not kept.excluded[name] for name in self._reasons(feature, group))
         if hidden or (isinstance(n, int | float) and self.small(n)):
             found["n_outside_support"] = WITHHELD
             found["share_outside_support"] = None
@@ -577,9 +600,12 @@ class _Redactor:
             self._count(None, len(sizes))
         return found
 
-    def _silence(self, entry: Silence) -> Silence:
+    def _silence(self, entry: Silence, kept: _Kept) -> Silence:
         n, own = entry.n_rows, entry.n_group
-        if self.small(n):
+        told = all(
+            kept.excluded[name] for name in self._reasons(entry.sensitive_feature, entry.group)
+        )
+        if self.small(n) or not told:
             self._count(None, 2)
             return replace(
                 entry,
@@ -625,6 +651,10 @@ class _Redactor:
         reasons = [r for r in self.given.excluded if "comparable" in r]
         told = all(kept.excluded[reason] for reason in reasons)
         return totals, told and not any(self.small(n) for n in left)
+
+
+def _is_cell(name: Any, part: str, side: int) -> bool:
+    return isinstance(name, tuple) and len(name) == 3 and name[:2] == (part, side)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

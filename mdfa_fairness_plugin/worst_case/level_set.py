@@ -16,8 +16,8 @@ from joblib import Parallel, delayed
 from mdfa_fairness_plugin.certify.certificate import halves
 from mdfa_fairness_plugin.certify.learners import fit_classifier, log_odds
 from mdfa_fairness_plugin.worst_case.features import FeatureMap
-from mdfa_fairness_plugin.worst_case.path import SearchData, Sweep
-from mdfa_fairness_plugin.worst_case.selection import Family, plateau_thresholds
+from mdfa_fairness_plugin.worst_case.path import SearchData
+from mdfa_fairness_plugin.worst_case.selection import Family
 
 
 class LevelSetPredictor:
@@ -86,19 +86,16 @@ def level_set_scores(
     return scores, predictor
 
 
-def level_set_families(data: SearchData, scores: np.ndarray) -> list[Family]:
+def level_set_families(scores: np.ndarray) -> list[Family]:
     """Cuts of one score: half way up a plateau, and evenly spaced level sets.
 
     Parameters
     ----------
-    data : SearchData
     scores : ndarray of shape (n,)
 
     Returns
     -------
     families : list of one Family
     """
-    sweep = Sweep(data, scores)
-    even = sweep.quantiles(np.linspace(0.05, 0.95, 19))
-    cuts = np.unique(np.append(plateau_thresholds(sweep, data.alpha), even[np.isfinite(even)]))
-    return [Family(name="log odds of the group given the outcome", scores=scores, thresholds=cuts)]
+    shares = tuple(np.linspace(0.05, 0.95, 19).tolist())
+    return [Family(name="log odds of the group given the outcome", scores=scores, shares=shares)]

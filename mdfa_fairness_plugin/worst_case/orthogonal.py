@@ -20,12 +20,14 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.tree import ExtraTreeRegressor
 
 from mdfa_fairness_plugin.probability import CrossFittedProbability
-from mdfa_fairness_plugin.worst_case.path import SearchData, Sweep
-from mdfa_fairness_plugin.worst_case.selection import Family, plateau_thresholds
+from mdfa_fairness_plugin.worst_case.path import SearchData
+from mdfa_fairness_plugin.worst_case.selection import Family
 
 # Ratios are shrunk by these multiples of the overall rate; None is the difference itself. No single
 # one serves both frequent and rare outcomes, so all of them propose regions.
 SHRINKAGES = (0.1, 0.25, 0.5, 1.0, 3.0, None)
+# Rows predicted at a time.
+_BLOCK_ROWS = 100_000
 
 
 class MultiscaleForest(RegressorMixin, BaseEstimator):
@@ -203,13 +205,20 @@ def cross_fitted_difference(
         return model.fit(X[train], target[train], sample_weight=weight[train])
 
     models = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(part) for part in parts)
-    judged = [folds == part for part in parts]
-    pieces = [_predict_scales(model, X[rows]) for model, rows in zip(models, judged, strict=True)]
+    judged = [np.flatnonzero(folds == part) for part in parts]
+    blocks = [
+        (model, rows[start : start + _BLOCK_ROWS])
+        for model, rows in zip(models, judged, strict=True)
+        for start in range(0, len(rows), _BLOCK_ROWS)
+    ]
+    pieces = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(_predict_scales)(model, X[rows]) for model, rows in blocks
+    )
     prediction = np.empty((len(pieces[0]), len(X)))
-    for rows, piece in zip(judged, pieces, strict=True):
+    for (_, rows), piece in zip(blocks, pieces, strict=True):
         prediction[:, rows] = piece
     fitted = CrossFittedDifference(out_of_fold=prediction, models=tuple(models))
-    rest = ~np.any(judged, axis=0)
+    rest = ~np.isin(folds, parts)
     if rest.any():
         prediction[:, rest] = fitted.predict(X[rest])
     return fitted
@@ -333,32 +342,41 @@ class Choice:
         kind = "difference" if self.shrinkage is None else f"ratio shrunk by {self.shrinkage:g}"
         return f"{kind}, scale {self.scale}"
 
+    def scores(self, tau: np.ndarray, e: np.ndarray, m: np.ndarray, rate: float) -> np.ndarray:
+        """Score rows, given the difference at every scale and the nuisances, oriented."""
+        return shrunk_ratio(tau[self.scale], e, m, shrinkage=self.shrinkage, rate=rate)
+
+
+def choice_of(name: str) -> Choice:
+    """Give the score of this name."""
+    kind, _, scale = name.partition(", scale ")
+    shrinkage = None if kind == "difference" else float(kind.rpartition(" ")[2])
+    return Choice(scale=int(scale), shrinkage=shrinkage)
+
 
 def orthogonal_families(
-    data: SearchData, tau: np.ndarray, e: np.ndarray, m: np.ndarray
-) -> dict[Choice, Family]:
+    tau: np.ndarray, e: np.ndarray, m: np.ndarray, rate: float
+) -> list[Family]:
     """Scores that propose regions, from the difference as this search sees it.
 
     Parameters
     ----------
-    data : SearchData
     tau : ndarray of shape (n_scales, n)
     e, m : ndarray of shape (n,)
         Out of fold, oriented.
+    rate : float
+        Overall rate of the outcome.
 
     Returns
     -------
-    families : dict of Choice to Family
+    families : list of Family
     """
-    rate = outcome_rate(data)
-    families = {}
-    for scale, difference in enumerate(tau):
-        for shrinkage in SHRINKAGES:
-            choice = Choice(scale=scale, shrinkage=shrinkage)
-            scores = shrunk_ratio(difference, e, m, shrinkage=shrinkage, rate=rate)
-            cuts = plateau_thresholds(Sweep(data, scores), data.alpha)
-            families[choice] = Family(name=choice.name, scores=scores, thresholds=cuts)
-    return families
+    choices = [
+        Choice(scale=scale, shrinkage=shrinkage)
+        for scale in range(len(tau))
+        for shrinkage in SHRINKAGES
+    ]
+    return [Family(name=one.name, scores=one.scores(tau, e, m, rate)) for one in choices]
 
 
 def outcome_rate(data: SearchData) -> float:

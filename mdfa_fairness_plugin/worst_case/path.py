@@ -6,12 +6,17 @@ At the population level the regions Algorithm 1 visits are the nested level sets
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mdfa_fairness_plugin.inference.estimates import Rates, log_ratio
 from mdfa_fairness_plugin.inference.intervals import log_ratio_interval
+
+# Scores of more rows are counted in this many bins, each of an equal share of them: a cut is then
+# off by at most one row in two thousand.
+MOST_BINS = 2048
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,6 +54,25 @@ class SearchData:
     confidence_level: float
     spread: float = 1.0
 
+    @property
+    def deciding(self) -> np.ndarray:
+        """Held-out rows that choose the region: those of the learning folds, if any are held out.
+
+        Beyond the rows that are learned from more of them would hardly change the choice.
+        """
+        sampled = self.held_out & (self.folds >= 0)
+        return sampled if sampled.any() else self.held_out
+
+    def take(self, rows: np.ndarray) -> SearchData:
+        """Give these rows only."""
+        return replace(
+            self,
+            **{
+                name: getattr(self, name)[rows]
+                for name in ("X", "s", "positive", "base", "weights", "folds", "held_out")
+            },
+        )
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LevelSets:
@@ -74,30 +98,137 @@ class LevelSets:
     fewest: np.ndarray
 
 
-class Sweep:
-    """Cumulative weighted counts of the held-out rows, largest score first.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bins:
+    """Intervals of a score; what is counted in them adds up over any parts of the rows.
 
     Parameters
     ----------
-    data : SearchData
-    scores : ndarray of shape (n,)
-        Larger is worse treated.
+    edges : ndarray of shape (n_bins,)
+        Lower ends, ascending. The first bin also holds whatever lies below it.
+    exact : bool
+        Whether each bin holds a single score.
     """
 
-    def __init__(self, data: SearchData, scores: np.ndarray) -> None:
-        rows = np.flatnonzero(data.held_out)
-        order = rows[np.argsort(-scores[rows], kind="stable")]
-        self._scores = scores[order]
-        self._confidence_level = data.confidence_level
-        self._widening = data.spread
-        weights = data.weights[order]
-        positive = data.positive[order]
-        sides = [data.s[order] > 0, data.s[order] < 0]
-        self._count = _cumulate([side.astype(float) for side in sides])
-        self._weight = _cumulate([weights * side for side in sides])
-        self._squares = _cumulate([weights**2 * side for side in sides])
-        self._hits = _cumulate([weights * (side & positive) for side in sides])
-        self._spread = _cumulate([weights**2 * (side & positive) for side in sides])
+    edges: np.ndarray
+    exact: bool
+
+    @classmethod
+    def of(cls, scores: np.ndarray) -> Bins:
+        """Give a bin to every score, or one to equal shares of the rows where these are many."""
+        edges = np.unique(scores)
+        if len(edges) <= MOST_BINS:
+            return cls(edges=edges, exact=True)
+        ranked = np.sort(scores)
+        edges = np.unique(ranked[np.linspace(0, len(ranked) - 1, MOST_BINS).astype(np.intp)])
+        return cls(edges=edges, exact=False)
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    def index(self, scores: np.ndarray) -> np.ndarray:
+        """Bin of each score."""
+        return np.maximum(np.searchsorted(self.edges, scores, side="right") - 1, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Weighted counts by bin of a score and by S: all that a search's path is read from.
+
+    Tallies of parts of the rows add up to that of all rows.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (..., 5, 2, n_bins)
+        For S = +1 and S = -1: rows, sums of their weights, of squared weights, and the last two
+        for the rows with Y = y. Leading axes are parts of the rows.
+    """
+
+    counts: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        index: np.ndarray,
+        n_bins: int,
+        s: np.ndarray,
+        positive: np.ndarray,
+        weights: np.ndarray,
+        part: np.ndarray,
+        n_parts: int,
+    ) -> Tally:
+        """Count every part of the rows.
+
+        Parameters
+        ----------
+        index : ndarray of int of shape (n,)
+            Bin of each row.
+        n_bins : int
+        s, positive, weights : ndarray of shape (n,)
+            As in ``measure``.
+        part : ndarray of int of shape (n,)
+            In ``range(n_parts)``.
+        n_parts : int
+
+        Returns
+        -------
+        tally : Tally
+            One leading axis of parts.
+        """
+        cell = ((part * 2 + (s < 0)) * 2 + positive) * n_bins + index
+        shape = (n_parts, 2, 2, n_bins)
+        rows, weight, squares = (
+            np.bincount(cell, values, n_parts * 4 * n_bins).reshape(shape)
+            for values in (None, weights, weights**2)
+        )
+        both = [rows.sum(axis=2), weight.sum(axis=2), squares.sum(axis=2)]
+        return cls(np.stack([*both, weight[:, :, 1], squares[:, :, 1]], axis=1))
+
+    def total(self, without: int | None = None) -> Tally:
+        """Sum of the parts, of all or of all but one."""
+        if without is None:
+            return Tally(self.counts.sum(axis=0))
+        return Tally(np.delete(self.counts, without, axis=0).sum(axis=0))
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.counts + other.counts)
+
+
+class Sweep:
+    """Counts of the rows at or above each edge of a score's bins.
+
+    Parameters
+    ----------
+    tally : Tally
+    bins : Bins
+    confidence_level, spread : float
+        Of the intervals; everybody's is not widened.
+    """
+
+    def __init__(self, tally: Tally, bins: Bins, confidence_level: float, spread: float) -> None:
+        self._edges = bins.edges
+        self._exact = bins.exact
+        self.confidence_level = confidence_level
+        self.spread = spread
+        leading = np.zeros((*tally.counts.shape[:-1], 1))
+        # Running sums from the last bin down.
+        self._above = np.concatenate([leading, tally.counts[..., ::-1].cumsum(axis=-1)], axis=-1)
+
+    @classmethod
+    def of(cls, data: SearchData, scores: np.ndarray) -> Sweep:
+        """Count the held-out rows of a search by a score, larger being worse treated."""
+        held = data.held_out
+        bins = Bins.of(scores[held])
+        tally = Tally.of(
+            bins.index(scores[held]),
+            len(bins),
+            data.s[held],
+            data.positive[held],
+            data.weights[held],
+            np.zeros(int(held.sum()), dtype=np.intp),
+            1,
+        )
+        return cls(tally.total(), bins, data.confidence_level, data.spread)
 
     def at(self, thresholds: np.ndarray) -> LevelSets:
         """Measure the level sets of these thresholds.
@@ -105,43 +236,33 @@ class Sweep:
         Parameters
         ----------
         thresholds : array-like of shape (n_sets,)
+            Between two edges the next one above counts, see ``snap``.
 
         Returns
         -------
         sets : LevelSets
         """
-        thresholds = np.asarray(thresholds, dtype=float)
-        ends = np.searchsorted(-self._scores, -thresholds, side="right")
-        total = self._weight[:, -1:]
-        rates = Rates(
-            weight=self._weight[:, ends],
-            squares=self._squares[:, ends],
-            hits=self._hits[:, ends],
-            spread=self._spread[:, ends],
-            total=total,
-        )
-        r = rates.rates
-        sizes = rates.effective_sizes
-        spread = np.where(np.isneginf(thresholds), 1.0, self._widening)
-        low, high = log_ratio_interval(r, sizes, self._confidence_level, spread)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = (rates.weight / total).mean(axis=0)
-        count = self._count[:, ends]
-        return LevelSets(
-            threshold=thresholds,
-            delta=log_ratio(r[0], r[1]),
-            low=low,
-            high=high,
-            mass=np.nan_to_num(share * r.mean(axis=0)),
-            error=_standard_error(r, sizes),
-            n_rows=count.sum(axis=0).astype(np.intp),
-            fewest=count.min(axis=0).astype(np.intp),
-        )
+        return measure_sets([(self, thresholds)])
+
+    def counts_at(self, thresholds: np.ndarray) -> np.ndarray:
+        """Counts, weights, their squares and those of hits above thresholds, and in all."""
+        above = self._above[..., self._ends(thresholds)]
+        total = np.broadcast_to(self._above[1:2, :, -1:], (1, *above.shape[1:]))
+        return np.concatenate([above, total])
+
+    def snap(self, threshold: float) -> float:
+        """Next edge at or above a threshold, unless bins are single scores and tell any sets apart."""
+        end = int(self._ends(np.array([threshold]))[0])
+        if self._exact or end == 0 or not np.isfinite(threshold):
+            return threshold
+        return float(self._edges[-end])
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
-        """Scores that the given shares of the held-out rows reach."""
-        positions = np.ceil(np.asarray(shares) * len(self._scores)).astype(np.intp) - 1
-        return self._scores[np.clip(positions, 0, len(self._scores) - 1)]
+        """Largest edges that the given shares of the rows reach."""
+        reached = self._above[0].sum(axis=0)
+        wanted = np.maximum(np.ceil(np.asarray(shares) * reached[-1] - 1e-9), 1)
+        ends = np.clip(np.searchsorted(reached, wanted, side="left"), 1, len(self._edges))
+        return self._edges[len(self._edges) - ends]
 
     def smallest(self, alpha: float, fewest: int) -> float:
         """Give the largest threshold whose set has the mass and the rows asked for.
@@ -157,25 +278,57 @@ class Sweep:
         threshold : float
             ``-inf`` if only everybody (or nobody) reaches both.
         """
-        total = self._weight[:, -1:]
+        count, weight, _, hits, _ = self._above
         with np.errstate(invalid="ignore", divide="ignore"):
-            share = (self._weight / total).mean(axis=0)
-            mass = np.nan_to_num(share * (self._hits / self._weight).mean(axis=0))
-        enough = (mass >= alpha) & (self._count.min(axis=0) >= fewest)
+            share = (weight / weight[:, -1:]).mean(axis=0)
+            mass = np.nan_to_num(share * (hits / weight).mean(axis=0))
+        enough = (mass >= alpha) & (count.min(axis=0) >= fewest)
         if not enough.any():
             return -np.inf
         # The first end from which on the set is large enough: mass need not be monotone.
-        first = int(np.argmax(enough))
-        return float(self._scores[max(first - 1, 0)])
+        first = max(int(np.argmax(enough)), 1)
+        return float(self._edges[-first])
+
+    def _ends(self, thresholds: np.ndarray) -> np.ndarray:
+        """Number of bins at or above each threshold."""
+        return len(self._edges) - np.searchsorted(self._edges, thresholds, side="left")
+
+
+def measure_sets(asked: Sequence[tuple[Sweep, np.ndarray]]) -> LevelSets:
+    """Measure level sets of several scores of the same rows at once, one after the other.
+
+    Parameters
+    ----------
+    asked : sequence of (Sweep, array-like of thresholds)
+
+    Returns
+    -------
+    sets : LevelSets
+    """
+    first = asked[0][0]
+    thresholds = [np.asarray(some, dtype=float) for _, some in asked]
+    counts = [sweep.counts_at(some) for (sweep, _), some in zip(asked, thresholds, strict=True)]
+    count, weight, squares, hits, hit_squares, total = np.concatenate(counts, axis=2)
+    threshold = np.concatenate(thresholds)
+    rates = Rates(weight=weight, squares=squares, hits=hits, spread=hit_squares, total=total)
+    r, sizes = rates.rates, rates.effective_sizes
+    widening = np.where(np.isneginf(threshold), 1.0, first.spread)
+    low, high = log_ratio_interval(r, sizes, first.confidence_level, widening)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = (weight / total).mean(axis=0)
+    return LevelSets(
+        threshold=threshold,
+        delta=log_ratio(r[0], r[1]),
+        low=low,
+        high=high,
+        mass=np.nan_to_num(share * r.mean(axis=0)),
+        error=_standard_error(r, sizes),
+        n_rows=count.sum(axis=0).astype(np.intp),
+        fewest=count.min(axis=0).astype(np.intp),
+    )
 
 
 def _standard_error(rates: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Of the log ratio, with half a row added to each cell."""
     padded = (np.nan_to_num(rates) * sizes + 0.5) / (sizes + 1.0)
     return np.sqrt(((1.0 - padded) / (padded * (sizes + 1.0))).sum(axis=0))
-
-
-def _cumulate(columns: list[np.ndarray]) -> np.ndarray:
-    """Running sums with a leading zero, shape (2, n + 1)."""
-    values = np.stack(columns)
-    return np.concatenate([np.zeros((2, 1)), np.cumsum(values, axis=1)], axis=1)

@@ -10,14 +10,22 @@ region: any part of a region has the same delta, and a part is not the whole.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from mdfa_fairness_plugin.inference.estimates import measure
 from mdfa_fairness_plugin.inference.intervals import delta_interval
-from mdfa_fairness_plugin.worst_case.path import LevelSets, SearchData, Sweep
+from mdfa_fairness_plugin.worst_case.path import (
+    Bins,
+    LevelSets,
+    SearchData,
+    Sweep,
+    Tally,
+    measure_sets,
+)
 
 # Regions need this many rows of each S value to be measured at all.
 FEWEST_ROWS = 10
@@ -42,12 +50,16 @@ class Family:
     name : str
     scores : ndarray of shape (n,)
         Out of fold where held out; larger is worse treated.
-    thresholds : ndarray of shape (n_candidates,)
+    thresholds : ndarray of shape (n_candidates,) or None
+        None: half way up the score's top, for scores that are zero without a violation.
+    shares : ndarray of shape (n_shares,), default=()
+        Also proposes the level sets of these shares of the rows.
     """
 
     name: str
     scores: np.ndarray
-    thresholds: np.ndarray
+    thresholds: np.ndarray | None = None
+    shares: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,14 +112,57 @@ def plateau_thresholds(sweep: Sweep, alpha: float) -> np.ndarray:
     return np.array([0.5 * top for top in tops if top > 0.0])
 
 
-def select_region(data: SearchData, families: Sequence[Family]) -> Selection:
-    """Keep the candidate with the highest lower limit of delta, the largest of those that tie.
+class Proposals:
+    """Scores of one search, counted once for every part of the held-out rows.
 
     Parameters
     ----------
     data : SearchData
     families : sequence of Family
         At least one; everybody is a candidate whatever they propose.
+    """
+
+    def __init__(self, data: SearchData, families: Sequence[Family]) -> None:
+        self.data = data
+        self.families = families
+        held = data.held_out
+        part, self._part = np.unique(_parts(data)[held], return_inverse=True)
+        self.n_parts = len(part)
+        self.part = np.full(len(held), -1)
+        self.part[held] = self._part
+        s, positive, weights = data.s[held], data.positive[held], data.weights[held]
+        self._bins = [Bins.of(family.scores[held]) for family in families]
+        self._tallies = [
+            Tally.of(
+                bins.index(family.scores[held]),
+                len(bins),
+                s,
+                positive,
+                weights,
+                self._part,
+                self.n_parts,
+            )
+            for family, bins in zip(families, self._bins, strict=True)
+        ]
+
+    def without(self, own: int | None) -> tuple[np.ndarray, list[Sweep]]:
+        """Held-out rows of all parts but one, and their counts by each score."""
+        rows = self.data.held_out if own is None else self.data.held_out & (self.part != own)
+        sweeps = [
+            Sweep(tally.total(own), bins, self.data.confidence_level, self.data.spread)
+            for bins, tally in zip(self._bins, self._tallies, strict=True)
+        ]
+        return rows, sweeps
+
+
+def select_region(proposals: Proposals, own: int | None = None) -> Selection:
+    """Keep the candidate with the highest lower limit of delta, the largest of those that tie.
+
+    Parameters
+    ----------
+    proposals : Proposals
+    own : int or None, default=None
+        Part of the held-out rows that has no say.
 
     Returns
     -------
@@ -118,11 +173,12 @@ def select_region(data: SearchData, families: Sequence[Family]) -> Selection:
     Proposals with less mass than alpha, or fewer than ten rows of an S value, grow along their own
     score until they have enough.
     """
-    sweeps = [Sweep(data, family.scores) for family in families]
+    data, families = proposals.data, proposals.families
+    rows, sweeps = proposals.without(own)
     candidates: list[tuple[int, float]] = [(0, -np.inf)]
     for position, (family, sweep) in enumerate(zip(families, sweeps, strict=True)):
         floor = sweep.smallest(data.alpha, FEWEST_ROWS)
-        cuts = {min(float(cut), floor) for cut in family.thresholds}
+        cuts = {min(sweep.snap(float(cut)), floor) for cut in _cuts(family, sweep, data.alpha)}
         candidates += [(position, cut) for cut in sorted(cuts) if np.isfinite(cut)]
     measured = _measure_all(data, sweeps, candidates)
     best = int(np.argmax(measured.low))
@@ -135,7 +191,7 @@ def select_region(data: SearchData, families: Sequence[Family]) -> Selection:
     alike = near & (distance <= _SAME_MASS * measured.mass[best])
     alike[best] = True
     kept = min(np.flatnonzero(alike).tolist(), key=lambda i: (measured.n_rows[i], -measured.low[i]))
-    kept = _extended(data, families, candidates, measured, near, kept)
+    kept = _extended(replace(data, held_out=rows), families, candidates, measured, near, kept)
     position, threshold = candidates[kept]
     if kept == 0:
         position = _best_family(sweeps)
@@ -148,6 +204,12 @@ def select_region(data: SearchData, families: Sequence[Family]) -> Selection:
         core_threshold=_core(path, threshold),
         path=path,
     )
+
+
+def _cuts(family: Family, sweep: Sweep, alpha: float) -> np.ndarray:
+    """Thresholds a family proposes."""
+    cuts = plateau_thresholds(sweep, alpha) if family.thresholds is None else family.thresholds
+    return np.append(cuts, sweep.quantiles(np.array(family.shares)) if family.shares else [])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -164,7 +226,7 @@ class Judged:
     core: np.ndarray
 
 
-def cross_selected(data: SearchData, families: Sequence[Family]) -> Judged:
+def cross_selected(proposals: Proposals) -> Judged:
     """Judge the held-out rows of each part by the choice the other parts made.
 
     Even the choice among a few candidates favours lucky ones, so the rows that a region is measured
@@ -172,27 +234,66 @@ def cross_selected(data: SearchData, families: Sequence[Family]) -> Judged:
 
     Parameters
     ----------
-    data : SearchData
-    families : sequence of Family
+    proposals : Proposals
 
     Returns
     -------
     judged : Judged
     """
+    data = proposals.data
     member = np.zeros(len(data.s), dtype=bool)
     core = member.copy()
-    part = _parts(data)
-    for own in np.unique(part[data.held_out]):
-        rows = data.held_out & (part == own)
-        others = replace(data, held_out=data.held_out & (part != own))
-        if min((others.held_out & (data.s > 0)).sum(), (others.held_out & (data.s < 0)).sum()) == 0:
+    for own in range(proposals.n_parts):
+        rows = proposals.part == own
+        others = data.held_out & ~rows
+        if min((others & (data.s > 0)).sum(), (others & (data.s < 0)).sum()) == 0:
             member |= rows
             core |= rows
             continue
-        selection = select_region(others, families)
+        selection = select_region(proposals, own)
         member |= rows & selection.member
         core |= rows & (selection.scores >= selection.core_threshold)
     return Judged(member=member, core=core)
+
+
+def choose(
+    data: SearchData,
+    propose: Callable[[SearchData, Any], Sequence[Family]],
+    scores_of: Callable[[str], np.ndarray],
+) -> tuple[Selection, Judged]:
+    """Choose a region on the deciding rows and tell for all rows who is inside.
+
+    Parameters
+    ----------
+    data : SearchData
+    propose : callable
+        ``rows -> families`` on these rows.
+    scores_of : callable
+        ``name -> scores`` of a family on all rows; called where not all of them decide.
+
+    Returns
+    -------
+    selection : Selection
+    judged : Judged
+        At least everybody, see ``at_least_everybody``.
+    """
+    deciding = data.deciding
+    if (deciding == data.held_out).all():
+        proposals = Proposals(data, propose(slice(None)))
+        return select_region(proposals), at_least_everybody(data, cross_selected(proposals))
+    rows = np.flatnonzero(deciding)
+    some = data.take(rows)
+    proposals = Proposals(some, propose(rows))
+    chosen, judged = select_region(proposals), cross_selected(proposals)
+    scores = scores_of(chosen.family)
+    member = data.held_out & (scores >= chosen.threshold)
+    core = data.held_out & (scores >= chosen.core_threshold)
+    member[rows], core[rows] = judged.member, judged.core
+    sweep = Sweep.of(data, scores)
+    selection = replace(
+        chosen, scores=scores, path=sweep.at(_path_thresholds(sweep, chosen.threshold))
+    )
+    return selection, at_least_everybody(data, Judged(member=member, core=core))
 
 
 def at_least_everybody(data: SearchData, judged: Judged) -> Judged:
@@ -242,13 +343,8 @@ def _measure_all(
     data: SearchData, sweeps: Sequence[Sweep], candidates: Sequence[tuple[int, float]]
 ) -> LevelSets:
     """Measurements of every candidate, in their order; lower limits that are unknown as -inf."""
-    sets = [sweeps[position].at(np.array([cut])) for position, cut in candidates]
-    values = {
-        field.name: np.concatenate([getattr(one, field.name) for one in sets])
-        for field in fields(LevelSets)
-    }
-    values["low"] = np.where(np.isnan(values["low"]), -np.inf, values["low"])
-    return LevelSets(**values)
+    sets = measure_sets([(sweeps[position], np.array([cut])) for position, cut in candidates])
+    return replace(sets, low=np.where(np.isnan(sets.low), -np.inf, sets.low))
 
 
 def _extended(
@@ -293,12 +389,12 @@ def _extended(
 
 def _best_family(sweeps: Sequence[Sweep]) -> int:
     """Score to rank rows by when everybody is the region: that of the best level sets."""
-    lows = []
-    for sweep in sweeps:
-        sets = sweep.at(_path_thresholds(sweep, -np.inf))
-        usable = (sets.fewest >= FEWEST_ROWS) & np.isfinite(sets.low)
-        lows.append(sets.low[usable].max() if usable.any() else -np.inf)
-    return int(np.argmax(lows))
+    paths = [_path_thresholds(sweep, -np.inf) for sweep in sweeps]
+    sets = measure_sets(list(zip(sweeps, paths, strict=True)))
+    usable = (sets.fewest >= FEWEST_ROWS) & np.isfinite(sets.low)
+    lows = np.where(usable, sets.low, -np.inf)
+    starts = np.cumsum([0, *(len(path) for path in paths[:-1])])
+    return int(np.argmax(np.maximum.reduceat(lows, starts)))
 
 
 def _path_thresholds(sweep: Sweep, threshold: float) -> np.ndarray:

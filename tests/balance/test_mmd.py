@@ -33,7 +33,7 @@ def test_several_weightings_equal_one_by_one(quadratic):
     X, s, e = quadratic
     weightings = np.stack([np.ones(len(s)), np.where(s > 0, (1 - e) / e, 1.0)])
     together = mmd_of(X, s, weightings)
-    assert together == pytest.approx([mmd_of(X, s, weights) for weights in weightings], abs=1e-12)
+    assert together == pytest.approx([mmd_of(X, s, weights) for weights in weightings], abs=1e-7)
 
 
 def test_random_features_agree_with_the_kernel(quadratic):

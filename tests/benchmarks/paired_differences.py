@@ -35,8 +35,9 @@ def draw(case, n, seed):
         "B": 0.5 + height[1] * sign * (X[where] > 0).to_numpy(),
     }
     chance = rng.random(n)
-    # The same luck for both, so that outcomes of a person go together.
-    own = rng.random(n) if case == "moved" else chance
+    # The same luck for both models ("eased") or for half of the people: their answers go together.
+    shared = 1.0 if case == "eased" else 0.5
+    own = np.where(rng.random(n) < shared, chance, rng.random(n))
     outcomes = {"A": (chance < rates["A"]).astype(int), "B": (own < rates["B"]).astype(int)}
     return X, np.where(first, "a", "b"), rates, outcomes
 
@@ -52,11 +53,12 @@ def main():
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--rows", type=int, default=1500)
     parser.add_argument("--splits", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first run")
     parser.add_argument("--cases", nargs="+", default=["moved", "eased", "equal"])
     arguments = parser.parse_args()
     for case in arguments.cases:
         covered, width, unpaired, estimates, splits = [], [], [], [], []
-        for seed in range(arguments.runs):
+        for seed in range(arguments.first, arguments.first + arguments.runs):
             X, group, rates, outcomes = draw(case, arguments.rows, seed)
             result = mdfa.compare(
                 X,

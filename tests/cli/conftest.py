@@ -43,6 +43,7 @@ class FakeAudit:
             summary=lambda: self.text,
             to_html=lambda path: Path(path).write_text("<html>"),
             to_json=self._to_json,
+            to_junit=lambda path, fail_above: Path(path).write_text(f"<gate>{fail_above}</gate>"),
         )
 
     def _to_json(self, path: Any = None) -> str:

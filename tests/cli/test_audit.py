@@ -398,3 +398,46 @@ def test_same_seed_same_bytes(planted):
     first, again = run_mdfa(*arguments), run_mdfa(*arguments)
     assert first.returncode == 0
     assert first.stdout == again.stdout
+
+
+def test_test_cases_are_written_with_the_gate_also_where_it_trips(
+    loans, tmp_path, mdfa, fake_audit
+):
+    path = tmp_path / "mdfa.xml"
+    result = mdfa(*audit_arguments(loans, "--junit", path, "--fail-above", "0.2"))
+    assert result.exit_code == 1
+    assert path.read_text() == "<gate>0.2</gate>"
+    assert f"written: {path}" in result.stderr
+    result = mdfa(*audit_arguments(loans, "--junit", path))
+    assert result.exit_code == 0
+    assert path.read_text() == "<gate>None</gate>"
+
+
+def test_test_cases_may_not_go_over_the_input_or_nowhere(loans, tmp_path, mdfa, fake_audit):
+    for path in (loans, tmp_path / "no" / "mdfa.xml"):
+        result = mdfa(*audit_arguments(loans, "--junit", path))
+        assert result.exit_code == 2
+        assert "--junit" in result.stderr
+    assert not fake_audit.calls
+
+
+def test_gate_messages_are_safe_for_a_terminal(loans, mdfa, fake_audit, monkeypatch):
+    from types import SimpleNamespace
+
+    hostile = SimpleNamespace(
+        sensitive_feature="race\x1b[2J",
+        group="a\x1b[2J\n",
+        outcome="\u202eyes",
+        verdict="violation",
+        interval=(0.4, 2.0),
+    )
+    fake_audit.searches = []
+    monkeypatch.setattr(
+        "mdfa_fairness_plugin.audit",
+        lambda *args, **kwargs: SimpleNamespace(violations=(hostile,), summary=lambda: ""),
+        raising=False,
+    )
+    result = mdfa(*audit_arguments(loans, "--fail-above", "0.2"))
+    assert result.exit_code == 1
+    assert "gate: race" in result.stderr
+    assert not {"\x1b", "\u202e"} & set(result.stderr)

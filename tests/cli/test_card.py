@@ -64,6 +64,13 @@ def test_records_are_printed_only_on_request(loans, mdfa):
     assert "The nearest of sex" in asked
 
 
+def test_the_smallest_count_shown_can_be_chosen(loans, mdfa):
+    hidden = mdfa(*arguments(loans, "--row", 3, "--min-cell", 300)).stdout
+    shown = mdfa(*arguments(loans, "--row", 3, "--min-cell", 1)).stdout
+    assert "are not shown: some of them are below 300" in " ".join(hidden.split())
+    assert "not shown" not in shown
+
+
 def test_quiet_prints_nothing(loans, mdfa):
     result = mdfa(*arguments(loans, "--row", 3, "--quiet"))
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")

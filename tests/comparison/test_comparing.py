@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeRegressor
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.comparison import Search
@@ -281,6 +282,26 @@ def test_a_model_that_answers_everybody_alike_gets_a_row_with_the_reason(few):
     result.to_json(), result.to_html(), repr(result)
 
 
+def test_a_baseline_that_answers_everybody_alike_leaves_differences_open(few):
+    given = {"all": np.ones(len(few.X), dtype=int), "A": few.outcomes["A"]}
+    result = run(few, given, n_splits=0)
+    found = {d.quantity: d for d in result.differences}
+    assert math.isnan(found["worst case"].difference)
+    # Everybody gets 1 from it, so its own ratio is 1, without any doubt.
+    assert found["selection rate"].difference == pytest.approx(
+        math.log(result.worst("A").selection.ratio)
+    )
+    assert "AGAINST ALL" in result.summary()
+
+
+def test_a_learner_of_ones_own_is_used(few):
+    tree = DecisionTreeRegressor(max_depth=2, random_state=0)
+    result = run(few, {"A": few.outcomes["A"]}, learner=tree, n_splits=1)
+    assert result.audits["A"].provenance["parameters"]["learner"] == repr(tree)
+    assert result.provenance["parameters"]["learner"] == repr(tree)
+    assert np.isfinite(result.split_delta).all()
+
+
 def test_unknown_true_labels_are_left_out(few):
     truth = pd.Series(few.truth, dtype="Int64")
     truth[:50] = pd.NA
@@ -320,6 +341,9 @@ def test_progress_is_told_if_asked_for(few, capsys, caplog):
     run(few, {"A": few.outcomes["A"]}, progress=True, verbose=1)
     assert "2/2" in capsys.readouterr().err
     assert "split 2 of 2" in caplog.messages
+    seen = []
+    run(few, {"A": few.outcomes["A"]}, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 2), (2, 2)]
     run(few, {"A": few.outcomes["A"]}, n_splits=1)
     assert capsys.readouterr().err == ""
 

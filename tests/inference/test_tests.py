@@ -10,6 +10,7 @@ from scipy.special import expit
 from scipy.stats import binom, norm
 
 from mdfa_fairness_plugin.inference.tests import (
+    SEARCH_SPREAD,
     detectable_delta,
     holm,
     interval_spread,
@@ -87,7 +88,14 @@ def test_exchanging_sides_or_outcomes_turns_the_sign(n, seed):
 
 
 @pytest.mark.parametrize(
-    ("z", "spread"), [(-4.0, 1.25), (0.0, 1.25), (2.5, 1.25), (5.0, 1.0625), (math.nan, 1.25)]
+    ("z", "spread"),
+    [
+        (-4.0, SEARCH_SPREAD),
+        (0.0, SEARCH_SPREAD),
+        (2.5, SEARCH_SPREAD),
+        (5.0, 1 + (SEARCH_SPREAD - 1) / 4),
+        (math.nan, SEARCH_SPREAD),
+    ],
 )
 def test_intervals_narrow_as_the_violation_gets_plain(z, spread):
     assert interval_spread(z) == pytest.approx(spread)

@@ -210,7 +210,7 @@ def test_small_counts_of_others_are_not_shown_and_records_only_on_request(audito
 
 
 def test_comparators_are_the_nearest_of_each_side(data, auditor):
-    X, y, s = data
+    X, _, s = data
     card = auditor.explain_row([25, "A"], sensitive="f", show_records=True, n_comparators=8)
     women, men = (side.records for side in card.nearest)
     for records, sex in ((women, "f"), (men, "m")):

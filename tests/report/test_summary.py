@@ -107,6 +107,20 @@ def test_both_outcomes_are_told():
     assert re.search(r"race = Black +yes +1\.05 +0\.90 to 1\.2 .* none above 1\.3", table)
 
 
+def test_the_rule_has_a_ratio_of_its_own():
+    rule = Subgroup(
+        label="rule", delta=math.log(1.6), interval=(math.log(1.3), math.log(2)), n_rows=1500
+    )
+    text = flat(audit(refused(rule_subgroup=rule)).summary())
+    assert (
+        "For all who meet the rule, in the subgroup or not (1,500 rows), the ratio is 1.6 "
+        "(between 1.3 and 2.0)."
+    ) in text
+    assert "For all who meet the rule" not in flat(audit(refused()).summary())
+    everybody = flat(audit(refused(rule="everybody", rule_subgroup=rule)).summary())
+    assert "For all who meet the rule" not in everybody
+
+
 def test_further_violations_are_told_beside_the_worst():
     other = refused(group="Asian", interval=(0.1, 0.9), outcome="yes")
     text = flat(audit(other, refused()).summary())

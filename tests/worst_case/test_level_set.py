@@ -10,7 +10,7 @@ from mdfa_fairness_plugin.certify.learners import LEARNERS
 from mdfa_fairness_plugin.worst_case.features import FeatureMap
 from mdfa_fairness_plugin.worst_case.level_set import level_set_families, level_set_scores
 from mdfa_fairness_plugin.worst_case.path import Sweep
-from mdfa_fairness_plugin.worst_case.selection import select_region
+from mdfa_fairness_plugin.worst_case.selection import Proposals, select_region
 
 RATES = [(0.8, 0.2), (0.6, 0.4), (0.5, 0.5), (0.2, 0.4), (0.9, 0.7)]
 SATURATED = DecisionTreeClassifier()
@@ -78,7 +78,7 @@ def test_path_visits_the_cells_in_order_of_their_ratio(cells):
     data, x = cells(RATES)
     scores, _ = scores_of(data)
     order = np.argsort([-p1 / p0 for p1, p0 in RATES])
-    sweep = Sweep(data, scores)
+    sweep = Sweep.of(data, scores)
     for k in range(1, 5):
         inside = np.isin(x, order[:k])
         # Floating point: cut between cells.
@@ -91,7 +91,7 @@ def test_worst_ratio_among_regions_of_the_mass_is_found(cells):
     for alpha, expected in ((0.05, {0}), (0.15, {0, 1}), (0.3, {0, 1, 4})):
         data, x = cells(RATES, n_folds=4, alpha=alpha)
         scores, _ = scores_of(data, parts=(0, 1, 2, 3))
-        kept = select_region(data, level_set_families(data, scores))
+        kept = select_region(Proposals(data, level_set_families(scores)))
         assert set(x[kept.member]) == expected
 
 
@@ -105,7 +105,7 @@ def test_outcome_of_one_side_only(cells, learner, side):
     assert len(set(scores)) == 1
     assert np.sign(scores[0]) == side
     assert np.sign(predictor(data.X[:1]))[0] == side
-    assert not np.isnan(level_set_families(alone, scores)[0].thresholds).any()
+    assert select_region(Proposals(alone, level_set_families(scores))).member.all()
 
 
 @pytest.mark.parametrize("learner", ["tree", "logistic", "gradient_boosting"])

@@ -14,12 +14,15 @@ from sklearn.tree import DecisionTreeRegressor
 from mdfa_fairness_plugin.worst_case.orthogonal import (
     SHRINKAGES,
     MultiscaleForest,
+    choice_of,
     cross_fitted_difference,
     oriented,
     orthogonal_families,
     outcome_rate,
     shrunk_ratio,
 )
+from mdfa_fairness_plugin.worst_case.path import Sweep
+from mdfa_fairness_plugin.worst_case.selection import plateau_thresholds
 
 
 def planted(seed, n=1500, p1=0.7, p0=0.3):
@@ -222,15 +225,18 @@ def test_families_propose_cuts_half_way_up(make_search):
     assert outcome_rate(data) == pytest.approx(0.2)
     half = np.full(n, 0.5)
     tau = np.array([np.where(np.arange(n) < 100, 0.4, 0.0), np.zeros(n)])
-    families = orthogonal_families(data, tau, half, half)
+    families = orthogonal_families(tau, half, half, 0.2)
     assert len(families) == 2 * len(SHRINKAGES)
-    assert len({family.name for family in families.values()}) == len(families)
-    for choice, family in families.items():
+    assert len({family.name for family in families}) == len(families)
+    for family in families:
+        choice = choice_of(family.name)
         assert family.name == choice.name
+        assert family.thresholds is None
+        cuts = plateau_thresholds(Sweep.of(data, family.scores), data.alpha).tolist()
         if choice.scale == 1:
-            assert len(family.thresholds) == 0
+            assert cuts == []
         elif choice.shrinkage is None:
-            assert family.thresholds.tolist() == [pytest.approx(0.2)]
+            assert cuts == [pytest.approx(0.2)]
         else:
             top = math.log((0.7 + choice.shrinkage * 0.2) / (0.3 + choice.shrinkage * 0.2))
-            assert family.thresholds.tolist() == [pytest.approx(top / 2)]
+            assert cuts == [pytest.approx(top / 2)]

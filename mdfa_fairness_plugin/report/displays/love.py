@@ -17,7 +17,7 @@ from mdfa_fairness_plugin.report.displays.style import (
     finish,
     nothing_to_draw,
     row_labels,
-    short,
+    short_names,
     write,
 )
 from mdfa_fairness_plugin.report.story import comparison, diagnostics
@@ -168,7 +168,7 @@ class LoveDisplay:
             zorder=3,
         )
         ax.plot(self.after, rows, "o", color=palette.first, markersize=6.5, zorder=4)
-        row_labels(ax, palette, [short(name, 30) for name in self.names])
+        row_labels(ax, palette, short_names(self.names, 28))
         known = np.concatenate([self.before, self.after])
         reach = max(0.15, float(np.max(np.abs(known[np.isfinite(known)]), initial=0.0))) * 1.1
         ax.set_xlim(-reach, reach)
@@ -181,14 +181,14 @@ class LoveDisplay:
             ):
                 place = -reach if side == "left" else reach
                 write(ax, place, -0.9, text, color=color, ha=side, **kind)
+        note = "Standardised mean difference (grey: below 0.1, usually taken as alike)"
         if self.n_omitted:
-            note = f"{count(self.n_omitted, 'feature')} less different before not drawn"
-            write(ax, reach, n - 0.5, note, ha="right", va="bottom", color=palette.muted)
-            ax.set_ylim(n + 0.3, -1.3)
+            note += f"\n{count(self.n_omitted, 'feature')} less different before not drawn"
         finish(
             ax,
             palette,
-            x="Standardised mean difference (grey: below 0.1, usually taken as alike)",
+            x=note,
+            to_right=True,
             title=self.label,
         )
         self.ax_, self.figure_ = ax, ax.figure

@@ -124,10 +124,10 @@ class WorstCasePathDisplay:
             f"Rate ratio of {self.label} in {int(drawn.sum())} nested regions, from a mass of "
             f"{rounded(float(mass.min()), 2)} to {rounded(float(mass.max()), 2)}."
         )
-        for name, (_, delta, low, high) in (
-            ("The kept subgroup", self.kept),
-            ("Everybody compared", self.everybody),
-        ):
+        marks = [("Everybody compared", self.everybody)]
+        if self.kept[:2] != self.everybody[:2]:
+            marks.insert(0, ("The kept subgroup", self.kept))
+        for name, (_, delta, low, high) in marks:
             if math.isfinite(delta):
                 text += f" {name}: ratio {_spoken(delta, low, high)}."
         return text

@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.report.displays.style import (
     row_labels,
     search_name,
     short,
+    short_names,
     write,
 )
 from mdfa_fairness_plugin.report.story import told_apart
@@ -116,7 +117,7 @@ class ProfileDisplay:
     @property
     def alt_text(self) -> str:
         """What the picture shows, in a sentence."""
-        parts = [f"{self._name(i)} {self._values(i)}" for i in range(min(len(self.features), 3))]
+        parts = [f"{name} {self._values(i)}" for i, name in enumerate(self._names()[:3])]
         return (
             f"What sets the subgroup of {self.label} apart from everybody compared: "
             f"{'; '.join(parts)}."
@@ -157,29 +158,33 @@ class ProfileDisplay:
                 parse_math=False,
                 usetex=False,
             )
-        row_labels(ax, palette, [self._name(i) for i in range(n)])
+        row_labels(ax, palette, self._names())
         ax.set_xlim(-reach, reach)
-        top = -1.2
-        ax.set_ylim(n - 0.4 + (0.6 if self.n_omitted else 0), top)
+        ax.set_ylim(n - 0.4, -1.2)
         grey: dict[str, Any] = {"va": "center", "color": palette.muted}
-        write(ax, -reach, -0.85, "← less in the subgroup", ha="left", **grey)
-        write(ax, reach, -0.85, "more in the subgroup →", ha="right", **grey)
+        write(ax, -reach, -0.85, "← less", ha="left", **grey)
+        write(ax, reach, -0.85, "more →", ha="right", **grey)
+        note = "Subgroup less those outside it, in standard deviations"
+        note += "\nRight: value in the subgroup against value for everybody compared"
         if self.n_omitted:
-            note = f"{count(self.n_omitted, 'less different row')} not drawn"
-            write(ax, reach, n - 0.2, note, ha="right", **grey)
+            note += f"\n{count(self.n_omitted, 'less different row')} not drawn"
         finish(
             ax,
             palette,
-            x="Subgroup less those outside it, in standard deviations\n"
-            "(right: value in the subgroup against value for everybody compared)",
+            x=note,
+            to_right=True,
             title=self.label,
         )
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _name(self, i: int) -> str:
-        feature, level = short(self.features[i], 24), self.levels[i]
-        return f"{feature}: {short(level, 18)}" if level else f"{feature}, mean"
+    def _names(self) -> list[str]:
+        """Feature, and its level, of every row."""
+        features = short_names(self.features, 22)
+        return [
+            f"{feature}: {short(level, 14)}" if level else f"{feature}, mean"
+            for feature, level in zip(features, self.levels, strict=True)
+        ]
 
     def _values(self, i: int) -> str:
         """Subgroup against everybody, with digits enough to tell them apart."""

@@ -166,7 +166,7 @@ class SearchesDisplay:
                 ax.plot([whole, whole], [i - 0.32, i + 0.32], color=palette.ink, linewidth=1.4)
             ax.annotate(
                 self._value(i),
-                (1.02, i),
+                (1.035, i),
                 xycoords=ax.get_yaxis_transform(),
                 va="center",
                 fontsize=9,
@@ -180,7 +180,7 @@ class SearchesDisplay:
         note = "Rate ratio. ◆ violation   ○ none told from chance   | everybody compared"
         if self.n_omitted:
             note += f"\n{count(self.n_omitted, 'more search', 'more searches')} not drawn"
-        finish(ax, palette, x=note)
+        finish(ax, palette, x=note, to_right=True)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

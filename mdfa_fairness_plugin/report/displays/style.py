@@ -23,6 +23,7 @@ _TICKS: Final = (
     *(10.0**k for k in range(3, 9)),
 )
 _MOST_TICKS: Final = 7
+_LONG_NAME: Final = 38
 _FORBIDDEN: Final = {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
 
 
@@ -116,9 +117,18 @@ def begin(ax: Axes | None, style: str, size: tuple[float, float]) -> tuple[Axes,
     return ax, palette
 
 
-def finish(ax: Axes, palette: Palette, *, x: str = "", y: str = "", title: str = "") -> None:
-    """Name the axes and the picture."""
-    ax.set_xlabel(x, color=palette.ink, fontsize=9.5, **PLAIN)
+def finish(
+    ax: Axes,
+    palette: Palette,
+    *,
+    x: str = "",
+    y: str = "",
+    title: str = "",
+    to_right: bool = False,
+) -> None:
+    """Name the axes and the picture; ``to_right`` lets a long name reach below the row labels."""
+    place: dict[str, Any] = {"x": 1.0, "ha": "right"} if to_right else {}
+    ax.set_xlabel(x, color=palette.ink, fontsize=9.5, **place, **PLAIN)
     ax.set_ylabel(y, color=palette.ink, fontsize=9.5, **PLAIN)
     if title:
         ax.set_title(
@@ -208,8 +218,31 @@ def _columns(text: str) -> int:
     )
 
 
+def short_names(names: Sequence[str], limit: int) -> list[str]:
+    """Shorten names so that those that differ still do, where their start is the same."""
+    shown = [short(name, limit) for name in names]
+    for text in {text for text in shown if shown.count(text) > 1}:
+        places = [i for i, other in enumerate(shown) if other == text]
+        alike = [names[i] for i in places]
+        if len(set(alike)) == 1:
+            continue
+        letters = zip(*alike, strict=False)
+        same = next((i for i, seen in enumerate(letters) if len(set(seen)) > 1), 0)
+        start = max(same - 8, 0)
+        for i in places:
+            rest = names[i][start:]
+            rest = rest if len(rest) < limit else f"{rest[: limit - 2]}…"
+            shown[i] = short(f"…{rest}" if start else rest, limit)
+    return shown
+
+
 def search_name(violation: Any, limit: int = 18) -> str:
     """Name a search: the group, whom it is compared with, and the outcome."""
+    name = _search_name(violation, limit)
+    return name if len(name) <= _LONG_NAME else _search_name(violation, 11)
+
+
+def _search_name(violation: Any, limit: int) -> str:
     who = named(short(violation.sensitive_feature, limit), short(violation.group, limit))
     if violation.reference is not None:
         who = f"{who} (vs {short(violation.reference, limit)})"

@@ -1,0 +1,118 @@
+"""``mdfa compare``: columns become models, files are written, mistakes are one line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mdfa_fairness_plugin
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    n = 400
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(n),
+            "age": rng.integers(18, 80, n),
+            "town": rng.choice(["A", "B"], n),
+            "sex": rng.choice(["f", "m"], n),
+            "paid": rng.choice(["no", "yes"], n),
+        }
+    )
+    odds = np.where((frame.sex == "f") & (frame.age < 50), 0.7, 0.3)
+    frame["before"] = np.where(rng.random(n) < odds, "deny", "grant")
+    frame["after"] = np.where(rng.random(n) < 0.4, "deny", "grant")
+    frame["truth"] = np.where(frame.paid == "yes", "grant", "deny")
+    path = tmp_path_factory.mktemp("compare") / "loans.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """The comparison itself with the quickest search; remembers what it was asked."""
+    calls = []
+    original = mdfa_fairness_plugin.compare
+
+    def compare(X, models, **options):
+        calls.append({"X": X, "models": models, **options})
+        return original(X, models, **options, learner="tree", n_folds=2)
+
+    monkeypatch.setattr(mdfa_fairness_plugin, "compare", compare)
+    return calls
+
+
+def test_everything_is_written(table, quick, mdfa, tmp_path):
+    page, numbers, picture = (tmp_path / name for name in ("a.html", "a.json", "a.png"))
+    done = mdfa(
+        "compare", table, "--outcomes", "before,after", "--sensitive", "sex", "--true", "truth",
+        "--drop", "id,paid", "--splits", 1, "--seed", 3,
+        "--report", page, "--json", numbers, "--plot", picture,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    (call,) = quick
+    assert list(call["X"].columns) == ["age", "town"]
+    assert list(call["models"]) == ["before", "after"]
+    assert call["random_state"] == 3
+    assert call["baseline"] == "before"
+    assert "COMPARISON OF 2 MODELS ON 400 ROWS" in done.stdout
+    assert "AGAINST BEFORE" in done.stdout
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert json.loads(numbers.read_text(encoding="utf-8"))["models"] == ["before", "after"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    for path in (page, numbers, picture):
+        assert f"written: {path}" in done.stderr
+
+
+def test_choices_reach_the_comparison(table, quick, mdfa):
+    done = mdfa(
+        "compare", table, "--outcomes", "before,after", "--sensitive", "sex", "--baseline", "after",
+        "--features", "age", "--group", "f", "--outcome-label", "deny", "--alpha", 0.1,
+        "--splits", 0, "--json", "-",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    (call,) = quick
+    assert call["groups"] == ["f"]
+    assert call["outcomes"] == ["deny"]
+    assert call["n_splits"] == 0
+    plain = json.loads(done.stdout)
+    assert plain["baseline"] == "after"
+    assert plain["alpha"] == 0.1
+    assert [search["outcome"] for search in plain["searches"]] == ["deny"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--outcomes", "befor", "--sensitive", "sex"], "Did you mean 'before'?"),
+        (["--outcomes", "before,after", "--sensitive", "after"], "each needs its own"),
+        (
+            ["--outcomes", "before", "--sensitive", "sex", "--baseline", "after"],
+            "--baseline: 'after' is not among the columns of --outcomes: before",
+        ),
+        (["--outcomes", "before", "--sensitive", "sex", "--plot", "x.gif"], "must end in .png"),
+        (
+            ["--outcomes", "before", "--sensitive", "sex,town", "--group", "f"],
+            "--group names values of one --sensitive column",
+        ),
+        (["--outcomes", "before", "--sensitive", "sex", "--group", "x"], "has no value 'x'"),
+        (["--outcomes", "before,paid", "--sensitive", "sex"], "4 different outcomes"),
+    ],
+)
+def test_mistakes_are_one_line_and_status_two(arguments, said, table, mdfa):
+    done = mdfa("compare", table, *arguments, "--splits", 0)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_is_there(mdfa):
+    done = mdfa("compare", "--help")
+    assert done.exit_code == 0
+    for option in ("--outcomes", "--baseline", "--splits", "--true", "--plot", "--group"):
+        assert option in done.stdout

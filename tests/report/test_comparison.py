@@ -1,0 +1,196 @@
+"""What a comparison says: true to its numbers, safe with hostile text, strict as JSON."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.comparison import (
+    ComparisonResult,
+    Difference,
+    ModelSearch,
+    RateRatio,
+    Search,
+    Transfer,
+)
+from mdfa_fairness_plugin.report.comparison import tell
+from mdfa_fairness_plugin.results import VIOLATION, AuditResult, Violation
+
+NASTY = "<script>alert(1)</script>\x1b[2J\n& {{ 7*7 }}"
+
+
+def result_of(there_low, *, name="repaired", group="f"):
+    """A repaired model whose worst subgroup the baseline treats alike, or not."""
+    search = Search(sensitive_feature="sex", group=group, reference=None, outcome=1)
+
+    def audit(delta):
+        case = Violation(
+            sensitive_feature="sex",
+            group=group,
+            outcome=1,
+            verdict=VIOLATION,
+            delta=delta,
+            interval=(delta - 0.2, delta + 0.2),
+        )
+        return AuditResult(violations=(case,), feature_names=("age",))
+
+    deltas = {"plain": np.log(2), name: np.log(3)}
+    rows = tuple(
+        ModelSearch(
+            model=model,
+            search=search,
+            verdict=VIOLATION,
+            delta=delta,
+            interval=(delta - 0.2, delta + 0.2),
+            selection=RateRatio(rates=(0.5, 0.4), interval=(0.1, 0.3)),
+            rule=f"age at most 30 and {group}",
+            n_rows=123,
+        )
+        for model, delta in deltas.items()
+    )
+    transfers = tuple(
+        Transfer(
+            subgroup_of=owner,
+            model=model,
+            search=search,
+            delta=deltas[owner] if owner == model else 0.1,
+            interval=(0.0, 0.2),
+            difference=0.0 if owner == model else 0.9,
+            difference_interval=(0.0, 0.0) if owner == model else (there_low, 1.5),
+        )
+        for owner in deltas
+        for model in deltas
+    )
+    return ComparisonResult(
+        models=tuple(deltas),
+        baseline="plain",
+        searches=(search,),
+        rows=rows,
+        transfers=transfers,
+        differences=tuple(
+            Difference(model=name, baseline="plain", quantity=quantity, search=search)
+            for quantity in ("worst case", "everybody", "selection rate")
+        ),
+        audits={model: audit(delta) for model, delta in deltas.items()},
+        n_samples=1000,
+    )
+
+
+def test_moved_harm_is_said_only_where_the_interval_says_so():
+    sure = " ".join(tell(result_of(0.3)).moved)
+    assert "repaired treats these people more unequally than plain does" in sure
+    assert "In the worst subgroup of plain the ratio goes from 2.0 to 1.11 under repaired" in sure
+    unsure = " ".join(tell(result_of(-0.3)).moved)
+    assert "more unequally" not in unsure
+    assert "not told from what plain does there" in unsure
+
+
+def test_cases_state_aggregate_and_worst_ratio():
+    (first, second) = tell(result_of(0.3)).cases
+    assert first.startswith('plain (baseline): those with sex = f get the outcome "1" 1.2 times')
+    assert "2.0 times (between 1.6 and 2.4) in the worst subgroup" in first
+    assert "The subgroup (123 rows): where age at most 30" in second
+
+
+def test_nothing_found_is_not_called_fair():
+    data = mdfa.datasets.make_synthetic(n_samples=400, delta=0.0, random_state=0)
+    result = mdfa.compare(
+        data.X,
+        {"one": data.y},
+        sensitive_features=data.sensitive_features,
+        n_splits=0,
+        learner="tree",
+        n_folds=2,
+        random_state=0,
+    )
+    text = result.summary()
+    assert "no evidence of equal treatment" in text
+    for word in (" fair ", "pass", "unbiased"):
+        assert word not in text.lower()
+    assert tell(result).differences is None
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append(tag)
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    return result_of(0.3, name=NASTY, group=NASTY)
+
+
+def test_text_from_data_is_neutralised_in_the_terminal(hostile):
+    text = hostile.summary()
+    assert "\x1b" not in text
+    assert "{{ 7*7 }}" in text
+
+
+def test_text_from_data_is_escaped_on_the_page(hostile, tmp_path):
+    for page in (hostile.to_html(tmp_path / "page.html"), hostile._repr_html_()):
+        tags = Tags()
+        tags.feed(page)
+        assert "script" not in tags.found
+        assert "&lt;script&gt;" in page
+        assert ">49<" not in page
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_page_fetches_nothing_and_repeats_to_the_byte(compared_small):
+    page = compared_small.to_html()
+    assert page == compared_small.to_html()
+    for word in ("http:", "https:", "<script", "src="):
+        assert word not in page.replace("http://www.w3.org", "")
+    assert "<svg" in page
+
+
+@pytest.fixture(scope="module")
+def compared_small():
+    data = mdfa.datasets.make_synthetic(n_samples=500, delta=1.5, random_state=0)
+    flat = np.where(data.X.iloc[:, 0] > 0, 1, 0)
+    return mdfa.compare(
+        data.X,
+        pd.DataFrame({"found": data.y, "one feature": flat}),
+        sensitive_features=data.sensitive_features,
+        y_true=data.y,
+        n_splits=1,
+        n_folds=2,
+        learner="tree",
+        random_state=0,
+    )
+
+
+def test_json_is_strict_and_complete(compared_small, tmp_path):
+    text = compared_small.to_json(tmp_path / "result.json")
+    assert (tmp_path / "result.json").read_text(encoding="utf-8") == text
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    plain = json.loads(text, parse_constant=refuse)
+    assert plain["format"] == "mdfa-comparison-result"
+    assert plain["models"] == ["found", "one feature"]
+    assert len(plain["rows"]) == 2 * len(plain["searches"])
+    assert [plain["rows"][i]["model"] for i in plain["worst"]] == plain["models"]
+    assert plain["rows"][0]["search"]["sensitive_feature"] == "group"
+    assert np.shape(plain["split_delta"]) == compared_small.split_delta.shape
+    assert [one["model"] for one in plain["audits"]] == ["found", "one feature"]
+    assert "timings" not in plain["provenance"]
+    assert plain == compared_small.to_dict()
+
+
+def test_summary_has_every_model_and_fits_the_page(compared_small):
+    text = compared_small.summary()
+    for line in ("DOES A REPAIR MOVE THE HARM?", "AGAINST FOUND", "Over splits", "Accuracy"):
+        assert line in text
+    prose = [line for line in text.splitlines() if line.startswith("- ")]
+    assert max(map(len, prose)) <= 88
