@@ -42,7 +42,12 @@ ORDER = (
 )
 RANK = {name: rank for rank, stage in enumerate(ORDER) for name in stage}
 # A result offers its own reports, and an auditor its cards, so they call them, from inside the methods that do.
-CALLED_LATER = {("results", "report"), ("auditor", "report"), ("comparison", "report")}
+CALLED_LATER = {
+    ("results", "report"),
+    ("results", "replicate"),
+    ("auditor", "report"),
+    ("comparison", "report"),
+}
 # Packages a plain installation lacks, or which are too slow to import for everyone, and where they
 # may be imported: inside functions of these stages. The benchmarked searches need none of them.
 OPTIONAL = {

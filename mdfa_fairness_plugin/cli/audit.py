@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,6 +126,20 @@ def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None)
     help="Exit with status 1 if a violation's lower confidence bound of delta, the log ratio of "
     "outcome rates, is above this (0.22 is a ratio of 1.25).",
 )
+@click.option(
+    "--null-draws",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Repeat the whole audit N times with sensitive values redrawn given the features, and say "
+    "where the violations found fall among these. Takes N times as long; 199 is a good number.",
+)
+@click.option(
+    "--stability",
+    "n_repeats",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Repeat the audit on N half samples, and say whether they find the same people.",
+)
 @min_cell_option
 @click.option("--separator", metavar="CHAR", help="Separates the cells of a CSV. Default: comma.")
 @click.option("--encoding", default="utf-8-sig", help="Encoding of a CSV. Default: UTF-8.")
@@ -155,6 +169,8 @@ def audit_command(
     json_file: Path | None,
     junit_file: Path | None,
     fail_above: float | None,
+    null_draws: int | None,
+    n_repeats: int | None,
     min_cell: int,
     separator: str | None,
     encoding: str,
@@ -212,12 +228,27 @@ def audit_command(
         summary = "" if json_file == _STDOUT else result.summary()
         if summary:
             say(summary)
+        for text in _repeated(result, null_draws, n_repeats, n_jobs):
+            # What is written for machines stays alone on stdout.
+            (complain if json_file == _STDOUT else say)(text)
         show_notes(notes, summary)
         for path in (report, json_file, junit_file):
             if path is not None and path != _STDOUT:
                 complain(f"written: {path}")
     status = DONE if fail_above is None else _apply_gate(result, fail_above, quiet=quiet)
     click.get_current_context().exit(status)
+
+
+def _repeated(
+    result: Any, null_draws: int | None, n_repeats: int | None, n_jobs: int | None
+) -> Iterator[str]:
+    """Summaries of the repetitions asked for, with a progress bar on stderr."""
+    if null_draws is not None:
+        null = result.null_distribution(null_draws, n_jobs=n_jobs, progress=True)
+        yield f"WITHOUT A VIOLATION\n{null.summary()}\n"
+    if n_repeats is not None:
+        stable = result.stability(n_repeats, n_jobs=n_jobs, progress=True)
+        yield f"ON OTHER PEOPLE\n{stable.summary()}\n"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -364,41 +364,41 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
         if model == result.baseline:
             continue
         own, name = result.worst(model), label_text(model)
-        if own.verdict == VIOLATION:
-            there = result.transfer(model, result.baseline, own.search)
-            ratio = f"{base}'s ratio is {ratio_text(there.ratio)}"
+        there = result.transfer(model, result.baseline, own.search)
+        if own.verdict == VIOLATION and math.isfinite(there.difference):
+            low, high = there.difference_interval
             times = (
-                f"the ratio under {name} is {ratio_text(ratio_of(there.difference))} times as large"
-                f"{_between(there.difference_interval)}"
+                f"{_place(own, name)} the ratio is {ratio_text(own.ratio)} under {name} and "
+                f"{ratio_text(there.ratio)} under {base}, "
+                f"{ratio_text(ratio_of(there.difference))} times as large{_between((low, high))}"
             )
-            if there.difference_interval[0] > 0:
-                lines.append(
-                    f"In the worst subgroup of {name} {ratio}; {times}. {name} treats these people "
-                    f"more unequally than {base} does."
-                )
-            elif math.isfinite(there.difference):
-                lines.append(
-                    f"In the worst subgroup of {name} {ratio}; {times}: not told from what {base} "
-                    "does there."
-                )
-        if worst_of_base.verdict == VIOLATION:
-            here = result.transfer(result.baseline, model, worst_of_base.search)
-            if math.isfinite(here.difference):
-                end = (
-                    "more equal than before"
-                    if here.difference_interval[0] > 0
-                    else (
-                        "more unequal than before"
-                        if here.difference_interval[1] < 0
-                        else "not told from before"
-                    )
-                )
-                lines.append(
-                    f"In the worst subgroup of {base} the ratio goes from "
-                    f"{ratio_text(worst_of_base.ratio)} to {ratio_text(here.ratio)} under {name}: "
-                    f"{end}."
-                )
+            if low > 0:
+                end = f"{name} treats these people more unequally than {base} does."
+            elif high < 0:
+                end = f"{name} treats these people less unequally than {base} does."
+            else:
+                end = f"{name} and {base} are not told apart there."
+            lines.append(f"{times}: {end}")
+        here = result.transfer(result.baseline, model, worst_of_base.search)
+        if worst_of_base.verdict == VIOLATION and math.isfinite(here.difference):
+            if here.difference_interval[0] > 0:
+                end = "less unequal than before"
+            elif here.difference_interval[1] < 0:
+                end = "more unequal than before"
+            else:
+                end = "not told from before"
+            lines.append(
+                f"{_place(worst_of_base, base)} the ratio goes from "
+                f"{ratio_text(worst_of_base.ratio)} to {ratio_text(here.ratio)} under {name}: {end}."
+            )
     return tuple(lines)
+
+
+def _place(row: ModelSearch, name: str) -> str:
+    """Where a model's worst case lies."""
+    if row.rule == EVERYBODY:
+        return f"Among everybody, the worst case of {name},"
+    return f"In the worst subgroup of {name}"
 
 
 _QUANTITIES: Final = (

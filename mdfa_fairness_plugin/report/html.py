@@ -253,20 +253,26 @@ def _provenance_table(result: AuditResult) -> Table | None:
     """Versions, seed, parameters and hash, one row each."""
     provenance = result.provenance
     rows: list[tuple[str, str]] = []
-    for name, value in provenance.items():
+    for name, value in _in_order(provenance):
         if name in ("timings", "parameters", "versions", "iterations"):
             continue
         rows.append((_title(name), label_text(value, 80)))
     versions, parameters = provenance.get("versions"), provenance.get("parameters")
     if isinstance(versions, Mapping):
-        listed = ", ".join(f"{clean(k, 30)} {clean(v, 30)}" for k, v in versions.items())
+        listed = ", ".join(f"{clean(k, 30)} {clean(v, 30)}" for k, v in _in_order(versions))
         rows.append(("Versions", listed))
     if isinstance(parameters, Mapping):
-        listed = ", ".join(f"{clean(k, 30)} = {clean(v, 60)}" for k, v in parameters.items())
+        listed = ", ".join(f"{clean(k, 30)} = {clean(v, 60)}" for k, v in _in_order(parameters))
         rows.append(("Parameters", listed))
     if not rows:
         return None
     return Table(header=("What", "Value"), rows=tuple(rows), n_text=2)
+
+
+def _in_order(values: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+    """Items by name; an object's address in memory differs from run to run and is left out."""
+    ordered = sorted(values.items(), key=lambda item: str(item[0]))
+    return [(k, type(v).__qualname__ if " at 0x" in str(v) else v) for k, v in ordered]
 
 
 def _title(name: object) -> str:
@@ -296,7 +302,7 @@ def rerun_code(result: AuditResult) -> str:
         parameters["random_state"] = int(seed)
     lines = ["import mdfa_fairness_plugin as mdfa", "", "result = mdfa.audit(", "    X,", "    y,"]
     lines.append("    sensitive_features=A,")
-    for name, value in parameters.items():
+    for name, value in _in_order(parameters):
         if name in defaults and _same(defaults[name], value):
             continue
         if value is None or isinstance(value, bool | int | float | str | list | tuple):

@@ -37,6 +37,8 @@ _COLORS: Final = {
     for name in ("ink", "muted", "faint", "paper", "first", "second")
 }
 _NUMBERED: Final = re.compile(r"#0[1-6]0[2-7]0[3-8]\b")
+# Characters that no XML document may hold.
+_FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REFERENCE: Final = re.compile(r"url\(#([\w.-]+)\)")
 
 
@@ -167,7 +169,7 @@ def draw(display: Any, key: str, title: str, text: str) -> Markup:
 
 def _inline(document: str, key: str, title: str, text: str) -> Markup:
     """Turn a document of its own into an element of a page."""
-    root = ElementTree.fromstring(document)
+    root = ElementTree.fromstring(_FORBIDDEN.sub("\ufffd", document))
     for parent in root.iter():
         # Its rules would hold for the whole page.
         for child in list(parent):
@@ -218,7 +220,7 @@ def _inline(document: str, key: str, title: str, text: str) -> Markup:
         }
     )
     named, described = ElementTree.Element("title"), ElementTree.Element("desc")
-    named.text, described.text = title, text
+    named.text, described.text = (_FORBIDDEN.sub("\ufffd", words) for words in (title, text))
     named.set("id", f"{key}-title")
     described.set("id", f"{key}-text")
     root.insert(0, described)

@@ -284,6 +284,8 @@ class _Redactor:
             for reason, left in result.excluded.items()
             if left and (name in reason or "=" not in reason.rpartition("(")[2])
         ]
+        if system.has_table:
+            compared = sum(system.atoms[atom] for atom in system.table_atoms)
         rest = n - compared - sum(int(result.excluded[reason]) for reason in reasons)
         atoms: list[Any] = [("excluded", reason) for reason in reasons]
         if rest > 0:
@@ -716,8 +718,10 @@ class _Table:
                         printed=part == "in",
                         zero=telling,
                     )
+        # After cross-fitting there are none, and everybody knows.
+        learned = bool(self.learning.any())
         for part, number in (("in", 0), ("out", 1)):
-            for i in range(n_sides):
+            for i in range(n_sides if learned else 0):
                 system.atom(("learning", part, i), int(self.learning[number, i]))
         places = [(i, j) for i in range(n_sides) for j in range(n_outcomes)]
         for i, j in places:
@@ -727,19 +731,19 @@ class _Table:
         for i in range(n_sides):
             inside = [("in", i, j) for j in range(n_outcomes)]
             outside = [("out", i, j) for j in range(n_outcomes)]
-            learning = [("learning", part, i) for part in ("in", "out")]
-            system.printed(("rows", i), [*inside, learning[0]])
+            learning = [("learning", part, i) for part in ("in", "out")] if learned else []
+            system.printed(("rows", i), [*inside, *learning[:1]])
             system.printed(("rows of all", i), [*inside, *outside, *learning])
             system.protect(inside)
             system.protect(outside)
             system.protect([*inside, *outside])
-            system.protect([*outside, learning[1]])
+            system.protect([*outside, *learning[1:]])
         system.printed("n_rows", [("in", i, j) for i, j in places])
         everybody = [(part, i, j) for part in ("in", "out") for i, j in places]
         system.printed("n_all", everybody)
         system.protect([("out", i, j) for i, j in places])
         system.has_table = True
-        system.table_atoms = everybody
+        system.table_atoms = everybody + [n for n in system.atoms if n[0] == "learning"]
 
 
 @dataclass(eq=False)

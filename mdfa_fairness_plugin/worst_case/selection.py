@@ -258,7 +258,7 @@ def cross_selected(proposals: Proposals) -> Judged:
 
 def choose(
     data: SearchData,
-    propose: Callable[[SearchData, Any], Sequence[Family]],
+    propose: Callable[[Any], Sequence[Family]],
     scores_of: Callable[[str], np.ndarray],
 ) -> tuple[Selection, Judged]:
     """Choose a region on the deciding rows and tell for all rows who is inside.

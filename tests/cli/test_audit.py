@@ -385,6 +385,20 @@ def test_the_whole_way(planted, tmp_path):
     assert "größer" in report.read_text(encoding="utf-8")
 
 
+def test_repetitions_are_told_after_the_summary(planted):
+    arguments = ["audit", planted, "--outcome", "approved", "--sensitive", "gruppe"]
+    done = run_mdfa(*arguments, "--null-draws", 2, "--stability", 2)
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stdout.decode("utf-8")
+    assert "repeated 2 times" in said
+    assert "2 half samples" in said
+    assert said.index("WITHOUT A VIOLATION") < said.index("ON OTHER PEOPLE")
+    assert b"audit/s" in done.stderr or b"s/audit" in done.stderr
+    # Numbers for machines stay alone on stdout.
+    done = run_mdfa(*arguments, "--null-draws", 1, "--json", "-")
+    json.loads(done.stdout)
+
+
 def test_a_terminal_without_unicode_is_no_crash(planted):
     arguments = ["audit", planted, "--outcome", "approved", "--sensitive", "gruppe"]
     done = run_mdfa(*arguments, PYTHONIOENCODING="ascii", LANG="C", PYTHONUTF8="0")

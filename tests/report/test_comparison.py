@@ -24,7 +24,7 @@ from mdfa_fairness_plugin.results import VIOLATION, AuditResult, Violation
 NASTY = "<script>alert(1)</script>\x1b[2J\n& {{ 7*7 }}"
 
 
-def result_of(there_low, *, name="repaired", group="f"):
+def result_of(there_low, there_high=1.5, *, name="repaired", group="f"):
     """A repaired model whose worst subgroup the baseline treats alike, or not."""
     search = Search(sensitive_feature="sex", group=group, reference=None, outcome=1)
 
@@ -61,7 +61,7 @@ def result_of(there_low, *, name="repaired", group="f"):
             delta=deltas[owner] if owner == model else 0.1,
             interval=(0.0, 0.2),
             difference=0.0 if owner == model else 0.9,
-            difference_interval=(0.0, 0.0) if owner == model else (there_low, 1.5),
+            difference_interval=(0.0, 0.0) if owner == model else (there_low, there_high),
         )
         for owner in deltas
         for model in deltas
@@ -81,13 +81,26 @@ def result_of(there_low, *, name="repaired", group="f"):
     )
 
 
-def test_moved_harm_is_said_only_where_the_interval_says_so():
-    sure = " ".join(tell(result_of(0.3)).moved)
-    assert "repaired treats these people more unequally than plain does" in sure
-    assert "In the worst subgroup of plain the ratio goes from 2.0 to 1.11 under repaired" in sure
-    unsure = " ".join(tell(result_of(-0.3)).moved)
-    assert "more unequally" not in unsure
-    assert "not told from what plain does there" in unsure
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (0.3, 1.5, "repaired treats these people more unequally than plain does"),
+        (-0.3, 1.5, "repaired and plain are not told apart there"),
+        (-1.5, -0.3, "repaired treats these people less unequally than plain does"),
+    ],
+)
+def test_harm_is_said_to_be_moved_only_where_the_interval_says_so(low, high, said):
+    moved, _ = tell(result_of(low, high)).moved
+    assert moved.startswith("In the worst subgroup of repaired the ratio is 3.0 under repaired and")
+    assert moved.endswith(f": {said}.")
+
+
+def test_the_baselines_subgroup_is_followed():
+    _, kept = tell(result_of(0.3)).moved
+    assert kept == (
+        "In the worst subgroup of plain the ratio goes from 2.0 to 1.11 under repaired: less "
+        "unequal than before."
+    )
 
 
 def test_cases_state_aggregate_and_worst_ratio():

@@ -109,7 +109,7 @@ class LoveDisplay:
             before=np.array([value for _, value, _ in drawn], dtype=float),
             after=np.array([value for _, _, value in drawn], dtype=float),
             n_omitted=len(rows) - len(drawn),
-            label=f"{named(*comparison(key))} against {_others(result, key)}",
+            label=f"{named(*comparison(key), 22)} against {_others(result, key)}",
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -200,7 +200,7 @@ def _others(result: AuditResult, key: tuple[str, Hashable]) -> str:
     for violation in result.violations:
         if (violation.sensitive_feature, violation.group) == key:
             reference = violation.reference
-            return "everyone else" if reference is None else named(key[0], reference)
+            return "everyone else" if reference is None else named(key[0], reference, 22)
     return "those compared with it"
 
 

@@ -24,7 +24,6 @@ _TICKS: Final = (
 )
 _MOST_TICKS: Final = 7
 _LONG_NAME: Final = 38
-_FORBIDDEN: Final = {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,8 +192,6 @@ def _roundness(tick: float) -> float:
 
 def short(label: object, limit: int = 26) -> str:
     """Write a label on one line, short by the columns it takes rather than by its characters."""
-    # No document can hold these two.
-    label = label.translate(_FORBIDDEN) if isinstance(label, str) else label
     text = label_text(label, limit)
     while limit > 4 and _columns(text) > limit:
         limit -= 1

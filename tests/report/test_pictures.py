@@ -1,0 +1,69 @@
+"""Displays as inline pictures of a page."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import matplotlib
+import numpy as np
+import pytest
+
+from mdfa_fairness_plugin.report.displays import LoveDisplay
+from mdfa_fairness_plugin.report.pictures import draw
+
+
+def display(name="age"):
+    return LoveDisplay(
+        names=(name, "b"), before=np.array([0.4, 0.1]), after=np.array([0.02, 0.0]), label=name
+    )
+
+
+HOSTILE = '</text><script>x()</script> #010203 url(#a) id="b" $x_1$ \ufffe <!-- '
+
+
+def test_picture_is_named_and_described():
+    root = ElementTree.fromstring(draw(display(), "love", "A title", "A text"))
+    assert root.get("role") == "img"
+    assert root.get("aria-labelledby") == "love-title love-text"
+    assert [(child.tag, child.text) for child in root[:2]] == [
+        ("title", "A title"),
+        ("desc", "A text"),
+    ]
+
+
+def test_text_stays_text():
+    svg = draw(display(HOSTILE), "love", HOSTILE, "text")
+    root = ElementTree.fromstring(svg)
+    assert {element.tag for element in root.iter()} <= {
+        *("svg", "title", "desc", "g", "defs", "path", "use", "text", "clipPath", "rect"),
+    }
+    written = [element.text for element in root.iter("text")]
+    assert any(text.startswith("</text><scrip") for text in written)
+    assert any("#010203" in (element.text or "") for element in root.iter("title"))
+
+
+def test_colours_are_those_of_the_page():
+    svg = draw(display(), "love", "t", "d")
+    assert set(re.findall(r"#[0-9a-f]{6}\b", svg)) == set()
+    assert {"var(--ink)", "var(--first)", "var(--second)"} <= set(re.findall(r"var\(--\w+\)", svg))
+
+
+def test_every_part_is_its_own_and_nothing_comes_from_elsewhere():
+    one, two = (draw(display(), key, "t", "d") for key in ("one", "two"))
+    ids = re.findall(r' id="([^"]+)"', one + two)
+    assert len(ids) == len(set(ids))
+    referred = re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', one)
+    assert {a or b for a, b in referred} <= set(ids)
+    assert "http" not in one
+    assert "<style" not in one
+
+
+@pytest.mark.parametrize(
+    "setting", [{"font.size": 30}, {"text.usetex": True}, {"svg.hashsalt": "x"}]
+)
+def test_same_bytes_whatever_the_settings(setting):
+    before = draw(display(), "love", "t", "d")
+    with matplotlib.rc_context(setting):
+        assert draw(display(), "love", "t", "d") == before
+        assert matplotlib.rcParams[next(iter(setting))] == next(iter(setting.values()))
