@@ -35,8 +35,9 @@ from mdfa_fairness_plugin.exceptions import (
     WarningLog,
 )
 from mdfa_fairness_plugin.inference.estimates import (
+    Leftover,
     Rates,
-    lemma_strength,
+    lemma_strength_of,
     measure,
     other_estimates,
 )
@@ -52,10 +53,10 @@ from mdfa_fairness_plugin.inference.tests import (
     SEARCH_SPREAD,
     detectable_delta,
     holm,
-    interval_spread,
     leak_statistic,
     one_sided_p_value,
 )
+from mdfa_fairness_plugin.probability import CrossFittedProbability
 from mdfa_fairness_plugin.problem import AuditProblem, Contrast, build_problem
 from mdfa_fairness_plugin.results import (
     INSUFFICIENT,
@@ -74,12 +75,14 @@ from mdfa_fairness_plugin.search import (
     Ground,
     OutcomeModels,
     Plan,
+    Predictor,
     label_of,
     orientation,
     rarer,
     reason_of,
     search,
 )
+from mdfa_fairness_plugin.worst_case.selection import region_spread
 
 logger = logging.getLogger(__name__)
 
@@ -622,6 +625,7 @@ class AuditRun:
         self._outside: dict[int, np.ndarray] = {}
         self._overlaps: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._grounds: dict[int, tuple[Ground, bool]] = {}
+        self._weighed: dict[int, Balance] = {}
         self._rules: dict[bytes, HeldOutRule] = {}
         self._names = problem.encoder.encoded_names_
 
@@ -698,6 +702,7 @@ class AuditRun:
             self._outside[len(self.found)] = ground.outside
             self._overlaps[len(self.found)] = ground.overlap(sign < 0)
             self._grounds[len(self.found)] = (ground, sign < 0)
+            self._weighed[len(self.found)] = weighed
             found = search(
                 ground,
                 weighed,
@@ -811,7 +816,13 @@ class AuditRun:
 
     def _spread(self, i: int, member: np.ndarray) -> float:
         """Widening of the intervals in a set of held-out rows; everybody was not searched for."""
-        return 1.0 if member.all() else interval_spread(self.statistics[i])
+        if member.all():
+            return 1.0
+        found = self.found[i]
+        assert found is not None
+        inside = found.data.held_out.copy()
+        inside[inside] = member
+        return region_spread(found.data, inside)
 
     def _violation(
         self,
@@ -848,51 +859,39 @@ class AuditRun:
             found.propensity[held],
             found.outcome[held],
         )
-        spread = self._spread(i, member)
-        level = self.plan.confidence_level
-        low, high = delta_interval(rates, level, spread)
         n_missing, bounds = self._missing_bounds(i, rates)
-        delta = estimates[self.auditor.estimator]
-        shift = delta - rates.delta
-        if np.isfinite(shift):
-            low, high = low + shift, high + shift
-            bounds = (bounds[0] + shift, bounds[1] + shift)
-        detectable = detectable_delta(
-            alpha=self.plan.alpha,
-            rate=float(np.mean(population.rates)),
-            sizes=(population.effective_sizes[0], population.effective_sizes[1]),
-            level=(1.0 - level) / n_tests,
-            spread=SEARCH_SPREAD,
-        )
         self._note_large_alpha(outcome)
-        verdict, reason = self._verdict(adjusted, delta, rates, positive & member, detectable)
+        measured = Measured(
+            population=population,
+            region=rates,
+            leftover=data.leftover(found.member & held),
+            estimates=estimates,
+            missing_bounds=bounds,
+            n_compared=len(member),
+            n_rows=int(member.sum()),
+            n_hits=int((positive & member).sum()),
+        )
         working = np.zeros(self.problem.n_rows, dtype=bool)
         working[found.rows] = found.member
         described = self._rule(found)
         rule = described.rule
         return Violation(
             **common,
-            verdict=verdict,
-            reason=reason,
-            delta=delta,
-            interval=(low, high),
-            gamma=rates.gamma,
-            gamma_interval=gamma_interval(rates, level, spread),
-            gamma_lemma=lemma_strength(positive, s, weights, member),
-            mass=rates.mass,
-            mass_interval=mass_interval(rates, level, spread),
+            **conclude(
+                measured,
+                estimator=self.auditor.estimator,
+                alpha=self.plan.alpha,
+                confidence_level=self.plan.confidence_level,
+                adjusted=adjusted,
+                n_tests=n_tests,
+                spread=self._spread(i, member),
+                test_spread=SEARCH_SPREAD,
+            ),
             n_missing=n_missing,
-            missing_bounds=bounds,
-            e_value=e_value(float(np.exp(delta))),
-            e_value_limit=e_value(float(np.exp(low))),
-            n_rows=int(member.sum()),
-            share=float(member.mean()),
-            rates=(float(rates.rates[0]), float(rates.rates[1])),
             counts=self._counts(contrast, outcome, s, found.rows[held], member),
             statistic=self.statistics[i],
             p_value=p_value,
             p_value_adjusted=adjusted,
-            detectable_delta=detectable,
             membership=self._membership(i, found, working, absent),
             held_out=self._by_sample(found.rows[held]),
             **self._overlap(i),
@@ -920,7 +919,6 @@ class AuditRun:
                 interval_low=selection.path.low,
                 interval_high=selection.path.high,
             ),
-            estimates=estimates,
             population=self._subgroup("everybody", population, i, held),
             core=self._core(i),
         )
@@ -997,26 +995,6 @@ class AuditRun:
                 "subgroups with at least half of those who have it; a smaller alpha looks closer.",
             )
 
-    def _verdict(
-        self, adjusted: float, delta: float, rates: Rates, hits: np.ndarray, detectable: float
-    ) -> tuple[str, str]:
-        """What can be said, and why not more."""
-        if np.isnan(delta) or np.isnan(adjusted):
-            return INSUFFICIENT, "nobody in the subgroup has the outcome on either side"
-        if hits.sum() < _FEWEST_POSITIVES:
-            return INSUFFICIENT, (
-                f"only {int(hits.sum())} rows of the subgroup have the outcome; at least "
-                f"{_FEWEST_POSITIVES} are needed"
-            )
-        if adjusted < 1.0 - self.plan.confidence_level and delta > 0:
-            return VIOLATION, ""
-        if not np.isfinite(detectable):
-            return INSUFFICIENT, (
-                "there are too few rows to have found even a thousandfold ratio in a subgroup of "
-                f"mass {self.plan.alpha:g}"
-            )
-        return NONE_LARGER, ""
-
     def _sides(self, found: Found) -> np.ndarray:
         """S over the working rows, 0 where not compared or not judged by a model of other rows."""
         sides = np.zeros(self.problem.n_rows, dtype=np.int8)
@@ -1064,15 +1042,10 @@ class AuditRun:
         """Rows in the subgroup by S and Y."""
         y = self.problem.y[rows]
         labels = self.problem.outcome_labels
-        audited = labels.index(outcome)
-        order = [audited, *(i for i in range(len(labels)) if i != audited)]
         counts = np.array(
-            [[int((member & (y == i) & (s == side)).sum()) for i in order] for side in (1, -1)]
+            [np.bincount(y[member & (s == side)], minlength=len(labels)) for side in (1, -1)]
         )
-        others = "everyone else" if contrast.reference is None else contrast.reference
-        index = pd.Index([contrast.group, others], dtype=object, tupleize_cols=False)
-        columns = pd.Index([labels[i] for i in order], dtype=object, tupleize_cols=False)
-        return pd.DataFrame(counts, index=index, columns=columns)
+        return counts_frame(counts, contrast.group, contrast.reference, labels, outcome)
 
     def _subgroup(self, label: str, rates: Rates, i: int, member: np.ndarray) -> Subgroup:
         """Measurements of a set of comparable rows, as the result keeps them."""
@@ -1084,7 +1057,12 @@ class AuditRun:
         return Subgroup(
             label=label,
             delta=rates.delta,
-            interval=delta_interval(rates, self.plan.confidence_level, self._spread(i, own)),
+            interval=delta_interval(
+                rates,
+                self.plan.confidence_level,
+                self._spread(i, own),
+                found.data.leftover(member & held),
+            ),
             gamma=rates.gamma,
             mass=rates.mass,
             n_rows=int(own.sum()),
@@ -1099,6 +1077,39 @@ class AuditRun:
         data = found.data
         rates = measure(data.positive, data.s, data.weights, found.core & data.held_out)
         return self._subgroup("core", rates, i, found.core)
+
+    def fitted(self, i: int) -> Fitted | None:
+        """What other rows are judged and weighed by; None if the search was not made."""
+        contrast, outcome, _ = self._drafts[i]
+        found = self.found[i]
+        if found is None:
+            return None
+        ground, flip_s = self._grounds[i]
+        positive = self.problem.y == self.problem.outcome_labels.index(outcome)
+        rare = self._rarer(positive)
+        held = found.data.held_out
+        weighed = self._weighed[i]
+        return Fitted(
+            contrast=contrast,
+            outcome=outcome,
+            predictor=found.predictor,
+            # The region may have given way to everybody, and the core to the region.
+            threshold=-np.inf if found.member[held].all() else found.selection.threshold,
+            core_threshold=(
+                None
+                if np.array_equal(found.core[held], found.member[held])
+                else found.selection.core_threshold
+            ),
+            scores=found.selection.scores,
+            propensity=ground.fitted_propensity,
+            outcome_model=ground.outcome_model(rare)[0],
+            flip_s=flip_s,
+            flip_y=not np.array_equal(positive, rare),
+            limits=ground.limits(),
+            balancer=weighed.details,
+            scales=ground.scales(flip_s, found.data.weights),
+            rule=self._rule(found).rule,
+        )
 
     def audited(self, result: AuditResult) -> AuditedRows:
         """Rows and searches as the auditor keeps them, to explain single rows later.
@@ -1215,6 +1226,202 @@ class AuditRun:
             },
             "timings": self.timings,
         }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fitted:
+    """What one search learned, for rows it has not seen.
+
+    Parameters
+    ----------
+    contrast : Contrast
+    outcome : label
+    predictor : callable
+        Scores of encoded rows; the region is ``score >= threshold``.
+    threshold : float
+        ``-inf`` if the region is everybody.
+    core_threshold : float or None
+        None if the core is the region itself.
+    scores : ndarray
+        Out-of-fold scores of the rows searched.
+    propensity, outcome_model : CrossFittedProbability
+    flip_s, flip_y : bool
+        Whether these are of the other side, of the other outcome.
+    limits : tuple of float
+        Values of ``propensity`` strictly between which rows can be compared.
+    balancer : object or None
+        With ``weights(X, s)``; None if the weights follow from the propensity.
+    scales : tuple of float
+        Of ``Ground.scales``.
+    rule : Rule
+    """
+
+    contrast: Contrast
+    outcome: Hashable
+    predictor: Predictor
+    threshold: float
+    core_threshold: float | None
+    scores: np.ndarray
+    propensity: CrossFittedProbability
+    outcome_model: CrossFittedProbability
+    flip_s: bool
+    flip_y: bool
+    limits: tuple[float, float]
+    balancer: Any
+    scales: tuple[float, float]
+    rule: Rule
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measured:
+    """What one search's figures are made of: sums over the rows measured, in memory or elsewhere.
+
+    Parameters
+    ----------
+    population, region : Rates
+        Of everybody compared, and of the subgroup.
+    leftover : Leftover or None
+        Of the subgroup.
+    estimates : dict of str to float
+        Delta by every estimator.
+    missing_bounds : tuple of float
+        Of ``missing_bounds``.
+    n_compared, n_rows, n_hits : int
+        Rows compared, those in the subgroup, and of these those with the outcome.
+    """
+
+    population: Rates
+    region: Rates
+    leftover: Leftover | None
+    estimates: dict[str, float]
+    missing_bounds: tuple[float, float]
+    n_compared: int
+    n_rows: int
+    n_hits: int
+
+
+def conclude(
+    measured: Measured,
+    *,
+    estimator: str,
+    alpha: float,
+    confidence_level: float,
+    adjusted: float,
+    n_tests: int,
+    spread: float,
+    test_spread: float,
+) -> dict[str, Any]:
+    """Figures and verdict of one search.
+
+    Parameters
+    ----------
+    measured : Measured
+    estimator : str
+        The estimate of delta reported.
+    alpha, confidence_level : float
+    adjusted : float
+        P-value, adjusted over the searches.
+    n_tests : int
+        Searches adjusted for.
+    spread, test_spread : float
+        Of intervals, and of the test statistic without a violation.
+
+    Returns
+    -------
+    fields : dict
+        Of a ``Violation``.
+    """
+    rates, population = measured.region, measured.population
+    low, high = delta_interval(rates, confidence_level, spread, measured.leftover)
+    bounds = measured.missing_bounds
+    delta = measured.estimates[estimator]
+    shift = delta - rates.delta
+    if np.isfinite(shift):
+        low, high = low + shift, high + shift
+        bounds = (bounds[0] + shift, bounds[1] + shift)
+    detectable = detectable_delta(
+        alpha=alpha,
+        rate=float(np.mean(population.rates)),
+        sizes=(population.effective_sizes[0], population.effective_sizes[1]),
+        level=(1.0 - confidence_level) / n_tests,
+        spread=test_spread,
+    )
+    verdict, reason = _verdict(
+        adjusted, delta, measured.n_hits, detectable, alpha, confidence_level
+    )
+    return {
+        "verdict": verdict,
+        "reason": reason,
+        "delta": delta,
+        "interval": (low, high),
+        "gamma": rates.gamma,
+        "gamma_interval": gamma_interval(rates, confidence_level, spread, measured.leftover),
+        "gamma_lemma": lemma_strength_of(population, rates),
+        "mass": rates.mass,
+        "mass_interval": mass_interval(rates, confidence_level, spread),
+        "missing_bounds": bounds,
+        "e_value": e_value(float(np.exp(delta))),
+        "e_value_limit": e_value(float(np.exp(low))),
+        "n_rows": measured.n_rows,
+        "share": measured.n_rows / measured.n_compared if measured.n_compared else np.nan,
+        "rates": (float(rates.rates[0]), float(rates.rates[1])),
+        "detectable_delta": detectable,
+        "estimates": measured.estimates,
+    }
+
+
+def _verdict(
+    adjusted: float,
+    delta: float,
+    n_hits: int,
+    detectable: float,
+    alpha: float,
+    confidence_level: float,
+) -> tuple[str, str]:
+    """What can be said, and why not more."""
+    if np.isnan(delta) or np.isnan(adjusted):
+        return INSUFFICIENT, "nobody in the subgroup has the outcome on either side"
+    if n_hits < _FEWEST_POSITIVES:
+        return INSUFFICIENT, (
+            f"only {n_hits} rows of the subgroup have the outcome; at least "
+            f"{_FEWEST_POSITIVES} are needed"
+        )
+    if adjusted < 1.0 - confidence_level and delta > 0:
+        return VIOLATION, ""
+    if not np.isfinite(detectable):
+        return INSUFFICIENT, (
+            "there are too few rows to have found even a thousandfold ratio in a subgroup of "
+            f"mass {alpha:g}"
+        )
+    return NONE_LARGER, ""
+
+
+def counts_frame(
+    counts: np.ndarray,
+    group: Hashable,
+    reference: Hashable | None,
+    labels: tuple[Hashable, ...],
+    outcome: Hashable,
+) -> pd.DataFrame:
+    """Rows by S and Y as results show them, the audited outcome first.
+
+    Parameters
+    ----------
+    counts : ndarray of int of shape (2, n_labels)
+        For S = +1 and S = -1, by place in ``labels``.
+    group, reference, labels, outcome
+        As in the contrast and the problem.
+
+    Returns
+    -------
+    counts : DataFrame of shape (2, n_labels)
+    """
+    audited = labels.index(outcome)
+    order = [audited, *(i for i in range(len(labels)) if i != audited)]
+    others = "everyone else" if reference is None else reference
+    index = pd.Index([group, others], dtype=object, tupleize_cols=False)
+    columns = pd.Index([labels[i] for i in order], dtype=object, tupleize_cols=False)
+    return pd.DataFrame(counts[:, order], index=index, columns=columns)
 
 
 def audit(X, y, *, sensitive_features, sample_weight=None, **params) -> AuditResult:

@@ -56,6 +56,23 @@ class CrossFittedProbability:
         """
         return _bounded(_average(self.models, self.basis, X, self.coefficients))
 
+    def by_model(self, X: np.ndarray) -> np.ndarray:
+        """Probability of new rows by each fold's models, whose mean ``predict`` gives.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_new, d)
+
+        Returns
+        -------
+        probability : ndarray of shape (n_models, n_new)
+            Not kept off 0 and 1.
+        """
+        Z = self.basis(X)
+        return np.array(
+            [_combine(_scores(model, X, Z), self.coefficients) for model in self.models]
+        )
+
 
 def cross_fitted_probability(
     X: np.ndarray,

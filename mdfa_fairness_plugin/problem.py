@@ -412,26 +412,42 @@ def _weight_numbers(weight: Any) -> np.ndarray:
 
 def _read_outcome(array: Any) -> Labels:
     labels = read_labels(array, "y")
-    n_missing = int((labels.codes < 0).sum())
+    used = labels.used()
+    check_outcomes(used.values, len(labels.codes), int((labels.codes < 0).sum()))
+    return used
+
+
+def check_outcomes(values: tuple[Hashable, ...], n_rows: int, n_missing: int) -> None:
+    """Refuse outcomes that are missing, scores, or all the same.
+
+    Parameters
+    ----------
+    values : tuple
+        Every label found.
+    n_rows, n_missing : int
+        Rows, and those without an outcome.
+
+    Raises
+    ------
+    InputError, NothingToAuditError
+    """
     if n_missing:
         raise InputError(
-            f"y: {n_missing:,} of {len(labels.codes):,} outcomes are missing. Drop those rows from "
+            f"y: {n_missing:,} of {n_rows:,} outcomes are missing. Drop those rows from "
             "every argument, or give them a label of their own (such as 'no decision')."
         )
-    labels = labels.used()
-    fractional = [value for value in labels.values if is_fractional(value)]
+    fractional = [value for value in values if is_fractional(value)]
     if fractional:
         raise InputError(
-            f"y: scores were given ({len(labels.values):,} values such as {fractional[0]!r}), but "
+            f"y: scores were given ({len(values):,} values such as {fractional[0]!r}), but "
             "an audit needs decisions. Apply the threshold that decides, as in "
             "y >= 0.5."
         )
-    if len(labels.values) == 1:
+    if len(values) == 1:
         raise NothingToAuditError(
-            f"y: every one of the {len(labels.codes):,} outcomes is {labels.values[0]!r}: nothing "
+            f"y: every one of the {n_rows:,} outcomes is {values[0]!r}: nothing "
             "to audit. Pass outcomes that differ between people."
         )
-    return labels
 
 
 def _audited_outcomes(outcomes: Any, labels: Labels) -> tuple[Hashable, ...]:

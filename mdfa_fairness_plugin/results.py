@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.exceptions import AuditWarning
+from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 
 if TYPE_CHECKING:
     from mdfa_fairness_plugin.replicate import NullDistribution, Stability
@@ -578,6 +578,11 @@ class AuditResult:
         """
         chosen = self.worst_case if violation is None else violation
         values = np.full(self.n_samples, "outside", dtype=object)
+        if chosen is not None and len(chosen.membership) != self.n_samples:
+            raise InputError(
+                "as_control_feature: a distributed audit keeps no row; use the result's "
+                "membership(ddf)."
+            )
         if chosen is not None:
             values[chosen.membership] = "inside"
             if self.provenance.get("parameters", {}).get("evaluation") == "holdout":

@@ -90,6 +90,13 @@ class Plan:
     device: str | None
     n_jobs: int | None
 
+    @property
+    def balances(self) -> bool:
+        """Whether the weights aim to make the features of both sides alike."""
+        if isinstance(self.balance, str):
+            return self.balance != "none"
+        return hasattr(self.balance, "fit")
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Found:
@@ -186,6 +193,16 @@ class Ground:
         self._full = (X, sides, base, e)
         self._differences: dict[bytes, CrossFittedDifference] = {}
 
+    def limits(self) -> tuple[float, float]:
+        """Propensities strictly between which rows have comparable rows on the other side."""
+        _, _, _, e = self._full
+        outside = e[~self.support.mask]
+        below, above = (
+            outside[outside < self.propensity.min()],
+            outside[outside > self.propensity.max()],
+        )
+        return float(below.max(initial=-np.inf)), float(above.min(initial=np.inf))
+
     def overlap(self, flip: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Working rows of both sides, their side and their propensity, comparable or not."""
         _, sides, _, e = self._full
@@ -265,14 +282,33 @@ class Ground:
         if not isinstance(method, str) and not hasattr(method, "fit"):
             given = np.asarray(method, dtype=float)[rows] * base
             return given, given
-        own, other = (1.0 - self.propensity, 1.0 - e) if flip else (self.propensity, e)
+        own = 1.0 - e if flip else e
+        group, reference = self.scales(flip, weights)
+        return (
+            group * base * usual_weights(method, "group", own),
+            reference * base * usual_weights(method, "reference", own),
+        )
+
+    def scales(self, flip: bool, weights: np.ndarray) -> tuple[float, float]:
+        """What ``usual_weights`` of either side are multiplied by to be on the scale of others.
+
+        Parameters
+        ----------
+        flip, weights
+            As in ``weights_if``.
+
+        Returns
+        -------
+        group, reference : float
+        """
+        e = 1.0 - self.propensity if flip else self.propensity
         s = -self.s if flip else self.s
-        both = []
-        for side, sign in (("group", s > 0), ("reference", s < 0)):
-            usual, wanted = (_usual_weights(method, side, p) for p in (own, other))
-            scale = weights[sign].sum() / (self.base * usual)[sign].sum()
-            both.append(scale * base * wanted)
-        return both[0], both[1]
+        group, reference = (
+            weights[sign].sum()
+            / (self.base * usual_weights(self._plan.balance, side, e))[sign].sum()
+            for side, sign in (("group", s > 0), ("reference", s < 0))
+        )
+        return float(group), float(reference)
 
     def _to_balance(self, flip: bool) -> dict[str, Any]:
         method = self._plan.balance
@@ -291,8 +327,21 @@ class Ground:
         }
 
 
-def _usual_weights(method: Any, side: str, e: np.ndarray) -> np.ndarray:
-    """Weights of one side as a function of the propensity, up to scale."""
+def usual_weights(method: Any, side: str, e: np.ndarray) -> np.ndarray:
+    """Weights of one side as a function of the propensity, up to scale.
+
+    Parameters
+    ----------
+    method : str or object
+        Of balancing; those that solve for weights are continued by what they estimate.
+    side : {"group", "reference"}
+    e : ndarray
+        ``Pr[S = +1 | x]`` of the audited side.
+
+    Returns
+    -------
+    weights : ndarray
+    """
     if method == "overlap":
         return 1.0 - e if side == "group" else e
     if method == "none" or side == "reference":
@@ -374,6 +423,9 @@ def search(
         alpha=plan.alpha,
         confidence_level=plan.confidence_level,
         spread=FOLD_SPREAD,
+        propensity=1.0 - ground.propensity if flip_s else ground.propensity,
+        outcome=1.0 - m if flip_y else m,
+        adjusts=plan.balances,
     )
     iterations: tuple[int, ...] = ()
     stopped = True

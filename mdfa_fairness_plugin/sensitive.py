@@ -113,7 +113,7 @@ def read_sensitive(
         array = table.array(position)
         labels = read_labels(array, f"sensitive_features: column {text!r}")
         if not isinstance(array, pd.Categorical):
-            _refuse_measurements(text, labels)
+            refuse_measurements(text, labels.values)
         absent = labels.codes < 0
         n_missing = len(np.unique(rows[absent]))
         if n_missing:
@@ -152,8 +152,19 @@ def read_sensitive(
     return columns
 
 
-def _refuse_measurements(name: str, labels: Labels) -> None:
-    values = labels.values
+def refuse_measurements(name: str, values: tuple[Hashable, ...]) -> None:
+    """Refuse a sensitive column that holds a measurement rather than groups.
+
+    Parameters
+    ----------
+    name : str
+    values : tuple
+        Every value found.
+
+    Raises
+    ------
+    InputError
+    """
     if len(values) <= _MOST_FRACTIONAL_VALUES:
         return
     is_number = [

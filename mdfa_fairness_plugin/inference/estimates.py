@@ -33,6 +33,16 @@ class Rates:
     spread: np.ndarray
     total: np.ndarray
 
+    def __add__(self, other: Rates) -> Rates:
+        """Counts of the same set in two parts of the rows."""
+        return Rates(
+            weight=self.weight + other.weight,
+            squares=self.squares + other.squares,
+            hits=self.hits + other.hits,
+            spread=self.spread + other.spread,
+            total=self.total + other.total,
+        )
+
     @property
     def rates(self) -> np.ndarray:
         """Self-normalised (Hajek) rates of Y = y for S = +1 and S = -1; NaN without rows."""
@@ -78,6 +88,116 @@ class Rates:
             implied = rate * (1 - rate) / variance
         solid = np.isfinite(implied) & (kish * np.minimum(rate, 1 - rate) >= 10)
         return np.where(solid, np.minimum(kish, implied), kish)
+
+
+# Rows' worth of leftover (and of outcomes) behind a side for its leftover to be used.
+_FEWEST_TERMS = 10.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Leftover:
+    r"""Sums of what the features leave unexplained of the outcome in one set of rows, by S.
+
+    With ``d = 1{Y=y} - m(x)``, ``m`` predicted from the features alone, out of fold. Sums of parts of
+    the rows add up.
+
+    Parameters
+    ----------
+    predicted : ndarray of shape (2,)
+        :math:`\sum w m`, for S = +1 and S = -1.
+    first, second : ndarray of shape (2,)
+        :math:`\sum w^2 d` and :math:`\sum w^2 d^2`.
+    fourth : ndarray of shape (2,)
+        :math:`\sum w^4 d^4`.
+    """
+
+    predicted: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    fourth: np.ndarray
+
+    def __add__(self, other: Leftover) -> Leftover:
+        return Leftover(
+            predicted=self.predicted + other.predicted,
+            first=self.first + other.first,
+            second=self.second + other.second,
+            fourth=self.fourth + other.fourth,
+        )
+
+
+def measure_leftover(
+    positive: np.ndarray,
+    s: np.ndarray,
+    weights: np.ndarray,
+    outcome: np.ndarray,
+    member: np.ndarray | None = None,
+) -> Leftover:
+    """Sums of the leftover inside a set of rows.
+
+    Parameters
+    ----------
+    positive, s, weights, member
+        As in ``measure``.
+    outcome : ndarray of shape (n,)
+        ``Pr[Y = y | x]`` out of fold.
+
+    Returns
+    -------
+    leftover : Leftover
+    """
+    if member is not None:
+        positive, s, weights, outcome = (a[member] for a in (positive, s, weights, outcome))
+    side = (s < 0).astype(np.intp)
+    left = weights * (positive - outcome)
+    return Leftover(
+        predicted=np.bincount(side, weights * outcome, 2),
+        first=np.bincount(side, weights * left, 2),
+        second=np.bincount(side, left**2, 2),
+        fourth=np.bincount(side, left**4, 2),
+    )
+
+
+def adjusted_rates(rates: Rates, leftover: Leftover) -> tuple[np.ndarray, np.ndarray]:
+    r"""Rates once what is left of imbalance is taken out, and how well these are known.
+
+    Weights make the features of both sides alike in expectation, not in every sample. What the features
+    predict of the difference of the two rates, :math:`\bar m_{+} - \bar m_{-}`, is known and taken out,
+    half on either side; what is left to chance is the leftover of the outcome alone. For a black box
+    that answers the same features the same way that is far less than the outcome itself.
+
+    Parameters
+    ----------
+    rates : Rates
+    leftover : Leftover
+        Of the same rows.
+
+    Returns
+    -------
+    rates : ndarray of shape (2,)
+        The augmented rates of the doubly robust literature, within [0, 1].
+    sizes : ndarray of shape (2,)
+        Rows of equal weight that would know a plain rate as well.
+
+    Notes
+    -----
+    Where few rows carry the leftover of a side, or few have the outcome, its spread is not known well
+    enough, and the plain rates and sizes are returned.
+    """
+    plain = rates.rates, rates.effective_sizes
+    with np.errstate(invalid="ignore", divide="ignore"):
+        predicted = leftover.predicted / rates.weight
+        centre = rates.rates - predicted
+        variance = (
+            leftover.second - 2.0 * centre * leftover.first + centre**2 * rates.squares
+        ) / rates.weight**2
+        terms = leftover.second**2 / leftover.fourth
+        kish = rates.weight**2 / rates.squares
+        few = kish * np.minimum(rates.rates, 1.0 - rates.rates)
+        imbalance = predicted[0] - predicted[1]
+        adjusted = rates.rates + np.array([-0.5, 0.5]) * imbalance
+        sizes = adjusted * (1.0 - adjusted) / variance
+    solid = np.isfinite(sizes) & (terms >= _FEWEST_TERMS) & (few >= _FEWEST_TERMS)
+    return (adjusted, sizes) if (solid & (sizes > 0)).all() else plain
 
 
 def log_ratio(rate, reference) -> np.ndarray:
@@ -191,10 +311,28 @@ def lemma_strength(
     Each S value carries half of the weight. Equal to the definition only where the weights also
     balance the subgroup itself; what is left of imbalance inside it biases this form.
     """
-    half = np.where(s > 0, weights / weights[s > 0].sum(), weights / weights[s < 0].sum()) / 2.0
-    y = np.where(positive, 1, -1)
-    agreement = half[np.where(member, 1, -1) == s * y].sum()
-    rho = half[s == y].sum()
+    return lemma_strength_of(measure(positive, s, weights), measure(positive, s, weights, member))
+
+
+def lemma_strength_of(population: Rates, inside: Rates) -> float:
+    """Lemma 1's strength of a certificate from weighted counts, see ``lemma_strength``.
+
+    Parameters
+    ----------
+    population, inside : Rates
+        Of everybody compared, and of the subgroup.
+
+    Returns
+    -------
+    gamma : float
+    """
+    total, hits = population.total, population.hits
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # c = 1 is right for S Y = 1: the group's rows with the outcome, the others' without it.
+        group = inside.hits[0] + (total[0] - inside.weight[0]) - (hits[0] - inside.hits[0])
+        others = inside.weight[1] - inside.hits[1] + (hits[1] - inside.hits[1])
+        agreement = (group / total[0] + others / total[1]) / 2.0
+        rho = (hits[0] / total[0] + (total[1] - hits[1]) / total[1]) / 2.0
     return float(agreement - 1 + rho) / 4.0
 
 
@@ -230,20 +368,72 @@ def other_estimates(
         - "doubly_robust": overlap-weighted rates after removing what the features predict:
           :math:`\bar m` plus the residual difference shared out between the two sides.
     """
-    inside = measure(positive, s, weights, member)
-    plain = measure(positive, s, base, member)
-    raw = log_ratio(*(inside.hits / inside.total))
+    return estimates_of(
+        measure(positive, s, weights, member),
+        measure(positive, s, base, member),
+        robust_sums(positive, s, base, member, propensity, outcome),
+    )
+
+
+def robust_sums(
+    positive: np.ndarray,
+    s: np.ndarray,
+    base: np.ndarray,
+    member: np.ndarray,
+    propensity: np.ndarray,
+    outcome: np.ndarray,
+) -> np.ndarray:
+    """Sums the doubly robust estimate is made of; those of parts of the rows add up.
+
+    Parameters
+    ----------
+    positive, s, base, member, propensity, outcome
+        As in ``other_estimates``.
+
+    Returns
+    -------
+    sums : ndarray of shape (5,)
+        Of the squared residual of S, its product with that of the outcome, the overlap ``e (1 - e)``,
+        and the overlap's products with ``m`` and ``e``.
+    """
     e, m = propensity[member], outcome[member]
     w = base[member]
-    treated = s[member] > 0
-    residual_s = treated - e
+    residual_s = (s[member] > 0) - e
     residual_y = positive[member] - m
-    information = float((w * residual_s**2).sum())
+    overlap = w * e * (1 - e)
+    return np.array(
+        [
+            (w * residual_s**2).sum(),
+            (w * residual_s * residual_y).sum(),
+            overlap.sum(),
+            (overlap * m).sum(),
+            (overlap * e).sum(),
+        ]
+    )
+
+
+def estimates_of(inside: Rates, plain: Rates, sums: np.ndarray) -> dict[str, float]:
+    """Delta by several estimators from sums over the subgroup, see ``other_estimates``.
+
+    Parameters
+    ----------
+    inside : Rates
+        With balancing weights.
+    plain : Rates
+        With sampling weights alone.
+    sums : ndarray of shape (5,)
+        Of ``robust_sums``.
+
+    Returns
+    -------
+    estimates : dict of str to float
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        raw = log_ratio(*(inside.hits / inside.total))
+    information, covariance, overlap, with_outcome, with_propensity = (float(one) for one in sums)
     if information > 0:
-        difference = float((w * residual_s * residual_y).sum()) / information
-        overlap = w * e * (1 - e)
-        level = float((overlap * m).sum() / overlap.sum())
-        share = float((overlap * e).sum() / overlap.sum())
+        difference = covariance / information
+        level, share = with_outcome / overlap, with_propensity / overlap
         high = level + (1 - share) * difference
         low = level - share * difference
         robust = float(log_ratio(max(high, 0.0), max(low, 0.0)))

@@ -7,11 +7,14 @@ import math
 import numpy as np
 from scipy.stats import norm
 
-from mdfa_fairness_plugin.inference.estimates import Rates, log_ratio
+from mdfa_fairness_plugin.inference.estimates import Leftover, Rates, adjusted_rates, log_ratio
 
 
 def delta_interval(
-    rates: Rates, confidence_level: float, spread: float = 1.0
+    rates: Rates,
+    confidence_level: float,
+    spread: float = 1.0,
+    leftover: Leftover | None = None,
 ) -> tuple[float, float]:
     """Interval on the log rate ratio of one set of rows.
 
@@ -23,14 +26,25 @@ def delta_interval(
     spread : float, default=1.0
         Widens the interval: standard deviation of the estimate, relative to that of an estimate in
         a set of rows that was not searched for.
+    leftover : Leftover or None, default=None
+        Of the same rows: the interval is that of the rates adjusted for what is left of imbalance,
+        which are known better, moved out where needed to hold the plain estimate too.
 
     Returns
     -------
     low, high : float
         Infinite where the data put no limit; NaN if delta is not defined.
     """
-    low, high = log_ratio_interval(rates.rates, rates.effective_sizes, confidence_level, spread)
-    return float(low), float(high)
+    r, sizes = _known(rates, leftover)
+    low, high = log_ratio_interval(r, sizes, confidence_level, spread)
+    return float(np.minimum(low, rates.delta)), float(np.maximum(high, rates.delta))
+
+
+def _known(rates: Rates, leftover: Leftover | None) -> tuple[np.ndarray, np.ndarray]:
+    """Rates an interval is made for, and the rows' worth of information in each."""
+    if leftover is None:
+        return rates.rates, rates.effective_sizes
+    return adjusted_rates(rates, leftover)
 
 
 def mass_interval(
@@ -65,14 +79,17 @@ def mass_interval(
 
 
 def gamma_interval(
-    rates: Rates, confidence_level: float, spread: float = 1.0
+    rates: Rates,
+    confidence_level: float,
+    spread: float = 1.0,
+    leftover: Leftover | None = None,
 ) -> tuple[float, float]:
     r"""Interval on the certificate strength gamma of one set of rows (Section 3.1).
 
     Parameters
     ----------
     rates : Rates
-    confidence_level, spread : float
+    confidence_level, spread, leftover
         As in ``delta_interval``.
 
     Returns
@@ -90,17 +107,22 @@ def gamma_interval(
     z = spread * norm.ppf(0.5 + confidence_level / 2.0)
     if not np.isfinite(rates.gamma):
         return np.nan, np.nan
-    lower, upper = wilson_limits(rates.rates, rates.effective_sizes, z)
-    difference = float(rates.rates[0] - rates.rates[1])
-    low = difference - float(np.hypot(rates.rates[0] - lower[0], upper[1] - rates.rates[1]))
-    high = difference + float(np.hypot(upper[0] - rates.rates[0], rates.rates[1] - lower[1]))
+    r, sizes = _known(rates, leftover)
+    lower, upper = wilson_limits(r, sizes, z)
+    difference = float(r[0] - r[1])
+    low = difference - math.hypot(r[0] - lower[0], upper[1] - r[1])
+    high = difference + math.hypot(upper[0] - r[0], r[1] - lower[1])
     share = rates.share
     error = z * math.sqrt(share * (1.0 - share) / float(_population_sizes(rates).sum()))
-    down = math.hypot(share * (difference - low), difference * error) / 4.0
-    up = math.hypot(share * (high - difference), difference * error) / 4.0
+    gamma = share * difference / 4.0
+    ends = [
+        gamma - math.hypot(share * (difference - low), difference * error) / 4.0,
+        gamma + math.hypot(share * (high - difference), difference * error) / 4.0,
+    ]
     # The share only scales the difference: it cannot carry an end across zero.
-    ends = (rates.gamma - down, rates.gamma + up)
-    return max(ends[0], 0.0) if low > 0 else ends[0], min(ends[1], 0.0) if high < 0 else ends[1]
+    ends[0] = max(ends[0], 0.0) if low > 0 else ends[0]
+    ends[1] = min(ends[1], 0.0) if high < 0 else ends[1]
+    return min(ends[0], rates.gamma), max(ends[1], rates.gamma)
 
 
 def _population_sizes(rates: Rates) -> np.ndarray:

@@ -3,6 +3,7 @@ r"""Does the outcome leak S beyond what x leaks, inside one region? Tests, and w
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -25,6 +26,8 @@ _PLAIN_STATISTIC = 2.5
 # Fewer effective terms than this, and a sum is compared with its own distribution, not the normal one.
 _FEWEST_TERMS = 100.0
 _N_REDRAWS = 9_999
+# Rows redrawn one by one; the others add next to nothing, or a normal variable.
+_MOST_REDRAWN = 300
 
 
 def leak_statistic(
@@ -63,32 +66,105 @@ def leak_statistic(
     be if S were drawn from ``e`` given the same outcomes and features; z is then the normal
     quantile of that comparison.
     """
-    leftover = ((positive - outcome) * base)[member]
-    e = propensity[member]
-    audited = s[member] > 0
-    residual = leftover * (audited - e)
-    squares = residual**2
-    information = float(squares.sum())
-    if not information > 0:
-        return math.nan
-    if information**2 / float((squares**2).sum()) < _FEWEST_TERMS:
-        return _redrawn_statistic(leftover, e, float(residual.sum()), random_state)
-    return float(residual.sum()) / math.sqrt(information)
+    sums = LeakSums.of(positive, s, propensity, outcome, base, member)
+    return sums.statistic(random_state)
 
 
-def _redrawn_statistic(
-    leftover: np.ndarray, e: np.ndarray, observed: float, random_state: int
-) -> float:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LeakSums:
+    """Sums over the rows of a region that its leak statistic is made of; those of parts add up.
+
+    Parameters
+    ----------
+    total, squares, fourths : float
+        Of ``R``, ``R^2`` and ``R^4``.
+    leftover, propensity : ndarray of shape (n_kept,)
+        ``1{Y=y} - m`` times the sampling weight, and ``e``, of rows that may have to be redrawn.
+    variance, bound : float
+        Of the sum of ``R`` over the rows not kept, if S were redrawn: its variance, and the sum of
+        their squared ``leftover``.
+    """
+
+    total: float
+    squares: float
+    fourths: float
+    leftover: np.ndarray
+    propensity: np.ndarray
+    variance: float = 0.0
+    bound: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        positive: np.ndarray,
+        s: np.ndarray,
+        propensity: np.ndarray,
+        outcome: np.ndarray,
+        base: np.ndarray,
+        member: np.ndarray,
+    ) -> LeakSums:
+        """Sum over the rows of a region, arguments as of ``leak_statistic``; every row is kept."""
+        leftover = ((positive - outcome) * base)[member]
+        e = propensity[member]
+        residual = leftover * ((s[member] > 0) - e)
+        squares = residual**2
+        return cls(
+            total=float(residual.sum()),
+            squares=float(squares.sum()),
+            fourths=float((squares**2).sum()),
+            leftover=leftover,
+            propensity=e,
+        )
+
+    def __add__(self, other: LeakSums) -> LeakSums:
+        return LeakSums(
+            total=self.total + other.total,
+            squares=self.squares + other.squares,
+            fourths=self.fourths + other.fourths,
+            leftover=np.concatenate([self.leftover, other.leftover]),
+            propensity=np.concatenate([self.propensity, other.propensity]),
+            variance=self.variance + other.variance,
+            bound=self.bound + other.bound,
+        )
+
+    def shortened(self) -> LeakSums:
+        """Keep only the rows that would be redrawn one by one."""
+        order = _largest_first(self.leftover)
+        few, many = np.sort(order[:_MOST_REDRAWN]), order[_MOST_REDRAWN:]
+        left, e = self.leftover[many], self.propensity[many]
+        return LeakSums(
+            total=self.total,
+            squares=self.squares,
+            fourths=self.fourths,
+            leftover=self.leftover[few],
+            propensity=self.propensity[few],
+            variance=self.variance + float((left**2 * e * (1 - e)).sum()),
+            bound=self.bound + float((left**2).sum()),
+        )
+
+    def statistic(self, random_state: int = 0) -> float:
+        """Leak statistic of the region, see ``leak_statistic``."""
+        if not self.squares > 0:
+            return math.nan
+        if self.squares**2 / self.fourths < _FEWEST_TERMS:
+            return _redrawn_statistic(self, random_state)
+        return self.total / math.sqrt(self.squares)
+
+
+def _largest_first(leftover: np.ndarray) -> np.ndarray:
+    return np.argsort(-np.abs(leftover).round(12), kind="stable")
+
+
+def _redrawn_statistic(region: LeakSums, random_state: int) -> float:
     """Normal quantile of a sum among the sums of redrawn S."""
     rng = np.random.default_rng(random_state)
+    leftover, e, observed = region.leftover, region.propensity, region.total
     # Rows that add next to nothing are summed as a normal variable, so that a rare outcome in a large
     # region costs no more than the few rows that have it.
-    order = np.argsort(-np.abs(leftover).round(12), kind="stable")
-    few, many = order[:300], order[300:]
-    sums = rng.normal(
-        scale=math.sqrt(float((leftover[many] ** 2 * e[many] * (1 - e[many])).sum())),
-        size=_N_REDRAWS,
-    )
+    order = _largest_first(leftover)
+    few, many = order[:_MOST_REDRAWN], order[_MOST_REDRAWN:]
+    rest = float((leftover[many] ** 2 * e[many] * (1 - e[many])).sum())
+    sums = rng.normal(scale=math.sqrt(region.variance + rest), size=_N_REDRAWS)
     for i in few:
         # The rarer side is drawn, so that exchanging the sides mirrors every draw.
         rare = min(e[i], 1.0 - e[i])
@@ -99,19 +175,22 @@ def _redrawn_statistic(
     # Ties count in full: the test errs on the side of finding nothing.
     drawn = (above + equal + 1.0) / (_N_REDRAWS + 1.0)
     # No draw comes near a sum that is plainly too large; Chernoff's bound still tells how rare it is.
-    bound = _chernoff_bound(leftover, e, observed) if above + equal == 0 else 1.0
+    bound = _chernoff_bound(region) if above + equal == 0 else 1.0
     return float(norm.isf(min(drawn, bound)))
 
 
-def _chernoff_bound(leftover: np.ndarray, e: np.ndarray, observed: float) -> float:
+def _chernoff_bound(region: LeakSums) -> float:
     """Upper bound on the chance of a sum as large, over redraws of S."""
-    scale = math.sqrt(float((leftover**2 * e * (1 - e)).sum()))
+    leftover, e, observed = region.leftover, region.propensity, region.total
+    scale = math.sqrt(float((leftover**2 * e * (1 - e)).sum()) + region.variance)
 
     def exponent(t: float) -> float:
         tilt = t / scale * leftover
         # ln E exp(t l (S - e)), without overflow
         cumulants = np.logaddexp(np.log1p(-e), np.log(e) + tilt) - tilt * e
-        return float(cumulants.sum()) - t / scale * observed
+        # Hoeffding's lemma for the rows not kept.
+        rest = (t / scale) ** 2 * region.bound / 8.0
+        return float(cumulants.sum()) + rest - t / scale * observed
 
     best = minimize_scalar(exponent, bounds=(0.0, 50.0), method="bounded")
     return math.exp(min(float(best.fun), 0.0))

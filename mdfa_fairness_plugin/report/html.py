@@ -49,7 +49,7 @@ _LETTERS: Final = (
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
 # Words written from right to left, with the blanks and digits between them.
-_RIGHT_TO_LEFT: Final = re.compile(rf"{_LETTERS}(?:[\s\d'-]*{_LETTERS})*")
+_RIGHT_TO_LEFT: Final = re.compile(rf"{_LETTERS}(?:[\s\d'…-]*{_LETTERS})*")
 
 
 def render_page(

@@ -262,14 +262,12 @@ class OrthogonalPredictor:
         )
 
     def _scores(self, X: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        return self.scores_of(tau, self.propensity.predict(X), self.outcome.predict(X))
+
+    def scores_of(self, tau: np.ndarray, e: np.ndarray, m: np.ndarray) -> np.ndarray:
+        """Scores of rows whose difference and nuisances are known, as fitted."""
         return shrunk_ratio(
-            *oriented(
-                tau,
-                self.propensity.predict(X),
-                self.outcome.predict(X),
-                flip_s=self.flip_s,
-                flip_y=self.flip_y,
-            ),
+            *oriented(tau, e, m, flip_s=self.flip_s, flip_y=self.flip_y),
             shrinkage=self.choice.shrinkage,
             rate=self.rate,
         )
@@ -354,9 +352,7 @@ def choice_of(name: str) -> Choice:
     return Choice(scale=int(scale), shrinkage=shrinkage)
 
 
-def orthogonal_families(
-    tau: np.ndarray, e: np.ndarray, m: np.ndarray, rate: float
-) -> list[Family]:
+def orthogonal_families(tau: np.ndarray, e: np.ndarray, m: np.ndarray, rate: float) -> list[Family]:
     """Scores that propose regions, from the difference as this search sees it.
 
     Parameters

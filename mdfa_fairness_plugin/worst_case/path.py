@@ -7,11 +7,16 @@ At the population level the regions Algorithm 1 visits are the nested level sets
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from mdfa_fairness_plugin.inference.estimates import Rates, log_ratio
+from mdfa_fairness_plugin.inference.estimates import (
+    Leftover,
+    Rates,
+    log_ratio,
+    measure_leftover,
+)
 from mdfa_fairness_plugin.inference.intervals import log_ratio_interval
 
 # Scores of more rows are counted in this many bins, each of an equal share of them: a cut is then
@@ -41,6 +46,11 @@ class SearchData:
     confidence_level : float
     spread : float, default=1.0
         Widens the intervals of regions that were searched for; everybody's stays as it is.
+    propensity, outcome : ndarray of shape (n,) or None, default=None
+        ``Pr[S = +1 | x]`` and ``Pr[Y = y | x]`` out of fold.
+    adjusts : bool, default=False
+        Whether the weights aim to balance the features, so that what is left of imbalance is to be
+        taken out of intervals.
     """
 
     X: np.ndarray
@@ -53,6 +63,9 @@ class SearchData:
     alpha: float
     confidence_level: float
     spread: float = 1.0
+    propensity: np.ndarray | None = None
+    outcome: np.ndarray | None = None
+    adjusts: bool = False
 
     @property
     def deciding(self) -> np.ndarray:
@@ -65,13 +78,19 @@ class SearchData:
 
     def take(self, rows: np.ndarray) -> SearchData:
         """Give these rows only."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(
             self,
             **{
-                name: getattr(self, name)[rows]
-                for name in ("X", "s", "positive", "base", "weights", "folds", "held_out")
+                name: value[rows] for name, value in values.items() if isinstance(value, np.ndarray)
             },
         )
+
+    def leftover(self, member: np.ndarray) -> Leftover | None:
+        """What the features leave of the outcome inside; None if it has no part in intervals."""
+        if not self.adjusts or self.outcome is None:
+            return None
+        return measure_leftover(self.positive, self.s, self.weights, self.outcome, member)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

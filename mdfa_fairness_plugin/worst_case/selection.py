@@ -18,6 +18,7 @@ import numpy as np
 
 from mdfa_fairness_plugin.inference.estimates import measure
 from mdfa_fairness_plugin.inference.intervals import delta_interval
+from mdfa_fairness_plugin.inference.tests import SEARCH_SPREAD, interval_spread, leak_statistic
 from mdfa_fairness_plugin.worst_case.path import (
     Bins,
     LevelSets,
@@ -196,7 +197,7 @@ def select_region(proposals: Proposals, own: int | None = None) -> Selection:
     if kept == 0:
         position = _best_family(sweeps)
     sweep = sweeps[position]
-    path = sweep.at(_path_thresholds(sweep, threshold))
+    path = sweep.at(path_thresholds(sweep, threshold))
     return Selection(
         family=families[position].name,
         scores=families[position].scores,
@@ -291,7 +292,7 @@ def choose(
     member[rows], core[rows] = judged.member, judged.core
     sweep = Sweep.of(data, scores)
     selection = replace(
-        chosen, scores=scores, path=sweep.at(_path_thresholds(sweep, chosen.threshold))
+        chosen, scores=scores, path=sweep.at(path_thresholds(sweep, chosen.threshold))
     )
     return selection, at_least_everybody(data, Judged(member=member, core=core))
 
@@ -313,18 +314,27 @@ def at_least_everybody(data: SearchData, judged: Judged) -> Judged:
         its own core if the core's was below the region's.
     """
     member, core = judged.member, judged.core
-    if not _lower_limit(data, member) >= _lower_limit(data, data.held_out):
+    if not reported_limit(data, member) >= reported_limit(data, data.held_out):
         member = data.held_out
-    if not _lower_limit(data, core) >= _lower_limit(data, member):
+    if not reported_limit(data, core) >= reported_limit(data, member):
         core = member
     return Judged(member=member, core=core)
 
 
-def _lower_limit(data: SearchData, member: np.ndarray) -> float:
-    """Lower limit of delta inside, as a choice sees it."""
+def reported_limit(data: SearchData, member: np.ndarray) -> float:
+    """Lower limit of delta inside, as the result reports it."""
     rates = measure(data.positive, data.s, data.weights, member)
-    spread = 1.0 if (member == data.held_out).all() else data.spread
-    return delta_interval(rates, data.confidence_level, spread)[0]
+    spread = 1.0 if (member == data.held_out).all() else region_spread(data, member)
+    return delta_interval(rates, data.confidence_level, spread, data.leftover(member))[0]
+
+
+def region_spread(data: SearchData, member: np.ndarray) -> float:
+    """Widening of the intervals in a region that was searched for."""
+    if data.propensity is None or data.outcome is None:
+        return SEARCH_SPREAD
+    return interval_spread(
+        leak_statistic(data.positive, data.s, data.propensity, data.outcome, data.base, member)
+    )
 
 
 def _parts(data: SearchData) -> np.ndarray:
@@ -389,7 +399,7 @@ def _extended(
 
 def _best_family(sweeps: Sequence[Sweep]) -> int:
     """Score to rank rows by when everybody is the region: that of the best level sets."""
-    paths = [_path_thresholds(sweep, -np.inf) for sweep in sweeps]
+    paths = [path_thresholds(sweep, -np.inf) for sweep in sweeps]
     sets = measure_sets(list(zip(sweeps, paths, strict=True)))
     usable = (sets.fewest >= FEWEST_ROWS) & np.isfinite(sets.low)
     lows = np.where(usable, sets.low, -np.inf)
@@ -397,8 +407,19 @@ def _best_family(sweeps: Sequence[Sweep]) -> int:
     return int(np.argmax(np.maximum.reduceat(lows, starts)))
 
 
-def _path_thresholds(sweep: Sweep, threshold: float) -> np.ndarray:
-    """Evenly spaced shares of the rows, and the threshold kept."""
+def path_thresholds(sweep: Sweep, threshold: float) -> np.ndarray:
+    """Thresholds of a path: evenly spaced shares of the rows, and the threshold kept.
+
+    Parameters
+    ----------
+    sweep : Sweep
+    threshold : float
+
+    Returns
+    -------
+    thresholds : ndarray
+        Descending.
+    """
     cuts = np.append(sweep.quantiles(_PATH_SHARES), threshold)
     cuts = cuts[np.isfinite(cuts)]
     return np.append(np.unique(cuts)[::-1], [] if np.isfinite(threshold) else [-np.inf])

@@ -24,6 +24,7 @@ class FakeAudit:
     warns: list[Warning] = field(default_factory=list)
     raises: BaseException | None = None
     text: str = "The summary."
+    pages: list[dict[str, Any]] = field(default_factory=list)
 
     def __call__(self, X: Any, y: Any, *, sensitive_features: Any, **parameters: Any) -> Any:
         self.calls.append({"X": X, "y": y, "sensitive_features": sensitive_features, **parameters})
@@ -41,10 +42,14 @@ class FakeAudit:
             violations=violations,
             worst_case=violations[0] if violations else None,
             summary=lambda: self.text,
-            to_html=lambda path: Path(path).write_text("<html>"),
+            to_html=self._to_html,
             to_json=self._to_json,
             to_junit=lambda path, fail_above: Path(path).write_text(f"<gate>{fail_above}</gate>"),
         )
+
+    def _to_html(self, path: Any, **options: Any) -> None:
+        self.pages.append(options)
+        Path(path).write_text("<html>")
 
     def _to_json(self, path: Any = None) -> str:
         if path is not None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -152,6 +153,21 @@ def test_files_are_written(loans, tmp_path, mdfa, fake_audit):
     assert report.read_text() == "<html>"
     assert numbers.read_text() == "{}\n"
     assert result.stdout == "The summary.\n"
+
+
+def test_report_is_told_the_smallest_count_and_the_command(loans, mdfa, fake_audit, tmp_path):
+    """The command can be run again as it stands; where it wrote to is nobody's business."""
+    report = tmp_path / "r.html"
+    done = mdfa(*audit_arguments(loans, "--report", report, "--min-cell", "20", "--seed", "7"))
+    assert done.exit_code == 0, done.stderr
+    (page,) = fake_audit.pages
+    assert page["min_cell"] == 20
+    words = shlex.split(page["command"])
+    assert words[:2] == ["mdfa", "audit"]
+    assert {"--seed=7", "--min-cell=20", "--sensitive=race", str(loans)} <= set(words)
+    assert str(report) not in page["command"]
+    mdfa(*audit_arguments(loans, "--report", report))
+    assert fake_audit.pages[-1]["min_cell"] == 11
 
 
 def test_json_on_stdout_stands_alone(loans, mdfa, fake_audit):

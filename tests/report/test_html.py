@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 
 from mdfa_fairness_plugin.describe.profile import profile_subgroup
 from mdfa_fairness_plugin.exceptions import AuditWarning
+from mdfa_fairness_plugin.report.html import isolate, rerun_code
 from mdfa_fairness_plugin.results import AuditResult, Subgroup, Violation
 
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=y>{{ 7 * 7 }}"
@@ -116,7 +120,7 @@ def test_page_says_what_the_summary_says():
 def test_page_shows_profile_counts_and_balance():
     shown = " ".join(Page(result("race").to_html(min_cell=1)).text.split())
     assert "The subgroup beside the population" in shown
-    assert "race, mean 1.5 3.0 1.0 3.0" in shown
+    assert "race, mean 1.50 3.00 1.00 3.00" in shown
     assert "c: b 50 % 50 % 0 % 50 %" in shown
     assert "Rows in the subgroup" in shown
     assert "race = race race 0.1 0.4 300 / 20.5 2 %" in shown
@@ -149,6 +153,81 @@ def test_partial_results_make_a_page(partial):
 
 def test_page_is_the_same_every_time():
     assert result().to_html() == result().to_html()
+
+
+def test_names_written_from_right_to_left_do_not_turn_their_neighbours():
+    page = result("שלום עולם").to_html(min_cell=1)
+    assert '"<bdi>' in page.replace("&#34;", '"')
+    assert "<bdi>שלום עולם</bdi>" in page
+    assert isolate("<b> 3 عربي 4") == "&lt;b&gt; 3 <bdi>عربي</bdi> 4"
+
+
+def test_page_can_be_made_again_from_what_it_says():
+    """The code names every argument that is not at its default, and can be read by Python."""
+    audited = AuditResult(
+        provenance={
+            "seed": 7,
+            "parameters": {"alpha": 0.02, "n_splits": 5, "outcomes": ["no"], "learner": object()},
+        }
+    )
+    code = rerun_code(audited)
+    call = ast.parse(code).body[-1].value
+    given = {k.arg: getattr(k.value, "value", k.value) for k in call.keywords}
+    assert (given["alpha"], given["random_state"]) == (0.02, 7)
+    assert "n_splits" not in given
+    assert ast.literal_eval(given["outcomes"]) == ["no"]
+    assert "# learner: object" in code
+    assert "mdfa audit x.csv &lt;b&gt;" in audited.to_html(command="mdfa audit x.csv <b>")
+
+
+def test_wide_tables_are_cut_and_say_so():
+    display = pd.DataFrame(np.arange(480.0).reshape(4, 120) ** 0.5)
+    display.columns = [f"f{i}" for i in range(120)]
+    s = np.array([1, 1, -1, -1])
+    profile = profile_subgroup(display, s, s > 0, group="a")
+    violation = Violation(group="a", outcome=1, verdict="violation", delta=0.5, profile=profile)
+    page = Page(AuditResult(violations=(violation,)).to_html(min_cell=1))
+    assert "211 more rows, less different, not shown" in page.text
+
+
+def test_what_an_unrecorded_feature_would_have_to_do_is_told():
+    told = Violation(
+        group="a", outcome=1, verdict="violation", delta=0.7, e_value=3.4, e_value_limit=1.9
+    )
+    text = " ".join(AuditResult(violations=(told,)).summary().split())
+    assert "at least 3.4 times as common among those with sensitive_feature = a" in text
+    assert "makes the outcome at least 3.4 times as likely, could explain all of it; 1.9" in text
+    chance = AuditResult(violations=(replace(told, e_value_limit=1.0),)).summary()
+    assert "as chance alone might explain it too" in " ".join(chance.split())
+
+
+def test_four_fifths_is_a_number_and_no_verdict():
+    """A ratio of 2 (1.6 to 2.5) is 0.5 (0.4 to 0.63) the other way round."""
+    told = Violation(
+        group="a",
+        outcome=1,
+        verdict="violation",
+        delta=math.log(2),
+        interval=(math.log(1.6), math.log(2.5)),
+    )
+    text = " ".join(AuditResult(violations=(told,)).summary().split())
+    assert "get it 0.50 (between 0.40 and 0.62) times as often" in text
+    assert "no legal judgement" in text
+
+
+def test_rows_of_unknown_group_and_their_bounds_are_told():
+    told = Violation(
+        sensitive_feature="race",
+        group="a",
+        outcome=1,
+        verdict="violation",
+        delta=0.7,
+        n_missing=40,
+        missing_bounds=(math.log(1.2), math.log(3)),
+    )
+    text = " ".join(AuditResult(violations=(told,)).summary().split())
+    assert "40 rows in the subgroup told of first have no known race." in text
+    assert "between 1.2 and 3.0" in text
 
 
 def test_fragment_has_no_document_around_it():
