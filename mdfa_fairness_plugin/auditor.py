@@ -34,6 +34,7 @@ from mdfa_fairness_plugin.exceptions import (
     SearchWarning,
     WarningLog,
 )
+from mdfa_fairness_plugin.features import FeatureEncoder
 from mdfa_fairness_plugin.inference.estimates import (
     Leftover,
     Rates,
@@ -301,7 +302,7 @@ class MDFAuditor(BaseEstimator):
         OverlapError
             If no group shares enough ground with the others to be compared.
         """
-        self._check_arguments()
+        self.check_arguments()
         if y is None:
             raise InputError(
                 f"y: {type(self).__name__} requires y to be passed, but the target y is None. Pass "
@@ -331,16 +332,44 @@ class MDFAuditor(BaseEstimator):
         seed = _draw_seed(self.random_state)
         audit = AuditRun(problem, self.plan(problem, seed), self, log)
         audit.run()
-        self._encoder = problem.encoder
-        self.result_ = audit.result(X, seed, started)
-        self._keep_worst(audit)
-        self._audited = audit.audited(self.result_)
-        names = problem.encoder.feature_names_in_
-        self.n_features_in_ = len(names)
-        self.__dict__.pop("feature_names_in_", None)
-        if hasattr(X, "columns"):
-            self.feature_names_in_ = np.asarray([str(name) for name in names], dtype=object)
+        result = audit.result(X, seed, started)
+        names = [str(name) for name in problem.encoder.feature_names_in_]
+        predictor, threshold = _worst_of(audit, result)
+        self.attach(
+            result, problem.encoder, predictor, threshold, names if hasattr(X, "columns") else None
+        )
+        self._audited: AuditedRows | None = audit.audited(result)
         return self
+
+    def attach(
+        self,
+        result: AuditResult,
+        encoder: FeatureEncoder,
+        predictor: Predictor | None,
+        threshold: float,
+        names: list[str] | None,
+    ) -> None:
+        """Become fitted, with the result of an audit made by these arguments.
+
+        Parameters
+        ----------
+        result : AuditResult
+        encoder : FeatureEncoder
+        predictor : callable or None
+            Scores of encoded rows in the worst-case search; None if nothing could be measured.
+        threshold : float
+            The subgroup is ``score >= threshold``.
+        names : list of str or None
+            Of the features, if they have any.
+        """
+        self.result_ = result
+        self._encoder = encoder
+        self._predictor, self._threshold = predictor, threshold
+        self._audited = None
+        self.n_features_in_ = len(encoder.feature_names_in_)
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
 
     def predict(self, X):
         """Tell who is inside the worst-case subgroup.
@@ -441,6 +470,11 @@ class MDFAuditor(BaseEstimator):
         True
         """
         check_is_fitted(self, "result_")
+        if self._audited is None:
+            raise InputError(
+                "explain_row: a distributed audit keeps no rows to compare a person with; audit a "
+                "sample in memory for that."
+            )
         from mdfa_fairness_plugin.report.card import explain
 
         return explain(
@@ -472,17 +506,8 @@ class MDFAuditor(BaseEstimator):
             "requires_y": True,
         }
 
-    def _keep_worst(self, audit: AuditRun) -> None:
-        """Keep what new rows are judged by."""
-        self._predictor, self._threshold = None, np.inf
-        worst = self.result_.worst_case
-        if worst is None:
-            return
-        found = audit.found[self.result_.violations.index(worst)]
-        assert found is not None
-        self._predictor, self._threshold = found.predictor, found.selection.threshold
-
-    def _check_arguments(self) -> None:
+    def check_arguments(self) -> None:
+        """Refuse arguments that no data could be audited with."""
         _check_share("alpha", self.alpha)
         _check_share("confidence_level", self.confidence_level)
         _check_choice("evaluation", self.evaluation, EVALUATIONS)
@@ -1468,6 +1493,16 @@ def audit(X, y, *, sensitive_features, sample_weight=None, **params) -> AuditRes
     return auditor.fit(
         X, y, sensitive_features=sensitive_features, sample_weight=sample_weight
     ).result_
+
+
+def _worst_of(audit: AuditRun, result: AuditResult) -> tuple[Predictor | None, float]:
+    """What new rows are judged by."""
+    worst = result.worst_case
+    if worst is None:
+        return None, np.inf
+    found = audit.found[result.violations.index(worst)]
+    assert found is not None
+    return found.predictor, found.selection.threshold
 
 
 def _with_support(weighed: Balance, ground: Ground) -> Any:

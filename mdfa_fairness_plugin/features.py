@@ -86,6 +86,9 @@ class _NumberPlan:
         places = [self.places.get(value, np.nan) for value in column.labels.values]
         return np.array([*places, np.nan])[column.labels.codes]
 
+    def count_unseen(self, column: TypedColumn) -> int:
+        return 0 if self.has_indicator else int(np.isnan(self.numbers(column)).sum())
+
     def encode(self, column: TypedColumn, out: np.ndarray) -> None:
         values = self.numbers(column)
         missing = np.isnan(values)
@@ -127,6 +130,12 @@ class _LevelPlan:
     @property
     def width(self) -> int:
         return len(self.levels)
+
+    def count_unseen(self, column: TypedColumn) -> int:
+        assert column.labels is not None
+        new = [value not in self.targets for value in column.labels.values]
+        # Missing labels have a level of their own if fitting saw any.
+        return int(np.array([*new, self.missing < 0])[column.labels.codes].sum())
 
     def encode(self, column: TypedColumn, out: np.ndarray) -> None:
         assert column.labels is not None
@@ -314,6 +323,27 @@ class FeatureEncoder:
                 values = self._regrouped(table, positions, feature, plans)
             columns[feature.name] = pd.Series(values, copy=False)
         return pd.DataFrame(columns, copy=False)
+
+    def unseen(self, X: Any) -> dict[str, int]:
+        """Count rows with values that fitting has not seen and that have no column of their own.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        dict of feature to int
+            Rows with a new label, or with no value where none was missing; only features with any.
+        """
+        table = read_table(X, "X")
+        positions = self._positions(table)
+        found: dict[str, int] = {}
+        for plan in self._plans:
+            count = plan.count_unseen(table.typed(positions[plan.position], plan.kind))
+            if count:
+                found[str(plan.name)] = count
+        return found
 
     def name_of(self, encoded_column: int) -> tuple[str, str | None]:
         """Feature and level an encoded column stands for.

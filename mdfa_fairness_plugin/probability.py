@@ -34,8 +34,8 @@ class CrossFittedProbability:
     Parameters
     ----------
     out_of_fold : ndarray of shape (n,)
-        Each row's probability from models fitted without its fold. Rows in no fold (-1) get the
-        average over all folds' models.
+        Each row's probability from models fitted without its fold. Rows in no fold (-1) are judged
+        by a model of all others.
     """
 
     out_of_fold: np.ndarray
@@ -44,7 +44,7 @@ class CrossFittedProbability:
     coefficients: np.ndarray
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Probability of new rows, averaged over the folds' models.
+        """Probability of new rows, averaged over the folds' models, or by the model of all folds.
 
         Parameters
         ----------
@@ -129,6 +129,8 @@ def cross_fitted_probability(
     probability = np.empty(len(X))
     probability[seen] = _combine(scores, coefficients)
     if not seen.all():
+        every = np.ones(len(own_X), dtype=bool)
+        models = [_fit_pair(own_X, Z, own_positive, own_weight, every, random_state)]
         probability[~seen] = _average(models, basis, X[~seen], coefficients)
     return CrossFittedProbability(
         out_of_fold=_bounded(probability),

@@ -221,11 +221,9 @@ def build_problem(
     leaks = leaked_features(table, columns, log)
     encoder = FeatureEncoder().fit(table, log, exclude=leaks)
     encoded = encoder.transform(table)
-    display = encoder.display_frame(table)
 
     order = _canonical_order(encoded, columns, labels, weighting.values)
-    position = np.empty(len(order), dtype=np.intp)
-    position[order] = np.arange(len(order))
+    encoded = encoded[order]
     y_sorted = labels.codes[order]
     sorted_columns = [column.take(order) for column in columns]
     contrasts = build_contrasts(
@@ -239,9 +237,9 @@ def build_problem(
         log=log,
     )
     return AuditProblem(
-        X=encoded[order],
+        X=encoded,
         encoder=encoder,
-        display=display.take(order).reset_index(drop=True),
+        display=encoder.display_frame(table.take(order)),
         y=y_sorted,
         outcome_labels=labels.values,
         outcomes=audited,

@@ -161,7 +161,7 @@ class Ground:
         self._outcomes = outcomes
         self._base = problem.sample_weight
         self._compared = np.flatnonzero(rows)
-        X = problem.X[self._compared]
+        X = chosen(problem.X, self._compared)
         base = problem.sample_weight[self._compared]
         sides = s[self._compared]
         own_folds = folds[self._compared]
@@ -185,12 +185,13 @@ class Ground:
         inside = self.support.mask
         self.rows = self._compared[inside]
         self.outside = self._compared[~inside]
-        self.X = X[inside]
+        self.X = chosen(X, np.flatnonzero(inside))
         self.base = base[inside]
         self.s = sides[inside]
         self.folds = own_folds[inside]
         self.propensity = e[inside]
-        self._full = (X, sides, base, e)
+        self._sides_and_propensity = (sides, e)
+        self._mmds: dict[bytes, Any] = {}
         self._differences: dict[bytes, CrossFittedDifference] = {}
 
     def limits(self) -> tuple[float, float]:
@@ -205,7 +206,7 @@ class Ground:
 
     def overlap(self, flip: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Working rows of both sides, their side and their propensity, comparable or not."""
-        _, sides, _, e = self._full
+        sides, e = self._sides_and_propensity
         return self._compared, -sides if flip else sides, 1.0 - e if flip else e
 
     def outcome_model(self, positive: np.ndarray) -> tuple[CrossFittedProbability, np.ndarray]:
@@ -245,6 +246,8 @@ class Ground:
             **self._to_balance(flip),
             names=names,
             common_support=self.support,
+            # Overlap weights, for one, are the same seen from either side.
+            known_mmds=self._mmds,
             log=log,
         )
 
@@ -370,7 +373,7 @@ class OutcomeModels:
         key = (rows.tobytes(), positive.tobytes())
         if key not in self._fitted:
             self._fitted[key] = cross_fitted_probability(
-                self._problem.X[rows],
+                chosen(self._problem.X, rows),
                 positive[rows],
                 self._folds[rows],
                 sample_weight=self._problem.sample_weight[rows],

@@ -72,7 +72,7 @@ def test_the_model_of_a_fold_never_saw_its_labels():
     assert not np.array_equal(one.models[0][0].coef_, two.models[0][0].coef_)
 
 
-def test_rows_of_no_fold_teach_nothing_and_get_the_average_of_all_models():
+def test_rows_of_no_fold_teach_nothing_and_are_judged_by_a_model_of_all_others():
     X, _, positive = drawn(5, 400, TRUTHS["smooth"])
     folds = even_folds(400)
     folds[::5] = -1

@@ -100,6 +100,7 @@ def balance(
     names=None,
     label=None,
     common_support=None,
+    known_mmds=None,
     log=None,
 ):
     r"""Weigh the rows so that the features of both groups are alike.
@@ -140,6 +141,8 @@ def balance(
     common_support : Support or None, default=None
         What ``check_support`` found, if the rows outside were left out before; the diagnostics
         then repeat its counts instead of looking again.
+    known_mmds : dict or None, default=None
+        Discrepancies measured before on these rows; gains those of new weights.
     log : WarningLog or None, default=None
 
     Returns
@@ -167,6 +170,7 @@ def balance(
         propensity=propensity,
         names=names,
         common_support=common_support,
+        known_mmds=known_mmds,
     )
     return Balance(weights=weights, diagnostics=diagnostics, details=details, propensity=propensity)
 
@@ -234,6 +238,7 @@ def diagnose(
     propensity=None,
     names=None,
     common_support=None,
+    known_mmds=None,
 ):
     """Diagnostics of any weights.
 
@@ -242,7 +247,7 @@ def diagnose(
     X, s, weights : ndarray
         As in ``balance``; ``weights`` without the sampling weights.
     method : str, default="given"
-    sample_weight, propensity, names, common_support
+    sample_weight, propensity, names, common_support, known_mmds
         As in ``balance``. With neither a propensity nor a common support, no row is counted
         as outside.
 
@@ -258,7 +263,11 @@ def diagnose(
     if len(names) != d:
         raise InputError(f"names: {len(names)} names found for {d} columns of X.")
     after = base * weights
-    mmds, by_chance = diagnose_mmd(X, s, np.stack([base, after]), base_weight=base)
+    known_mmds = {} if known_mmds is None else known_mmds
+    key = np.round(after, 12).tobytes()
+    if key not in known_mmds:
+        known_mmds[key] = diagnose_mmd(X, s, np.stack([base, after]), base_weight=base)
+    mmds, by_chance = known_mmds[key]
     smd_before, smd_after = _mean_differences(X, s, base, after)
     positive = s > 0
     if common_support is not None:

@@ -20,6 +20,8 @@ from mdfa_fairness_plugin.describe.rules import (
 
 # A part with fewer rows inside the subgroup, or outside, is too small to learn a rule from.
 _FEWEST_ROWS = 5
+# Versions of the rule that are only measured, not printed, are made from at most this many rows.
+_ROWS_OF_A_PART = 5_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,13 +90,14 @@ def describe_held_out(
         np.ones(len(inside)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     )
 
-    def learned(rows: np.ndarray, longest: int) -> Rule:
+    def learned(rows: np.ndarray, longest: int, most: int = 20_000) -> Rule:
         return describe_rule(
             inside[rows],
             display.iloc[rows],
             displays=displays,
             sample_weight=weights[rows],
             max_conditions=longest,
+            max_rows=most,
         )
 
     everyone = np.arange(len(inside))
@@ -106,7 +109,7 @@ def describe_held_out(
     half = _halves(inside, parts)
     for side in (False, True):
         test = np.flatnonzero(half == side)
-        other = learned(np.flatnonzero(half != side), max_conditions)
+        other = learned(np.flatnonzero(half != side), max_conditions, _ROWS_OF_A_PART)
         guessed[test] = other.applies(display.iloc[test])
     fit = rule_fit(guessed, inside, weights)
     if not fit["fidelity"] >= MIN_FIDELITY:
@@ -122,7 +125,7 @@ def describe_held_out(
         elif min(n_inside, len(rows) - n_inside) < _FEWEST_ROWS:
             continue
         else:
-            own = learned(rows, rule.n_conditions)
+            own = learned(rows, rule.n_conditions, _ROWS_OF_A_PART)
         covered[rows] = own.applies(display.iloc[rows])
     return HeldOutRule(rule=replace(rule, **fit), covered=covered)
 

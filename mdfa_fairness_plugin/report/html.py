@@ -302,16 +302,26 @@ def rerun_code(result: AuditResult) -> str:
         parameters["random_state"] = int(seed)
     lines = ["import mdfa_fairness_plugin as mdfa", "", "result = mdfa.audit(", "    X,", "    y,"]
     lines.append("    sensitive_features=A,")
-    for name, value in _in_order(parameters):
+    for name, value in sorted(parameters.items(), key=lambda item: str(item[0])):
         if name in defaults and _same(defaults[name], value):
             continue
-        if value is None or isinstance(value, bool | int | float | str | list | tuple):
-            text = clean(repr(value), 200)
-            known = not (isinstance(value, str) and value.startswith("array of shape"))
+        text = clean(repr(value), 200)
+        if _is_code(value):
+            lines.append(f"    {clean(name, 40)}={text},")
         else:
-            text, known = clean(value, 200), False
-        lines.append(f"    {clean(name, 40)}={text}," if known else f"    # {name}: {text}")
+            text = type(value).__qualname__ if " at 0x" in text else clean(value, 200)
+            lines.append(f"    # {clean(name, 40)}: {text}")
     return "\n".join([*lines, ")"])
+
+
+def _is_code(value: Any) -> bool:
+    """Whether the argument can be written as it was given."""
+    if isinstance(value, str):
+        # What was an object or an array is kept as its description.
+        return "(" not in value and not value.startswith("array of shape")
+    if isinstance(value, list | tuple):
+        return all(map(_is_code, value))
+    return value is None or isinstance(value, bool | int | float)
 
 
 def _same(default: Any, value: Any) -> bool:

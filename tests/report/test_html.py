@@ -167,7 +167,13 @@ def test_page_can_be_made_again_from_what_it_says():
     audited = AuditResult(
         provenance={
             "seed": 7,
-            "parameters": {"alpha": 0.02, "n_splits": 5, "outcomes": ["no"], "learner": object()},
+            "parameters": {
+                "alpha": 0.02,
+                "n_splits": 5,
+                "outcomes": ["no"],
+                "learner": object(),
+                "balance": "Entropy(tol=1)",
+            },
         }
     )
     code = rerun_code(audited)
@@ -177,6 +183,7 @@ def test_page_can_be_made_again_from_what_it_says():
     assert "n_splits" not in given
     assert ast.literal_eval(given["outcomes"]) == ["no"]
     assert "# learner: object" in code
+    assert "# balance: Entropy(tol=1)" in code
     assert "mdfa audit x.csv &lt;b&gt;" in audited.to_html(command="mdfa audit x.csv <b>")
 
 

@@ -1,0 +1,242 @@
+"""Where the rows of a distributed audit lie: partitions of a Dask DataFrame, or Parquet files."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mdfa_fairness_plugin._optional import import_optional
+from mdfa_fairness_plugin.columns import listing
+from mdfa_fairness_plugin.exceptions import DataNotFoundError, InputError, InputTypeError
+
+_SUFFIXES = (".parquet", ".pq", ".parq")
+# Rows of Parquet that one task reads: a second or more of work, so that scheduling costs nothing.
+_TASK_ROWS = 500_000
+_FEATURE = "A distributed audit"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Source:
+    """Rows that are not in this process.
+
+    Parameters
+    ----------
+    columns : tuple
+        Names of all columns.
+    data : object
+        Dask DataFrame or pyarrow data set.
+    """
+
+    columns: tuple[Hashable, ...]
+    data: Any
+
+    def blocks(self, columns: Sequence[Hashable]) -> list[Any]:
+        """Parts of the rows, in order, with these columns only.
+
+        Parameters
+        ----------
+        columns : sequence of names
+
+        Returns
+        -------
+        blocks : list
+            Of delayed DataFrames or ``ParquetBlock``; ``chunks_of`` reads them.
+        """
+        if hasattr(self.data, "to_delayed"):
+            return list(self.data[list(columns)].to_delayed())
+        return list(_parquet_blocks(self.data, tuple(str(name) for name in columns)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ParquetBlock:
+    """Row groups of one Parquet file.
+
+    Parameters
+    ----------
+    fragment : pyarrow Fragment
+    schema : pyarrow Schema
+        Of the whole data set.
+    columns : tuple of str
+    """
+
+    fragment: Any
+    schema: Any
+    columns: tuple[str, ...]
+
+    def chunks(self, n_rows: int) -> Iterator[pd.DataFrame]:
+        """Give the rows in order, at most ``n_rows`` at a time."""
+        pyarrow = import_optional("pyarrow", extra="dask", feature=_FEATURE)
+        batches = self.fragment.to_batches(
+            schema=self.schema,
+            columns=list(self.columns),
+            batch_size=n_rows,
+            batch_readahead=1,
+            fragment_readahead=1,
+            use_threads=False,
+        )
+        for batch in batches:
+            if batch.num_rows:
+                frame = pyarrow.Table.from_batches([batch]).to_pandas()
+                # An index with a name is a column that its writer moved there.
+                named = [name for name in frame.index.names if name in self.columns]
+                frame = frame.reset_index() if named else frame.reset_index(drop=True)
+                yield frame[list(self.columns)]
+
+
+def chunks_of(block: Any, n_rows: int) -> Iterator[pd.DataFrame]:
+    """Give the rows of a block in order, at most ``n_rows`` at a time.
+
+    Parameters
+    ----------
+    block : DataFrame or ParquetBlock
+    n_rows : int
+
+    Yields
+    ------
+    frame : DataFrame
+    """
+    if isinstance(block, ParquetBlock):
+        yield from block.chunks(n_rows)
+        return
+    for start in range(0, len(block), n_rows):
+        yield block.iloc[start : start + n_rows]
+
+
+def open_source(data: Any) -> Source:
+    """Find the rows.
+
+    Parameters
+    ----------
+    data : Dask DataFrame, str, path-like or list of these
+        A frame, or Parquet files: one file, a folder, a pattern such as ``"part-*.parquet"``, or
+        a list of files. Remote addresses are read through fsspec.
+
+    Returns
+    -------
+    source : Source
+
+    Raises
+    ------
+    InputTypeError, DataNotFoundError
+    """
+    if hasattr(data, "to_delayed") and hasattr(data, "columns"):
+        names = tuple(data.columns)
+        if len(set(names)) < len(names):
+            repeated = dict.fromkeys(name for name in names if names.count(name) > 1)
+            raise InputError(f"ddf: column names must differ, but {listing(repeated)} occur twice.")
+        return Source(columns=names, data=data)
+    if isinstance(data, str | os.PathLike):
+        return _open_parquet([data])
+    if (
+        isinstance(data, list | tuple)
+        and data
+        and all(isinstance(x, str | os.PathLike) for x in data)
+    ):
+        return _open_parquet(data)
+    kind = f"{type(data).__module__}.{type(data).__name__}"
+    hint = (
+        " Use mdfa_fairness_plugin.audit for rows in memory, or dask.dataframe.from_pandas."
+        if hasattr(data, "iloc")
+        else ""
+    )
+    raise InputTypeError(
+        f"ddf: a Dask DataFrame, or Parquet files as a path, a pattern or a list, expected; {kind} "
+        f"found.{hint}"
+    )
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a name is a pattern of file names rather than a name."""
+    return glob.has_magic(text) and not os.path.exists(text)
+
+
+def find_files(name: str | os.PathLike[str]) -> list[str]:
+    """Parquet files of a name, a folder or a pattern, sorted.
+
+    Parameters
+    ----------
+    name : str or path-like
+
+    Returns
+    -------
+    files : list of str
+
+    Raises
+    ------
+    DataNotFoundError
+    """
+    text = os.fspath(name)
+    if is_pattern(text):
+        found = sorted(path for path in glob.glob(text, recursive=True) if os.path.isfile(path))
+        what = "no file matches this pattern"
+    elif os.path.isdir(text):
+        inside = (path for path in Path(text).rglob("*") if path.suffix.lower() in _SUFFIXES)
+        hidden = (".", "_")
+        found = sorted(
+            str(path)
+            for path in inside
+            if path.is_file()
+            and not any(part.startswith(hidden) for part in path.relative_to(text).parts)
+        )
+        what = f"the folder holds no file ending in {' or '.join(_SUFFIXES)}"
+    else:
+        found = [text] if os.path.isfile(text) else []
+        what = "there is no such file or folder"
+    if not found:
+        raise DataNotFoundError(f"{text}: {what}.")
+    return found
+
+
+def _open_parquet(names: Sequence[str | os.PathLike[str]]) -> Source:
+    dataset = import_optional("pyarrow.dataset", extra="dask", feature="Reading Parquet files")
+    filesystem = None
+    if any("://" in os.fspath(name) for name in names):
+        fsspec = import_optional("fsspec", extra="dask", feature="Reading remote files")
+        filesystem, _, files = fsspec.get_fs_token_paths([os.fspath(name) for name in names])
+    else:
+        files = [file for name in names for file in find_files(name)]
+    try:
+        found = dataset.dataset(files, format="parquet", partitioning="hive", filesystem=filesystem)
+    except (OSError, ValueError) as error:
+        raise InputError(f"ddf: {files[0]} cannot be read as Parquet: {error}") from error
+    return Source(columns=tuple(found.schema.names), data=found)
+
+
+def _parquet_blocks(found: Any, columns: tuple[str, ...]) -> Iterator[ParquetBlock]:
+    """Row groups of every file, several together while they are small."""
+    by_path = set(found.partitioning.schema.names) if found.partitioning is not None else set()
+    for fragment in found.get_fragments():
+        try:
+            own = set(fragment.physical_schema.names) | by_path
+        except (OSError, ValueError) as error:
+            raise InputError(f"ddf: {fragment.path} cannot be read as Parquet: {error}") from error
+        absent = [name for name in columns if name not in own]
+        if absent:
+            raise InputError(
+                f"ddf: {fragment.path} has no column {listing(absent)}, which other files have. "
+                "All files must hold the same columns."
+            )
+        together: list[int] = []
+        n_rows = 0
+        for group in fragment.row_groups:
+            if together and n_rows + group.num_rows > _TASK_ROWS:
+                yield _block(fragment, together, found, columns)
+                together, n_rows = [], 0
+            together.append(group.id)
+            n_rows += group.num_rows
+        if together:
+            yield _block(fragment, together, found, columns)
+
+
+def _block(
+    fragment: Any, row_groups: list[int], found: Any, columns: tuple[str, ...]
+) -> ParquetBlock:
+    return ParquetBlock(
+        fragment=fragment.subset(row_group_ids=row_groups), schema=found.schema, columns=columns
+    )

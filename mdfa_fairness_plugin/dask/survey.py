@@ -1,0 +1,550 @@
+"""First pass: what values there are, how many rows of each kind, and a sample to learn from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.columns import Labels, listing, natural_order, read_column, read_labels
+from mdfa_fairness_plugin.dask.blocks import chunks_of
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.problem import check_outcomes
+from mdfa_fairness_plugin.sensitive import refuse_measurements
+
+CHUNK_ROWS = 65_536
+# More values than this are no labels; what there is of them is enough for the error message.
+_MOST_LABELS = 2_000
+_MOST_STRATA = 50_000
+# Rows of each kind kept beyond twice their share, so that every kind has some.
+_SPARE_ROWS = 30
+
+Stratum = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Columns of the data by what they are for.
+
+    Parameters
+    ----------
+    outcome : name
+    sensitive, features : tuple of names
+    weight : name or None
+    """
+
+    outcome: Hashable
+    sensitive: tuple[Hashable, ...]
+    features: tuple[Hashable, ...]
+    weight: Hashable | None = None
+
+    @property
+    def needed(self) -> tuple[Hashable, ...]:
+        """Every column that is read."""
+        weight = () if self.weight is None else (self.weight,)
+        return (*self.features, *self.sensitive, self.outcome, *weight)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """What is to be known of the sample weights; of parts of the rows it adds up.
+
+    Parameters
+    ----------
+    n_zero, n_missing, n_infinite, n_negative : int
+    total : float
+    ones : bool
+        Whether all positive ones are 1.
+    fraction : float
+        One that is not whole; NaN if all are.
+    """
+
+    n_zero: int = 0
+    n_missing: int = 0
+    n_infinite: int = 0
+    n_negative: int = 0
+    total: float = 0.0
+    ones: bool = True
+    fraction: float = math.nan
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of them are whole numbers."""
+        return math.isnan(self.fraction)
+
+    def __add__(self, other: Weights) -> Weights:
+        return Weights(
+            n_zero=self.n_zero + other.n_zero,
+            n_missing=self.n_missing + other.n_missing,
+            n_infinite=self.n_infinite + other.n_infinite,
+            n_negative=self.n_negative + other.n_negative,
+            total=self.total + other.total,
+            ones=self.ones and other.ones,
+            fraction=other.fraction if self.whole else self.fraction,
+        )
+
+
+@dataclass(eq=False)
+class Survey:
+    """Counts of some rows and those of them that may be in the sample.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows, those without weight included.
+    n_missing_outcome : int
+    weights : Weights
+    counts : dict of stratum to int
+        Rows of each combination of sensitive values (None where missing) and outcome, the outcome
+        last, in the order in which they first appear.
+    levels : tuple of dict
+        Per sensitive column, the values found or declared, as keys.
+    declared : tuple of bool
+        Whether a sensitive column is a categorical wherever it was read.
+    kept : DataFrame or None
+    key : ndarray of shape (n_kept,)
+        Random number of each kept row; the smallest of a stratum make its sample.
+    stratum : ndarray of int of shape (n_kept,)
+        Place in ``counts``.
+    place : ndarray of int of shape (n_kept, 2)
+        Block and row.
+    """
+
+    n_rows: int = 0
+    n_missing_outcome: int = 0
+    weights: Weights = field(default_factory=Weights)
+    counts: dict[Stratum, int] = field(default_factory=dict)
+    levels: tuple[dict[Hashable, None], ...] = ()
+    declared: tuple[bool, ...] = ()
+    kept: pd.DataFrame | None = None
+    key: np.ndarray = field(default_factory=lambda: np.empty(0))
+    stratum: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    place: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+
+    @property
+    def n_present(self) -> int:
+        """Rows with a positive weight and an outcome."""
+        return sum(self.counts.values())
+
+    def trimmed(self, n_sample: int) -> Survey:
+        """Drop rows that cannot be in a sample of ``n_sample`` of these and any other rows."""
+        if self.kept is None or len(self.kept) <= 2 * n_sample:
+            return self
+        counts = np.array(list(self.counts.values()), dtype=float)
+        share = n_sample * counts / counts.sum()
+        # A stratum gives at most its share of all rows to the sample, give or take chance: twice
+        # that and six standard deviations are never used up.
+        most = np.ceil(2 * share + 6 * np.sqrt(share) + _SPARE_ROWS)
+        rows = np.flatnonzero(_rank_within(self.stratum, self.key) < most[self.stratum])
+        return Survey(
+            n_rows=self.n_rows,
+            n_missing_outcome=self.n_missing_outcome,
+            weights=self.weights,
+            counts=self.counts,
+            levels=self.levels,
+            declared=self.declared,
+            kept=self.kept.take(rows),
+            key=self.key[rows],
+            stratum=self.stratum[rows],
+            place=self.place[rows],
+        )
+
+
+def _rank_within(stratum: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """Place of each row among those of its stratum, by key."""
+    order = np.lexsort((key, stratum))
+    starts = np.searchsorted(stratum[order], stratum[order], side="left")
+    rank = np.empty(len(key), dtype=np.intp)
+    rank[order] = np.arange(len(key)) - starts
+    return rank
+
+
+def survey_block(block: Any, number: int, columns: Columns, n_sample: int, seed: int) -> Survey:
+    """Survey one block of rows.
+
+    Parameters
+    ----------
+    block : DataFrame or ParquetBlock
+    number : int
+        Place of the block among all; with the seed it makes the keys.
+    columns : Columns
+    n_sample : int
+        Rows wanted in all.
+    seed : int
+
+    Returns
+    -------
+    survey : Survey
+    """
+    keys = block_keys(seed, number)
+    found = Survey()
+    n_before = 0
+    for frame in chunks_of(block, CHUNK_ROWS):
+        part = _survey_chunk(frame, keys.random(len(frame)), columns)
+        part.place = np.column_stack([np.full(len(part.key), number), part.place + n_before])
+        n_before += len(frame)
+        found = merge_surveys([found, part], n_sample)
+    return found
+
+
+def block_keys(seed: int, number: int) -> np.random.Generator:
+    """Give the generator whose next number is the key of a block's next row."""
+    return np.random.default_rng([seed, number])
+
+
+def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
+    """Survey of several parts of the rows, in their order.
+
+    Parameters
+    ----------
+    surveys : sequence of Survey
+    n_sample : int
+
+    Returns
+    -------
+    survey : Survey
+    """
+    counts: dict[Stratum, int] = {}
+    strata = []
+    for one in surveys:
+        for stratum, count in one.counts.items():
+            counts[stratum] = counts.get(stratum, 0) + count
+        where = {stratum: place for place, stratum in enumerate(counts)}
+        moved = np.array([where[stratum] for stratum in one.counts], dtype=np.intp)
+        strata.append(moved[one.stratum])
+    if len(counts) > _MOST_STRATA:
+        raise InputError(
+            f"sensitive_features: more than {_MOST_STRATA:,} combinations of sensitive values and "
+            "outcomes were found. Audit the sensitive features one by one, or merge values."
+        )
+    levels: list[dict[Hashable, None]] = []
+    declared: list[bool] = []
+    for one in surveys:
+        if not one.levels:
+            continue
+        if not levels:
+            levels, declared = [dict(own) for own in one.levels], list(one.declared)
+            continue
+        for known, own in zip(levels, one.levels, strict=True):
+            if len(known) < _MOST_LABELS:
+                known.update(own)
+        declared = [a and b for a, b in zip(declared, one.declared, strict=True)]
+    frames = [one.kept for one in surveys if one.kept is not None]
+    return Survey(
+        n_rows=sum(one.n_rows for one in surveys),
+        n_missing_outcome=sum(one.n_missing_outcome for one in surveys),
+        weights=reduce(lambda a, b: a + b, (one.weights for one in surveys)),
+        counts=counts,
+        levels=tuple(levels),
+        declared=tuple(declared),
+        kept=concatenate(frames) if frames else None,
+        key=np.concatenate([one.key for one in surveys]),
+        stratum=np.concatenate(strata),
+        place=np.concatenate([one.place for one in surveys]),
+    ).trimmed(n_sample)
+
+
+def concatenate(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Rows of several frames of the same columns, categories united.
+
+    Parameters
+    ----------
+    frames : sequence of DataFrame
+
+    Returns
+    -------
+    frame : DataFrame
+    """
+    if len(frames) == 1:
+        return frames[0]
+    united = {}
+    for name in frames[0].columns:
+        series = [frame[name] for frame in frames]
+        if not all(isinstance(one.dtype, pd.CategoricalDtype) for one in series):
+            continue
+        if any(one.dtype != series[0].dtype for one in series):
+            ordered = all(one.cat.ordered for one in series)
+            levels = pd.Index(dict.fromkeys(v for one in series for v in one.cat.categories))
+            dtype = pd.CategoricalDtype(_in_order(series) if ordered else levels, ordered=ordered)
+            united[name] = dtype
+    if united:
+        frames = [frame.astype(united) for frame in frames]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _in_order(series: Sequence[pd.Series]) -> list[Any]:
+    """Levels of ordered categoricals in an order that agrees with all of them."""
+    orders = [list(one.cat.categories) for one in series]
+    levels: list[Any] = []
+    while any(orders):
+        heads = [order[0] for order in orders if order]
+        free = [head for head in heads if not any(head in order[1:] for order in orders)]
+        if not free:
+            raise InputError(
+                f"X: column {series[0].name!r} is an ordered categorical whose levels come in another "
+                f"order in another part of the rows ({listing(heads)}). Give it one order."
+            )
+        levels.append(free[0])
+        orders = [[level for level in order if level != free[0]] for order in orders]
+    return levels
+
+
+def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Survey:
+    n_rows = len(frame)
+    weights = Weights()
+    if columns.weight is not None:
+        weight, weights = read_weights(frame[columns.weight])
+        rows = np.flatnonzero(weight > 0)
+        if len(rows) < n_rows:
+            frame, key = frame.take(rows), key[rows]
+    else:
+        rows = np.arange(n_rows)
+    outcome = read_labels(frame[columns.outcome].array, "y").used()
+    check_scores(outcome.values, len(frame))
+    known = outcome.codes >= 0
+    n_missing = int((~known).sum())
+    if n_missing:
+        frame, key, rows = frame[known], key[known], rows[known]
+        outcome = Labels(codes=outcome.codes[known], values=outcome.values)
+    sensitive = [
+        read_labels(frame[name].array, f"sensitive_features: column {str(name)!r}")
+        for name in columns.sensitive
+    ]
+    for name, labels in zip(columns.sensitive, sensitive, strict=True):
+        if len(labels.values) > _MOST_LABELS:
+            refuse_measurements(str(name), labels.values)
+            raise InputError(
+                f"sensitive_features: {str(name)!r} holds more than {_MOST_LABELS:,} different values, "
+                "which are no groups. Merge them into fewer."
+            )
+    stratum, strata = joint_codes([*sensitive, outcome])
+    counts = np.bincount(stratum, minlength=len(strata))
+    return Survey(
+        n_rows=n_rows,
+        n_missing_outcome=n_missing,
+        weights=weights,
+        counts=dict(zip(strata, counts.tolist(), strict=True)),
+        levels=tuple(dict.fromkeys(labels.values[:_MOST_LABELS]) for labels in sensitive),
+        declared=tuple(
+            isinstance(frame[name].dtype, pd.CategoricalDtype) for name in columns.sensitive
+        ),
+        kept=frame,
+        key=key,
+        stratum=stratum,
+        place=rows,
+    )
+
+
+def check_scores(values: tuple[Hashable, ...], n_rows: int) -> None:
+    """Refuse outcomes that are scores, or have too many labels to be any."""
+    if len(values) > 1:
+        check_outcomes(values, n_rows, 0)
+    if len(values) > _MOST_LABELS:
+        raise InputError(
+            f"y: more than {_MOST_LABELS:,} different outcomes were found: {listing(values, 5)}. Merge "
+            "them into the few that decide."
+        )
+
+
+def joint_codes(columns: Sequence[Labels]) -> tuple[np.ndarray, list[Stratum]]:
+    """Code of each row's combination of labels, and the combinations, first come first.
+
+    Parameters
+    ----------
+    columns : sequence of Labels
+
+    Returns
+    -------
+    codes : ndarray of int of shape (n_rows,)
+    combinations : list of tuple
+        None stands for a missing label.
+    """
+    joint = np.zeros(len(columns[0].codes), dtype=np.int64)
+    for labels in columns:
+        joint = joint * (len(labels.values) + 1) + labels.codes + 1
+        joint = pd.factorize(joint)[0].astype(np.int64)
+    first = np.unique(joint, return_index=True)[1]
+    combinations = [
+        tuple(
+            None if labels.codes[row] < 0 else labels.values[labels.codes[row]]
+            for labels in columns
+        )
+        for row in first
+    ]
+    return joint.astype(np.intp), combinations
+
+
+def read_weights(column: pd.Series) -> tuple[np.ndarray, Weights]:
+    """Read sample weights and what is wrong with them.
+
+    Parameters
+    ----------
+    column : Series
+
+    Returns
+    -------
+    weight : ndarray of shape (n_rows,)
+        Zero where they cannot be used.
+    weights : Weights
+    """
+    typed = read_column(column.array, "sample_weight")
+    if typed.kind not in ("numeric", "boolean") or typed.numbers is None:
+        raise InputError(
+            f"sample_weight: {typed.kind} values were given; non-negative numbers are needed."
+        )
+    values = typed.numbers
+    usable = np.isfinite(values) & (values > 0)
+    positive = values[usable]
+    broken = positive[positive != np.floor(positive)]
+    weights = Weights(
+        n_zero=int((values == 0).sum()),
+        n_missing=int(np.isnan(values).sum()),
+        n_infinite=int(np.isinf(values).sum()),
+        n_negative=int((values < 0).sum()),
+        total=float(positive.sum()),
+        ones=bool((positive == 1).all()),
+        fraction=float(broken[0]) if len(broken) else math.nan,
+    )
+    return np.where(usable, values, 0.0), weights
+
+
+def weight_type_of(weights: Weights, n_rows: int, asked: str) -> str:
+    """Whether weights count rows or say how many people a row stands for.
+
+    Parameters
+    ----------
+    weights : Weights
+    n_rows : int
+    asked : {"auto", "frequency", "sampling"}
+
+    Returns
+    -------
+    weight_type : {"none", "frequency", "sampling"}
+
+    Raises
+    ------
+    InputError
+        With the counts of weights that are none.
+    """
+    for count, what in (
+        (weights.n_missing, "missing"),
+        (weights.n_infinite, "infinite"),
+        (weights.n_negative, "negative"),
+    ):
+        if count:
+            raise InputError(
+                f"sample_weight: {count:,} of {n_rows:,} weights are {what}. Weights must be finite "
+                "and not negative; give rows to be left out a weight of zero."
+            )
+    if weights.n_zero == n_rows:
+        raise InputError(
+            "sample_weight: every weight is zero, so no row is left. Pass None for equal weights."
+        )
+    if asked == "frequency" and not weights.whole:
+        raise InputError(
+            f"sample_weight: weight_type='frequency' needs whole numbers, and {weights.fraction:g} was "
+            "found. Pass weight_type='sampling' if weights say how many people a row stands for."
+        )
+    if asked == "sampling" or not weights.whole:
+        return "sampling"
+    if weights.ones:
+        return "none"
+    if asked == "frequency" or weights.total <= max(10 * n_rows, 1_000_000):
+        return "frequency"
+    return "sampling"
+
+
+def check_survey(survey: Survey, columns: Columns, missing: str) -> dict[str, int]:
+    """Refuse what no audit can work with, wherever the rows lie.
+
+    Parameters
+    ----------
+    survey : Survey
+        Of all rows.
+    columns : Columns
+    missing : {"exclude", "category", "raise"}
+
+    Returns
+    -------
+    n_missing : dict of str to int
+        Rows without a sensitive value, per column.
+    """
+    if survey.n_rows == 0:
+        raise InputError("ddf: it has no rows; there is nobody to compare.")
+    outcomes = list(dict.fromkeys(stratum[-1] for stratum in survey.counts))
+    values = tuple(outcomes[place] for place in natural_order(outcomes))
+    n_outcomes = survey.n_present + survey.n_missing_outcome
+    check_outcomes(values, n_outcomes, survey.n_missing_outcome)
+    check_scores(values, n_outcomes)
+    n_missing = {}
+    for position, name in enumerate(columns.sensitive):
+        if not survey.declared[position]:
+            refuse_measurements(str(name), tuple(survey.levels[position]))
+        count = sum(n for stratum, n in survey.counts.items() if stratum[position] is None)
+        n_missing[str(name)] = count
+        if count and missing == "raise":
+            raise InputError(
+                f"sensitive_features: {count:,} rows have no value in {str(name)!r}. Fill them, or "
+                "pass missing='exclude' (not compared, and counted) or missing='category' "
+                "(a group of their own)."
+            )
+    return n_missing
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sample:
+    """Rows to learn from.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        In the order of the data.
+    cut : dict of stratum to float
+        Largest key of a row in the sample; -1 where the stratum has none.
+    """
+
+    frame: pd.DataFrame
+    cut: dict[Stratum, float]
+
+
+def draw_sample(survey: Survey, n_sample: int) -> Sample:
+    """Draw every stratum's share, and at least one row of every sensitive value and outcome.
+
+    Parameters
+    ----------
+    survey : Survey
+        Of all rows.
+    n_sample : int
+        Rows wanted; all are taken if there are no more.
+
+    Returns
+    -------
+    sample : Sample
+    """
+    assert survey.kept is not None
+    strata = list(survey.counts)
+    counts = np.array(list(survey.counts.values()), dtype=np.int64)
+    if counts.sum() <= n_sample:
+        wanted = counts.copy()
+    else:
+        ends = np.floor(np.cumsum(counts) * (n_sample / counts.sum()) + 0.5).astype(np.int64)
+        wanted = np.minimum(np.diff(ends, prepend=0), counts)
+        for column in range(len(strata[0])):
+            for value in dict.fromkeys(stratum[column] for stratum in strata):
+                own = np.flatnonzero([stratum[column] == value for stratum in strata])
+                if wanted[own].sum() == 0:
+                    wanted[own[np.argmax(counts[own])]] = 1
+    rank = _rank_within(survey.stratum, survey.key)
+    rows = np.flatnonzero(rank < wanted[survey.stratum])
+    cut = np.full(len(strata), -1.0)
+    np.maximum.at(cut, survey.stratum[rows], survey.key[rows])
+    order = np.lexsort((survey.place[rows, 1], survey.place[rows, 0]))
+    return Sample(
+        frame=survey.kept.take(rows[order]).reset_index(drop=True),
+        cut=dict(zip(strata, cut.tolist(), strict=True)),
+    )
