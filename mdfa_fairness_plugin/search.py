@@ -191,12 +191,12 @@ class Ground:
         self.folds = own_folds[inside]
         self.propensity = e[inside]
         self._sides_and_propensity = (sides, e)
-        self._mmds: dict[bytes, Any] = {}
+        self._mmds: list[Any] = []
         self._differences: dict[bytes, CrossFittedDifference] = {}
 
     def limits(self) -> tuple[float, float]:
         """Propensities strictly between which rows have comparable rows on the other side."""
-        _, _, _, e = self._full
+        _, e = self._sides_and_propensity
         outside = e[~self.support.mask]
         below, above = (
             outside[outside < self.propensity.min()],
@@ -350,6 +350,11 @@ def usual_weights(method: Any, side: str, e: np.ndarray) -> np.ndarray:
     if method == "none" or side == "reference":
         return np.ones(len(e))
     return (1.0 - e) / e
+
+
+def chosen(array: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Rows of an array in ascending order, without a copy where these are all."""
+    return array if len(rows) == len(array) else array[rows]
 
 
 class OutcomeModels:

@@ -141,8 +141,8 @@ def balance(
     common_support : Support or None, default=None
         What ``check_support`` found, if the rows outside were left out before; the diagnostics
         then repeat its counts instead of looking again.
-    known_mmds : dict or None, default=None
-        Discrepancies measured before on these rows; gains those of new weights.
+    known_mmds : list or None, default=None
+        Weights whose discrepancies were measured before on these rows, and these; gains new ones.
     log : WarningLog or None, default=None
 
     Returns
@@ -263,11 +263,15 @@ def diagnose(
     if len(names) != d:
         raise InputError(f"names: {len(names)} names found for {d} columns of X.")
     after = base * weights
-    known_mmds = {} if known_mmds is None else known_mmds
-    key = np.round(after, 12).tobytes()
-    if key not in known_mmds:
-        known_mmds[key] = diagnose_mmd(X, s, np.stack([base, after]), base_weight=base)
-    mmds, by_chance = known_mmds[key]
+    known = [
+        values for weights, values in known_mmds or () if np.allclose(weights, after, 1e-9, 0.0)
+    ]
+    if known:
+        mmds, by_chance = known[0]
+    else:
+        mmds, by_chance = diagnose_mmd(X, s, np.stack([base, after]), base_weight=base)
+        if known_mmds is not None:
+            known_mmds.append((after, (mmds, by_chance)))
     smd_before, smd_after = _mean_differences(X, s, base, after)
     positive = s > 0
     if common_support is not None:
