@@ -976,25 +976,22 @@ class AuditRun:
         return n_missing, missing_bounds(rates, positive, share * group, share * reference)
 
     def _silence(self) -> tuple[Silence, ...]:
-        """Who could not be compared, told once for both directions of a comparison."""
-        told: dict[bytes, Silence] = {}
+        """Who could not be compared, once for every group compared."""
+        told: dict[tuple[str, Hashable], Silence] = {}
+        rules: dict[bytes, Rule] = {}
         for i, (ground, _) in self._grounds.items():
             contrast = self._drafts[i][0]
             outside = ground.outside
+            if len(outside) == 0 or label_of(contrast) in told:
+                continue
+            # Both directions of one comparison leave out the same rows.
             compared = np.flatnonzero(contrast.rows)
             key = outside.tobytes() + compared.tobytes()
-            if len(outside) == 0 or key in told:
-                continue
-            rule = Rule()
-            if len(outside) >= _FEWEST_DESCRIBED:
-                rule = describe_rule(
-                    np.isin(compared, outside),
-                    self.problem.display.iloc[compared],
-                    displays=self.problem.encoder.displays_,
-                    sample_weight=self.problem.sample_weight[compared],
-                )
+            if key not in rules:
+                rules[key] = self._rule_outside(outside, compared)
+            rule = rules[key]
             sources = self.problem.source_row
-            told[key] = Silence(
+            told[label_of(contrast)] = Silence(
                 sensitive_feature=contrast.sensitive_feature,
                 group=contrast.group,
                 reference=contrast.reference,
@@ -1007,6 +1004,17 @@ class AuditRun:
                 rule_recall=rule.recall,
             )
         return tuple(told.values())
+
+    def _rule_outside(self, outside: np.ndarray, compared: np.ndarray) -> Rule:
+        """Describe rows without a comparable row; an empty rule if there are too few."""
+        if len(outside) < _FEWEST_DESCRIBED:
+            return Rule()
+        return describe_rule(
+            np.isin(compared, outside),
+            self.problem.display.iloc[compared],
+            displays=self.problem.encoder.displays_,
+            sample_weight=self.problem.sample_weight[compared],
+        )
 
     def _note_large_alpha(self, outcome: Hashable) -> None:
         """Say if alpha is out of proportion to how rare the outcome is."""

@@ -459,7 +459,7 @@ class AuditResult:
     excluded : dict of str to int
         Rows left out, by reason.
     silence : tuple of Silence
-        Who could not be compared, one entry per compared pair that left rows out.
+        Who could not be compared, one entry per group whose comparison left rows out.
     warnings : tuple of AuditWarning
         What the user was warned of.
     provenance : dict

@@ -1464,3 +1464,90 @@ def test_rules_found_on_noise_rarely_have_an_interval_above_zero():
         for violation in mdfa.audit(X, y, sensitive_features=s, random_state=seed).violations:
             above += violation.rule_subgroup.interval[0] > 0
     assert above <= 15
+
+
+# -- where the audit cannot speak, and what it cannot know
+
+
+@pytest.fixture(scope="module")
+def half_overlap():
+    """Only people with a positive ``a`` are of both groups."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": rng.normal(size=1500), "b": rng.integers(0, 4, 1500)})
+    s = np.where(X["a"] > 0, rng.choice(["p", "q"], 1500), "q")
+    return X, rng.integers(0, 2, 1500), s
+
+
+def test_half_an_overlap_is_described(half_overlap):
+    X, y, s = half_overlap
+    with pytest.warns(OverlapWarning, match="no comparable row"):
+        result = audit(X, y, s)
+    assert {entry.group for entry in result.silence} == {"p", "q"}
+    outside = int((X["a"] <= 0).sum())
+    for entry in result.silence:
+        assert entry.n_rows == pytest.approx(outside, rel=0.03)
+        assert entry.share == pytest.approx(outside / 1500, rel=0.03)
+        assert entry.rule == "a at most 0"
+        assert entry.rule_recall > 0.95
+        assert entry.n_group == (0 if entry.group == "p" else entry.n_rows)
+    assert "a at most 0" in result.summary()
+    assert result.excluded
+
+
+def test_most_of_the_rows_outside_is_refused():
+    rng = np.random.default_rng(2)
+    a = rng.normal(size=1200)
+    s = np.where(a > 0.8, rng.choice(["p", "q"], 1200), np.where(a > -0.3, "p", "q"))
+    with pytest.raises(OverlapError, match="too little to speak for the whole"):
+        audit(pd.DataFrame({"a": a}), rng.integers(0, 2, 1200), s)
+
+
+def test_unknown_sensitive_values_are_bounded():
+    """Every filling of a few unknown values lies inside the bounds; the estimate does too."""
+    X, y, s = people(500, seed=4)
+    s = s.astype(object)
+    s[np.random.default_rng(0).choice(500, 12, replace=False)] = None
+    with pytest.warns(MissingSensitiveWarning):
+        result = audit(X, y, s, balance="none")
+    for v in result.violations:
+        low, high = v.missing_bounds
+        if v.share < 1:
+            assert v.n_missing <= 12
+        else:
+            assert v.n_missing == 12
+        if v.n_missing == 0:
+            assert math.isnan(low)
+            continue
+        assert low <= v.delta <= high
+        # With everybody in the region the extremes can be written down.
+        if v.share == 1 and v.n_missing == 12:
+            table = v.counts.to_numpy()
+            unknown = pd.isna(s).to_numpy()
+            hits = int((y[unknown] == v.outcome).sum())
+            top = (table[0, 0] + hits) / (table[0].sum() + hits)
+            bottom = table[1, 0] / (table[1].sum() + 12 - hits)
+            assert high == pytest.approx(math.log(top / bottom))
+    assert all(v.n_missing == 0 for v in audit(*people(400, seed=4)).violations)
+
+
+def test_e_values_follow_from_the_ratio(planted):
+    for v in planted[0].result_.violations:
+        for strength, delta in ((v.e_value, v.delta), (v.e_value_limit, v.interval[0])):
+            ratio = math.exp(delta)
+            expected = 1.0 if ratio <= 1 else ratio + math.sqrt(ratio * (ratio - 1))
+            assert strength == pytest.approx(expected)
+
+
+def test_learning_from_a_sample_measures_everybody():
+    X, y, s = people(3000, seed=6)
+    capped = audit(X, y, s, max_learning_rows=1000)
+    again = audit(X, y, s, max_learning_rows=1000)
+    for v, w in zip(capped.violations, again.violations, strict=True):
+        assert v.held_out.all()
+        assert v.population.n_rows == 3000
+        assert v.delta == w.delta
+    worst = by_search(capped)["f", "deny"]
+    assert worst.verdict == "violation"
+    everything = audit(X, y, s, max_learning_rows=None)
+    same = audit(X, y, s, max_learning_rows=3000)
+    assert_same(everything, same)

@@ -295,7 +295,7 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
     ]
     # Rows that were learned from are not measured: all that is measured was never seen.
     codes, strata = joint_codes([*sensitive, outcome])
-    cut = np.array([panel.cut.get(stratum, np.inf) for stratum in strata])
+    cut = np.array([panel.cut.get(stratum, -1.0) for stratum in strata])
     learned = (key <= cut[codes]) & (weight > 0)
     rows = np.flatnonzero(~learned & (weight > 0))
     done = Measurement(n_rows=n_rows, n_learned=int(learned.sum()), n_measured=len(rows))

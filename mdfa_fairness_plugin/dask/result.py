@@ -1,0 +1,116 @@
+"""What a distributed audit returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.features import FeatureEncoder
+from mdfa_fairness_plugin.probability import CrossFittedProbability
+from mdfa_fairness_plugin.results import (
+    AuditResult,
+    Violation,
+)
+from mdfa_fairness_plugin.search import Predictor
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DaskAuditResult(AuditResult):
+    """What a distributed audit found.
+
+    An ``AuditResult`` whose searches hold no row of the data (``membership`` and the like are empty);
+    ``membership`` tells who is inside, for the same or other rows.
+
+    Parameters
+    ----------
+    auditor : MDFAuditor or None
+        Fitted: ``auditor.predict`` and ``auditor.decision_function`` take rows in memory, such as a
+        partition of a Dask DataFrame.
+    regions : tuple of Region or None
+        What each search's subgroup is told by.
+    """
+
+    auditor: Any = None
+    regions: tuple[Region | None, ...] = ()
+
+    def membership(self, data: Any, *, violation: Violation | None = None) -> Any:
+        """Tell who is inside a subgroup.
+
+        Parameters
+        ----------
+        data : DataFrame or Dask DataFrame
+            With the audited features.
+        violation : Violation or None, default=None
+            Search whose subgroup is meant; None: the worst case.
+
+        Returns
+        -------
+        inside : Series of bool or Dask Series of bool
+            Named "mdfa_subgroup". Rows without a comparable row on the other side are outside; all are
+            if nothing could be measured.
+        """
+        chosen = self.worst_case if violation is None else violation
+        region = None
+        for own, other in zip(self.violations, self.regions, strict=True):
+            if own is chosen:
+                region = other
+        inside = _Inside(region)
+        if hasattr(data, "map_partitions"):
+            meta = pd.Series([], dtype=bool, name="mdfa_subgroup")
+            return data.map_partitions(inside, meta=meta)
+        return inside(data)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Region:
+    """A subgroup as new rows are judged by.
+
+    Parameters
+    ----------
+    encoder : FeatureEncoder
+    predictor : callable
+    threshold : float
+    propensity : CrossFittedProbability
+    limits : tuple of float
+    """
+
+    encoder: FeatureEncoder
+    predictor: Predictor
+    threshold: float
+    propensity: CrossFittedProbability
+    limits: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class _Inside:
+    """Membership of the rows of one frame."""
+
+    region: Region | None
+
+    def __call__(self, frame: pd.DataFrame) -> pd.Series:
+        inside = np.zeros(len(frame), dtype=bool)
+        region = self.region
+        if region is not None and len(frame):
+            X = region.encoder.transform(frame)
+            e = region.propensity.predict(X)
+            inside = (e > region.limits[0]) & (e < region.limits[1])
+            inside &= region.predictor(X) >= region.threshold
+        return pd.Series(inside, index=frame.index, name="mdfa_subgroup")
+
+
+_NOBODY = np.empty(0, dtype=bool)
+
+
+def without_rows(violation: Violation) -> Violation:
+    """Without what is told row by row."""
+    return replace(
+        violation,
+        membership=_NOBODY,
+        held_out=_NOBODY,
+        left_out=_NOBODY,
+        propensity=np.empty(0),
+        side=np.empty(0, dtype=np.int8),
+    )
