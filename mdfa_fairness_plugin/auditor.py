@@ -334,10 +334,9 @@ class MDFAuditor(BaseEstimator):
         audit.run()
         result = audit.result(X, seed, started)
         names = [str(name) for name in problem.encoder.feature_names_in_]
-        predictor, threshold = _worst_of(audit, result)
-        self.attach(
-            result, problem.encoder, predictor, threshold, names if hasattr(X, "columns") else None
-        )
+        named = hasattr(X, "columns")
+        self.attach(result, problem.encoder, None, np.inf, names if named else None)
+        self._keep_worst(audit)
         self._audited: AuditedRows | None = audit.audited(result)
         return self
 
@@ -505,6 +504,15 @@ class MDFAuditor(BaseEstimator):
             "allow_nan": True,
             "requires_y": True,
         }
+
+    def _keep_worst(self, audit: AuditRun) -> None:
+        """Keep what new rows are judged by."""
+        worst = self.result_.worst_case
+        if worst is None:
+            return
+        found = audit.found[self.result_.violations.index(worst)]
+        assert found is not None
+        self._predictor, self._threshold = found.predictor, found.selection.threshold
 
     def check_arguments(self) -> None:
         """Refuse arguments that no data could be audited with."""
@@ -1501,16 +1509,6 @@ def audit(X, y, *, sensitive_features, sample_weight=None, **params) -> AuditRes
     return auditor.fit(
         X, y, sensitive_features=sensitive_features, sample_weight=sample_weight
     ).result_
-
-
-def _worst_of(audit: AuditRun, result: AuditResult) -> tuple[Predictor | None, float]:
-    """What new rows are judged by."""
-    worst = result.worst_case
-    if worst is None:
-        return None, np.inf
-    found = audit.found[result.violations.index(worst)]
-    assert found is not None
-    return found.predictor, found.selection.threshold
 
 
 def _with_support(weighed: Balance, ground: Ground) -> Any:

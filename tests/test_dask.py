@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,9 @@ import pytest
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.dask import audit_dask
-from mdfa_fairness_plugin.dask.auditing import LEARNED_FROM, _Conclusion, _learn, _panel
 from mdfa_fairness_plugin.dask.blocks import chunks_of, open_source
-from mdfa_fairness_plugin.dask.conclusion import jackknife_variance
+from mdfa_fairness_plugin.dask.conclusion import LEARNED_FROM, Conclusion, jackknife_variance
+from mdfa_fairness_plugin.dask.learning import learn, panel_of
 from mdfa_fairness_plugin.dask.measure import (
     CORE,
     EVERYONE,
@@ -101,8 +102,8 @@ def fitted(frame):
     auditor = mdfa.MDFAuditor(**QUICK)
     survey = survey_block(frame, 0, columns, N_LEARNED, 0)
     sample = draw_sample(survey, N_LEARNED)
-    learned = _learn(sample, survey, auditor, columns, "none", 0, {}, WarningLog())
-    panel = _panel(learned, survey, columns, sample, "none", 0)
+    learned = learn(sample, survey, auditor, columns, "none", 0, {}, WarningLog())
+    panel = panel_of(learned, survey, columns, sample, "none", 0)
     return learned, panel, survey, sample
 
 
@@ -124,7 +125,7 @@ def as_arrays(search):
     return exact, sums
 
 
-@pytest.mark.parametrize("sizes", [(6000,), (1, 5999), (1000,) * 6, (37,) * 162 + (6,)])
+@pytest.mark.parametrize("sizes", [(6000,), (1, 5999), (1000,) * 6, (250,) * 24])
 def test_any_partition_gives_the_same_sums(frame, fitted, sizes):
     """Counts to the last row, sums to rounding, whatever blocks the rows come in."""
     panel = everything(fitted[1])
@@ -135,9 +136,9 @@ def test_any_partition_gives_the_same_sums(frame, fitted, sizes):
     assert parts.n_rows == whole.n_rows == N_ROWS
     assert len(parts.searches) == 4
     for one, other in zip(parts.searches, whole.searches, strict=True):
-        for a, b in zip(*map(lambda search: as_arrays(search)[0], (one, other)), strict=True):
+        for a, b in zip(as_arrays(one)[0], as_arrays(other)[0], strict=True):
             np.testing.assert_array_equal(a, b)
-        for a, b in zip(*map(lambda search: as_arrays(search)[1], (one, other)), strict=True):
+        for a, b in zip(as_arrays(one)[1], as_arrays(other)[1], strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * np.abs(b).max(initial=0))
         # R sums to about nothing, so its rounding is that of its terms.
         assert one.leak.total == pytest.approx(other.leak.total, abs=1e-10)
@@ -148,11 +149,13 @@ def test_figures_of_a_region_are_those_of_plain_numpy(frame, fitted):
     learned, panel, survey, _ = fitted
     panel = everything(panel)
     measured = measure_block(frame, 0, panel)
-    conclusion = _Conclusion(learned, panel, survey, measured, WarningLog())
+    conclusion = Conclusion(learned, panel, survey, measured, WarningLog())
     X = panel.encoder.transform(frame[["x1", "x2", "town"]])
     y = (frame["denied"] == "yes").to_numpy().astype(int)
     race = (frame["race"] == "white").to_numpy().astype(int)
-    for judge, sums, search in zip(panel.judges, measured.searches, conclusion.searches, strict=True):
+    for judge, sums, search in zip(
+        panel.judges, measured.searches, conclusion.searches, strict=True
+    ):
         e = judge.propensity.predict(X)
         comparable = (e > judge.limits[0]) & (e < judge.limits[1])
         e, m = e[comparable], judge.outcome_model.predict(X)[comparable]
@@ -173,14 +176,16 @@ def test_figures_of_a_region_are_those_of_plain_numpy(frame, fitted):
             sets[RULE] = judge.rule.applies(shown)[comparable]
         for place, own in sets.items():
             rates, left = measure(positive, s, w, own), measure_leftover(positive, s, w, m, own)
-            assert sums.sets[place].rates.delta == pytest.approx(rates.delta, rel=1e-10, nan_ok=True)
+            assert sums.sets[place].rates.delta == pytest.approx(
+                rates.delta, rel=1e-10, nan_ok=True
+            )
             assert sums.sets[place].rates.mass == pytest.approx(rates.mass, rel=1e-12, nan_ok=True)
             np.testing.assert_allclose(sums.sets[place].leftover.second, left.second, rtol=1e-12)
             assert sums.sets[place].counts.sum() == own.sum()
         assert search.statistic == pytest.approx(
             leak_statistic(positive, s, e, m, base, member), rel=1e-9
         )
-        given = conclusion.figures(judge, sums, search, adjusted=0.01, n_tests=1, estimator="hajek")
+        given = conclusion.figures(search, adjusted=0.01, n_tests=1, estimator="hajek")
         expected = other_estimates(positive, s, base, w, member, e, m)
         assert given["estimates"] == pytest.approx(expected, rel=1e-9)
         assert given["gamma_lemma"] == pytest.approx(lemma_strength(positive, s, w, member))
@@ -410,8 +415,7 @@ def test_few_rows_are_audited_as_in_memory(frame):
 def at_the_end(frame, column, value, n=1):
     """The frame with other values in its last rows."""
     changed = frame.copy()
-    changed[column] = changed[column].astype(object)
-    changed.iloc[-n:, list(changed.columns).index(column)] = value
+    changed.loc[changed.index[-n:], column] = value
     return changed
 
 
@@ -420,15 +424,27 @@ def at_the_end(frame, column, value, n=1):
     [
         ("denied", None, InputError, "y: 1 of 6,000 outcomes are missing"),
         ("denied", "perhaps", InputError, "y: 3 different outcomes were found"),
-        ("denied", 0.25, InputError, "y: scores were given"),
         ("x1", math.inf, InputError, "infinite"),
-        ("x1", "tall", InputError, "x1"),
     ],
 )
 def test_bad_values_are_refused_wherever_they_are(frame, column, value, error, message):
     # More partitions than fit into a sample; the last row is not in it.
     with pytest.raises(error, match=message):
         run(at_the_end(frame, column, value))
+
+
+def test_scores_are_refused_wherever_they_are(frame):
+    numbers = frame.assign(denied=(frame["denied"] == "yes").astype(float))
+    with pytest.raises(InputError, match="y: scores were given"):
+        run(at_the_end(numbers, "denied", 0.25))
+
+
+def test_a_column_that_changes_its_kind_is_refused(frame, tmp_path):
+    """Numbers in the first file, text in the second."""
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.assign(x1=frame["x1"].astype(str) + " cm").to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(InputError, match=r"column 'x1' is .*string in .*b\.parquet and double"):
+        audit_dask(tmp_path, scheduler="synchronous", **NAMES, **QUICK)
 
 
 def test_a_constant_outcome_is_refused(frame):
@@ -455,18 +471,24 @@ def test_missing_sensitive_values_can_be_a_group(frame):
 
 
 def test_a_group_too_rare_to_learn_about_is_listed(frame):
-    with pytest.warns(SmallGroupWarning, match="in the 800 rows learned from"):
+    with pytest.warns(SmallGroupWarning, match="in the 801 rows learned from"):
         found = run(at_the_end(frame, "race", "martian", 3))
     own = [v for v in found.violations if v.group == "martian"]
     assert len(own) == 2
     for violation in own:
         assert violation.verdict == "insufficient_evidence"
-        assert "among the 800 rows learned from, only 1 row(s) have race='martian'" in violation.reason
+        assert (
+            "among the 801 rows learned from, only 1 row(s) have race='martian'" in violation.reason
+        )
 
 
 def test_levels_unseen_in_the_sample_are_told(frame):
+    # The row with the largest key of the last of six partitions is in no sample.
+    row = 5_000 + int(np.argmax(np.random.default_rng([0, 5]).random(1_000)))
+    changed = frame.copy()
+    changed.loc[row, "town"] = "Z"
     with pytest.warns(FeatureWarning, match=r"do not have: 'town' \(1 rows\)"):
-        found = run(at_the_end(frame, "town", "Z"))
+        found = run(changed)
     assert any("'town' (1 rows)" in warning.message for warning in found.warnings)
 
 
@@ -481,7 +503,9 @@ def test_several_columns_and_their_combinations(frame):
     outside = found.excluded.get("no comparable row (race & sex=('black', 'f'))", 0)
     assert joint.population.n_rows == N_ROWS - N_LEARNED - outside
     own = joint.population.counts.iloc[0].sum()
-    assert own == pytest.approx(((both["race"] == "black") & (both["sex"] == "f")).sum() * 5.2 / 6, abs=3)
+    assert own == pytest.approx(
+        ((both["race"] == "black") & (both["sex"] == "f")).sum() * 5.2 / 6, abs=3
+    )
 
 
 # -- weights
@@ -493,11 +517,7 @@ def test_counts_of_rows_weigh_as_the_rows_themselves(frame, fitted):
     rng = np.random.default_rng(0)
     copies = rng.integers(1, 4, N_ROWS)
     repeated = measure_block(frame.loc[frame.index.repeat(copies)], 0, panel)
-    from dataclasses import replace
-
-    weighted = replace(
-        panel, columns=replace(panel.columns, weight="n"), weight_type="frequency"
-    )
+    weighted = replace(panel, columns=replace(panel.columns, weight="n"), weight_type="frequency")
     counted = measure_block(frame.assign(n=copies), 0, weighted)
     for one, other in zip(counted.searches, repeated.searches, strict=True):
         for a, b in zip(as_arrays(one)[0], as_arrays(other)[0], strict=True):
@@ -515,15 +535,13 @@ def test_weights_are_checked_wherever_they_are(frame):
     for bad, message in ((-1.0, "negative"), (math.inf, "infinite"), (math.nan, "missing")):
         with pytest.raises(InputError, match=f"1 of 6,000 weights are {message}"):
             run(at_the_end(weighted, "w", bad), sample_weight="w")
-    with pytest.raises(InputError, match="needs whole numbers, and 1.5 was found"):
+    with pytest.raises(InputError, match=r"needs whole numbers, and 1\.5 was found"):
         run(weighted, sample_weight="w", weight_type="frequency")
 
 
 def test_rows_of_no_weight_are_absent(frame):
     """Whatever they hold."""
-    absent = frame.assign(n=1)
-    absent = at_the_end(at_the_end(absent, "denied", None, 5), "n", 0, 5)
-    absent["n"] = absent["n"].astype(int)
+    absent = at_the_end(at_the_end(frame.assign(n=1), "denied", None, 5), "n", 0, 5)
     found = run(absent, sample_weight="n")
     assert found.excluded["zero weight"] == 5
     assert found.provenance["weight_type"] == "none"
@@ -586,7 +604,7 @@ def test_files_that_are_not_there_or_differ(folder, tmp_path):
     whole = pd.read_parquet(folder / "part-0.parquet")
     whole.to_parquet(tmp_path / "a.parquet")
     whole.drop(columns="x2").to_parquet(tmp_path / "b.parquet")
-    with pytest.raises(InputError, match="b.parquet has no column 'x2'"):
+    with pytest.raises(InputError, match=r"b\.parquet has no column 'x2'"):
         audit_dask(tmp_path, **NAMES)
     (tmp_path / "b.parquet").write_text("no Parquet")
     with pytest.raises(InputError, match="cannot be read as Parquet"):

@@ -23,6 +23,7 @@ from mdfa_fairness_plugin.cli.console import (
     say,
     show_notes,
 )
+from mdfa_fairness_plugin.cli.parts import are_parts, audit_parts, existing_or_parts
 from mdfa_fairness_plugin.cli.table import Table, find_label, read_table
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None)
     "audit",
     epilog="Example: mdfa audit loans.csv --outcome approved --sensitive sex,race --drop id",
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), callback=existing_or_parts)
 @click.option("--outcome", required=True, metavar="COL", help="What the classifier answered.")
 @click.option(
     "--sensitive",
@@ -140,6 +141,12 @@ def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None)
     metavar="N",
     help="Repeat the audit on N half samples, and say whether they find the same people.",
 )
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Compute on the Dask cluster whose scheduler is here, such as tcp://10.0.0.1:8786. Default, for "
+    "several files: this machine's processors.",
+)
 @min_cell_option
 @click.option("--separator", metavar="CHAR", help="Separates the cells of a CSV. Default: comma.")
 @click.option("--encoding", default="utf-8-sig", help="Encoding of a CSV. Default: UTF-8.")
@@ -171,6 +178,7 @@ def audit_command(
     fail_above: float | None,
     null_draws: int | None,
     n_repeats: int | None,
+    scheduler: str | None,
     min_cell: int,
     separator: str | None,
     encoding: str,
@@ -179,51 +187,69 @@ def audit_command(
 ) -> None:
     """Audit the outcomes in FILE, a .csv or .parquet table with one row per person.
 
+    FILE may also be a folder of Parquet files or a quoted pattern, 'part-*.parquet'. These, and any
+    Parquet file with --scheduler, are audited with Dask, where they lie.
+
     In a CSV only an empty cell is missing: "?", "none" and "NA" are values like any other unless
     --na-values names them.
     """
+    spread_out = are_parts(file) or scheduler is not None
+    read_file = None if are_parts(file) else file
     if report is not None:
-        check_writable(report, "--report", not_over=file)
+        check_writable(report, "--report", not_over=read_file)
     if json_file is not None and json_file != _STDOUT:
-        check_writable(json_file, "--json", not_over=file)
+        check_writable(json_file, "--json", not_over=read_file)
     if junit_file is not None:
-        check_writable(junit_file, "--junit", not_over=file)
-
-    asked = read_audit(
-        file,
-        outcome=outcome,
-        sensitive=sensitive,
-        features=features,
-        drop=drop,
-        outcome_label=outcome_label,
-        reference=reference,
-        weight=weight,
-        separator=separator,
-        encoding=encoding,
-        na_values=na_values,
-        quiet=quiet,
-        alpha=alpha,
-        missing=missing,
-        balance=balance,
-        confidence_level=confidence_level,
-        n_jobs=n_jobs,
-    )
-
-    import mdfa_fairness_plugin as mdfa
-
-    with (
-        collected_notes() as notes,
-        progress(f"auditing {len(asked.X):,} rows of {file.name} ...", quiet=quiet),
-    ):
-        result = mdfa.audit(
-            asked.X,
-            asked.y,
-            sensitive_features=asked.sensitive_features,
-            random_state=seed,
-            **asked.parameters,
+        check_writable(junit_file, "--junit", not_over=read_file)
+    if spread_out:
+        if null_draws is not None or n_repeats is not None or na_values:
+            raise CommandError(
+                "--null-draws, --stability and --na-values need the rows in memory, so they cannot be "
+                "used with several files or a scheduler."
+            )
+        with collected_notes() as notes, progress(f"auditing {file} ...", quiet=quiet):
+            result = audit_parts(
+                file,
+                outcome=outcome,
+                sensitive=sensitive,
+                features=features,
+                drop=drop,
+                outcome_label=outcome_label,
+                reference=reference,
+                weight=weight,
+                scheduler=scheduler,
+                quiet=quiet,
+                alpha=alpha,
+                missing=missing,
+                balance=balance,
+                confidence_level=confidence_level,
+                n_jobs=n_jobs,
+                random_state=seed,
+            )
+    else:
+        result, notes = _audit_file(
+            file,
+            quiet=quiet,
+            seed=seed,
+            outcome=outcome,
+            sensitive=sensitive,
+            features=features,
+            drop=drop,
+            outcome_label=outcome_label,
+            reference=reference,
+            weight=weight,
+            separator=separator,
+            encoding=encoding,
+            na_values=na_values,
+            alpha=alpha,
+            missing=missing,
+            balance=balance,
+            confidence_level=confidence_level,
+            n_jobs=n_jobs,
         )
 
     _write_files(result, report, json_file, junit_file, fail_above, min_cell)
+        file,
     if not quiet:
         summary = "" if json_file == _STDOUT else result.summary()
         if summary:
@@ -237,6 +263,25 @@ def audit_command(
                 complain(f"written: {path}")
     status = DONE if fail_above is None else _apply_gate(result, fail_above, quiet=quiet)
     click.get_current_context().exit(status)
+
+
+def _audit_file(file: Path, *, quiet: bool, seed: int, **options: Any) -> tuple[Any, list[str]]:
+    """Audit one table in memory; the result, and what the user was warned of."""
+    import mdfa_fairness_plugin as mdfa
+
+    asked = read_audit(file, quiet=quiet, **options)
+    with (
+        collected_notes() as notes,
+        progress(f"auditing {len(asked.X):,} rows of {file.name} ...", quiet=quiet),
+    ):
+        result = mdfa.audit(
+            asked.X,
+            asked.y,
+            sensitive_features=asked.sensitive_features,
+            random_state=seed,
+            **asked.parameters,
+        )
+    return result, notes
 
 
 def _repeated(
@@ -344,7 +389,18 @@ def _choose_features(
     dropped: Sequence[Hashable],
     roles: dict[str, Sequence[Hashable]],
 ) -> list[Hashable]:
-    """Columns to audit: the ones asked for or all, less those dropped or with another role."""
+    """Columns to audit: the ones asked for or all, less those dropped or with another role.
+
+    Parameters
+    ----------
+    table : Table
+    asked, dropped : sequence of names
+    roles : dict of option to sequence of names
+
+    Returns
+    -------
+    list of names
+    """
     role_of = {column: option for option, named in roles.items() for column in named}
     n_named = sum(len(named) for named in roles.values())
     if len(role_of) < n_named:

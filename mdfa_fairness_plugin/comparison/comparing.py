@@ -221,7 +221,7 @@ def _auditor(
     auditor = _OpenAuditor(
         **params, n_splits=n_folds, random_state=seed, n_jobs=n_jobs, verbose=verbose
     )
-    auditor._check_arguments()
+    auditor.check_arguments()
     return auditor
 
 

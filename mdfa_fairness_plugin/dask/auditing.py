@@ -6,10 +6,8 @@ import contextlib
 import time
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from mdfa_fairness_plugin._optional import import_optional
@@ -19,15 +17,15 @@ from mdfa_fairness_plugin.auditor import (
 )
 from mdfa_fairness_plugin.columns import as_list, listing
 from mdfa_fairness_plugin.dask.blocks import Source, open_source
-from mdfa_fairness_plugin.dask.conclusion import Conclusion, finished
-from mdfa_fairness_plugin.dask.learning import Learned, audit_frame, learn, panel_of, region_of
+from mdfa_fairness_plugin.dask.conclusion import Conclusion
+from mdfa_fairness_plugin.dask.learning import audit_frame, learn, panel_of, region_of
 from mdfa_fairness_plugin.dask.measure import (
     Measurement,
     Panel,
     add_measurements,
     measure_block,
 )
-from mdfa_fairness_plugin.dask.result import DaskAuditResult, without_rows
+from mdfa_fairness_plugin.dask.result import DaskAuditResult, finished, without_rows
 from mdfa_fairness_plugin.dask.survey import (
     Columns,
     Survey,
@@ -357,21 +355,6 @@ def _in_memory(survey: Survey, auditor: MDFAuditor, columns: Columns, seed: int)
         None if fitted is None else region_of(learned, fitted, fitted.predictor, fitted.propensity)
         for fitted in map(learned.run.fitted, range(len(learned.run.found)))
     ]
-    return finished(DaskAuditResult(**values, regions=tuple(regions)), auditor, learned, columns)
-
-
-def finished(
-    result: DaskAuditResult, auditor: MDFAuditor, learned: Learned, columns: Columns
-) -> DaskAuditResult:
-    """Give the result its auditor, fitted."""
-    worst = result.worst_case
-    region = None if worst is None else result.regions[result.violations.index(worst)]
-    found = replace(result, auditor=auditor)
-    auditor.attach(
-        found,
-        learned.problem.encoder,
-        None if region is None else region.predictor,
-        np.inf if region is None else region.threshold,
-        [str(name) for name in columns.features],
+    return finished(
+        DaskAuditResult(**values, regions=tuple(regions)), auditor, learned.problem.encoder, columns
     )
-    return found

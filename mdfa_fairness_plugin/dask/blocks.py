@@ -72,15 +72,23 @@ class ParquetBlock:
     def chunks(self, n_rows: int) -> Iterator[pd.DataFrame]:
         """Give the rows in order, at most ``n_rows`` at a time."""
         pyarrow = import_optional("pyarrow", extra="dask", feature=_FEATURE)
-        batches = self.fragment.to_batches(
-            schema=self.schema,
-            columns=list(self.columns),
-            batch_size=n_rows,
-            batch_readahead=1,
-            fragment_readahead=1,
-            use_threads=False,
+        batches = iter(
+            self.fragment.to_batches(
+                schema=self.schema,
+                columns=list(self.columns),
+                batch_size=n_rows,
+                batch_readahead=1,
+                fragment_readahead=1,
+                use_threads=False,
+            )
         )
-        for batch in batches:
+        while True:
+            try:
+                batch = next(batches, None)
+            except (OSError, ValueError) as error:
+                raise InputError(f"ddf: {self.fragment.path} cannot be read: {error}") from error
+            if batch is None:
+                return
             if batch.num_rows:
                 frame = pyarrow.Table.from_batches([batch]).to_pandas()
                 # An index with a name is a column that its writer moved there.
@@ -210,10 +218,11 @@ def _open_parquet(names: Sequence[str | os.PathLike[str]]) -> Source:
 
 def _parquet_blocks(found: Any, columns: tuple[str, ...]) -> Iterator[ParquetBlock]:
     """Row groups of every file, several together while they are small."""
-    by_path = set(found.partitioning.schema.names) if found.partitioning is not None else set()
+    dataset = import_optional("pyarrow.dataset", extra="dask", feature="Reading Parquet files")
     for fragment in found.get_fragments():
         try:
-            own = set(fragment.physical_schema.names) | by_path
+            own = set(fragment.physical_schema.names)
+            own |= set(dataset.get_partition_keys(fragment.partition_expression))
         except (OSError, ValueError) as error:
             raise InputError(f"ddf: {fragment.path} cannot be read as Parquet: {error}") from error
         absent = [name for name in columns if name not in own]
@@ -222,6 +231,7 @@ def _parquet_blocks(found: Any, columns: tuple[str, ...]) -> Iterator[ParquetBlo
                 f"ddf: {fragment.path} has no column {listing(absent)}, which other files have. "
                 "All files must hold the same columns."
             )
+        _check_types(found.schema, fragment, columns)
         together: list[int] = []
         n_rows = 0
         for group in fragment.row_groups:
@@ -232,6 +242,36 @@ def _parquet_blocks(found: Any, columns: tuple[str, ...]) -> Iterator[ParquetBlo
             n_rows += group.num_rows
         if together:
             yield _block(fragment, together, found, columns)
+
+
+def _check_types(schema: Any, fragment: Any, columns: tuple[str, ...]) -> None:
+    """Refuse a column that holds numbers in one file and text in another."""
+    physical = fragment.physical_schema
+    for name in set(columns) & set(physical.names):
+        own, first = physical.field(name).type, schema.field(name).type
+        kinds = {_kind(own), _kind(first)} - {"null"}
+        if len(kinds) > 1:
+            raise InputError(
+                f"ddf: column {name!r} is {own} in {fragment.path} and {first} in the files before it. "
+                "Give it one type."
+            )
+
+
+def _kind(kind: Any) -> str:
+    """What values of a pyarrow type are to an audit."""
+    pyarrow = import_optional("pyarrow", extra="dask", feature="Reading Parquet files")
+    types = pyarrow.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_null(kind):
+        return "null"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "number"
+    if types.is_boolean(kind):
+        return "boolean"
+    if types.is_temporal(kind):
+        return "time"
+    return "text"
 
 
 def _block(

@@ -30,7 +30,7 @@ from mdfa_fairness_plugin.dask.measure import (
     SearchSums,
     SetSums,
 )
-from mdfa_fairness_plugin.dask.result import DaskAuditResult, Region, without_rows
+from mdfa_fairness_plugin.dask.result import DaskAuditResult, Region, finished, without_rows
 from mdfa_fairness_plugin.dask.survey import (
     Columns,
     Survey,
@@ -148,7 +148,7 @@ class Conclusion:
             regions=tuple(regions),
         )
         assert measured.n_learned == self._n_learned
-        return finished(result, auditor, learned, columns)
+        return finished(result, auditor, learned.problem.encoder, columns)
 
     @property
     def _n_learned(self) -> int:
@@ -165,32 +165,6 @@ class Conclusion:
     ) -> Violation:
         """One search with the figures of all rows in the place of the sample's."""
         judge, sums = search.judge, search.sums
-        everyone, region = sums.sets[EVERYONE], sums.sets[REGION]
-        estimates = estimates_of(region.rates, sums.plain[1], sums.robust)
-        n_missing, bounds = sums.n_missing, (math.nan, math.nan)
-        if n_missing:
-            bounds = missing_bounds(
-                region.rates, np.array([True, False]), sums.missing[0], sums.missing[1]
-            )
-        fields = conclude(
-            Measured(
-                population=everyone.rates,
-                region=region.rates,
-                leftover=self._leftover(region),
-                estimates=estimates,
-                missing_bounds=bounds,
-                n_compared=int(everyone.counts.sum()),
-                n_rows=int(region.counts.sum()),
-                n_hits=int(region.counts[:, judge.outcome].sum()),
-            ),
-            estimator=estimator,
-            alpha=self.learned.plan.alpha,
-            confidence_level=self.level,
-            adjusted=adjusted,
-            n_tests=n_tests,
-            spread=self._spread(search, REGION),
-            test_spread=search.test_spread,
-        )
         rule = judge.rule
         covered = sums.sets[EVERYONE] if rule.text == EVERYBODY else sums.sets[RULE]
         rule_subgroup = Subgroup(label="rule")
@@ -199,9 +173,9 @@ class Conclusion:
             rule_subgroup = self._subgroup("rule", given, search, place)
         return replace(
             given,
-            **fields,
-            n_missing=n_missing,
-            counts=self._counts(given, region),
+            **self.figures(search, adjusted, n_tests, estimator),
+            n_missing=sums.n_missing,
+            counts=self._counts(given, sums.sets[REGION]),
             statistic=search.statistic,
             p_value=p_value,
             p_value_adjusted=adjusted,
@@ -210,6 +184,37 @@ class Conclusion:
             population=self._subgroup("everybody", given, search, EVERYONE),
             core=self._subgroup("core", given, search, CORE),
             rule_subgroup=rule_subgroup,
+        )
+
+    def figures(
+        self, search: SearchFigures, adjusted: float, n_tests: int, estimator: str
+    ) -> dict[str, Any]:
+        """Estimates, intervals and verdict of one search, see ``conclude``."""
+        sums = search.sums
+        everyone, region = sums.sets[EVERYONE], sums.sets[REGION]
+        bounds = (math.nan, math.nan)
+        if sums.n_missing:
+            bounds = missing_bounds(
+                region.rates, np.array([True, False]), sums.missing[0], sums.missing[1]
+            )
+        return conclude(
+            Measured(
+                population=everyone.rates,
+                region=region.rates,
+                leftover=self._leftover(region),
+                estimates=estimates_of(region.rates, sums.plain[1], sums.robust),
+                missing_bounds=bounds,
+                n_compared=int(everyone.counts.sum()),
+                n_rows=int(region.counts.sum()),
+                n_hits=int(region.counts[:, search.judge.outcome].sum()),
+            ),
+            estimator=estimator,
+            alpha=self.learned.plan.alpha,
+            confidence_level=self.level,
+            adjusted=adjusted,
+            n_tests=n_tests,
+            spread=self._spread(search, REGION),
+            test_spread=search.test_spread,
         )
 
     def _leftover(self, own: SetSums) -> Leftover | None:

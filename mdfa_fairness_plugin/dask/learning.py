@@ -156,6 +156,22 @@ def panel_of(
     weight_type: str,
     seed: int,
 ) -> Panel:
+    """What every block is measured with.
+
+    Parameters
+    ----------
+    learned : Learned
+    survey : Survey
+        Of all rows.
+    columns : Columns
+    sample : Sample
+    weight_type : {"none", "frequency", "sampling"}
+    seed : int
+
+    Returns
+    -------
+    panel : Panel
+    """
     problem, plan = learned.problem, learned.plan
     names = [column.name for column in problem.sensitive]
     labels = tuple(column.labels.values for column in problem.sensitive)
@@ -253,6 +269,19 @@ class _Slim:
 def region_of(
     learned: Learned, fitted: Fitted, predictor: Predictor, propensity: CrossFittedProbability
 ) -> Region:
+    """What the subgroup of one search is told by.
+
+    Parameters
+    ----------
+    learned : Learned
+    fitted : Fitted
+    predictor : callable
+    propensity : CrossFittedProbability
+
+    Returns
+    -------
+    region : Region
+    """
     return Region(
         encoder=learned.problem.encoder,
         predictor=predictor,

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.auditor import MDFAuditor
+from mdfa_fairness_plugin.dask.survey import Columns
 from mdfa_fairness_plugin.features import FeatureEncoder
 from mdfa_fairness_plugin.probability import CrossFittedProbability
 from mdfa_fairness_plugin.results import (
@@ -114,3 +116,33 @@ def without_rows(violation: Violation) -> Violation:
         propensity=np.empty(0),
         side=np.empty(0, dtype=np.int8),
     )
+
+
+def finished(
+    result: DaskAuditResult, auditor: MDFAuditor, encoder: FeatureEncoder, columns: Columns
+) -> DaskAuditResult:
+    """Give the result its auditor, fitted.
+
+    Parameters
+    ----------
+    result : DaskAuditResult
+    auditor : MDFAuditor
+        With the arguments of the audit.
+    encoder : FeatureEncoder
+    columns : Columns
+
+    Returns
+    -------
+    result : DaskAuditResult
+    """
+    worst = result.worst_case
+    region = None if worst is None else result.regions[result.violations.index(worst)]
+    found = replace(result, auditor=auditor)
+    auditor.attach(
+        found,
+        encoder,
+        None if region is None else region.predictor,
+        np.inf if region is None else region.threshold,
+        [str(name) for name in columns.features],
+    )
+    return found

@@ -296,6 +296,7 @@ def _in_order(series: Sequence[pd.Series]) -> list[Any]:
 
 def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Survey:
     n_rows = len(frame)
+    frame = frame[list(columns.needed)]
     weights = Weights()
     if columns.weight is not None:
         weight, weights = read_weights(frame[columns.weight])
