@@ -61,6 +61,7 @@ OPTIONAL = {
     "sklego": {"datasets"},
     "polars": set(),
     "pyarrow": {"dask", "cli"},
+    "fsspec": {"dask"},
 }
 FILES = sorted(path for path in ROOT.rglob("*.py"))
 

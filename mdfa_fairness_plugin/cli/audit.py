@@ -144,8 +144,8 @@ def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None)
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Compute on the Dask cluster whose scheduler is here, such as tcp://10.0.0.1:8786. Default, for "
-    "several files: this machine's processors.",
+    help="Compute on the Dask cluster whose scheduler is here, such as tcp://10.0.0.1:8786. Default, "
+    "for several files: this machine's processors.",
 )
 @min_cell_option
 @click.option("--separator", metavar="CHAR", help="Separates the cells of a CSV. Default: comma.")
@@ -249,7 +249,6 @@ def audit_command(
         )
 
     _write_files(result, report, json_file, junit_file, fail_above, min_cell)
-        file,
     if not quiet:
         summary = "" if json_file == _STDOUT else result.summary()
         if summary:
