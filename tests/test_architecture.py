@@ -41,7 +41,8 @@ ORDER = (
     ("cli",),
 )
 RANK = {name: rank for rank, stage in enumerate(ORDER) for name in stage}
-# A result offers its own reports, and an auditor its cards, so they call them, from inside the methods that do.
+# A result offers its own reports, and an auditor its cards, so they call them, from inside the
+# methods that do.
 CALLED_LATER = {
     ("results", "report"),
     ("results", "replicate"),

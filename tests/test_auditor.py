@@ -888,7 +888,12 @@ def test_an_object_can_balance():
     params = {"groups": ["f"], "outcomes": "deny"}
     result = audit(X, y, s, balance=Uniform(), **params)
     assert result.balance["sex", "f"].method == "Uniform"
-    assert_same(audit(X, y, s, balance="none", **params), result)
+    plain = audit(X, y, s, balance="none", **params)
+    assert_same(plain, audit(X, y, s, balance=np.ones(400), **params))
+    (one,), (other,) = plain.violations, result.violations
+    assert other.population.delta == one.population.delta
+    # An object means to balance: what its weights leave of imbalance is allowed for.
+    assert other.population.interval != one.population.interval
 
 
 def test_as_in_paper():
@@ -1470,7 +1475,7 @@ def test_rules_found_on_noise_rarely_have_an_interval_above_zero():
 
 
 @pytest.fixture(scope="module")
-def half_overlap():
+def positive_overlap():
     """Only people with a positive ``a`` are of both groups."""
     rng = np.random.default_rng(1)
     X = pd.DataFrame({"a": rng.normal(size=1500), "b": rng.integers(0, 4, 1500)})
@@ -1478,8 +1483,8 @@ def half_overlap():
     return X, rng.integers(0, 2, 1500), s
 
 
-def test_half_an_overlap_is_described(half_overlap):
-    X, y, s = half_overlap
+def test_half_an_overlap_is_described(positive_overlap):
+    X, y, s = positive_overlap
     with pytest.warns(OverlapWarning, match="no comparable row"):
         result = audit(X, y, s)
     assert {entry.group for entry in result.silence} == {"p", "q"}

@@ -11,6 +11,7 @@ import time
 import warnings
 from dataclasses import replace
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,6 +52,7 @@ from mdfa_fairness_plugin.inference.estimates import (
     other_estimates,
 )
 from mdfa_fairness_plugin.inference.tests import LeakSums, leak_statistic
+from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA, load_schema
 
 dd = pytest.importorskip("dask.dataframe")
 
@@ -321,6 +323,7 @@ def test_rows_learned_from_are_not_measured(result):
         assert len(violation.membership) == len(violation.held_out) == 0
 
 
+@pytest.mark.slow
 def test_a_statistic_of_nothing_is_not_too_wide():
     """Where nothing is planted p-values are not too small: all rows measured were never seen."""
     p_values = []
@@ -340,6 +343,7 @@ def test_the_result_can_be_reported(result):
     assert "learned from, not measured" in text
     assert "<html" in result.to_html()
     assert figures(result)["provenance"]["n_learned_rows"] == N_LEARNED
+    jsonschema.validate(figures(result), load_schema(AUDIT_SCHEMA))
     assert result.to_model_card()
     assert result.to_junit()
     assert list(result.to_frame()["n_rows"]) == [v.n_rows for v in result.violations]
@@ -657,22 +661,6 @@ def test_threads_give_the_same_bytes(frame, result):
     assert run(frame, scheduler="threads").to_json() == result.to_json()
 
 
-# A cluster of processes says on closing that connections were lost, and binds a dashboard it may not
-# need; Tornado's loops are not always closed before they are collected.
-cluster_warnings = [
-    pytest.mark.filterwarnings("ignore:Port .* is already in use:UserWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-]
-
-
-def with_cluster(function):
-    for mark in cluster_warnings:
-        function = mark(function)
-    return function
-
-
-@with_cluster
 def test_a_cluster_of_threads_gives_the_same_bytes(frame, result):
     distributed = pytest.importorskip("distributed")
     cluster = distributed.LocalCluster(
@@ -685,7 +673,6 @@ def test_a_cluster_of_threads_gives_the_same_bytes(frame, result):
 
 
 @pytest.mark.slow
-@with_cluster
 def test_the_death_of_a_worker_changes_nothing(frame):
     """Killed in the middle of the second pass; others do its work, to the same bytes."""
     distributed = pytest.importorskip("distributed")
@@ -719,7 +706,6 @@ def test_the_death_of_a_worker_changes_nothing(frame):
     assert found.to_json() == expected
 
 
-@with_cluster
 def test_a_comparison_runs_on_a_cluster(frame):
     """Repeated splits on joblib's Dask backend give the numbers of one process."""
     joblib = pytest.importorskip("joblib")

@@ -519,3 +519,26 @@ def test_every_encoded_column_belongs_to_one_display():
         if names[name].kind == "categorical":
             assert level in names[name].levels
     assert list(encoder.display_frame(X)) == list(names)
+
+
+def test_values_that_fitting_has_not_seen_are_counted():
+    """New labels, and gaps where there was none; pooled labels and known gaps are no news."""
+    fitted = pd.DataFrame(
+        {
+            "town": ["A", "B"] * 30 + ["rare"],
+            "age": [*range(60), None],
+            "height": range(61),
+            "size": pd.Categorical(["S", "L"] * 30 + ["S"], ["S", "M", "L"], ordered=True),
+        }
+    )
+    encoder = FeatureEncoder().fit(fitted)
+    new = pd.DataFrame(
+        {
+            "town": ["A", "Z", None, "rare"],
+            "age": [1.0, None, None, 2.0],
+            "height": [None, 1.0, None, 2.0],
+            "size": pd.Categorical(["S", "M", "XL", None], ["S", "M", "L", "XL"], ordered=True),
+        }
+    )
+    assert encoder.unseen(fitted) == {}
+    assert encoder.unseen(new) == {"town": 2, "height": 2, "size": 2}

@@ -153,3 +153,14 @@ def test_same_answer_for_any_number_of_jobs_and_after_pickling():
 
 
 # -- the design
+
+
+def test_the_models_agree_on_average():
+    """What each fold's models say of new rows has the prediction as its mean."""
+    X, _, positive = drawn(9, 400, TRUTHS["step"])
+    fitted = cross_fitted_probability(X, positive, even_folds(400))
+    new = np.random.default_rng(9).normal(size=(50, X.shape[1]))
+    each = fitted.by_model(new)
+    assert each.shape == (len(fitted.models), 50)
+    np.testing.assert_allclose(each.mean(axis=0), fitted.predict(new), atol=PROBABILITY_FLOOR)
+    assert np.ptp(each, axis=0).max() > 0

@@ -129,7 +129,10 @@ def _read_csv(path: Path, separator: str, encoding: str, na_values: Sequence[str
     except LookupError as error:
         raise CommandError(f"--encoding: {error}.") from error
     except (OSError, EOFError, ValueError, csv.Error) as error:
-        raise CommandError(f"{path}: cannot be read as CSV: {_first_line(error)}") from error
+        hint = ""
+        if "Expected" in str(error) and "fields" in str(error):
+            hint = " If another mark than a comma separates the cells, name it: --separator ';'."
+        raise CommandError(f"{path}: cannot be read as CSV: {_first_line(error)}{hint}") from error
     if not isinstance(frame.index, pd.RangeIndex):
         raise CommandError(
             f"{path}: the rows have more cells than the header has names; give every column a name."
@@ -139,8 +142,23 @@ def _read_csv(path: Path, separator: str, encoding: str, na_values: Sequence[str
             f"{path}: found one column, {str(frame.columns[0])!r}. Say what separates the cells, "
             "for instance --separator ';'."
         )
+    _keep_codes(frame, path, {**how, "na_values": ["", *na_values]})
     names = header.iloc[0]
     return Table(frame=frame, repeated_names=frozenset(names[names.duplicated()]))
+
+
+def _keep_codes(frame: pd.DataFrame, path: Path, how: dict[str, Any]) -> None:
+    """Give columns with a leading zero somewhere, such as postal codes, their text back."""
+    import pandas as pd
+
+    numeric = [i for i, kind in enumerate(frame.dtypes) if pd.api.types.is_integer_dtype(kind)]
+    numeric += [i for i, kind in enumerate(frame.dtypes) if pd.api.types.is_float_dtype(kind)]
+    if not numeric:
+        return
+    text = pd.read_csv(path, usecols=numeric, dtype=str, **how)
+    for place, column in zip(sorted(numeric), text.columns, strict=True):
+        if text[column].str.fullmatch(r"0[0-9]+").any():
+            frame.isetitem(place, text[column])
 
 
 def _read_parquet(path: Path, na_values: Sequence[str]) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import time
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
@@ -282,10 +283,13 @@ def _current_client() -> Any:
 
 
 def _compute(task: Any, where: Any) -> Any:
-    if where is None or isinstance(where, str):
-        return task.compute(scheduler=where or "threads")
+    if where is None:
+        return task.compute()
+    if isinstance(where, str):
+        return task.compute(scheduler=where)
     with warnings.catch_warnings():
-        # The models are some ten megabytes in one task, and are sent to each worker once.
+        # The models are some ten megabytes in one task, and are sent to each worker once. Data
+        # placed on workers beforehand would be lost with them; a task is done again.
         warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
         return where.compute(task).result()
 
@@ -320,11 +324,22 @@ def _merge_task(surveys: list[Survey], n_sample: int) -> Survey:
 
 def _measure(blocks: list[Any], panel: Panel, where: Any) -> Measurement:
     dask = import_optional("dask", extra="dask", feature=_FEATURE)
-    shared = dask.delayed(panel, pure=False, traverse=False)
+    if where is None or isinstance(where, str):
+        shared = dask.delayed(panel, pure=False, traverse=False)
+    else:
+        protocol = import_optional(
+            "distributed.protocol.pickle", extra="dask", feature="A Dask cluster"
+        )
+        # As bytes: the scheduler has no use for the models themselves.
+        shared = dask.delayed(_load, pure=False)(protocol.dumps(panel, protocol=5))
     task = dask.delayed(_measure_task, pure=False)
     merge = dask.delayed(add_measurements, pure=False)
     parts = [task(block, number, shared) for number, block in enumerate(blocks)]
     return _compute(_tree(parts, merge), where)
+
+
+def _load(pickled: bytes) -> Panel:
+    return pickle.loads(pickled)
 
 
 def _measure_task(block: Any, number: int, panel: Panel) -> Measurement:

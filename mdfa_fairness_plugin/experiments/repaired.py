@@ -36,6 +36,12 @@ _ADULT_SEEN = [
 _ADULT_AUDITED = [
     "age", "workclass", "education", "occupation", "hours-per-week", "education-num",
 ]  # fmt: skip
+# Census features of Crimes by which communities are compared: size, wealth, work, schooling and age. All
+# 96 of them tell the share of Black residents so well that like cannot be compared with like.
+_CRIMES_AUDITED = [
+    "population", "pctUrban", "PopDens", "medIncome", "PctPopUnderPov", "PctUnemployed",
+    "PctNotHSGrad", "agePct12t29",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,6 +62,8 @@ class Case:
         Answers by model, 1 or 0.
     absent : dict of str to str
         Why a model is missing.
+    everything : DataFrame of shape (n, more) or None
+        All features, where they are too many to audit by.
     """
 
     name: str
@@ -65,6 +73,7 @@ class Case:
     y: np.ndarray
     outcomes: dict[str, np.ndarray]
     absent: dict[str, str]
+    everything: pd.DataFrame | None = None
 
 
 def build_cases(
@@ -122,6 +131,7 @@ def build_cases(
             y=data["y"][data["judged"]],
             outcomes={model: one for model, one in found.items() if not isinstance(one, str)},
             absent={model: one for model, one in found.items() if isinstance(one, str)},
+            everything=data.get("everything"),
         )
     return cases
 
@@ -173,7 +183,8 @@ def _crimes(data_home: Any) -> dict[str, Any]:
     """As ``_german``, without the label and the shares of races among the features."""
     data = load_crimes(data_home)
     X = data.X.fillna(data.X.median())
-    return _out_of_fold(X, data.y.to_numpy(), data.sensitive_features, "high")
+    made = _out_of_fold(X, data.y.to_numpy(), data.sensitive_features, "high")
+    return made | {"audited": X[_CRIMES_AUDITED], "everything": X}
 
 
 def _out_of_fold(

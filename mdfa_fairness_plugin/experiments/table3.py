@@ -7,8 +7,11 @@ import os
 import time
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.balance.overlap import support
+from mdfa_fairness_plugin.balance.propensity import cross_fitted_propensity
 from mdfa_fairness_plugin.comparison import ComparisonResult, compare
 from mdfa_fairness_plugin.experiments.published import TABLE3
 from mdfa_fairness_plugin.experiments.repaired import (
@@ -22,6 +25,10 @@ from mdfa_fairness_plugin.experiments.repaired import (
 from mdfa_fairness_plugin.experiments.reproduction import Comparison, Reproduction
 
 DONE_PROPERLY = "done properly"
+_REFUSED = (
+    "not in the paper: by all census features the audit is refused, as most communities have no "
+    "comparable one on the other side"
+)
 _WORST = {
     "Adult": (
         "other classifier (one-hot, without gender), every search allowed to name everybody, balanced "
@@ -89,6 +96,7 @@ def run(
         )
         comparisons += _compare(case, result)
         comparisons += _published(name, data_home)
+        comparisons += _by_everything(case, random_state)
         frames.append(_runs(name, result))
         remarks += _remarks(case, result)
     return Reproduction(
@@ -146,6 +154,21 @@ def _compare(case: Case, result: ComparisonResult) -> Iterator[Comparison]:
             ours=row.selection.ratio,
             why=_OUTCOME,
         )
+
+
+def _by_everything(case: Case, random_state: int) -> Iterator[Comparison]:
+    """Share of rows without a comparable one if all features were audited by."""
+    if case.everything is None:
+        return
+    s = np.where(case.sensitive == case.group, 1, -1)
+    table = case.everything.to_numpy(dtype=float)
+    propensity = cross_fitted_propensity(table, s, random_state=random_state)
+    yield Comparison(
+        quantity=f"{case.name}: rows without a comparable row",
+        reading=f"all {table.shape[1]} features audited",
+        ours=float(np.mean(~support(propensity, s))),
+        why=_REFUSED,
+    )
 
 
 def _published(name: str, data_home: str | os.PathLike[str] | None) -> Iterator[Comparison]:

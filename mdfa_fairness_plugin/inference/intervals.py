@@ -27,8 +27,9 @@ def delta_interval(
         Widens the interval: standard deviation of the estimate, relative to that of an estimate in
         a set of rows that was not searched for.
     leftover : Leftover or None, default=None
-        Of the same rows: the interval is that of the rates adjusted for what is left of imbalance,
-        which are known better, moved out where needed to hold the plain estimate too.
+        Of the same rows: what is left of imbalance is taken out, and the error is that of what the
+        features leave of the outcome. The interval holds both that of the adjusted estimate and one
+        as wide around the plain estimate.
 
     Returns
     -------
@@ -37,7 +38,10 @@ def delta_interval(
     """
     r, sizes = _known(rates, leftover)
     low, high = log_ratio_interval(r, sizes, confidence_level, spread)
-    return float(np.minimum(low, rates.delta)), float(np.maximum(high, rates.delta))
+    shift = rates.delta - float(log_ratio(r[0], r[1]))
+    if not math.isfinite(shift):  # an estimate without end is plain
+        shift = 0.0
+    return float(low + min(shift, 0.0)), float(high + max(shift, 0.0))
 
 
 def _known(rates: Rates, leftover: Leftover | None) -> tuple[np.ndarray, np.ndarray]:
@@ -122,7 +126,8 @@ def gamma_interval(
     # The share only scales the difference: it cannot carry an end across zero.
     ends[0] = max(ends[0], 0.0) if low > 0 else ends[0]
     ends[1] = min(ends[1], 0.0) if high < 0 else ends[1]
-    return min(ends[0], rates.gamma), max(ends[1], rates.gamma)
+    shift = rates.gamma - gamma
+    return ends[0] + min(shift, 0.0), ends[1] + max(shift, 0.0)
 
 
 def _population_sizes(rates: Rates) -> np.ndarray:

@@ -211,7 +211,9 @@ def _case_sentence(violation: Violation, *, with_rule: bool) -> str:
     """Who gets which outcome how much more often than whom."""
     rule = clean(violation.rule, 400)
     if with_rule and rule and rule != EVERYBODY:
-        start = f"Where {rule} ({_size(violation)}), {_group(violation)}"
+        # The subgroup is what was measured; the rule only describes it.
+        where = "Where" if violation.rule_fidelity > 0.995 else "Mostly where"
+        start = f"{where} {rule} ({_size(violation)}), {_group(violation)}"
     elif with_rule and not rule:
         start = f"In one subgroup ({_size(violation)}), {_group(violation)}"
     else:

@@ -281,7 +281,7 @@ def choose(
     deciding = data.deciding
     if (deciding == data.held_out).all():
         proposals = Proposals(data, propose(slice(None)))
-        return select_region(proposals), at_least_everybody(data, cross_selected(proposals))
+        return _agreed(data, select_region(proposals), cross_selected(proposals))
     rows = np.flatnonzero(deciding)
     some = data.take(rows)
     proposals = Proposals(some, propose(rows))
@@ -294,7 +294,17 @@ def choose(
     selection = replace(
         chosen, scores=scores, path=sweep.at(path_thresholds(sweep, chosen.threshold))
     )
-    return selection, at_least_everybody(data, Judged(member=member, core=core))
+    return _agreed(data, selection, Judged(member=member, core=core))
+
+
+def _agreed(data: SearchData, selection: Selection, judged: Judged) -> tuple[Selection, Judged]:
+    """Everybody for old and new rows alike, where either the choice or its measurement says so."""
+    if np.isneginf(selection.threshold):
+        judged = replace(judged, member=data.held_out)
+    judged = at_least_everybody(data, judged)
+    if (judged.member == data.held_out).all():
+        selection = replace(selection, threshold=-np.inf)
+    return selection, judged
 
 
 def at_least_everybody(data: SearchData, judged: Judged) -> Judged:

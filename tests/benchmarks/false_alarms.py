@@ -191,8 +191,8 @@ def describe_nulls(lines, runs):
         f"alarms {alarms:.3f} | p < .05 {lines['p'].lt(0.05).mean():.3f} | searched "
         f"{lines['searched'].mean():.2f}: z {z[lines['searched']].mean():+.2f} sd "
         f"{z[lines['searched']].std():.2f}; everybody: z {z[~lines['searched']].mean():+.2f} sd "
-        f"{z[~lines['searched']].std():.2f} | interval above 0: search {lines['low'].gt(0).mean():.3f}, "
-        f"audit {above:.3f} | covered {_covered(lines).mean():.3f}"
+        f"{z[~lines['searched']].std():.2f} | interval above 0: search "
+        f"{lines['low'].gt(0).mean():.3f}, audit {above:.3f} | covered {_covered(lines).mean():.3f}"
     )
 
 

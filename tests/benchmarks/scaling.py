@@ -9,16 +9,16 @@ Run from the repository root::
     python tests/benchmarks/scaling.py dask --rows 2e7            # generated Parquet, in a cluster
 
 Every line is a process of its own, so that memory is that of one fit: the largest resident set less
-that before the fit, data included. CPU seconds count children and do not depend on what else the
-machine does; wall-clock seconds do. The exponent is the slope of CPU seconds, or memory, against the
+that before the fit. CPU seconds count children and do not depend on what else the machine does;
+wall-clock seconds do. The exponent is the slope of CPU seconds, or memory, against the
 size, both as logarithms, over the sizes of at least 1e4 rows.
 
 Methods: ``audit`` is ``MDFAuditor`` with its defaults, which learns from at most 50,000 rows and
-measures all; ``everything`` learns from all; ``iterative`` is Algorithm 1 (trees, xi = 1, which takes a
-tenth of the iterations of the default); ``t_learner`` is two ``HistGradientBoostingClassifier``, one for
-each sensitive value, and their predictions for all rows: the least that any estimate of a difference of
-rates costs, without a region, a balance or a test; ``bias_scan`` is AIF360's, on quarters of each
-feature, in one direction.
+measures all; ``everything`` learns from all; ``iterative`` is Algorithm 1 (trees, and xi = 1, which
+takes a tenth of the default's iterations); ``t_learner`` is two ``HistGradientBoostingClassifier``, one
+for each sensitive value, and their predictions for all rows: the least that any estimate of a
+difference of rates costs, without a region, a balance or a test; ``bias_scan`` is AIF360's, on quarters
+of each feature, in one direction.
 """
 
 from __future__ import annotations
@@ -189,7 +189,8 @@ def table(sizes, features, methods, by):
                 for name in ("cpu", "memory")
             }
             print(
-                f"{method}: CPU grows with {by}^{cost['cpu']:.2f}, memory with {by}^{cost['memory']:.2f}"
+                f"{method}: CPU grows with {by}^{cost['cpu']:.2f}, memory with "
+                f"{by}^{cost['memory']:.2f}"
             )
 
 
@@ -223,9 +224,9 @@ def throughput(n_rows, n_features, n_learned):
         second = time.process_time() - started
     millions = n_rows / 1e6
     print(
-        f"{n_features} features, {n_learned:,} rows learned from, {len(panel.judges)} searches: learning "
-        f"{learning:.1f} CPU s; per million rows, first pass {first / millions:.1f} and second "
-        f"{second / millions:.1f} CPU s; peak {usage()['peak']:.0f} MiB"
+        f"{n_features} features, {n_learned:,} rows learned from, {len(panel.judges)} searches: "
+        f"learning {learning:.1f} CPU s; per million rows, first pass {first / millions:.1f} and "
+        f"second {second / millions:.1f} CPU s; peak {usage()['peak']:.0f} MiB"
     )
 
 

@@ -121,3 +121,22 @@ def test_the_network_gets_a_share_of_the_splits():
     network = [task for task in tasks if task[0] == table1.NETWORK]
     assert {task[3] for task in network} == {0, 1, 2, 3}
     assert not [t for t in table1._tasks([0, 1], has_torch=False) if t[0] == table1.NETWORK]
+
+
+def test_most_communities_have_no_counterpart_by_all_features(data_home):
+    """By 96 census features like cannot be compared with like; by eight, it can."""
+    data = repaired._crimes(data_home)
+    case = repaired.Case(
+        name="Crimes",
+        X=data["audited"],
+        sensitive=data["sensitive"],
+        group=data["group"],
+        y=data["y"],
+        outcomes={},
+        absent={},
+        everything=data["everything"],
+    )
+    (row,) = table3._by_everything(case, 0)
+    assert row.ours > 0.5
+    assert data["audited"].shape[1] == 8
+    assert "racepctblack" not in data["everything"]

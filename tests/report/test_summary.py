@@ -90,7 +90,7 @@ def flat(text):
 def test_headline_says_who_how_many_how_much_of_what_and_against_whom():
     text = flat(audit(refused(), granted()).summary())
     assert (
-        "Where age at most 24 (1,234 rows, 20 % of those compared), those with race = Black get "
+        "Mostly where age at most 24 (1,234 rows, 20 % of those compared), those with race = Black get "
         'the outcome "no" 1.8 times as often as everyone else with equal audited features: '
         "between 1.4 and 2.3 times, with 95 % confidence."
     ) in text
@@ -177,7 +177,7 @@ def test_outcome_that_the_group_never_has_is_told_in_words():
 def test_a_violation_without_lower_bound_is_still_told_first():
     case = refused(interval=(-math.inf, math.inf))
     result = audit(granted(), case)
-    assert tell(result).headline.startswith("Where age at most 24")
+    assert tell(result).headline.startswith("Mostly where age at most 24")
 
 
 @pytest.mark.parametrize(

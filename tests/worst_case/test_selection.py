@@ -17,6 +17,7 @@ from mdfa_fairness_plugin.worst_case.selection import (
     Judged,
     Proposals,
     at_least_everybody,
+    choose,
     cross_selected,
     plateau_thresholds,
     select_region,
@@ -253,3 +254,17 @@ def test_without_a_top_there_is_no_plateau(make_search):
         make_search(np.zeros(4), [1, -1, 1, -1], [1, 0, 1, 0]), np.array([0.0, -1, -2, 0])
     )
     assert plateau_thresholds(sweep, 0.05).tolist() == []
+
+
+def test_old_and_new_rows_are_told_the_same_where_everybody_is_the_region(make_search):
+    """Nothing to find: whatever the cut of the score, everybody is inside, now and later."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        s, positive = rng.choice([-1, 1], 400), rng.random(400) < 0.4
+        data = make_search(np.zeros(400), s, positive, n_folds=4)
+        scores = rng.normal(size=400)
+        families = [propose(scores, [0.0, 1.0])]
+        selection, judged = choose(data, lambda _, given=families: given, lambda _: None)
+        everybody = bool(judged.member.all())
+        assert everybody == np.isneginf(selection.threshold)
+        assert everybody == bool(selection.member.all())
