@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from mdfa_fairness_plugin.balance import METHODS, Balance
+from mdfa_fairness_plugin.balance.overlap import effective_sample_size
 from mdfa_fairness_plugin.certify.learners import (
     LEARNERS,
     check_estimator,
@@ -33,6 +34,7 @@ from mdfa_fairness_plugin.exceptions import (
     OverlapWarning,
     SearchWarning,
     WarningLog,
+    WeightWarning,
 )
 from mdfa_fairness_plugin.features import FeatureEncoder
 from mdfa_fairness_plugin.inference.estimates import (
@@ -706,7 +708,7 @@ class AuditRun:
         grounds: dict[bytes, Ground | OverlapError],
         refused: list[OverlapError],
     ) -> None:
-        reason = contrast.reason or ""
+        reason = contrast.reason or self._too_few_weighted(contrast)
         ground: Ground | None = None
         weighed: Balance | None = None
         sign = 1
@@ -753,6 +755,24 @@ class AuditRun:
                     "the mass had fallen to alpha, so the subgroup is larger than the worst case. "
                     "Raise max_iter or xi.",
                 )
+
+    def _too_few_weighted(self, contrast: Contrast) -> str:
+        """Say if a few heavy sampling weights leave too little to compare; empty if not."""
+        weights = self.problem.sample_weight
+        sizes = [effective_sample_size(weights[contrast.s == side]) for side in (1, -1)]
+        fewest = self.plan.min_group_size
+        if min(sizes) >= fewest or np.ptp(weights[contrast.s != 0]) == 0:
+            return ""
+        reason = (
+            f"its sampling weights are so unequal that one side is worth only {min(sizes):.0f} "
+            f"equally weighted rows, and at least {fewest} are needed"
+        )
+        self.log.warn(
+            WeightWarning,
+            f"sample_weight: {contrast.sensitive_feature}={contrast.group!r} is not audited: "
+            f"{reason}.",
+        )
+        return reason
 
     def _ground(
         self, contrast: Contrast, s: np.ndarray, folds: np.ndarray, outcomes: OutcomeModels

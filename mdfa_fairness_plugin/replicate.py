@@ -220,7 +220,7 @@ def _chances(problem: AuditProblem, column: SensitiveFeature, seed: int) -> np.n
     n_values = len(column.labels.values)
     counts = np.bincount(codes[known], minlength=n_values)
     chances = np.tile(counts / max(counts.sum(), 1), (len(codes), 1))
-    modelled = [value for value in range(n_values) if counts[value] >= _FEWEST_ROWS]
+    modelled = [value for value in _by_rows(column) if counts[value] >= _FEWEST_ROWS]
     rng = np.random.default_rng([seed, 1])
     folds = draw_folds(codes[known], _N_FOLDS, rng)
     # Of two values one model tells both.
@@ -241,9 +241,21 @@ def _redrawn(
     column: SensitiveFeature, chances: np.ndarray, rng: np.random.Generator
 ) -> SensitiveFeature:
     codes = column.labels.codes
+    order = _by_rows(column)
     level = rng.random(len(codes))[:, np.newaxis]
-    drawn = np.minimum((chances.cumsum(axis=1) < level).sum(axis=1), chances.shape[1] - 1)
-    return replace(column, labels=replace(column.labels, codes=np.where(codes < 0, codes, drawn)))
+    place = np.minimum((chances[:, order].cumsum(axis=1) < level).sum(axis=1), len(order) - 1)
+    drawn = np.where(codes < 0, codes, order[place])
+    return replace(column, labels=replace(column.labels, codes=drawn))
+
+
+def _by_rows(column: SensitiveFeature) -> np.ndarray:
+    """Values by how many rows have them, then by which rows: however they are called."""
+    codes = column.labels.codes
+    known = np.flatnonzero(codes >= 0)
+    n_values = len(column.labels.values)
+    counts = np.bincount(codes[known], minlength=n_values)
+    places = np.bincount(codes[known], weights=known, minlength=n_values)
+    return np.lexsort((places, counts))
 
 
 def _sides(contrast: Contrast, column: SensitiveFeature) -> np.ndarray:
@@ -389,6 +401,8 @@ def stability(
     names = [display.name for display in problem.encoder.displays_]
     used = np.zeros((len(names), n))
     for j, violation in enumerate(result.violations):
+        if len(violation.side) == 0:  # a search that could not be made
+            continue
         rows = np.flatnonzero(violation.side[problem.source_row] != 0)
         own = violation.membership[problem.source_row][rows]
         told = [
@@ -430,7 +444,7 @@ def _half(
     pair, own = divmod(number, 2)
     rng = np.random.default_rng([seed, 2, pair])
     # Copies of one input row stay together: the half must not know the other half's people.
-    first = np.unique(problem.source_row, return_index=True)[1]
+    first = np.sort(np.unique(problem.source_row, return_index=True)[1])
     stratum = problem.y.copy()
     for contrast in problem.contrasts:
         stratum = 3 * stratum + contrast.s + 1
@@ -488,8 +502,11 @@ def _prepare(
         raise InputError(f"{name}: a whole number of at least 1 expected, {number!r} found.")
     if random_state is None:
         return result.source, int(number), result.source.seed
-    if isinstance(random_state, bool) or not isinstance(random_state, (int, np.integer)):
-        raise InputError(f"random_state: a seed or None expected, {random_state!r} found.")
+    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+    if not whole or random_state < 0:
+        raise InputError(
+            f"random_state: a seed of at least 0 or None expected, {random_state!r} found."
+        )
     return result.source, int(number), int(random_state)
 
 
@@ -497,6 +514,8 @@ def _repeat(
     task: Callable[[int], Any], number: int, n_jobs: int | None, progress: bool
 ) -> list[Any]:
     """Results of all tasks in order, shown as they come."""
+    if n_jobs == 0:
+        raise InputError("n_jobs: a whole number other than 0, or None, expected; 0 found.")
     done: Iterable[Any] = Parallel(n_jobs=n_jobs, return_as="generator")(
         task(i) for i in range(number)
     )

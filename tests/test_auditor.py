@@ -32,6 +32,7 @@ from mdfa_fairness_plugin.exceptions import (
     OverlapWarning,
     SearchWarning,
     SmallGroupWarning,
+    WeightWarning,
 )
 from mdfa_fairness_plugin.inference.estimates import certificate_strength
 
@@ -1556,3 +1557,21 @@ def test_learning_from_a_sample_measures_everybody():
     everything = audit(X, y, s, max_learning_rows=None)
     same = audit(X, y, s, max_learning_rows=3000)
     assert_same(everything, same)
+
+
+@pytest.mark.parametrize("heavy", [1e2, 1e3, 1e5])
+def test_one_heavy_weight_is_no_evidence(heavy):
+    """A row that outweighs all others teaches the models its own labels: nothing can be said."""
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0.5, 1.5, 500)
+    weights[7] = heavy
+    with pytest.warns(WeightWarning, match="worth only"):
+        result = audit(
+            pd.DataFrame(rng.normal(size=(500, 2))),
+            rng.integers(0, 2, 500),
+            rng.choice(["p", "q"], 500),
+            sample_weight=weights,
+            weight_type="sampling",
+        )
+    assert {v.verdict for v in result.violations} == {"insufficient_evidence"}
+    assert all("equally weighted rows" in v.reason for v in result.violations)

@@ -170,3 +170,57 @@ def test_given_weights_follow_their_rows():
     )
     assert np.isfinite(result.stability(2).jaccard).any()
     assert np.isfinite(result.null_distribution(2).draws).all()
+
+
+@pytest.fixture(scope="module")
+def shuffled():
+    """One data set, its rows in another order and its labels called otherwise; integer weights."""
+    rng = np.random.default_rng(5)
+    n = 400
+    X = pd.DataFrame({"a": rng.normal(size=n).round(1), "b": rng.integers(0, 3, n)})
+    s = rng.choice(["p", "q"], n, p=[0.4, 0.6])
+    y = rng.integers(0, 2, n)
+    order = rng.permutation(n)
+    names = {"p": "zz", "q": "aa"}
+    one = mdfa.audit(X, y, sensitive_features=s, **FAST)
+    two = mdfa.audit(
+        X.iloc[order].reset_index(drop=True),
+        np.array(["no", "yes"])[y[order]],
+        sensitive_features=[names[value] for value in s[order]],
+        **FAST,
+    )
+    same = {("p", 0): ("zz", "no"), ("p", 1): ("zz", "yes")}
+    same |= {("q", 0): ("aa", "no"), ("q", 1): ("aa", "yes")}
+    place = {(v.group, v.outcome): j for j, v in enumerate(two.violations)}
+    return one, two, [place[same[v.group, v.outcome]] for v in one.violations], order
+
+
+def test_order_of_rows_and_names_of_labels_are_no_matter(shuffled):
+    one, two, columns, order = shuffled
+    first, second = one.null_distribution(3), two.null_distribution(3)
+    np.testing.assert_array_equal(first.draws, second.draws[:, columns])
+    halves, others = one.stability(2), two.stability(2)
+    np.testing.assert_array_equal(halves.jaccard, others.jaccard[:, columns])
+    np.testing.assert_array_equal(halves.frequency[:, order], others.frequency[columns])
+
+
+def test_searches_that_could_not_be_made_are_not_repeated():
+    rng = np.random.default_rng(6)
+    s = rng.choice(["p", "q"], 300).astype(object)
+    s[:10] = "rare"
+    with pytest.warns(MDFAWarning, match="rare"):
+        result = mdfa.audit(
+            rng.normal(size=(300, 2)), rng.integers(0, 2, 300), sensitive_features=s, **FAST
+        )
+    stable, null = result.stability(2), result.null_distribution(2)
+    rare = [v.group == "rare" for v in result.violations]
+    assert np.isnan(stable.jaccard[:, rare]).all()
+    assert np.isfinite(stable.jaccard[:, np.logical_not(rare)]).all()
+    assert np.isnan(null.p_values[rare]).all()
+    assert stable.summary().count("could not be repeated") == 2
+
+
+@pytest.mark.parametrize("options", [{"random_state": -1}, {"random_state": 0.5}, {"n_jobs": 0}])
+def test_other_arguments_are_checked(nothing, options):
+    with pytest.raises(InputError, match=next(iter(options))):
+        nothing.null_distribution(2, **options)

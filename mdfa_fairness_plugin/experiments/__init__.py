@@ -50,7 +50,7 @@ def reproduce(
         Whether to show a progress bar on stderr.
     quick : bool, default=False
         Leave out what takes seconds per split: the MMD network, Algorithm 1 with a support vector
-        machine, and all but a few points of Figures 1a and 1d.
+        machine, equalized odds in Table 3, and all but a few points of Figures 1a and 1d.
 
     Returns
     -------

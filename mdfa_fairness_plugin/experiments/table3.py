@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.comparison import ComparisonResult, compare
 from mdfa_fairness_plugin.experiments.published import TABLE3
 from mdfa_fairness_plugin.experiments.repaired import (
     DATA_SETS,
+    EQUALIZED_ODDS,
     MODELS,
     PUBLISHED,
     Case,
@@ -44,7 +45,10 @@ _WORST = {
     ),
 }
 _QUIRKS = {
-    "Adult": "the paper's DI is a ratio of true positive rates; 1.08 needs gender among the features",
+    "Adult": (
+        "the paper's DI is a ratio of true positive rates; with its integer codes, 1.08 needs gender "
+        "among the features"
+    ),
     "German": (
         "the paper's DI is a ratio of true positive rates; 1.07 needs good credit, S = male, and sex "
         "among the features"
@@ -54,8 +58,12 @@ _QUIRKS = {
         "features, under a misspelt name"
     ),
 }
+_MOVED = (
+    "AIF360's remover moves numbers only, so one-hot text still tells the group; the paper repaired "
+    "integer codes, text and all"
+)
 _OUTCOME = "the ratio of outcome rates, which is what the text and everybody else call DI"
-_REPAIRED = "the same models done properly: ratio of true positive rates"
+_REPAIRED = "another classifier, done properly: ratio of true positive rates"
 _INTERVAL = "not in the paper: one cross-fitted audit, whose 95 % interval is in the remarks"
 
 
@@ -72,7 +80,7 @@ def run(
     started = time.perf_counter()
     cases = build_cases(
         DATA_SETS,
-        MODELS,
+        tuple(model for model in MODELS if not (quick and model == EQUALIZED_ODDS)),
         data_home=data_home,
         random_state=random_state,
         n_jobs=n_jobs,
@@ -112,8 +120,10 @@ def run(
 
 def _compare(case: Case, result: ComparisonResult) -> Iterator[Comparison]:
     (search,) = result.searches
-    for model in MODELS:
-        worst, deviation, aggregate = TABLE3[case.name, model]
+    for model in (*case.outcomes, *case.absent):
+        # The paper has one row for both constraints of the reduction.
+        worst, deviation, aggregate = TABLE3[case.name, model.partition(" (")[0]]
+        moved = model == "DI-LC" and case.name != "Crimes"
         place = f"{case.name}, {model}"
         if model in case.absent:
             yield Comparison(
@@ -145,12 +155,11 @@ def _compare(case: Case, result: ComparisonResult) -> Iterator[Comparison]:
             reading="done properly, true positive rates",
             paper=aggregate,
             ours=row.true_positive.ratio,
-            why=_REPAIRED,
+            why=_MOVED if moved else _REPAIRED,
         )
         yield Comparison(
             quantity=f"{place}: DI",
             reading="done properly, outcome rates",
-            paper=aggregate,
             ours=row.selection.ratio,
             why=_OUTCOME,
         )
@@ -183,7 +192,7 @@ def _published(name: str, data_home: str | os.PathLike[str] | None) -> Iterator[
         yield Comparison(
             quantity=f"{name}, LC: DI",
             reading=f"{one.reading}, outcome rates",
-            paper=TABLE3[name, "LC"][2],
+            paper=TABLE3[name, "LC"][2] if one.reading == PUBLISHED else math.nan,
             ours=one.outcome,
             why=_OUTCOME,
         )

@@ -105,7 +105,6 @@ def test_a_repair_that_is_not_installed_is_named(monkeypatch):
         outcomes={},
         absent={"DI-LC": "Install BlackBoxAuditing."},
     )
-    monkeypatch.setattr(table3, "MODELS", ("DI-LC",))
 
     class Nothing:
         searches = (None,)
