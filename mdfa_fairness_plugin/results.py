@@ -674,22 +674,32 @@ class AuditResult:
             write_text(path, text)
         return text
 
-    def to_model_card(self, path: str | os.PathLike[str] | None = None) -> str:
+    def to_model_card(
+        self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11
+    ) -> str:
         """Give a section of a model card in Markdown.
 
         Parameters
         ----------
         path : str or path-like, optional
             File to write as well.
+        min_cell : int, default=11
+            Counts of people below this are not printed, nor anything from which one could be
+            worked out, as in ``to_html``; 1 prints every count.
 
         Returns
         -------
         str
+
+        Raises
+        ------
+        InputError
+            If ``min_cell`` is no whole number of at least 1.
         """
         from mdfa_fairness_plugin.report.model_card import to_markdown
         from mdfa_fairness_plugin.report.summary import write_text
 
-        text = to_markdown(self)
+        text = to_markdown(self, min_cell=min_cell)
         if path is not None:
             write_text(path, text)
         return text

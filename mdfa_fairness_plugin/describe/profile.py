@@ -17,6 +17,8 @@ OTHERS: Final = "(all other values)"
 PARTS: Final = ("population", "subgroup")
 # Column of the standardised differences, inside less outside the subgroup.
 DIFFERENCE: Final = ("difference", "standardised")
+# Attribute of the table, see ``profile_subgroup``.
+VALUES: Final = "values"
 
 
 def profile_subgroup(
@@ -70,6 +72,11 @@ def profile_subgroup(
         of those outside it, in units of the standard deviation (the root of the mean of both
         sides' variances); features are sorted by the largest of their differences.
 
+        ``attrs["values"]`` says of each numeric feature how many distinct values it has, how many
+        rows have another than the most frequent one, and how many the rarest one: three numbers
+        for each of population, subgroup and those outside it, by sensitive value. Mean and
+        deviation of few values tell how many rows have each.
+
     Examples
     --------
     >>> display = pd.DataFrame({"age": [20.0, 30.0, 40.0, 50.0]})
@@ -98,6 +105,8 @@ def profile_subgroup(
         shares = (_mean(has[rows], weights[rows]) for rows in positions)
         table.add(outcome_name, "", "share", shares, _apart(has, weights, sides))
     blocks: list[_Rows] = []
+    values: dict[str, list[tuple[int, int, int]]] = {}
+    outside = [np.setdiff1d(positions[side], positions[2 + side]) for side in (0, 1)]
     for column, kind in enumerate(feature_kinds(display, displays)):
         name, series = label_text(display.columns[column]), display.iloc[:, column]
         block = _Rows()
@@ -107,6 +116,10 @@ def profile_subgroup(
             x = numeric_values(series)
             known = ~np.isnan(x)
             seen = [rows[known[rows]] for rows in positions]
+            counted = [_value_counts(x[rows[known[rows]]]) for rows in (*positions, *outside)]
+            values[name] = [
+                min(one, other) for one, other in zip(counted, values.get(name, counted), strict=True)
+            ]
             # A date's mean is read best as a year.
             x, suffix = (1970 + x / 365.2425, " (year)") if kind == "datetime" else (x, "")
             means = (_mean(x[rows], weights[rows]) for rows in seen)
@@ -124,13 +137,23 @@ def profile_subgroup(
     for block in sorted(blocks, key=lambda block: -block.largest):
         table.extend(block)
     columns = [(part, side) for part in PARTS for side in _side_labels(group, reference)]
-    return pd.DataFrame(
+    laid_out = pd.DataFrame(
         np.array(table.values, dtype=np.float64),
         index=pd.MultiIndex.from_tuples(table.index, names=["feature", "level", "statistic"]),
         columns=pd.MultiIndex.from_tuples(
             [*columns, DIFFERENCE], names=["part", "sensitive value"]
         ),
     )
+    laid_out.attrs[VALUES] = values
+    return laid_out
+
+
+def _value_counts(x: np.ndarray) -> tuple[int, int, int]:
+    """Distinct values, rows without the most frequent one, rows with the rarest one."""
+    counts = np.unique(x, return_counts=True)[1]
+    if len(counts) == 0:
+        return 0, 0, 0
+    return len(counts), len(x) - int(counts.max()), int(counts.min())
 
 
 class _Rows:

@@ -25,6 +25,7 @@ from mdfa_fairness_plugin.describe.comparators import (
 from mdfa_fairness_plugin.describe.rules import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import (
     clean,
+    is_missing,
     label_text,
     named,
     number,
@@ -32,6 +33,7 @@ from mdfa_fairness_plugin.describe.wording import (
     rounded,
 )
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.features import MISSING
 from mdfa_fairness_plugin.report.schema import CARD_SCHEMA
 from mdfa_fairness_plugin.report.story import Table, frame_table, p_text, ranked, ratio_text
 from mdfa_fairness_plugin.report.summary import _drawn, _plain, _wrapped, write_text
@@ -266,9 +268,11 @@ def explain(
     _check_count("min_cell", min_cell, 0)
     encoded, display = _read_person(x, encoder, audited, result, row)
     received = _read_outcome(outcome, result)
-    if row is not None and received is None:
-        received = _audited_outcome(result, audited, int(row))
     values = _read_sensitive(sensitive, result)
+    if row is not None:
+        _check_row(result, audited, int(row), values, received)
+        if received is None:
+            received = _audited_outcome(result, audited, int(row))
     position = _choose_search(result, audited, values, received, row)
     violation, searched = result.violations[position], audited.searches[position]
     assert searched is not None
@@ -418,38 +422,139 @@ def _audited_outcome(result: AuditResult, audited: AuditedRows, row: int) -> Has
 
 
 def _read_sensitive(sensitive: Any, result: AuditResult) -> dict[str, Any]:
-    """Sensitive values by column, those of combined columns included."""
+    """Sensitive values by column, those of combined columns included; unknown ones left out."""
     known = list(dict.fromkeys(v.sensitive_feature for v in result.violations))
-    if isinstance(sensitive, pd.Series):
-        sensitive = sensitive.to_dict()
-    if sensitive is None:
-        return {}
-    if not isinstance(sensitive, Mapping):
-        label = python_value(sensitive)
-        if len(known) == 1:
-            return {known[0]: label}
-        having = list(
-            dict.fromkeys(v.sensitive_feature for v in result.violations if _same(v.group, label))
-        )
-        if len(having) != 1:
-            raise InputError(
-                f"sensitive: which of {listing(known)} is {label!r}? Pass a mapping, such as "
-                f"{{{known[0]!r}: {label!r}}}."
-            )
-        return {having[0]: label}
-    values = {str(name): python_value(value) for name, value in sensitive.items()}
     parts = {part for name in known for part in name.split(JOINT)} | set(known)
-    unknown = [name for name in values if name not in parts]
+    if isinstance(sensitive, pd.DataFrame):
+        sensitive = {name: sensitive[name].tolist() for name in sensitive}
+    elif isinstance(sensitive, pd.Series):
+        by_column = len(sensitive) != 1 or str(sensitive.index[0]) in parts
+        sensitive = sensitive.to_dict() if by_column else sensitive.tolist()
+    if not isinstance(sensitive, Mapping):
+        label = _only_label(sensitive, "sensitive")
+        if is_missing(label) and not (len(known) == 1 and _labels_of(result, known[0], label)):
+            return {}
+        column = known[0] if len(known) == 1 else _column_of(label, known, result)
+        return {column: _seen(label, column, result)}
+    unknown = [str(name) for name in sensitive if str(name) not in parts]
     if unknown:
         raise InputError(
             f"sensitive: {listing(unknown)} was not audited; the columns audited are "
             f"{listing(known)}."
         )
+    values = {}
+    for key, given in sensitive.items():
+        name = str(key)
+        label = _seen(_only_label(given, f"sensitive: column {name!r}"), name, result)
+        if not is_missing(label):
+            values[name] = label
     for name in known:
         own = name.split(JOINT)
         if name not in values and len(own) > 1 and all(part in values for part in own):
             values[name] = tuple(values[part] for part in own)
     return values
+
+
+def _only_label(value: Any, what: str) -> Any:
+    """One label, which may come in a list or an array of one."""
+    if isinstance(value, np.ndarray):
+        value = value.ravel().tolist()
+    elif isinstance(value, pd.Series):
+        value = value.tolist()
+    if isinstance(value, list | set | frozenset):
+        if len(value) != 1:
+            raise InputError(f"{what}: {len(value)} values were given; pass that of one person.")
+        value = next(iter(value))
+    return python_value(value)
+
+
+def _labels_of(result: AuditResult, column: str, label: Any = None) -> list[Hashable]:
+    """Labels of a sensitive column; with a missing ``label``, that of the missing ones, if any."""
+    problem = getattr(result.source, "problem", None)
+    labels: list[Hashable] = []
+    for one in getattr(problem, "sensitive", ()):
+        if one.name == column:
+            labels += one.labels.values
+    for violation in result.violations:
+        if violation.sensitive_feature == column:
+            labels += [violation.group]
+            labels += [] if violation.reference is None else [violation.reference]
+    labels = list(dict.fromkeys(labels))
+    if label is not None:
+        return [MISSING] if is_missing(label) and MISSING in labels else []
+    return labels
+
+
+def _column_of(label: Any, known: list[str], result: AuditResult) -> str:
+    """Column a label belongs to, where several were audited."""
+    having = [name for name in known if find_label(label, _labels_of(result, name)) is not None]
+    if not having:
+        each = "; ".join(f"{name!r}: {listing(_labels_of(result, name))}" for name in known)
+        raise InputError(f"sensitive: {label!r} was given; the labels audited are {each}.")
+    if len(having) > 1:
+        raise InputError(
+            f"sensitive: which of {listing(having)} is {label!r}? Pass a mapping, such as "
+            f"{{{having[0]!r}: {label!r}}}."
+        )
+    return having[0]
+
+
+def _seen(label: Any, column: str, result: AuditResult) -> Any:
+    """The label, if the audit has seen it; a missing one is the group of those, if there is one."""
+    if is_missing(label):
+        own = [] if label is None else _labels_of(result, column, label)
+        return own[0] if own else None
+    labels = _labels_of(result, column)
+    if labels and find_label(label, labels) is None:
+        raise InputError(
+            f"sensitive: {label!r} was given, but the labels of {column!r} are {listing(labels)}."
+        )
+    return label
+
+
+def _check_row(
+    result: AuditResult,
+    audited: AuditedRows,
+    row: int,
+    values: Mapping[str, Any],
+    received: Hashable | None,
+) -> None:
+    """Refuse a sensitive value or an outcome that the audited row contradicts."""
+    outcome = _audited_outcome(result, audited, row)
+    if received is not None and outcome is not None and not _same(received, outcome):
+        raise InputError(
+            f"outcome: {received!r} was given, but row {row} of the audited data has {outcome!r}; "
+            "pass one of the two."
+        )
+    for name, value in values.items():
+        found = _audited_label(result, audited, row, name)
+        if found is not None and not _same(value, found):
+            raise InputError(
+                f"sensitive: {value!r} was given, but row {row} of the audited data has {found!r} "
+                f"in {name!r}; pass one of the two."
+            )
+    for violation in result.violations if result.source is None else ():
+        # Without the data, only the side is known.
+        side = int(violation.side[row]) if len(violation.side) else 0
+        own = _side(violation, values)
+        if side and own in (GROUP, OTHERS) and own != (GROUP if side == 1 else OTHERS):
+            raise InputError(
+                f"sensitive: {values[violation.sensitive_feature]!r} was given, but row {row} of "
+                "the audited data has another value; pass one of the two."
+            )
+
+
+def _audited_label(
+    result: AuditResult, audited: AuditedRows, row: int, name: str
+) -> Hashable | None:
+    """Sensitive value of a row of the audited data; None if it has none or is not known."""
+    own = np.flatnonzero(audited.source_row == row)
+    problem = getattr(result.source, "problem", None)
+    for column in getattr(problem, "sensitive", ()):
+        if column.name == name and len(own) and len(column.labels.codes) == len(audited.source_row):
+            code = int(column.labels.codes[own[0]])
+            return column.labels.values[code] if code >= 0 else None
+    return None
 
 
 def _same(one: Any, other: Any) -> bool:

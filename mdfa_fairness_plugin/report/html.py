@@ -37,7 +37,7 @@ from mdfa_fairness_plugin.report.story import (
     tell,
     told_apart,
 )
-from mdfa_fairness_plugin.report.suppression import WITHHELD_TEXT, Redaction, redact
+from mdfa_fairness_plugin.report.suppression import WITHHELD_TEXT, cells_sentence, redact
 from mdfa_fairness_plugin.results import AuditResult
 
 # The usual floor where health records are published.
@@ -75,7 +75,7 @@ def render_page(
     context |= {
         "pictures": pictures(result, redaction),
         "key_numbers": _key_numbers(redaction.result),
-        "cells": _cells_sentence(redaction),
+        "cells": cells_sentence(redaction),
         "silence": _silence_table(redaction.result),
         "provenance": _provenance_table(redaction.result),
         "command": clean(command) if command else rerun_code(result),
@@ -188,20 +188,6 @@ def _key_numbers(result: AuditResult) -> tuple[tuple[str, str], ...]:
 
 def _span(ends: tuple[float, float]) -> str:
     return f"{ratio_text(ends[0])} to {ratio_text(ends[1])}"
-
-
-def _cells_sentence(redaction: Redaction) -> str:
-    """What was done about small counts."""
-    if redaction.min_cell <= 1:
-        return "Every count is printed, however small."
-    rule = f"Counts below {redaction.min_cell} are not printed"
-    if redaction.n_withheld == 0:
-        return f"{rule}; there was none on this page."
-    number = count(redaction.n_withheld, "number is", "numbers are")
-    return (
-        f"{rule}, and nothing from which one could be worked out: {number} withheld on this page, in "
-        "tables, sentences and pictures."
-    )
 
 
 def _silence_table(result: AuditResult) -> Table | None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from mdfa_fairness_plugin.describe.wording import clean
 from mdfa_fairness_plugin.report.story import Table, tell
+from mdfa_fairness_plugin.report.suppression import cells_sentence, redact
 from mdfa_fairness_plugin.results import AuditResult
 
 # Characters that Markdown (with the usual extensions: tables, strike-through, mathematics, links
@@ -19,12 +20,14 @@ _SCHEME: Final = re.compile(r"(?<=\w):(?=\S)")
 _WEB: Final = re.compile(r"(www)\.", re.IGNORECASE)
 
 
-def to_markdown(result: AuditResult) -> str:
+def to_markdown(result: AuditResult, *, min_cell: int = 1) -> str:
     """Write a section of a model card.
 
     Parameters
     ----------
     result : AuditResult
+    min_cell : int, default=1
+        Counts below this are not printed, nor is what would give them away; 1 prints all.
 
     Returns
     -------
@@ -32,7 +35,8 @@ def to_markdown(result: AuditResult) -> str:
         Markdown with headings of the second and third level. Text drawn from the data shows as
         text: neither Markdown nor HTML in it has an effect.
     """
-    story = tell(result)
+    redaction = redact(result, min_cell)
+    story = tell(redaction.result)
     lines = ["## Fairness audit", ""]
     lines += [f"**{escape(story.headline)}**", "", escape(story.verdict), ""]
     lines += _listed(story.scope)
@@ -48,7 +52,8 @@ def to_markdown(result: AuditResult) -> str:
     lines += ["### What this audit could not see", "", *_listed(story.unseen)]
     if story.warnings:
         lines += ["### Warnings", "", *_listed(story.warnings)]
-    lines += ["### How it was made", "", *_listed(story.made)]
+    made = [*story.made, cells_sentence(redaction, "card")] if min_cell > 1 else story.made
+    lines += ["### How it was made", "", *_listed(made)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

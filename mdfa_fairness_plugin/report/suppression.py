@@ -16,7 +16,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.describe.profile import DIFFERENCE, MISSING, PARTS, ROWS
+from mdfa_fairness_plugin.describe.profile import DIFFERENCE, MISSING, OTHERS, PARTS, ROWS, VALUES
+from mdfa_fairness_plugin.describe.wording import count, label_text
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.report.story import comparison, diagnostics, shown_case
 from mdfa_fairness_plugin.results import (
@@ -34,6 +35,14 @@ _UNKNOWN: Final = (math.nan, math.nan)
 _COUNT_OF_ROWS: Final = re.compile(
     r"(?:only )?\b\d[\d,]*(?: of (?:the )?\d[\d,]*)?(?= rows?\b)( rows?\b)(?: \([\d.]+ ?%\))?"
 )
+# "2 of 5 levels", "3 nonzero values"; and "'age' (2)", as lists of features give them.
+_COUNT_OF_VALUES: Final = re.compile(
+    r"(?:only )?\b(\d[\d,]*)(?: of (?:the )?\d[\d,]*)?"
+    r"((?: [a-z]+)? (?:values?|levels?|outcomes?|people|persons?)\b)"
+)
+_COUNT_IN_BRACKETS: Final = re.compile(r"\((\d[\d,]*)\)")
+# Mean and deviation of fewer values than this tell how many rows have each.
+_FEWEST_VALUES: Final = 6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,7 +92,9 @@ def redact(result: AuditResult, min_cell: int) -> Redaction:
     Protected are: the rows by sensitive value and outcome in the subgroup of the search told first,
     outside it and in both together; their totals; the size of every subgroup and of what is left
     when it is taken away; rows left out, by reason; rows by level of every feature, by sensitive
-    value, inside, outside and together. A zero is protected where it tells the outcome of everyone
+    value, inside, outside and together. A number of few values, or with nearly one value only, is
+    held to the same, for its mean and deviation count them; so are the differences between the
+    groups that the balance diagnostics give. A zero is protected where it tells the outcome of everyone
     in its row, and is not where it only says that there is nobody.
 
     Of an estimate made from protected cells only the cautious end of the interval is kept: its
@@ -95,6 +106,31 @@ def redact(result: AuditResult, min_cell: int) -> Redaction:
     if min_cell == 1:
         return Redaction(result=result, min_cell=1)
     return _Redactor(result, int(min_cell)).redacted()
+
+
+def cells_sentence(redaction: Redaction, where: str = "page") -> str:
+    """Say what was done about small counts.
+
+    Parameters
+    ----------
+    redaction : Redaction
+    where : str, default="page"
+        What they are withheld from.
+
+    Returns
+    -------
+    str
+    """
+    if redaction.min_cell <= 1:
+        return "Every count is printed, however small."
+    rule = f"Counts below {redaction.min_cell} are not printed"
+    if redaction.n_withheld == 0:
+        return f"{rule}; there was none on this {where}."
+    number = count(redaction.n_withheld, "number is", "numbers are")
+    return (
+        f"{rule}, and nothing from which one could be worked out: {number} withheld on this {where}, "
+        "in tables, sentences and pictures."
+    )
 
 
 def keep_safe(
@@ -191,6 +227,8 @@ class _Redactor:
         self.n_withheld = 0
         self.shown = shown_case(result)
         self.totals_withheld = False
+        self.printed_profile: pd.DataFrame | None = None
+        self.owners = _owners(result)
 
     def small(self, n: float) -> bool:
         """Whether a count of people is too small to print."""
@@ -479,6 +517,7 @@ class _Redactor:
         for side in (0, 1):
             whole, inside = own[0][side], own[1][side]
             self._profile_side(numbers, keys, whole, inside)
+            self._few_values(numbers, keys, profile.attrs.get(VALUES, {}), side, (whole, inside))
             if kept.table is not None:
                 if not kept.cells[("rows", side)]:
                     numbers[0, inside] = math.nan
@@ -491,7 +530,9 @@ class _Redactor:
             hidden = np.isnan(numbers[:, others]) & known[:, others]
             numbers[hidden.any(axis=1), column] = math.nan
         self.n_withheld += int((known & np.isnan(numbers)).sum())
-        return pd.DataFrame(numbers, index=profile.index, columns=profile.columns)
+        printed = pd.DataFrame(numbers, index=profile.index, columns=profile.columns)
+        self.printed_profile = printed
+        return printed
 
     def _outcome_share(
         self,
@@ -549,6 +590,36 @@ class _Redactor:
                         if key[0] == name:
                             numbers[i, [whole, inside]] = math.nan
 
+    def _few_values(
+        self,
+        numbers: np.ndarray,
+        keys: list[tuple[str, ...]],
+        values: Mapping[str, Any],
+        side: int,
+        columns: tuple[int, int],
+    ) -> None:
+        """Withhold mean and deviation where these tell how many rows have a rare value."""
+        whole, inside = columns
+        for i, (name, _, statistic) in enumerate(keys):
+            if not statistic.startswith(("mean", "sd")):
+                continue
+            counted = values.get(name)
+            if counted is None:
+                # Nothing is known of its values.
+                numbers[i, [whole, inside]] = math.nan
+                continue
+            if self._tells_of_few(counted[side]):
+                numbers[i, [whole, inside]] = math.nan
+            elif self._tells_of_few(counted[2 + side]) or self._tells_of_few(counted[4 + side]):
+                numbers[i, inside] = math.nan
+
+    def _tells_of_few(self, counted: tuple[int, int, int]) -> bool:
+        """Whether mean and deviation of a set of rows give a small count of one of its values."""
+        n_values, n_others, n_rarest = counted
+        if n_values == 0:
+            return False
+        return n_others < self.min_cell or (n_values < _FEWEST_VALUES and n_rarest < self.min_cell)
+
     def _is_alone(self, keys: list[tuple[str, ...]], i: int) -> bool:
         """Whether no other share belongs to the same feature."""
         return sum(key[0] == keys[i][0] and key[2] == "share" for key in keys) == 1
@@ -600,7 +671,72 @@ class _Redactor:
         ):
             found["effective_sample_size"] = None
             self._count(None, len(sizes))
+        self._differences(key, found)
         return found
+
+    def _differences(self, key: Any, found: dict[str, Any]) -> None:
+        """Withhold the differences of features whose shares or means are withheld.
+
+        The difference of an indicator gives the share of its level on either side.
+        """
+        names = [n for n in ("smd_before", "smd_after") if isinstance(found.get(n), Mapping)]
+        if not names:
+            return
+        known, hidden = self._printed_lines(key)
+        for name in names:
+            given = found[name]
+            found[name] = {
+                k: v
+                for k, v in given.items()
+                if _is_printed(str(k), self.owners.get(str(k)), known, hidden)
+            }
+            self._count(None, len(given) - len(found[name]))
+        if not any(found[name] for name in names):
+            # What is left tells of the same features, all together.
+            for name in ("mmd_before", "mmd_after"):
+                if found.get(name) is not None:
+                    found[name] = self._count(None)
+
+    def _printed_lines(self, key: Any) -> tuple[set[tuple[str, str]], set[str]]:
+        """Features and levels with a line for everybody; features of which one is withheld."""
+        feature, group = comparison(key)
+        own = [
+            v
+            for v in self.given.violations
+            if (v.sensitive_feature, v.group) == (feature, group) and not v.profile.empty
+        ]
+        if self.shown in own and self.printed_profile is not None:
+            given, printed = self.shown.profile, self.printed_profile  # type: ignore[union-attr]
+        elif own:
+            given = own[0].profile
+            printed = self._lines_of(given)
+        else:
+            return set(), set()
+        if printed.empty:
+            return set(), set()
+        everybody = [str(label[0]) == PARTS[0] for label in given.columns]
+        before = given.to_numpy(dtype=float)[:, everybody]
+        after = printed.to_numpy(dtype=float)[:, everybody]
+        hidden = (np.isnan(after) & ~np.isnan(before)).any(axis=1)
+        keys = [(str(name), str(level)) for name, level, _ in given.index]
+        return set(keys), {k[0] for k, own_hidden in zip(keys, hidden, strict=True) if own_hidden}
+
+    def _lines_of(self, profile: pd.DataFrame) -> pd.DataFrame:
+        """Profile of another search than the one told first, by the same rules."""
+        if profile.index.nlevels != 3 or profile.columns.nlevels != 2:
+            return pd.DataFrame()
+        keys = [tuple(str(part) for part in key) for key in profile.index]
+        parts = [str(label[0]) for label in profile.columns]
+        own = [[i for i, p in enumerate(parts) if p == part] for part in PARTS]
+        if keys[0][0] != ROWS or [len(columns) for columns in own] != [2, 2]:
+            return pd.DataFrame()
+        numbers = profile.to_numpy(dtype=float).copy()
+        values = profile.attrs.get(VALUES, {})
+        for side in (0, 1):
+            columns = own[0][side], own[1][side]
+            self._profile_side(numbers, keys, *columns)
+            self._few_values(numbers, keys, values, side, columns)
+        return pd.DataFrame(numbers, index=profile.index, columns=profile.columns)
 
     def _silence(self, entry: Silence, kept: _Kept) -> Silence:
         n, own = entry.n_rows, entry.n_group
@@ -628,7 +764,9 @@ class _Redactor:
         return replace(entry, **changes)
 
     def _masked(self, text: str) -> str:
-        """Text without its counts of rows, if one of them is small or a total is withheld."""
+        """Text without its small counts, and none of rows if one is small or a total withheld."""
+        text = self._without_few(_COUNT_OF_VALUES, str(text), "a withheld number of{}")
+        text = self._without_few(_COUNT_IN_BRACKETS, text, "(withheld)")
         counts = [
             [int(digits.replace(",", "")) for digits in re.findall(r"\d[\d,]*", match.group())]
             for match in _COUNT_OF_ROWS.finditer(str(text))
@@ -643,6 +781,17 @@ class _Redactor:
         self.n_withheld += len(telling)
         return _COUNT_OF_ROWS.sub(r"a withheld number of\1", str(text))
 
+    def _without_few(self, pattern: re.Pattern[str], text: str, words: str) -> str:
+        """Text whose counts that a pattern finds are masked where they are small."""
+
+        def masked(match: re.Match[str]) -> str:
+            if not self.small(int(match.group(1).replace(",", ""))):
+                return match.group()
+            self.n_withheld += 1
+            return words.format(*match.groups()[1:])
+
+        return pattern.sub(masked, text)
+
     def _overlap(self, kept: _Kept) -> tuple[bool, bool]:
         """Whether the overlap histogram may be drawn, and with the rows left out."""
         shown = self.shown
@@ -653,6 +802,44 @@ class _Redactor:
         reasons = [r for r in self.given.excluded if "comparable" in r]
         told = all(kept.excluded[reason] for reason in reasons)
         return totals, told and not any(self.small(n) for n in left)
+
+
+def _owners(result: AuditResult) -> dict[str, str]:
+    """Name in the profile of the feature each encoded column belongs to, as far as it is known."""
+    encoder = getattr(getattr(result.source, "problem", None), "encoder", None)
+    names = getattr(encoder, "encoded_names_", ())
+    return {
+        str(names[column]): label_text(display.name)
+        for display in getattr(encoder, "displays_", ())
+        for column in display.encoded_columns
+    }
+
+
+def _is_printed(
+    encoded: str, owner: str | None, known: set[tuple[str, str]], hidden: set[str]
+) -> bool:
+    """Whether the profile has the lines of an encoded column, and none of its feature is withheld.
+
+    Without an owner it is found by name. Columns of levels that are not listed one by one may be of
+    a few rows.
+    """
+    if owner is not None and not encoded.startswith(owner):
+        names = {name for name, _ in known}
+        return owner in names and owner not in hidden and (owner, OTHERS) not in known
+    found = False
+    for name in {name for name, _ in known if encoded.startswith(name)}:
+        rest = encoded[len(name) :]
+        if rest == "":
+            own = True
+        elif rest == " is missing":
+            own = (name, MISSING) in known
+        else:
+            listed = (name, rest[1:]) in known or (name, OTHERS) not in known
+            own = rest.startswith("=") and listed
+        if own and name in hidden:
+            return False
+        found = found or own
+    return found
 
 
 def _is_cell(name: Any, part: str, side: int) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
+import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.describe.profile import profile_subgroup
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 from mdfa_fairness_plugin.report.suppression import WITHHELD, keep_safe, redact
@@ -394,3 +396,139 @@ def test_no_number_on_the_page_is_a_small_count():
     assert {409, 613} <= numbers
     # The row of the small cell is known in no more than one of its parts.
     assert not {914, 907} <= numbers
+
+
+# -- counts in other forms: differences, means, messages
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """A real audit of features that few people have: a boolean, a level, numbers with few values."""
+    rng = np.random.default_rng(0)
+    n = 1500
+    sex = np.where(np.arange(n) % 2 == 0, "f", "m")
+    few = np.zeros(n, dtype=bool)
+    few[[*range(0, 60, 2), *range(1, 9, 2)]] = True  # thirty women, four men
+    X = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, n),
+            "flag": few,
+            "five": np.where(few, 5.0, 0.0),
+            "visits": np.where(few, rng.integers(1, 50, n), 0).astype(float),
+            "coin": rng.integers(0, 3, n).astype(float),
+            "kind": np.where(few, "rare", np.where(rng.random(n) < 0.5, "a", "b")),
+        }
+    )
+    X.loc[[10, 11], "age"] = np.nan
+    y = rng.random(n) < np.where((sex == "f") & (X["age"].fillna(40) > 40), 0.7, 0.3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mdfa.audit(X, y, sensitive_features=pd.Series(sex, name="sex"), random_state=0)
+
+
+def test_differences_do_not_give_the_share_of_a_rare_level(rare):
+    """That of an indicator is a function of its two shares: only those of printed lines stay."""
+    before = next(iter(rare.balance.values())).to_dict()["smd_before"]
+    assert {"flag", "five", "visits", "age"} <= set(before)
+    found = redact(rare, 11)
+    for value in found.result.balance.values():
+        for which in ("smd_before", "smd_after"):
+            kept = set(value[which])
+            assert {"age", "coin"} <= kept
+            assert not [k for k in kept if k.startswith(("flag", "five", "visits", "kind"))]
+            assert "age is missing" not in kept
+    page = rare.to_html()
+    love = page[page.index("How alike the groups were made") :]
+    for name in ("flag", "five", "visits", "kind"):
+        assert not re.search(rf">{name}(=\w+)?<", love)
+    assert found.n_withheld >= 2 * 6
+
+
+def test_mean_and_deviation_do_not_count_a_rare_value(rare):
+    """Of {0, 5} the mean is five times the share; of counts that are nearly all 0 about as much."""
+    shown = redact(rare, 11).result.worst_case
+    lines = shown.profile
+    men = [c for c in lines.columns if c[1] == "m"]
+    for name in ("five", "visits"):
+        for statistic in ("mean", "sd"):
+            assert lines.loc[(name, "", statistic), men].isna().all()
+            assert not rare.worst_case.profile.loc[(name, "", statistic), men].isna().any()
+        assert math.isnan(lines.loc[(name, "", "mean"), lines.columns[-1]])
+    for name in ("age", "coin"):
+        assert not lines.loc[(name, "", "mean")].isna().any()
+    every = redact(rare, 1).result.worst_case.profile
+    assert not every.loc[("five", "", "mean"), men].isna().any()
+
+
+@pytest.mark.parametrize(
+    ("values", "printed"),
+    [
+        (np.repeat([0.0, 5.0], [97, 3]), False),
+        (np.repeat([0.0, 5.0], [60, 40]), True),
+        (np.repeat([0.0, 1.0, 2.0, 3.0], [50, 30, 15, 5]), False),
+        (np.concatenate([np.zeros(92), np.arange(1.0, 9.0)]), False),
+        (np.full(100, 7.0), False),
+        (np.arange(100.0), True),
+    ],
+)
+def test_which_numbers_keep_their_mean(values, printed):
+    """Both sides have the same hundred values, and the subgroup is everybody."""
+    x = np.concatenate([values, values])
+    s = np.repeat([1, -1], 100)
+    profile = profile_subgroup(
+        pd.DataFrame({"x": x}), s, np.ones(200, dtype=bool), group="Black", outcome=s > 0
+    )
+    result = audit([[50, 50], [50, 50]], [[50, 50], [50, 50]], profile=profile)
+    kept = redact(result, 11).result.violations[0].profile
+    row = kept.loc[("x", "", "mean"), [("population", "Black"), ("population", "everyone else")]]
+    assert row.notna().all() == printed
+    assert row.isna().all() != printed
+
+
+def test_numbers_whose_values_nobody_counted_keep_no_mean():
+    s = np.repeat([1, -1], 100)
+    frame = pd.DataFrame({"x": np.arange(200.0)})
+    profile = profile_subgroup(frame, s, np.ones(200, dtype=bool), group="Black", outcome=s > 0)
+    profile.attrs.clear()
+    result = audit([[50, 50], [50, 50]], [[50, 50], [50, 50]], profile=profile)
+    kept = redact(result, 11).result.violations[0].profile
+    assert kept.loc[("x", "", "mean")].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("filled with the median: 'x1' (1,200), 'x2' (2).", "'x1' (1,200), 'x2' (withheld)."),
+        ("pooled: 2 of 5 levels of 't' (7 rows).", "a withheld number of levels of 't' (a withheld"),
+        ("column 'x' has 3 infinite value(s)", "has a withheld number of infinite value(s)"),
+        ("pooled: 40 of 50 levels of 't' (70 rows).", "40 of 50 levels of 't' (70 rows)."),
+        ("not in the subgroup: 4 people", "a withheld number of people"),
+        ("5 folds (seed 3)", "5 folds (seed 3)"),
+    ],
+)
+def test_messages_lose_small_counts_in_every_form(text, printed):
+    result = AuditResult(warnings=(AuditWarning("A", text),))
+    assert printed in redact(result, 11).result.warnings[0].message
+    assert redact(result, 1).result.warnings[0].message == text
+
+
+def test_messages_of_a_real_audit_hold_no_small_count(rare):
+    missing = [w for w in rare.warnings if w.category == "MissingFeatureValues"]
+    assert "'age' (2)" in missing[0].message
+    for text in (rare.to_html(), rare.to_model_card()):
+        assert "(2)" not in text
+        assert "MissingFeatureValues" in text
+
+
+def test_model_card_withholds_what_the_page_does():
+    result = audit([[40, 60], [5, 90]], [[80, 160], [90, 300]], excluded={"no label (race)": 4})
+    card = result.to_model_card()
+    assert "withheld" in card
+    assert "Counts below 11 are not printed" in card
+    cells = {c.strip() for line in card.splitlines() if line.startswith("|") for c in line.split("|")}
+    assert "5" not in cells
+    assert "634" not in card
+    every = result.to_model_card(min_cell=1)
+    assert re.search(r"\| 5 \|", every)
+    with pytest.raises(InputError, match="min_cell"):
+        result.to_model_card(min_cell=0)
