@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from mdfa_fairness_plugin.auditor import AuditRun, AuditSource, MDFAuditor
+from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.columns import find_label
 from mdfa_fairness_plugin.describe.rules import describe_rule
 from mdfa_fairness_plugin.describe.wording import label_text, named, percent, rounded
@@ -25,6 +25,7 @@ from mdfa_fairness_plugin.inference.splitting import draw_folds
 from mdfa_fairness_plugin.probability import cross_fitted_probability
 from mdfa_fairness_plugin.problem import AuditProblem, Contrast
 from mdfa_fairness_plugin.results import AuditResult, ratio_of
+from mdfa_fairness_plugin.run import AuditRun, AuditSource
 from mdfa_fairness_plugin.sensitive import SensitiveFeature
 
 Search = tuple[str, Hashable, Hashable]

@@ -17,6 +17,7 @@ ROOT = Path(mdfa.__file__).resolve().parent
 ORDER = (
     ("exceptions",),
     ("_optional",),
+    ("arguments",),
     ("basis",),
     ("columns",),
     ("features",),
@@ -30,6 +31,8 @@ ORDER = (
     ("search",),
     ("describe",),
     ("results",),
+    ("conclusion",),
+    ("run",),
     ("auditor",),
     ("replicate",),
     ("comparison",),

@@ -11,13 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.auditor import (
-    AuditRun,
-    MDFAuditor,
-    _check_whole,
-    _describe_parameter,
-    _draw_seed,
-)
+from mdfa_fairness_plugin.arguments import check_whole, draw_seed
+from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.columns import as_list, find_label, listing
 from mdfa_fairness_plugin.comparison.models import Answers, read_answers
 from mdfa_fairness_plugin.comparison.result import (
@@ -51,6 +46,7 @@ from mdfa_fairness_plugin.inference.influence import (
 from mdfa_fairness_plugin.inference.intervals import delta_interval
 from mdfa_fairness_plugin.problem import build_problem
 from mdfa_fairness_plugin.results import AuditResult, Violation
+from mdfa_fairness_plugin.run import AuditRun, describe_parameter
 from mdfa_fairness_plugin.search import reason_of
 
 logger = logging.getLogger(__name__)
@@ -163,9 +159,9 @@ def compare(
     ['violation', 'none_larger_than_detectable']
     """
     started = time.perf_counter()
-    _check_whole("n_splits", n_splits, 0)
+    check_whole("n_splits", n_splits, 0)
     log = WarningLog()
-    seed = _draw_seed(random_state)
+    seed = draw_seed(random_state)
     auditor = _auditor(params, n_folds=n_folds, seed=seed, n_jobs=n_jobs, verbose=verbose)
     if sensitive_features is None:
         raise InputError(
@@ -194,7 +190,7 @@ def compare(
         "seed": seed,
         "n_splits": int(n_splits),
         "n_folds": int(n_folds),
-        "parameters": {name: _describe_parameter(params[name]) for name in sorted(params)},
+        "parameters": {name: describe_parameter(params[name]) for name in sorted(params)},
         "input_hash": bench.problem.input_hash,
         "timings": {"total": time.perf_counter() - started},
     }
@@ -217,7 +213,7 @@ def _auditor(
             f"compare: unknown argument(s) {', '.join(unknown)}; those known are "
             f"{', '.join(sorted(known))}."
         )
-    _check_whole("n_folds", n_folds, 2)
+    check_whole("n_folds", n_folds, 2)
     auditor = _OpenAuditor(
         **params, n_splits=n_folds, random_state=seed, n_jobs=n_jobs, verbose=verbose
     )

@@ -12,10 +12,8 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from mdfa_fairness_plugin._optional import import_optional
-from mdfa_fairness_plugin.auditor import (
-    MDFAuditor,
-    _draw_seed,
-)
+from mdfa_fairness_plugin.arguments import draw_seed
+from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.columns import as_list, listing
 from mdfa_fairness_plugin.dask.blocks import Source, open_source
 from mdfa_fairness_plugin.dask.conclusion import Conclusion
@@ -129,7 +127,7 @@ def audit_dask(
     source = open_source(ddf)
     columns = _choose_columns(source, outcome, sensitive, features, sample_weight)
     import_optional("dask", extra="dask", feature=_FEATURE)
-    seed = _draw_seed(auditor.random_state)
+    seed = draw_seed(auditor.random_state)
     most = auditor.max_learning_rows
     log = WarningLog()
     with _scheduler(client, scheduler) as where:

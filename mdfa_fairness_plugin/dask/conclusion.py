@@ -12,12 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from mdfa_fairness_plugin.auditor import (
-    MDFAuditor,
-    Measured,
-    conclude,
-    counts_frame,
-)
+from mdfa_fairness_plugin.auditor import MDFAuditor
+from mdfa_fairness_plugin.conclusion import Measured, conclude, counts_frame
 from mdfa_fairness_plugin.dask.learning import Learned, region_of
 from mdfa_fairness_plugin.dask.measure import (
     CORE,

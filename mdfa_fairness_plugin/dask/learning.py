@@ -10,11 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.auditor import (
-    AuditRun,
-    Fitted,
-    MDFAuditor,
-)
+from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.columns import find_label
 from mdfa_fairness_plugin.dask.measure import (
     Judge,
@@ -39,6 +35,7 @@ from mdfa_fairness_plugin.problem import AuditProblem, build_problem
 from mdfa_fairness_plugin.results import (
     AuditResult,
 )
+from mdfa_fairness_plugin.run import AuditRun, Fitted
 from mdfa_fairness_plugin.search import Plan, Predictor
 from mdfa_fairness_plugin.worst_case.iterative import IterativePredictor
 from mdfa_fairness_plugin.worst_case.level_set import LevelSetPredictor

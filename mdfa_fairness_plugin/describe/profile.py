@@ -118,7 +118,8 @@ def profile_subgroup(
             seen = [rows[known[rows]] for rows in positions]
             counted = [_value_counts(x[rows[known[rows]]]) for rows in (*positions, *outside)]
             values[name] = [
-                min(one, other) for one, other in zip(counted, values.get(name, counted), strict=True)
+                min(one, other)
+                for one, other in zip(counted, values.get(name, counted), strict=True)
             ]
             # A date's mean is read best as a year.
             x, suffix = (1970 + x / 365.2425, " (year)") if kind == "datetime" else (x, "")

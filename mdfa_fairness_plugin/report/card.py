@@ -533,15 +533,6 @@ def _check_row(
                 f"sensitive: {value!r} was given, but row {row} of the audited data has {found!r} "
                 f"in {name!r}; pass one of the two."
             )
-    for violation in result.violations if result.source is None else ():
-        # Without the data, only the side is known.
-        side = int(violation.side[row]) if len(violation.side) else 0
-        own = _side(violation, values)
-        if side and own in (GROUP, OTHERS) and own != (GROUP if side == 1 else OTHERS):
-            raise InputError(
-                f"sensitive: {values[violation.sensitive_feature]!r} was given, but row {row} of "
-                "the audited data has another value; pass one of the two."
-            )
 
 
 def _audited_label(

@@ -697,8 +697,8 @@ class _Redactor:
                 if found.get(name) is not None:
                     found[name] = self._count(None)
 
-    def _printed_lines(self, key: Any) -> tuple[set[tuple[str, str]], set[str]]:
-        """Features and levels with a line for everybody; features of which one is withheld."""
+    def _printed_lines(self, key: Any) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+        """Features and levels with a line for everybody, and those whose line is withheld."""
         feature, group = comparison(key)
         own = [
             v
@@ -719,7 +719,7 @@ class _Redactor:
         after = printed.to_numpy(dtype=float)[:, everybody]
         hidden = (np.isnan(after) & ~np.isnan(before)).any(axis=1)
         keys = [(str(name), str(level)) for name, level, _ in given.index]
-        return set(keys), {k[0] for k, own_hidden in zip(keys, hidden, strict=True) if own_hidden}
+        return set(keys), {k for k, is_hidden in zip(keys, hidden, strict=True) if is_hidden}
 
     def _lines_of(self, profile: pd.DataFrame) -> pd.DataFrame:
         """Profile of another search than the one told first, by the same rules."""
@@ -816,16 +816,20 @@ def _owners(result: AuditResult) -> dict[str, str]:
 
 
 def _is_printed(
-    encoded: str, owner: str | None, known: set[tuple[str, str]], hidden: set[str]
+    encoded: str,
+    owner: str | None,
+    known: set[tuple[str, str]],
+    hidden: set[tuple[str, str]],
 ) -> bool:
     """Whether the profile has the lines of an encoded column, and none of its feature is withheld.
 
     Without an owner it is found by name. Columns of levels that are not listed one by one may be of
     a few rows.
     """
+    telling = {name for name, _ in hidden}
     if owner is not None and not encoded.startswith(owner):
         names = {name for name, _ in known}
-        return owner in names and owner not in hidden and (owner, OTHERS) not in known
+        return owner in names and owner not in telling and (owner, OTHERS) not in known
     found = False
     for name in {name for name, _ in known if encoded.startswith(name)}:
         rest = encoded[len(name) :]
@@ -836,7 +840,9 @@ def _is_printed(
         else:
             listed = (name, rest[1:]) in known or (name, OTHERS) not in known
             own = rest.startswith("=") and listed
-        if own and name in hidden:
+        # The mean of recorded numbers says nothing of how many are missing.
+        of_numbers = rest == "" and (name, "") in known
+        if own and ((name, "") in hidden if of_numbers else name in telling):
             return False
         found = found or own
     return found

@@ -395,3 +395,87 @@ def test_hostile_names_show_as_text():
     assert "b" not in page.tags
     assert "<script>" in "".join(page.text)
     json.loads(card.to_json())
+
+
+# -- the person's sensitive value, however it is written
+
+
+@pytest.mark.parametrize(
+    "sensitive",
+    [
+        "f",
+        ["f"],
+        np.array(["f"]),
+        {"sex": "f"},
+        {"sex": ["f"]},
+        {"sex": np.array(["f"])},
+        pd.Series(["f"], index=[17]),
+        pd.Series(["f"], index=["sex"]),
+        pd.DataFrame({"sex": ["f"]}),
+    ],
+    ids=repr,
+)
+def test_one_value_is_that_value_in_any_container(auditor, sensitive):
+    card = auditor.explain_row([25, "A"], sensitive=sensitive, outcome="refused")
+    assert (card.side, card.violation.group) == (GROUP, "f")
+
+
+@pytest.mark.parametrize(
+    "sensitive", [None, np.nan, pd.NA, [None], {"sex": None}, {"sex": [np.nan]}, {}], ids=repr
+)
+def test_a_missing_value_is_unknown_and_not_one_of_the_others(auditor, sensitive):
+    card = auditor.explain_row([25, "A"], sensitive=sensitive, outcome="refused")
+    assert card.side == UNKNOWN
+
+
+@pytest.mark.parametrize("sensitive", ["martian", ["martian"], {"sex": "martian"}, 1, ("f", "m")])
+def test_a_label_never_seen_is_refused(auditor, sensitive):
+    with pytest.raises(InputError, match=r"sensitive: .* was given, but the labels of 'sex' are"):
+        auditor.explain_row([25, "A"], sensitive=sensitive)
+
+
+@pytest.mark.parametrize("sensitive", [["f", "m"], {"sex": ["f", "m"]}, np.array([]), {"sex": []}])
+def test_several_values_are_refused(auditor, sensitive):
+    with pytest.raises(InputError, match=r"sensitive.*: [02] values were given"):
+        auditor.explain_row([25, "A"], sensitive=sensitive)
+
+
+def test_labels_that_were_not_audited_are_known_all_the_same():
+    X, y, s = people(900, labels=("f", "m", "x"))
+    auditor = fitted(X, y, s, groups=["f"], n_splits=2)
+    assert auditor.explain_row([25, "A"], sensitive="x").side == OTHERS
+    with pytest.raises(InputError, match="labels of 'sex' are 'f', 'm', 'x'"):
+        auditor.explain_row([25, "A"], sensitive="martian")
+
+
+def test_with_several_columns_a_label_of_none_is_told_apart_from_one_of_two():
+    X, y, s = people(700)
+    two = pd.DataFrame({"sex": s, "race": np.where(np.arange(len(s)) % 3 == 0, "a", "b")})
+    auditor = fitted(X, y, two, n_splits=2, outcomes=["refused"])
+    with pytest.raises(InputError, match=r"'martian' was given; the labels audited are 'sex': 'f'"):
+        auditor.explain_row([25, "A"], sensitive="martian")
+    with pytest.raises(InputError, match="labels of 'race' are 'a', 'b'"):
+        auditor.explain_row([25, "A"], sensitive={"sex": "f", "race": "f"})
+    assert auditor.explain_row([25, "A"], sensitive=np.nan).side == UNKNOWN
+
+
+def test_missing_values_that_are_a_group_of_their_own_are_found():
+    X, y, s = people(900)
+    s = s.where(np.arange(900) % 3 != 0)
+    auditor = fitted(X, y, s, missing="category", n_splits=2)
+    card = auditor.explain_row([25, "A"], sensitive=np.nan, outcome="refused")
+    assert (card.side, card.violation.group) == (GROUP, "(missing)")
+    assert auditor.explain_row([25, "A"], outcome="refused").side == UNKNOWN
+
+
+def test_a_row_and_what_contradicts_it_are_refused(data, auditor):
+    _, y, s = data
+    other_sex = "m" if s[3] == "f" else "f"
+    other_outcome = "granted" if y[3] == "refused" else "refused"
+    with pytest.raises(InputError, match=rf"sensitive: '{other_sex}' was given, but row 3 .* has"):
+        auditor.explain_row(None, row=3, sensitive=other_sex)
+    with pytest.raises(InputError, match=rf"outcome: '{other_outcome}' was given, but row 3 .* has"):
+        auditor.explain_row(None, row=3, outcome=other_outcome)
+    same = auditor.explain_row(None, row=3, sensitive=s[3], outcome=y[3])
+    assert same.to_dict() == auditor.explain_row(None, row=3).to_dict()
+    assert auditor.explain_row(None, row=3, sensitive=np.nan).side == same.side
