@@ -16,7 +16,7 @@ from mdfa_fairness_plugin import __version__
 from mdfa_fairness_plugin.cli.audit import audit_command
 from mdfa_fairness_plugin.cli.card import card_command
 from mdfa_fairness_plugin.cli.compare import compare_command
-from mdfa_fairness_plugin.cli.console import USAGE_ERROR, complain
+from mdfa_fairness_plugin.cli.console import USAGE_ERROR, complain, in_options
 from mdfa_fairness_plugin.cli.demo import demo_command
 from mdfa_fairness_plugin.cli.reproduce import reproduce_command
 from mdfa_fairness_plugin.exceptions import MDFAError
@@ -40,7 +40,7 @@ class _Group(click.Group):
             ctx.exit(_INTERRUPTED)
         except MDFAError as error:
             self._show(ctx, error)
-            complain(f"Error: {error}")
+            complain(f"Error: {in_options(str(error))}")
             ctx.exit(USAGE_ERROR)
         except Exception as error:  # A bug must not look like a tripped gate (status 1).
             self._show(ctx, error)

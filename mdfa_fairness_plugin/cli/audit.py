@@ -14,6 +14,7 @@ from mdfa_fairness_plugin.cli.console import (
     DONE,
     GATE_TRIPPED,
     CommandError,
+    check_apart,
     check_writable,
     collected_notes,
     command_line,
@@ -201,6 +202,7 @@ def audit_command(
         check_writable(json_file, "--json", not_over=read_file)
     if junit_file is not None:
         check_writable(junit_file, "--junit", not_over=read_file)
+    check_apart((report, "--report"), (json_file, "--json"), (junit_file, "--junit"))
     if spread_out:
         if null_draws is not None or n_repeats is not None or na_values:
             raise CommandError(

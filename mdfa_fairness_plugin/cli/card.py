@@ -10,6 +10,7 @@ import click
 from mdfa_fairness_plugin.cli.audit import audit_command, read_audit
 from mdfa_fairness_plugin.cli.console import (
     CommandError,
+    check_apart,
     check_writable,
     collected_notes,
     complain,
@@ -105,6 +106,7 @@ def card_command(
         check_writable(html_file, "--html", not_over=file)
     if json_file is not None and json_file != _STDOUT:
         check_writable(json_file, "--json", not_over=file)
+    check_apart((html_file, "--html"), (json_file, "--json"))
     asked = read_audit(file, quiet=quiet, **options)
     if row >= len(asked.X):
         raise CommandError(

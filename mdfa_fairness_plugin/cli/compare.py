@@ -11,6 +11,7 @@ import click
 from mdfa_fairness_plugin.cli.audit import _choose_features, _find_reference
 from mdfa_fairness_plugin.cli.console import (
     CommandError,
+    check_apart,
     check_writable,
     collected_notes,
     complain,
@@ -166,6 +167,7 @@ def compare_command(
     for path, option in ((report, "--report"), (json_file, "--json"), (plot, "--plot")):
         if path is not None and path != _STDOUT:
             check_writable(path, option, not_over=file)
+    check_apart((report, "--report"), (json_file, "--json"), (plot, "--plot"))
     if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise CommandError(f"--plot: {plot.name!r} must end in .png, .svg or .pdf.")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import logging
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -176,6 +178,41 @@ def command_line() -> str:
                 option = parameter.opts[-1]
                 words.append(option if one is True else f"{option}={one}")
     return shlex.join(words)
+
+
+def check_apart(*given: tuple[Path | None, str]) -> None:
+    """Refuse one file for two outputs, of which the second would write over the first."""
+    seen: dict[Path, str] = {}
+    for path, option in given:
+        if path is None or str(path) == "-":
+            continue
+        first = seen.setdefault(path.resolve(), option)
+        if first != option:
+            raise CommandError(
+                f"{first} and {option}: both would be written to {str(path)!r}; give each a name of "
+                "its own."
+            )
+
+
+def in_options(message: str) -> str:
+    """Write an error of the package in terms of the command line: options, not Python arguments."""
+    message = re.sub(
+        r"outcomes=\[(.*)\](?=; or merge)",
+        lambda match: f"--outcome-label {_word(match.group(1))}",
+        message,
+    )
+    message = re.sub(r"^outcomes: ", "--outcome-label: ", message)
+    message = message.replace("name the ones to audit in outcomes.", "name one with --outcome-label.")
+    message = message.replace("or pass None for both.", "or leave the option out for both.")
+    return re.sub(r"^outcomes_by_model(\[.*?\])?: ", r"--outcomes\1: ", message)
+
+
+def _word(literal: str) -> str:
+    """A Python literal as it is typed in a shell."""
+    try:
+        return shlex.quote(str(ast.literal_eval(literal)))
+    except (ValueError, SyntaxError):
+        return literal
 
 
 def check_writable(path: Path, option: str, *, not_over: Path | None = None) -> None:

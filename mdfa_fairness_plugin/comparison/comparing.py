@@ -10,15 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from mdfa_fairness_plugin.arguments import check_whole, draw_seed
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.columns import as_list, find_label, listing
+from mdfa_fairness_plugin.columns import as_list, find_label, listing, read_labels, read_table
 from mdfa_fairness_plugin.comparison.models import Answers, read_answers
 from mdfa_fairness_plugin.comparison.result import (
     ACCURACY,
     EVERYBODY,
     FALSE_POSITIVE,
+    PLAIN_ESTIMATOR,
     SELECTION,
     TRUE_POSITIVE,
     WORST_CASE,
@@ -50,6 +52,11 @@ from mdfa_fairness_plugin.run import AuditRun, describe_parameter
 from mdfa_fairness_plugin.search import reason_of
 
 logger = logging.getLogger(__name__)
+
+# A feature that agrees with a model on more of the rows looks like a model's answers.
+_ALIKE = 0.9
+# Rows that tell a column of few labels from others.
+_HEAD_ROWS = 1_000
 
 # Arguments of MDFAuditor that mean something else here, or are settled.
 _SETTLED = {
@@ -178,6 +185,7 @@ def compare(
         seed=seed,
     )
     baseline = _check_baseline(baseline, answers.models)
+    _note_answers(X, answers, log)
     level = logging.INFO if verbose else logging.DEBUG
     with _GatheredWarnings(log):
         bench = _Bench(X, answers, sensitive_features, sample_weight, auditor)
@@ -273,6 +281,8 @@ class _Region:
     weights: np.ndarray
     member: np.ndarray
     delta: float  # by the estimator asked for
+    interval: tuple[float, float]  # the audit's own
+    rates: tuple[float, float]
     spread: float  # widening of its intervals, for the search
 
 
@@ -415,6 +425,8 @@ class _Bench:
                 weights=weights[order],
                 member=member[order],
                 delta=violation.delta,
+                interval=violation.interval,
+                rates=violation.rates,
                 spread=audit._spread(i, found.member[data.held_out]),
             )
 
@@ -521,11 +533,25 @@ class _Bench:
             own, other = self._positive(a, search)[held], self._positive(b, search)[held]
             rates = measure(other, s, weights, member)
             difference = measure(own, s, weights, member).delta - rates.delta
+            if a == b:
+                # What the audit says of the model, estimator, interval and all.
+                out = replace(
+                    out,
+                    estimator=self._auditor.estimator,
+                    delta=region.delta,
+                    interval=region.interval,
+                    rates=region.rates,
+                )
+            else:
+                out = replace(
+                    out,
+                    estimator=PLAIN_ESTIMATOR,
+                    delta=rates.delta,
+                    interval=delta_interval(rates, self._auditor.confidence_level, region.spread),
+                    rates=(float(rates.rates[0]), float(rates.rates[1])),
+                )
             out = replace(
                 out,
-                delta=rates.delta,
-                interval=delta_interval(rates, self._auditor.confidence_level, region.spread),
-                rates=(float(rates.rates[0]), float(rates.rates[1])),
                 difference=difference,
                 difference_interval=paired_interval(
                     difference,
@@ -683,6 +709,35 @@ def _audited(answers: Answers, outcomes: Any) -> tuple[int, ...]:
             "some of these, or pass None for both."
         )
     return tuple(sorted({place for place in places if place is not None}))
+
+
+def _note_answers(X: Any, answers: Answers, log: WarningLog) -> None:
+    """Say which features look like another model's answers: people alike in them are no test."""
+    table = read_table(X, "X")
+    for position, name in enumerate(table.names):
+        values = table.array(position)
+        if pd.Series(values[:_HEAD_ROWS]).nunique() > len(answers.labels):
+            continue
+        labels = read_labels(values, f"X: column {name!r}").used()
+        places = [find_label(value, answers.labels) for value in labels.values]
+        if len(places) < 2 or None in places:
+            continue
+        codes = np.array([*places, -1], dtype=np.intp)[labels.codes]
+        for model, own in zip(answers.models, answers.codes, strict=True):
+            agreed = float(np.mean(codes == own))
+            # Two rare things agree on most rows whatever they are.
+            chance = sum(
+                float(np.mean(codes == k) * np.mean(own == k)) for k in range(len(answers.labels))
+            )
+            if agreed > _ALIKE and chance < 1 and (agreed - chance) / (1 - chance) > 0.5:
+                log.note(
+                    "AnswersAmongFeatures",
+                    f"X: column {name!r} holds the labels of the outcomes and agrees with the model "
+                    f"{model!r} on {agreed:.0%} of the rows: it looks like another model's answers, "
+                    "or the true labels. If so, leave it out of the features, and compare it as a "
+                    "model of its own.",
+                )
+                break
 
 
 def _moments(delta: np.ndarray) -> tuple[float, float]:

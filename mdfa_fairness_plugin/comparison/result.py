@@ -24,6 +24,9 @@ TRUE_POSITIVE: Final = "true positive rate"
 FALSE_POSITIVE: Final = "false positive rate"
 ACCURACY: Final = "accuracy"
 
+# Estimator of ratios that no audit gives: rates with weights normalised inside the subgroup.
+PLAIN_ESTIMATOR: Final = "hajek"
+
 _FRAME_COLUMNS: Final = (
     ("model", object),
     ("sensitive_feature", object),
@@ -68,6 +71,7 @@ _TRANSFER_COLUMNS: Final = (
     ("group", object),
     ("reference", object),
     ("outcome", object),
+    ("estimator", object),
     ("ratio", float),
     ("ratio_low", float),
     ("ratio_high", float),
@@ -227,6 +231,9 @@ class Transfer:
     model : hashable
         Model whose outcomes are measured there.
     search : Search
+    estimator : str
+        Behind ``delta``: in a model's own subgroup the audit's, so that it is what the audit says,
+        with the same interval; in another's always "hajek".
     delta, interval
         Cross-fitted log ratio of ``model``'s outcomes there.
     rates : tuple of float
@@ -243,6 +250,7 @@ class Transfer:
     subgroup_of: Hashable
     model: Hashable
     search: Search
+    estimator: str = PLAIN_ESTIMATOR
     delta: float = math.nan
     interval: tuple[float, float] = _UNKNOWN_PAIR
     rates: tuple[float, float] = _UNKNOWN_PAIR
@@ -464,22 +472,32 @@ class ComparisonResult:
 
         return summarise(self)
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+    def to_html(
+        self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11
+    ) -> str:
         """Give one self-contained page: no scripts, nothing fetched.
 
         Parameters
         ----------
         path : str or path-like, optional
             File to write as well.
+        min_cell : int, default=11
+            Counts of people below this are not printed, nor a model's ratio in its own subgroup
+            that is made from one; 1 prints all.
 
         Returns
         -------
         str
+
+        Raises
+        ------
+        InputError
+            If ``min_cell`` is no whole number of at least 1.
         """
         from mdfa_fairness_plugin.report.comparison import render_page
         from mdfa_fairness_plugin.report.summary import write_text
 
-        text = render_page(self)
+        text = render_page(self, min_cell=min_cell)
         if path is not None:
             write_text(path, text)
         return text
@@ -535,6 +553,7 @@ def _transfer_values(one: Transfer) -> dict[str, Any]:
         "subgroup_of": one.subgroup_of,
         "model": one.model,
         **_search_values(one.search),
+        "estimator": one.estimator,
         "ratio": one.ratio,
         **_interval_values("ratio", one.interval),
         "rate_group": one.rates[0],

@@ -3,14 +3,14 @@
 ``audit_dask`` reads the rows twice and keeps none of them:
 
 1. *Survey.* Counts every combination of sensitive values and outcome, checks labels and weights, and
-   draws a sample: of each combination its share, the rows with the smallest of random keys that depend
-   on the seed, the partition and the row's place in it. What a worker holds are at most some hundred
-   thousand rows, whatever the size of a partition's file.
+   draws a sample: of each combination its share, the rows with the smallest of random keys that
+   depend on the seed, the partition and the row's place in it. What a worker holds are some hundred
+   thousand rows at most, whatever the size of a file.
 2. *Learn.* An ordinary audit of the sample, in this process: its checks, its search, its choice.
-3. *Measure.* Every other row is judged and weighed by what was learned, and added up. Weighted counts
-   by score and side, the sums behind intervals, tests and bounds: a few hundred kilobytes per partition,
-   however many rows it has, merged in a tree of fixed shape. The figures are then made by the
-   functions that an audit in memory uses.
+3. *Measure.* Every other row is judged and weighed by what was learned, and added up: weighted counts
+   by score and side, and the sums behind intervals, tests and bounds. Less than a megabyte comes
+   back of a partition, however many rows it has; they are merged in a tree of fixed shape. The figures
+   are made of them by the functions that an audit in memory uses.
 
 What 1,000,000,000 rows of 50 features cost
 -------------------------------------------
@@ -21,21 +21,23 @@ Measured on one core at a time with ``python tests/benchmarks/scaling.py through
 ..                                     first pass  second pass
 =====================================  ==========  ===========
 reading 50 numbers a row from Parquet  0.5 to 1.1  0.5 to 1.1
-the pass itself, 50 features           0.3         34
-the pass itself, 10 features           0.3         24
+the pass itself, 50 features           0.8         34
+the pass itself, 10 features [1]_      0.6         24
 =====================================  ==========  ===========
+
+.. [1] 20,000 rows learned from.
 
 Learning takes 55 CPU seconds once. Hence for 1e9 rows of 50 features:
 
 - *Bytes.* Such a row of 32-bit numbers takes 6 bytes a number, 300 in all: 300 GB, read twice, 600 GB.
   At 2 GB/s from the disks of all machines together that is 5 minutes.
-- *Cores.* (1 + 0.3 + 1 + 34) s x 1,000 = 36,000 CPU seconds, 10 core hours: 10 minutes on 64 cores, an
-  hour and a quarter on 8. A third is the forest, a third
-  the boosted half of the propensity and outcome models, a sixth their logistic half.
-- *Memory.* A worker with one thread peaked at 480 MB (10 features) and 680 MB (50 features); each
-  further thread adds some 150 MB. What must fit besides is one partition of a Dask DataFrame, or a row
-  group of a Parquet file.
-- *Network.* The models, 30 to 100 MB, once to each worker; back come the sample (50 MB) and sums.
+- *Cores.* (1 + 0.8 + 1 + 34) s x 1,000 = 37,000 CPU seconds, 10 core hours: 10 minutes on 64 cores, an
+  hour and a quarter on 8.
+- *Memory.* A worker of one thread peaked at 480 MB with 10 features; the whole process of the
+  throughput benchmark, learning and 100,000 rows of 50 features included, at 680 MB. What must fit
+  besides is one partition of a Dask DataFrame, or a row group of a Parquet file.
+- *Network.* The models, some 50 MB, once to each worker; back come the sample and 2,000 partitions'
+  sums of 0.7 MB each, merged eight at a time.
 
 Fewer folds (``n_splits=3``) make the second pass cheaper, as every fold has its propensity and outcome
 models. So does every tenth row: what more rows add is soon less than what the sample leaves open, see

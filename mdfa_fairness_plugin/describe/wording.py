@@ -148,8 +148,8 @@ def plain_float(value: object) -> float | str | None:
 
 
 def named(feature: object, label: Hashable, limit: int = 40) -> str:
-    """Write a sensitive value with its column: ``race = Black``."""
-    return f"{clean(feature, limit)} = {label_text(label, limit)}"
+    """Write a sensitive value with its column: ``race = Black``; a column without a name is ``''``."""
+    return f"{label_text(feature, limit)} = {label_text(label, limit)}"
 
 
 def number(value: float) -> str:

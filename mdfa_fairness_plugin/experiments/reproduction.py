@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, which people with colour-blindness can tell apart.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_PUBLISHED_STYLES = (":", "--", "-.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +76,7 @@ class Curve:
     spread : ndarray of shape (n_points,) or None
         Half width of the band: one standard deviation.
     published : bool
-        Whether these are the paper's numbers, drawn dotted.
+        Whether these are the paper's numbers, drawn in grey and without a band.
     """
 
     label: str
@@ -273,10 +274,12 @@ def summarise(values: ArrayLike) -> tuple[float, float]:
 def _draw(panel: Panel, ax: Axes) -> None:
     if panel.level is not None:
         ax.axhline(panel.level, color="#999999", linewidth=1.0)
-    ours = 0
+    ours = published = 0
     for curve in panel.curves:
         if curve.published:
-            ax.plot(curve.x, curve.y, ":", color="#555555", label=curve.label)
+            style = _PUBLISHED_STYLES[published % len(_PUBLISHED_STYLES)]
+            published += 1
+            ax.plot(curve.x, curve.y, style, color="#555555", label=curve.label)
             continue
         colour = _COLOURS[ours % len(_COLOURS)]
         ours += 1

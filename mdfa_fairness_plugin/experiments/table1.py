@@ -203,7 +203,7 @@ def _remarks(runs: pd.DataFrame) -> tuple[str, ...]:
             & (runs["features"] == ALL_FEATURES)
         ]
         mean, deviation = summarise(own["definition"])
-        return f"{mean:.4f} ({deviation:.4f})"
+        return f"{mean:.4f}" if np.isnan(deviation) else f"{mean:.4f} ({deviation:.4f})"
 
     weightings = dict.fromkeys(runs["weighting"])
     return (

@@ -142,7 +142,7 @@ class ContestationCard:
     def __repr__(self) -> str:
         v = self.violation
         return (
-            f"ContestationCard({clean(v.sensitive_feature, 40)}={label_text(v.group)!r}, "
+            f"ContestationCard({label_text(v.sensitive_feature)}={label_text(v.group)!r}, "
             f"outcome={label_text(v.outcome)!r}, inside={self.inside}, {v.verdict})"
         )
 
@@ -306,7 +306,7 @@ def explain(
         received=received,
         has_outcome=has_outcome,
         features=tuple(
-            (clean(name), _value_text(display.iloc[0, i])) for i, name in enumerate(display.columns)
+            (label_text(name, None), _value_text(display.iloc[0, i])) for i, name in enumerate(display.columns)
         ),
         row=None if row is None else int(row),
         comparable=not left_out,
@@ -432,10 +432,11 @@ def _read_sensitive(sensitive: Any, result: AuditResult) -> dict[str, Any]:
         sensitive = sensitive.to_dict() if by_column else sensitive.tolist()
     if not isinstance(sensitive, Mapping):
         label = _only_label(sensitive, "sensitive")
-        if is_missing(label) and not (len(known) == 1 and _labels_of(result, known[0], label)):
+        if len(known) > 1 and is_missing(label):
             return {}
         column = known[0] if len(known) == 1 else _column_of(label, known, result)
-        return {column: _seen(label, column, result)}
+        label = _seen(label, column, result)
+        return {} if is_missing(label) else {column: label}
     unknown = [str(name) for name in sensitive if str(name) not in parts]
     if unknown:
         raise InputError(
@@ -468,8 +469,8 @@ def _only_label(value: Any, what: str) -> Any:
     return python_value(value)
 
 
-def _labels_of(result: AuditResult, column: str, label: Any = None) -> list[Hashable]:
-    """Labels of a sensitive column; with a missing ``label``, that of the missing ones, if any."""
+def _labels_of(result: AuditResult, column: str) -> list[Hashable]:
+    """Labels of a sensitive column, those that were not audited too."""
     problem = getattr(result.source, "problem", None)
     labels: list[Hashable] = []
     for one in getattr(problem, "sensitive", ()):
@@ -479,10 +480,7 @@ def _labels_of(result: AuditResult, column: str, label: Any = None) -> list[Hash
         if violation.sensitive_feature == column:
             labels += [violation.group]
             labels += [] if violation.reference is None else [violation.reference]
-    labels = list(dict.fromkeys(labels))
-    if label is not None:
-        return [MISSING] if is_missing(label) and MISSING in labels else []
-    return labels
+    return list(dict.fromkeys(labels))
 
 
 def _column_of(label: Any, known: list[str], result: AuditResult) -> str:
@@ -501,10 +499,9 @@ def _column_of(label: Any, known: list[str], result: AuditResult) -> str:
 
 def _seen(label: Any, column: str, result: AuditResult) -> Any:
     """The label, if the audit has seen it; a missing one is the group of those, if there is one."""
-    if is_missing(label):
-        own = [] if label is None else _labels_of(result, column, label)
-        return own[0] if own else None
     labels = _labels_of(result, column)
+    if is_missing(label):
+        return MISSING if label is not None and MISSING in labels else None
     if labels and find_label(label, labels) is None:
         raise InputError(
             f"sensitive: {label!r} was given, but the labels of {column!r} are {listing(labels)}."

@@ -14,10 +14,12 @@ from mdfa_fairness_plugin.comparison import ComparisonResult, Difference, ModelS
 from mdfa_fairness_plugin.comparison.result import (
     ACCURACY,
     FALSE_POSITIVE,
+    PLAIN_ESTIMATOR,
     SELECTION,
     TRUE_POSITIVE,
     WORST_CASE,
     Search,
+    search_of,
 )
 from mdfa_fairness_plugin.comparison.result import (
     EVERYBODY as AT_EQUAL_FEATURES,
@@ -34,11 +36,19 @@ from mdfa_fairness_plugin.describe.wording import (
 )
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
-from mdfa_fairness_plugin.report.html import _environment
+from mdfa_fairness_plugin.report.html import MIN_CELL, _environment
 from mdfa_fairness_plugin.report.pictures import Picture, draw, numbers_table
 from mdfa_fairness_plugin.report.story import Table, ratio_text
 from mdfa_fairness_plugin.report.summary import _drawn, _plain, _wrapped
-from mdfa_fairness_plugin.results import INSUFFICIENT, NONE_LARGER, VIOLATION, ratio_of
+from mdfa_fairness_plugin.report.suppression import WITHHELD, redact
+from mdfa_fairness_plugin.results import (
+    INSUFFICIENT,
+    NONE_LARGER,
+    VIOLATION,
+    AuditResult,
+    Violation,
+    ratio_of,
+)
 
 _FORMAT: Final = "mdfa-comparison-result"
 _FORMAT_VERSION: Final = 1
@@ -82,9 +92,11 @@ def tell(result: ComparisonResult) -> ComparisonStory:
     story : ComparisonStory
     """
     baseline = label_text(result.baseline)
+    title = f"Comparison of {count(len(result.models), 'model')}"
+    if result.n_samples >= 0:
+        title += f" on {count(result.n_samples, 'row')}"
     return ComparisonStory(
-        title=f"Comparison of {count(len(result.models), 'model')} on "
-        f"{count(result.n_samples, 'row')}",
+        title=title,
         scope=_scope(result),
         models=_models_table(result),
         cases=tuple(_case(result, result.worst(model)) for model in result.models),
@@ -132,10 +144,82 @@ def summarise(result: ComparisonResult) -> str:
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-def render_page(result: ComparisonResult) -> str:
-    """Give a page that needs no script and fetches nothing; the same bytes for the same result."""
+def render_page(result: ComparisonResult, *, min_cell: int = MIN_CELL) -> str:
+    """Give a page that needs no script and fetches nothing; the same bytes for the same result.
+
+    Parameters
+    ----------
+    result : ComparisonResult
+    min_cell : int, default=11
+        Counts below this are not printed; 1 prints all.
+
+    Returns
+    -------
+    str
+    """
     page = _environment().get_template("comparison_page.html")
-    return page.render(story=tell(result), picture=_picture(result))
+    printed = _redacted(result, min_cell)
+    story = tell(printed)
+    if min_cell > 1:
+        cells = f"Counts below {min_cell} are not printed, nor ratios of a model made from one."
+        story = dataclasses.replace(story, reading=(*story.reading, cells))
+    return page.render(story=story, picture=_picture(printed))
+
+
+def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
+    """Withhold small counts, and what a model's audit withholds because of them."""
+    warned = redact(AuditResult(warnings=result.warnings), min_cell).result
+    if min_cell == 1:
+        return result
+    audits = {m: redact(audit, min_cell).result for m, audit in result.audits.items()}
+
+    def withheld(model: Any, search: Search) -> tuple[Violation | None, bool]:
+        """The audit's search as it may be printed, and whether its ratio is withheld."""
+        pairs = zip(
+            audits[model].violations if model in audits else (),
+            result.audits[model].violations if model in audits else (),
+            strict=True,
+        )
+        for printed, given in pairs:
+            if search_of(given) == search:
+                return printed, given.measured and not printed.measured
+        return None, False
+
+    def row_of(row: ModelSearch) -> ModelSearch:
+        printed, hidden = withheld(row.model, row.search)
+        changes: dict[str, Any] = {}
+        small = 0 < row.n_rows < min_cell
+        if small or (printed is not None and printed.n_rows == WITHHELD):
+            changes |= {"n_rows": WITHHELD, "share": math.nan}
+        if printed is not None:
+            changes["reason"] = printed.reason
+        if printed is not None and printed.population.n_rows and not printed.population.measured:
+            changes |= {"everybody_delta": math.nan, "everybody_interval": (math.nan, math.nan)}
+        if hidden:
+            changes |= {"delta": math.nan, "interval": (row.interval[0], math.nan)}
+            changes |= {"gamma": math.nan, "mass": math.nan}
+            changes |= {"split_ratio_mean": math.nan, "split_ratio_sd": math.nan}
+        return dataclasses.replace(row, **changes)
+
+    def transfer_of(one: Transfer) -> Transfer:
+        own = one.subgroup_of == one.model and withheld(one.model, one.search)[1]
+        if not own and not math.isinf(one.delta):
+            return one
+        ends = (one.interval[0] if math.isfinite(one.interval[0]) else math.nan, math.nan)
+        unknown = (math.nan, math.nan)
+        return dataclasses.replace(
+            one, delta=math.nan, interval=ends, rates=unknown, difference=math.nan
+        )
+
+    totals = [audit.n_samples for audit in audits.values()]
+    return dataclasses.replace(
+        result,
+        rows=tuple(map(row_of, result.rows)),
+        transfers=tuple(map(transfer_of, result.transfers)),
+        audits=audits,
+        warnings=warned.warnings,
+        n_samples=WITHHELD if WITHHELD in totals else result.n_samples,
+    )
 
 
 def render_fragment(result: ComparisonResult) -> str:
@@ -237,11 +321,11 @@ def _scope(result: ComparisonResult) -> tuple[str, ...]:
     audit = next(iter(result.audits.values()), None)
     lines = []
     if audit is not None:
-        features = ", ".join(clean(name, 30) for name in audit.feature_names[:12])
+        features = ", ".join(label_text(name, 30) for name in audit.feature_names[:12])
         more = len(audit.feature_names) - 12
         features += f" and {more} more" if more > 0 else ""
         lines.append(f"People are alike if they agree in: {features}.")
-    sensitive = ", ".join(dict.fromkeys(clean(s.sensitive_feature, 40) for s in result.searches))
+    sensitive = ", ".join(dict.fromkeys(label_text(s.sensitive_feature) for s in result.searches))
     outcomes = ", ".join(dict.fromkeys(label_text(s.outcome) for s in result.searches))
     lines.append(f"Compared: {sensitive}. Outcomes audited: {outcomes}.")
     return tuple(lines)
@@ -252,6 +336,8 @@ def _spanned(value: float, interval: tuple[float, float]) -> str:
     if math.isnan(value) and math.isnan(interval[0]):
         return ""
     low, high = ratio_of(interval[0]), ratio_of(interval[1])
+    if math.isnan(value):  # the ratio itself is withheld
+        return f"at least {_ratio(low)}"
     shown = _ratio(ratio_of(value))
     return f"{shown} ({_ratio(low)}-{_ratio(high)})" if not math.isnan(low) else shown
 
@@ -304,6 +390,20 @@ def _between(interval: tuple[float, float]) -> str:
 def _case(result: ComparisonResult, row: ModelSearch) -> str:
     model = label_text(row.model)
     model += " (baseline)" if row.model == result.baseline and len(result.models) > 1 else ""
+    if row.verdict == VIOLATION and math.isnan(row.delta) and math.isfinite(row.interval[0]):
+        low = ratio_text(ratio_of(row.interval[0]))
+        search = row.search
+        return (
+            f"{model}: those with {named(search.sensitive_feature, search.group)} get the outcome "
+            f'"{label_text(search.outcome)}" at least {low} times as often as others in the worst '
+            "subgroup, at equal features: a violation. The ratio itself is withheld: too few people "
+            "are behind it."
+        )
+    if row.verdict == NONE_LARGER and math.isnan(row.delta):
+        return (
+            f"{model}: no subgroup told from chance. The largest ratio measured is withheld: too few "
+            "people are behind it."
+        )
     if row.verdict == INSUFFICIENT or math.isnan(row.delta):
         return f"{model}: not enough evidence; {clean(row.reason, 200) or 'nothing was measured'}."
     search = row.search
@@ -327,7 +427,7 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
         place = f"where {clean(row.rule, 300)}" if row.rule else "no short rule describes it"
         return (
             f"{start}, and {ratio_text(row.ratio)} times{span} in the worst subgroup, at equal "
-            f"features: a violation. The subgroup ({count(row.n_rows, 'row')}): {place}."
+            f"features: a violation. The subgroup ({_size(row.n_rows)}): {place}."
         )
     detectable = ratio_of(row.detectable_delta)
     limit = (
@@ -336,10 +436,14 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
         else ""
     )
     return (
-        f"{model}: no subgroup told from chance{limit}. The largest measured, at equal features: "
+        f"{model}: no subgroup told from chance{limit}. Closest to a violation, by its lower limit, at equal features: "
         f"those with {named(search.sensitive_feature, search.group)}, outcome "
         f'"{label_text(search.outcome)}", {ratio_text(row.ratio)} times{span} as often as {others}.'
     )
+
+
+def _size(n: int) -> str:
+    return count(n, "row") if n >= 0 else "number of rows withheld"
 
 
 def _transfer_table(result: ComparisonResult) -> Table:
@@ -365,7 +469,8 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
             continue
         own, name = result.worst(model), label_text(model)
         there = result.transfer(model, result.baseline, own.search)
-        if own.verdict == VIOLATION and math.isfinite(there.difference):
+        known = not math.isnan(own.delta)
+        if own.verdict == VIOLATION and known and math.isfinite(there.difference):
             low, high = there.difference_interval
             times = (
                 f"{_place(own, name)} the ratio is {ratio_text(own.ratio)} under {name} and "
@@ -380,7 +485,8 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
                 end = f"{name} and {base} are not told apart there."
             lines.append(f"{times}: {end}")
         here = result.transfer(result.baseline, model, worst_of_base.search)
-        if worst_of_base.verdict == VIOLATION and math.isfinite(here.difference):
+        known = not math.isnan(worst_of_base.delta)
+        if worst_of_base.verdict == VIOLATION and known and math.isfinite(here.difference):
             if here.difference_interval[0] > 0:
                 end = "less unequal than before"
             elif here.difference_interval[1] < 0:
@@ -455,6 +561,14 @@ def _reading(result: ComparisonResult) -> tuple[str, ...]:
         "A repair that looks equal in the aggregate columns may still have a large worst subgroup. "
         "Nothing found is no evidence of equal treatment.",
     ]
+    own = [t.estimator for t in result.transfers if t.subgroup_of == t.model]
+    other = next((name for name in own if name != PLAIN_ESTIMATOR), None)
+    if other is not None and len(result.models) > 1:
+        lines.append(
+            f"A model's ratio in its own worst subgroup is that of its audit (estimator {other}); those "
+            f"in the subgroups of other models, and differences there, are of weighted rates "
+            f"(estimator {PLAIN_ESTIMATOR})."
+        )
     if result.n_splits:
         infinite = sum(result.worst(model).n_splits_infinite for model in result.models)
         text = (

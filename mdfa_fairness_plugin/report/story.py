@@ -340,7 +340,7 @@ def _missing_sentence(violation: Violation) -> str:
     """What the rows without a sensitive value could change; or nothing."""
     if violation.n_missing == 0:
         return ""
-    feature = clean(violation.sensitive_feature, 40)
+    feature = label_text(violation.sensitive_feature)
     size = _capital(_rows(violation.n_missing))
     text = f"{size} in the subgroup told of first have no known {feature}"
     low, high = violation.missing_bounds
@@ -478,7 +478,7 @@ def _largest_measured(result: AuditResult, shown: Violation | None) -> tuple[str
         chance = f"The evidence is not enough to go by{': ' if why else ''}{why}."
     else:
         chance = f"This cannot be told from chance ({p_text(shown.p_value_adjusted)}, adjusted)."
-    details = [f"The largest difference measured: {case} {chance}"]
+    details = [f"Closest to a violation, by its lower limit: {case} {chance}"]
     if shown.rule != EVERYBODY:
         details.append(_subgroup_sentence("For everybody compared", shown.population))
     return tuple(details)
@@ -556,9 +556,12 @@ def _short_verdict(violation: Violation) -> str:
         return "violation"
     if violation.verdict == INSUFFICIENT:
         return "not enough evidence"
+    # Everything the interval holds is less often than others: no sign of a violation this way.
+    less = "less often; " if violation.ratio_interval[1] < 1 else ""
     if math.isfinite(violation.detectable_delta):
-        return f"none above {ratio_text(math.exp(min(violation.detectable_delta, 700)))}"
-    return "none told from chance"
+        size = ratio_text(math.exp(min(violation.detectable_delta, 700)))
+        return f"{less}none above {size}"
+    return f"{less}none told from chance"
 
 
 def _scope(result: AuditResult) -> tuple[str, ...]:

@@ -471,3 +471,31 @@ def test_gate_messages_are_safe_for_a_terminal(loans, mdfa, fake_audit, monkeypa
     assert result.exit_code == 1
     assert "gate: race" in result.stderr
     assert not {"\x1b", "\u202e"} & set(result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"), [("--report", "--json"), ("--json", "--junit"), ("--report", "--junit")]
+)
+def test_one_file_is_not_written_twice(loans, tmp_path, mdfa, fake_audit, one, two):
+    path = tmp_path / "out"
+    (tmp_path / "sub").mkdir()
+    for other in (path, tmp_path / "sub" / ".." / "out"):
+        result = mdfa(*audit_arguments(loans, one, path, two, other))
+        check_error(result, f"{one} and {two}: both would be written to")
+    assert not fake_audit.calls
+    assert mdfa(*audit_arguments(loans, one, path, two, tmp_path / "other")).exit_code == 0
+
+
+def test_errors_name_the_option_and_not_the_argument(tmp_path, mdfa):
+    path = tmp_path / "three.csv"
+    frame = pd.DataFrame({"sex": ["f", "m"] * 60, "age": range(120), "y": ["a b", "c", "d"] * 40})
+    frame.to_csv(path, index=False)
+    result = mdfa("audit", path, "--outcome", "y", "--sensitive", "sex")
+    check_error(result, "--outcome-label 'a b'")
+    assert "outcomes=" not in result.stderr
+    with_two = frame.assign(z=["a b", "d", "c"] * 40)
+    with_two.to_csv(path, index=False)
+    result = mdfa("compare", path, "--outcomes", "y,z", "--sensitive", "sex")
+    check_error(result, "--outcomes: 3 different outcomes", "--outcome-label")
+    assert "outcomes_by_model: " not in result.stderr
+    assert "in outcomes" not in result.stderr

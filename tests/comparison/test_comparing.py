@@ -430,3 +430,82 @@ def test_a_model_that_fails_is_named_and_the_way_out(few):
         run(few, {"m": model})
     with pytest.raises(InputError, match="model_features: it has no table for the model 'm'"):
         run(few, {"m": model}, model_features={"other": few.X})
+
+
+# -- a model in its own worst subgroup is what its audit says
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"estimator": "doubly_robust"}, {"estimator": "raw"}, {"balance": "entropy"}]
+)
+def test_the_diagonal_of_the_transfer_is_the_audit(few, options):
+    result = run(few, n_splits=0, **options)
+    measured = 0
+    for model in result.models:
+        for search in result.searches:
+            own, row = result.transfer(model, model, search), result.row(model, search)
+            np.testing.assert_array_equal(own.delta, row.delta)
+            np.testing.assert_array_equal(own.interval, row.interval)
+            assert own.estimator == options.get("estimator", "hajek")
+            measured += math.isfinite(own.delta)
+            case = next(v for v in result.audits[model].violations if v.outcome == search.outcome)
+            np.testing.assert_array_equal(own.rates, case.rates)
+    assert measured == len(result.models)
+    others = [t for t in result.transfers if t.subgroup_of != t.model]
+    assert {t.estimator for t in others} == {"hajek"}
+    said = "those in the subgroups of other models" in " ".join(result.summary().split())
+    assert said == (options.get("estimator", "hajek") != "hajek")
+
+
+# -- answers among the features
+
+
+def _notes(result):
+    return [w.message for w in result.warnings if w.category == "AnswersAmongFeatures"]
+
+
+@pytest.mark.parametrize("kind", [int, float, bool])
+def test_a_feature_that_repeats_a_model_is_noted(few, kind):
+    rng = np.random.default_rng(0)
+    n = len(few.X)
+    almost = np.where(rng.random(n) < 0.05, 1 - few.outcomes["B"], few.outcomes["B"])
+    X = few.X.assign(other=almost.astype(kind))
+    result = mdfa.compare(
+        X,
+        {"A": few.outcomes["A"], "B": few.outcomes["B"]},
+        sensitive_features=few.group,
+        groups=["a"],
+        outcomes=[1],
+        n_splits=0,
+        n_folds=2,
+        learner="tree",
+        random_state=0,
+    )
+    (note,) = _notes(result)
+    assert "column 'other'" in note
+    assert "model 'B' on 9" in note
+    assert "AnswersAmongFeatures" in result.summary()
+
+
+def test_other_features_are_not_noted(few):
+    """A coin, other labels, and two rare things that agree where both are absent."""
+    rng = np.random.default_rng(0)
+    n = len(few.X)
+    rare = np.where(rng.random(n) < 0.04, 1, 0)
+    X = few.X.assign(
+        coin=rng.integers(0, 2, n),
+        words=np.where(few.outcomes["A"] == 1, "yes", "no"),
+        rare=np.where(rng.random(n) < 0.04, 1, 0),
+    )
+    result = mdfa.compare(
+        X,
+        {"A": few.outcomes["A"], "rare": rare},
+        sensitive_features=few.group,
+        groups=["a"],
+        outcomes=[1],
+        n_splits=0,
+        n_folds=2,
+        learner="tree",
+        random_state=0,
+    )
+    assert _notes(result) == []

@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.comparison import (
     Search,
     Transfer,
 )
+from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 from mdfa_fairness_plugin.report.comparison import tell
 from mdfa_fairness_plugin.results import VIOLATION, AuditResult, Violation
 
@@ -207,3 +208,73 @@ def test_summary_has_every_model_and_fits_the_page(compared_small):
         assert line in text
     prose = [line for line in text.splitlines() if line.startswith("- ")]
     assert max(map(len, prose)) <= 88
+
+
+# -- small counts
+
+
+def _counted(n_rows, counts, *, warnings=()):
+    """One model whose worst subgroup has these rows by sensitive value and outcome."""
+    search = Search(sensitive_feature="sex", group="f", reference=None, outcome=1)
+    table = pd.DataFrame(counts, index=["f", "everyone else"], columns=[1, 0])
+    case = Violation(
+        sensitive_feature="sex",
+        group="f",
+        outcome=1,
+        verdict=VIOLATION,
+        delta=0.9,
+        interval=(0.5, 1.3),
+        n_rows=n_rows,
+        counts=table,
+    )
+    row = ModelSearch(
+        model="A",
+        search=search,
+        verdict=VIOLATION,
+        delta=0.9,
+        interval=(0.5, 1.3),
+        rule="age at most 30",
+        n_rows=n_rows,
+        selection=RateRatio(rates=(0.5, 0.4), interval=(0.1, 0.3)),
+    )
+    own = Transfer(subgroup_of="A", model="A", search=search, delta=0.9, interval=(0.5, 1.3))
+    return ComparisonResult(
+        models=("A",),
+        baseline="A",
+        searches=(search,),
+        rows=(row,),
+        transfers=(own,),
+        audits={"A": AuditResult(violations=(case,), n_samples=900)},
+        n_samples=900,
+        warnings=warnings,
+    )
+
+
+def test_page_prints_no_small_count():
+    note = AuditWarning("MissingFeatureValues", "X: missing values: 'x2' (2), 'x1' (40).")
+    result = _counted(9, [[3, 2], [2, 2]], warnings=(note,))
+    page = " ".join(result.to_html().split())
+    assert "9 rows" not in page
+    assert "(2)" not in page
+    assert "(40)" in page
+    assert "2.5" not in page  # exp(0.9), made of cells of two and three
+    assert "at least 1.6 times as often" in page
+    assert "Counts below 11 are not printed" in page
+    every = " ".join(result.to_html(min_cell=1).split())
+    assert "9 rows" in every
+    assert "(2)" in every
+    assert "2.5" in every
+    assert "at least" not in every
+
+
+def test_page_keeps_what_is_large_enough():
+    result = _counted(200, [[60, 40], [30, 70]])
+    page = " ".join(result.to_html().split())
+    assert "200 rows" in page
+    assert "2.5 times (between 1.6 and 3.7)" in page
+
+
+@pytest.mark.parametrize("wrong", [0, 2.5, True])
+def test_smallest_count_of_a_comparison_must_be_a_whole_number(wrong):
+    with pytest.raises(InputError, match="min_cell"):
+        _counted(200, [[60, 40], [30, 70]]).to_html(min_cell=wrong)

@@ -138,7 +138,7 @@ def test_nothing_found_is_told_with_the_size_that_would_have_been_seen():
         "No violation larger than 1.5 times as often was found in 2 searches; smaller ones cannot "
         "be ruled out."
     ) in text
-    assert "The largest difference measured" in text
+    assert "Closest to a violation, by its lower limit:" in text
     assert "This is not a finding of equal treatment." in text
 
 
@@ -387,3 +387,41 @@ def test_functions_are_what_the_methods_call():
     result = rich()
     assert summarise(result) == result.summary()
     assert to_json(result) == result.to_json()
+
+
+def test_an_interval_below_one_is_said_to_be_less_often():
+    """The verdict beside "0.73 (0.65 to 0.84)" must fit it."""
+    fewer = granted(
+        delta=math.log(0.73),
+        interval=(math.log(0.65), math.log(0.84)),
+        detectable_delta=math.log(1.9),
+    )
+    about = granted(interval=(math.log(0.9), math.log(1.2)), detectable_delta=math.log(1.9))
+    verdicts = [row[-1] for row in tell(audit(fewer, about)).searches.rows]
+    assert sorted(verdicts) == ["less often; none above 1.9", "none above 1.9"]
+    unknown = granted(interval=(-0.4, -0.1), detectable_delta=math.nan)
+    assert tell(audit(unknown)).searches.rows[0][-1] == "less often; none told from chance"
+
+
+def test_the_search_told_without_a_violation_is_the_one_it_is_ranked_by():
+    """Not always the largest ratio: a wide interval may hold that one."""
+    large = granted(group="wide", delta=math.log(3), interval=(math.log(0.5), math.log(9)))
+    sure = granted(group="sure", delta=math.log(1.1), interval=(math.log(0.95), math.log(1.3)))
+    details = tell(audit(large, sure)).details
+    assert details[0].startswith("Closest to a violation, by its lower limit: ")
+    assert "race = sure" in details[0]
+    assert "argest difference" not in audit(large, sure).summary()
+
+
+def test_a_column_without_a_name_is_quoted_everywhere():
+    nameless = audit(
+        refused(sensitive_feature="", n_missing=40),
+        granted(sensitive_feature="", verdict="insufficient_evidence", reason="few"),
+        sensitive_names=("",),
+        feature_names=("",),
+    )
+    text = flat(nameless.summary())
+    assert "those with '' = Black" in text
+    assert "no known ''" in text
+    assert "Compared by: ''" in text
+    assert not re.search(r"(with|for|by)  ?= ", text)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.describe.wording import count, named, rounded
+from mdfa_fairness_plugin.describe.wording import count, label_text, named, rounded
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.report.displays.style import (
     begin,
@@ -97,7 +97,7 @@ class LoveDisplay:
         after = after if isinstance(after, Mapping) else {}
         rows = _distinct(
             [
-                (str(name), _number(value), _number(after.get(name)))
+                (label_text(str(name), None), _number(value), _number(after.get(name)))
                 for name, value in before.items()
             ]
         )
