@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+# Tests run two at a time: threads of their own would only get in each other's way.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 @pytest.fixture(scope="session")
 def data_home() -> Path:

@@ -472,9 +472,7 @@ class ComparisonResult:
 
         return summarise(self)
 
-    def to_html(
-        self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11
-    ) -> str:
+    def to_html(self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11) -> str:
         """Give one self-contained page: no scripts, nothing fetched.
 
         Parameters

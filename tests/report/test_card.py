@@ -474,7 +474,9 @@ def test_a_row_and_what_contradicts_it_are_refused(data, auditor):
     other_outcome = "granted" if y[3] == "refused" else "refused"
     with pytest.raises(InputError, match=rf"sensitive: '{other_sex}' was given, but row 3 .* has"):
         auditor.explain_row(None, row=3, sensitive=other_sex)
-    with pytest.raises(InputError, match=rf"outcome: '{other_outcome}' was given, but row 3 .* has"):
+    with pytest.raises(
+        InputError, match=rf"outcome: '{other_outcome}' was given, but row 3 .* has"
+    ):
         auditor.explain_row(None, row=3, outcome=other_outcome)
     same = auditor.explain_row(None, row=3, sensitive=s[3], outcome=y[3])
     assert same.to_dict() == auditor.explain_row(None, row=3).to_dict()

@@ -499,7 +499,10 @@ def test_numbers_whose_values_nobody_counted_keep_no_mean():
     ("text", "printed"),
     [
         ("filled with the median: 'x1' (1,200), 'x2' (2).", "'x1' (1,200), 'x2' (withheld)."),
-        ("pooled: 2 of 5 levels of 't' (7 rows).", "a withheld number of levels of 't' (a withheld"),
+        (
+            "pooled: 2 of 5 levels of 't' (7 rows).",
+            "a withheld number of levels of 't' (a withheld",
+        ),
         ("column 'x' has 3 infinite value(s)", "has a withheld number of infinite value(s)"),
         ("pooled: 40 of 50 levels of 't' (70 rows).", "40 of 50 levels of 't' (70 rows)."),
         ("not in the subgroup: 4 people", "a withheld number of people"),
@@ -525,7 +528,9 @@ def test_model_card_withholds_what_the_page_does():
     card = result.to_model_card()
     assert "withheld" in card
     assert "Counts below 11 are not printed" in card
-    cells = {c.strip() for line in card.splitlines() if line.startswith("|") for c in line.split("|")}
+    cells = {
+        c.strip() for line in card.splitlines() if line.startswith("|") for c in line.split("|")
+    }
     assert "5" not in cells
     assert "634" not in card
     every = result.to_model_card(min_cell=1)
