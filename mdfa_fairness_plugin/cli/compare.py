@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.cli.console import (
     check_writable,
     collected_notes,
     complain,
+    min_cell_option,
     progress,
     say,
     show_notes,
@@ -124,6 +125,7 @@ _STDOUT = Path("-")
     metavar="FILE.png",
     help="Draw each model's worst case beside its aggregate ratio (.png, .svg or .pdf).",
 )
+@min_cell_option
 @click.option("--separator", metavar="CHAR", help="Separates the cells of a CSV. Default: comma.")
 @click.option("--encoding", default="utf-8-sig", help="Encoding of a CSV. Default: UTF-8.")
 @click.option(
@@ -154,6 +156,7 @@ def compare_command(
     report: Path | None,
     json_file: Path | None,
     plot: Path | None,
+    min_cell: int,
     separator: str | None,
     encoding: str,
     na_values: tuple[str, ...],
@@ -219,7 +222,7 @@ def compare_command(
             **{name: value for name, value in given.items() if value is not None},
         )
 
-    _write_files(result, report, json_file, plot)
+    _write_files(result, report, json_file, plot, min_cell)
     if quiet:
         return
     summary = "" if json_file == _STDOUT else result.summary()
@@ -279,11 +282,15 @@ def _find_groups(
 
 
 def _write_files(
-    result: Any, report: Path | None, json_file: Path | None, plot: Path | None
+    result: Any,
+    report: Path | None,
+    json_file: Path | None,
+    plot: Path | None,
+    min_cell: int,
 ) -> None:
     try:
         if report is not None:
-            result.to_html(report)
+            result.to_html(report, min_cell=min_cell)
         if json_file == _STDOUT:
             say(result.to_json().rstrip("\n"))
         elif json_file is not None:

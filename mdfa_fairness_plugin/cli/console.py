@@ -202,7 +202,9 @@ def in_options(message: str) -> str:
         message,
     )
     message = re.sub(r"^outcomes: ", "--outcome-label: ", message)
-    message = message.replace("name the ones to audit in outcomes.", "name one with --outcome-label.")
+    message = message.replace(
+        "name the ones to audit in outcomes.", "name one with --outcome-label."
+    )
     message = message.replace("or pass None for both.", "or leave the option out for both.")
     return re.sub(r"^outcomes_by_model(\[.*?\])?: ", r"--outcomes\1: ", message)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.profile import as_levels, feature_kinds, numeric_values
-from mdfa_fairness_plugin.describe.wording import clean, is_missing, label_text, number
+from mdfa_fairness_plugin.describe.wording import is_missing, label_text, number
 
 EVERYBODY: Final = "everybody"
 NOBODY: Final = "nobody"
@@ -745,7 +745,7 @@ def _level_sets(
 
 
 def _make_feature(display: pd.DataFrame, column: int, kind: str) -> _Feature:
-    name = clean(display.columns[column], 40)
+    name = label_text(display.columns[column])
     series = display.iloc[:, column]
     if kind in ("numeric", "datetime"):
         x = _comparable(series, kind)

@@ -306,7 +306,8 @@ def explain(
         received=received,
         has_outcome=has_outcome,
         features=tuple(
-            (label_text(name, None), _value_text(display.iloc[0, i])) for i, name in enumerate(display.columns)
+            (label_text(name, None), _value_text(display.iloc[0, i]))
+            for i, name in enumerate(display.columns)
         ),
         row=None if row is None else int(row),
         comparable=not left_out,

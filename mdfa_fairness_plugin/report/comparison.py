@@ -436,7 +436,8 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
         else ""
     )
     return (
-        f"{model}: no subgroup told from chance{limit}. Closest to a violation, by its lower limit, at equal features: "
+        f"{model}: no subgroup told from chance{limit}. Closest to a violation, by its lower limit, "
+        "at equal features: "
         f"those with {named(search.sensitive_feature, search.group)}, outcome "
         f'"{label_text(search.outcome)}", {ratio_text(row.ratio)} times{span} as often as {others}.'
     )
@@ -565,8 +566,8 @@ def _reading(result: ComparisonResult) -> tuple[str, ...]:
     other = next((name for name in own if name != PLAIN_ESTIMATOR), None)
     if other is not None and len(result.models) > 1:
         lines.append(
-            f"A model's ratio in its own worst subgroup is that of its audit (estimator {other}); those "
-            f"in the subgroups of other models, and differences there, are of weighted rates "
+            f"A model's ratio in its own worst subgroup is that of its audit (estimator {other}); "
+            "those in the subgroups of other models, and differences there, are of weighted rates "
             f"(estimator {PLAIN_ESTIMATOR})."
         )
     if result.n_splits:

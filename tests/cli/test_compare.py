@@ -116,3 +116,15 @@ def test_help_is_there(mdfa):
     assert done.exit_code == 0
     for option in ("--outcomes", "--baseline", "--splits", "--true", "--plot", "--group"):
         assert option in done.stdout
+
+
+def test_a_comparison_is_not_written_twice_to_one_file(tmp_path, mdfa):
+    path, out = tmp_path / "in.csv", tmp_path / "out.svg"
+    path.write_text("sex,age,a,b\nf,1,x,y\nm,2,y,x\n", encoding="utf-8")
+    for one, two in (("--report", "--json"), ("--json", "--plot"), ("--report", "--plot")):
+        result = mdfa(
+            "compare", path, "--outcomes", "a,b", "--sensitive", "sex", one, out, two, out
+        )
+        assert result.exit_code == 2
+        assert f"{one} and {two}: both would be written to" in result.stderr
+    assert not out.exists()
