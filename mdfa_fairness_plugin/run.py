@@ -319,7 +319,7 @@ class AuditRun:
         searched = not found.member[found.data.held_out].all()
         return one_sided_p_value(self.statistics[i], SEARCH_SPREAD if searched else 1.0)
 
-    def _spread(self, i: int, member: np.ndarray) -> float:
+    def spread(self, i: int, member: np.ndarray) -> float:
         """Widening of the intervals in a set of held-out rows; everybody was not searched for."""
         if member.all():
             return 1.0
@@ -389,7 +389,7 @@ class AuditRun:
                 confidence_level=self.plan.confidence_level,
                 adjusted=adjusted,
                 n_tests=n_tests,
-                spread=self._spread(i, member),
+                spread=self.spread(i, member),
                 test_spread=SEARCH_SPREAD,
             ),
             n_missing=n_missing,
@@ -573,7 +573,7 @@ class AuditRun:
             interval=delta_interval(
                 rates,
                 self.plan.confidence_level,
-                self._spread(i, own),
+                self.spread(i, own),
                 found.data.leftover(member & held),
             ),
             gamma=rates.gamma,

@@ -31,7 +31,7 @@ from mdfa_fairness_plugin.worst_case.level_set import level_set_families, level_
 from mdfa_fairness_plugin.worst_case.orthogonal import (
     CrossFittedDifference,
     OrthogonalPredictor,
-    choice_of,
+    all_choices,
     cross_fitted_difference,
     oriented,
     orthogonal_families,
@@ -444,14 +444,15 @@ def search(
             difference.out_of_fold, ground.propensity, m, flip_s=flip_s, flip_y=flip_y
         )
         rate = outcome_rate(data)
+        named = {choice.name: choice for choice in all_choices(len(tau))}
 
         def propose(rows: Any) -> list[Family]:
             return orthogonal_families(tau[:, rows], e_own[rows], m_own[rows], rate)
 
         selection, judged = choose(
-            data, propose, lambda name: choice_of(name).scores(tau, e_own, m_own, rate)
+            data, propose, lambda name: named[name].scores(tau, e_own, m_own, rate)
         )
-        choice = choice_of(selection.family)
+        choice = named[selection.family]
         predictor = OrthogonalPredictor(
             difference=difference,
             propensity=ground.fitted_propensity,

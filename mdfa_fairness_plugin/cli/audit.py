@@ -352,7 +352,7 @@ def read_audit(
     outcome_column = table.column(outcome, "--outcome")
     sensitive_columns = table.columns(sensitive, "--sensitive")
     weight_column = None if weight is None else table.column(weight, "--weight")
-    feature_columns = _choose_features(
+    feature_columns = choose_features(
         table,
         asked=table.columns(features, "--features"),
         dropped=table.columns(drop, "--drop"),
@@ -373,7 +373,7 @@ def read_audit(
             find_label(text, frame[outcome_column], "--outcome-label") for text in outcome_label
         ]
         or None,
-        "reference_group": _find_reference(reference, frame, sensitive_columns),
+        "reference_group": find_reference(reference, frame, sensitive_columns),
     }
     return Asked(
         X=frame[feature_columns],
@@ -383,7 +383,7 @@ def read_audit(
     )
 
 
-def _choose_features(
+def choose_features(
     table: Table,
     *,
     asked: Sequence[Hashable],
@@ -426,9 +426,10 @@ def _choose_features(
     return chosen
 
 
-def _find_reference(
+def find_reference(
     text: str | None, frame: pd.DataFrame, sensitive_columns: Sequence[Hashable]
 ) -> Hashable | None:
+    """Sensitive value a text means, in the one sensitive column; None for none."""
     if text is None:
         return None
     if len(sensitive_columns) > 1:
@@ -481,3 +482,9 @@ def _apply_gate(result: Any, threshold: float, *, quiet: bool) -> int:
             "too little evidence to tell"
         )
     return DONE
+
+
+def options_of_audit(*names: str) -> list[click.Parameter]:
+    """Options of ``mdfa audit`` that other commands have too, by the names of their values."""
+    by_name = {parameter.name: parameter for parameter in audit_command.params}
+    return [by_name[name] for name in names]

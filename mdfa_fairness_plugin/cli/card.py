@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from mdfa_fairness_plugin.cli.audit import audit_command, read_audit
+from mdfa_fairness_plugin.cli.audit import options_of_audit, read_audit
 from mdfa_fairness_plugin.cli.console import (
     CommandError,
     check_apart,
@@ -159,6 +159,4 @@ def _write_files(card: Any, html_file: Path | None, json_file: Path | None) -> N
         raise CommandError(f"cannot write {error.filename}: {error.strerror}.") from error
 
 
-card_command.params += [
-    parameter for parameter in audit_command.params if parameter.name in _AUDIT_OPTIONS
-]
+card_command.params += options_of_audit(*_AUDIT_OPTIONS)

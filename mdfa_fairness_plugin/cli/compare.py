@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mdfa_fairness_plugin.cli.audit import _choose_features, _find_reference
+from mdfa_fairness_plugin.cli.audit import (
+    choose_features,
+    find_reference,
+    options_of_audit,
+)
 from mdfa_fairness_plugin.cli.console import (
     CommandError,
     check_apart,
@@ -40,13 +44,6 @@ _STDOUT = Path("-")
     metavar="COL,...",
     help="Columns of outcomes, one per model.",
 )
-@click.option(
-    "--sensitive",
-    required=True,
-    multiple=True,
-    metavar="COL[,COL]",
-    help="Sensitive features, such as race or sex. Each is audited.",
-)
 @click.option("--true", "truth", metavar="COL", help="True labels, for accuracy and error rates.")
 @click.option(
     "--baseline", metavar="COL", help="Model to compare the others with. Default: the first."
@@ -60,64 +57,7 @@ _STDOUT = Path("-")
     help="Repeated 70/30 splits; 0 for none.",
 )
 @click.option(
-    "--features",
-    multiple=True,
-    metavar="COL,...",
-    help="Features that make people alike. Default: every column not named otherwise.",
-)
-@click.option(
-    "--drop",
-    multiple=True,
-    metavar="COL,...",
-    help="Columns to leave out of the features, such as row numbers or scores.",
-)
-@click.option(
-    "--outcome-label",
-    multiple=True,
-    metavar="VALUE",
-    help="Outcome to audit; may be repeated. Default: both of two.",
-)
-@click.option(
     "--group", multiple=True, metavar="VALUE", help="Sensitive value to audit; may be repeated."
-)
-@click.option(
-    "--reference",
-    metavar="VALUE",
-    help="Compare with this sensitive value only. Default: with everybody else.",
-)
-@click.option("--weight", metavar="COL", help="Column of sample weights.")
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    metavar="A",
-    help="Smallest share of people, in the subgroup and with the outcome, worth reporting.",
-)
-@click.option(
-    "--missing",
-    type=click.Choice(["exclude", "category", "raise"]),
-    help="Rows with a missing sensitive value: leave out (default), a group of their own, refuse.",
-)
-@click.option(
-    "--confidence",
-    "confidence_level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    metavar="LEVEL",
-    help="Level of the intervals, such as 0.95.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same answer.")
-@click.option("--jobs", "n_jobs", type=int, metavar="N", help="Processors to use; -1 for all.")
-@click.option(
-    "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE.html",
-    help="Write the whole report to this page.",
-)
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
-    metavar="FILE.json",
-    help="Write every number to this file; - for stdout, in the place of the summary.",
 )
 @click.option(
     "--plot",
@@ -126,14 +66,6 @@ _STDOUT = Path("-")
     help="Draw each model's worst case beside its aggregate ratio (.png, .svg or .pdf).",
 )
 @min_cell_option
-@click.option("--separator", metavar="CHAR", help="Separates the cells of a CSV. Default: comma.")
-@click.option("--encoding", default="utf-8-sig", help="Encoding of a CSV. Default: UTF-8.")
-@click.option(
-    "--na-values",
-    multiple=True,
-    metavar="TEXT",
-    help="Text that means missing, beside the empty cell; may be repeated.",
-)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def compare_command(
     file: Path,
@@ -185,7 +117,7 @@ def compare_command(
             f"--baseline: {baseline!r} is not among the columns of --outcomes: "
             f"{', '.join(str(model) for model in models)}."
         )
-    feature_columns = _choose_features(
+    feature_columns = choose_features(
         table,
         asked=table.columns(features, "--features"),
         dropped=table.columns(drop, "--drop"),
@@ -204,7 +136,7 @@ def compare_command(
         "sample_weight": None if roles.weight is None else frame[roles.weight],
         "outcomes": _find_outcomes(outcome_label, frame, models),
         "groups": _find_groups(group, frame, roles.sensitive),
-        "reference_group": _find_reference(reference, frame, roles.sensitive),
+        "reference_group": find_reference(reference, frame, roles.sensitive),
     }
 
     import mdfa_fairness_plugin as mdfa
@@ -306,3 +238,23 @@ def _draw(result: Any, path: Path) -> None:
 
     figure: Any = ComparisonDisplay.from_result(result).plot().figure_
     figure.savefig(path, dpi=150, facecolor=figure.get_facecolor())
+
+
+compare_command.params += options_of_audit(
+    "sensitive",
+    "features",
+    "drop",
+    "outcome_label",
+    "reference",
+    "weight",
+    "alpha",
+    "missing",
+    "confidence_level",
+    "seed",
+    "n_jobs",
+    "report",
+    "json_file",
+    "separator",
+    "encoding",
+    "na_values",
+)

@@ -62,7 +62,7 @@ def audit_parts(
     -------
     AuditResult
     """
-    from mdfa_fairness_plugin.cli.audit import _choose_features
+    from mdfa_fairness_plugin.cli.audit import choose_features
     from mdfa_fairness_plugin.dask import audit_dask
     from mdfa_fairness_plugin.dask.blocks import open_source
 
@@ -71,7 +71,7 @@ def audit_parts(
     outcome_column = table.column(outcome, "--outcome")
     sensitive_columns = table.columns(sensitive, "--sensitive")
     weight_column = None if weight is None else table.column(weight, "--weight")
-    feature_columns = _choose_features(
+    feature_columns = choose_features(
         table,
         asked=table.columns(features, "--features"),
         dropped=table.columns(drop, "--drop"),

@@ -427,7 +427,7 @@ class _Bench:
                 delta=violation.delta,
                 interval=violation.interval,
                 rates=violation.rates,
-                spread=audit._spread(i, found.member[data.held_out]),
+                spread=audit.spread(i, found.member[data.held_out]),
             )
 
     # -- what follows from them

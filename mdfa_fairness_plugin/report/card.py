@@ -36,7 +36,7 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.features import MISSING
 from mdfa_fairness_plugin.report.schema import CARD_SCHEMA
 from mdfa_fairness_plugin.report.story import Table, frame_table, p_text, ranked, ratio_text
-from mdfa_fairness_plugin.report.summary import _drawn, _plain, _wrapped, write_text
+from mdfa_fairness_plugin.report.summary import drawn, plain_value, wrapped, write_text
 from mdfa_fairness_plugin.results import INSUFFICIENT, VIOLATION, AuditResult, Violation
 from mdfa_fairness_plugin.sensitive import JOINT
 
@@ -150,9 +150,9 @@ class ContestationCard:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        from mdfa_fairness_plugin.report.html import _environment
+        from mdfa_fairness_plugin.report.html import environment
 
-        return _environment().get_template("card.html").render(card=tell_card(self))
+        return environment().get_template("card.html").render(card=tell_card(self))
 
     def summary(self) -> str:
         """Tell where the person stands in a page of plain text."""
@@ -164,10 +164,14 @@ class ContestationCard:
         The conventions are those of ``AuditResult.to_dict``. Of the search, only what concerns the
         whole subgroup is given: neither its membership nor its counts, which may be small.
         """
-        own = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "violation"}
+        own = {
+            f.name: plain_value(getattr(self, f.name))
+            for f in fields(self)
+            if f.name != "violation"
+        }
         v = self.violation
         search = {
-            name: _plain(getattr(v, name))
+            name: plain_value(getattr(v, name))
             for name in (
                 "sensitive_feature",
                 "group",
@@ -225,9 +229,9 @@ class ContestationCard:
         -------
         str
         """
-        from mdfa_fairness_plugin.report.html import _environment
+        from mdfa_fairness_plugin.report.html import environment
 
-        text = _environment().get_template("card_page.html").render(card=tell_card(self))
+        text = environment().get_template("card_page.html").render(card=tell_card(self))
         if path is not None:
             write_text(path, text)
         return text
@@ -964,10 +968,10 @@ def _capital(text: str) -> str:
 
 
 def _as_text(story: CardStory) -> str:
-    blocks = [[story.title.upper(), "=" * len(story.title)], _wrapped([story.person])]
+    blocks = [[story.title.upper(), "=" * len(story.title)], wrapped([story.person])]
     for section in story.sections:
-        block = [section.title.upper(), *_wrapped(section.paragraphs)]
+        block = [section.title.upper(), *wrapped(section.paragraphs)]
         for caption, table in section.tables:
-            block += ["", f"{caption}:", *_drawn(table)]
+            block += ["", f"{caption}:", *drawn(table)]
         blocks.append(block)
     return "\n\n".join("\n".join(block) for block in blocks)

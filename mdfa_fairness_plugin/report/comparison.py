@@ -36,10 +36,10 @@ from mdfa_fairness_plugin.describe.wording import (
 )
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
-from mdfa_fairness_plugin.report.html import MIN_CELL, _environment
+from mdfa_fairness_plugin.report.html import MIN_CELL, environment
 from mdfa_fairness_plugin.report.pictures import Picture, draw, numbers_table
 from mdfa_fairness_plugin.report.story import Table, ratio_text
-from mdfa_fairness_plugin.report.summary import _drawn, _plain, _wrapped
+from mdfa_fairness_plugin.report.summary import drawn, plain_value, wrapped
 from mdfa_fairness_plugin.report.suppression import WITHHELD, redact
 from mdfa_fairness_plugin.results import (
     INSUFFICIENT,
@@ -125,22 +125,22 @@ def summarise(result: ComparisonResult) -> str:
     story = tell(result)
     blocks = [
         [story.title.upper(), "=" * len(story.title)],
-        _wrapped(story.scope),
-        _drawn(story.models),
-        ["EACH MODEL'S WORST SUBGROUP", *_wrapped(story.cases, bullet="- ")],
+        wrapped(story.scope),
+        drawn(story.models),
+        ["EACH MODEL'S WORST SUBGROUP", *wrapped(story.cases, bullet="- ")],
         [
             "DOES A REPAIR MOVE THE HARM?",
-            *_wrapped(["Ratio of each model's outcomes (columns) in the worst subgroup of each."]),
-            *_drawn(story.transfer),
-            *_wrapped(story.moved, bullet="- "),
+            *wrapped(["Ratio of each model's outcomes (columns) in the worst subgroup of each."]),
+            *drawn(story.transfer),
+            *wrapped(story.moved, bullet="- "),
         ],
     ]
     if story.differences is not None:
-        blocks.append([story.differences_title.upper(), *_drawn(story.differences)])
-    blocks.append(["HOW TO READ THIS", *_wrapped(story.reading, bullet="- ")])
+        blocks.append([story.differences_title.upper(), *drawn(story.differences)])
+    blocks.append(["HOW TO READ THIS", *wrapped(story.reading, bullet="- ")])
     if story.warnings:
-        blocks.append(["WARNINGS", *_wrapped(story.warnings, bullet="- ")])
-    blocks.append(["HOW IT WAS MADE", *_wrapped(story.made)])
+        blocks.append(["WARNINGS", *wrapped(story.warnings, bullet="- ")])
+    blocks.append(["HOW IT WAS MADE", *wrapped(story.made)])
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
@@ -157,7 +157,7 @@ def render_page(result: ComparisonResult, *, min_cell: int = MIN_CELL) -> str:
     -------
     str
     """
-    page = _environment().get_template("comparison_page.html")
+    page = environment().get_template("comparison_page.html")
     printed = _redacted(result, min_cell)
     story = tell(printed)
     if min_cell > 1:
@@ -224,7 +224,7 @@ def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
 
 def render_fragment(result: ComparisonResult) -> str:
     """Give the same content as one element, as notebooks show it."""
-    fragment = _environment().get_template("comparison_fragment.html")
+    fragment = environment().get_template("comparison_fragment.html")
     return fragment.render(story=tell(result), picture=None)
 
 
@@ -280,9 +280,10 @@ def to_plain(result: ComparisonResult) -> dict[str, Any]:
         ],
         "split_delta": _nested(result.split_delta),
         "warnings": [
-            {"category": _plain(w.category), "message": _plain(w.message)} for w in result.warnings
+            {"category": plain_value(w.category), "message": plain_value(w.message)}
+            for w in result.warnings
         ],
-        "provenance": _plain(
+        "provenance": plain_value(
             {k: v for k, v in result.provenance.items() if k not in _UNSTABLE_PROVENANCE}
         ),
     }
@@ -298,7 +299,9 @@ def _plain_record(record: Search | ModelSearch | Transfer | Difference) -> dict[
     plain: dict[str, Any] = {}
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
-        plain[field.name] = _plain_record(value) if isinstance(value, Search) else _plain(value)
+        plain[field.name] = (
+            _plain_record(value) if isinstance(value, Search) else plain_value(value)
+        )
     return plain
 
 

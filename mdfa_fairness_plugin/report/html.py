@@ -80,7 +80,7 @@ def render_page(
         "provenance": _provenance_table(redaction.result),
         "command": clean(command) if command else rerun_code(result),
     }
-    return _environment().get_template("page.html").render(context)
+    return environment().get_template("page.html").render(context)
 
 
 def render_fragment(result: AuditResult) -> str:
@@ -93,7 +93,7 @@ def render_fragment(result: AuditResult) -> str:
         "provenance": None,
         "command": "",
     }
-    return _environment().get_template("fragment.html").render(context)
+    return environment().get_template("fragment.html").render(context)
 
 
 def isolate(text: str) -> Markup:
@@ -115,8 +115,9 @@ def isolate(text: str) -> Markup:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
+def environment() -> jinja2.Environment:
+    """Templates of the package, with escaping on."""
+    made = jinja2.Environment(
         loader=jinja2.PackageLoader("mdfa_fairness_plugin.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -124,8 +125,8 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["isolate"] = isolate
-    return environment
+    made.filters["isolate"] = isolate
+    return made
 
 
 def _context(result: AuditResult) -> dict[str, Any]:

@@ -43,12 +43,12 @@ def to_markdown(result: AuditResult, *, min_cell: int = 1) -> str:
     if story.details:
         lines += ["### What was found", "", *_listed(story.details)]
     if story.counts is not None:
-        lines += ["Rows in the subgroup:", "", *_drawn(story.counts)]
+        lines += ["Rows in the subgroup:", "", *drawn(story.counts)]
     if story.also:
         lines += ["### Also found", "", *_listed(story.also)]
     if story.searches.rows:
         note = "Ratio: times as often in the worst subgroup; All: the same for everybody compared."
-        lines += ["### All searches", "", *_drawn(story.searches), note, ""]
+        lines += ["### All searches", "", *drawn(story.searches), note, ""]
     lines += ["### What this audit could not see", "", *_listed(story.unseen)]
     if story.warnings:
         lines += ["### Warnings", "", *_listed(story.warnings)]
@@ -82,7 +82,7 @@ def _listed(lines: Iterable[str]) -> list[str]:
     return [*items, ""] if items else []
 
 
-def _drawn(table: Table) -> list[str]:
+def drawn(table: Table) -> list[str]:
     """Draw a table; an empty first header cell is kept by Markdown."""
     last = len(table.header) - 1
     left = [i < table.n_text or (i == last and table.text_last) for i in range(last + 1)]

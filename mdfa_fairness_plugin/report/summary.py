@@ -70,12 +70,13 @@ def to_plain(result: AuditResult) -> dict[str, Any]:
         "worst_case": position,
         "violations": [_plain_violation(violation) for violation in result.violations],
         "balance": [_plain_balance(key, value) for key, value in result.balance.items()],
-        "excluded": _plain(result.excluded),
-        "silence": [_plain(silence) for silence in result.silence],
+        "excluded": plain_value(result.excluded),
+        "silence": [plain_value(silence) for silence in result.silence],
         "warnings": [
-            {"category": _plain(w.category), "message": _plain(w.message)} for w in result.warnings
+            {"category": plain_value(w.category), "message": plain_value(w.message)}
+            for w in result.warnings
         ],
-        "provenance": _plain(
+        "provenance": plain_value(
             {k: v for k, v in result.provenance.items() if k not in _UNSTABLE_PROVENANCE}
         ),
     }
@@ -115,7 +116,7 @@ def _plain_violation(violation: Violation) -> dict[str, Any]:
         elif field.name in ("membership", "held_out"):
             plain[field.name] = _bits(value)
         else:
-            plain[field.name] = _plain(value)
+            plain[field.name] = plain_value(value)
     plain["ratio"] = plain_float(violation.ratio)
     plain["ratio_interval"] = [plain_float(end) for end in violation.ratio_interval]
     return plain
@@ -129,13 +130,13 @@ def _bits(mask: np.ndarray) -> str:
 def _plain_balance(key: Any, value: Any) -> dict[str, Any]:
     feature, group = comparison(key)
     return {
-        **_plain(diagnostics(value)),
+        **plain_value(diagnostics(value)),
         "sensitive_feature": plain_label(feature),
         "group": plain_label(group),
     }
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Turn any value into types that strict JSON has."""
     if isinstance(value, Mapping):
         return _plain_mapping(value)
@@ -143,16 +144,20 @@ def _plain(value: Any) -> Any:
         return {
             "columns": [plain_label(label) for label in value.columns],
             "index": [plain_label(label) for label in value.index],
-            "values": [[_plain(cell) for cell in row] for row in value.to_numpy(dtype=object)],
+            "values": [[plain_value(cell) for cell in row] for row in value.to_numpy(dtype=object)],
         }
     if isinstance(value, pd.Series | pd.Index):
-        return [_plain(cell) for cell in value.to_numpy(dtype=object)]
+        return [plain_value(cell) for cell in value.to_numpy(dtype=object)]
     if isinstance(value, np.ndarray):
-        return [_plain(cell) for cell in value.tolist()] if value.ndim else _plain(value.item())
+        return (
+            [plain_value(cell) for cell in value.tolist()]
+            if value.ndim
+            else plain_value(value.item())
+        )
     if isinstance(value, list | tuple):
-        return [_plain(cell) for cell in value]
+        return [plain_value(cell) for cell in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: plain_value(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, type) or callable(value):
         name = getattr(value, "__qualname__", type(value).__qualname__)
         return plain_label(f"{getattr(value, '__module__', '')}.{name}")
@@ -168,7 +173,7 @@ def _plain_mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
     for key, item in value.items():
         name = key if isinstance(key, str) else label_text(key, limit=None)
         name = str(plain_label(name))
-        plain[name if name not in plain else f"{name} ({type(key).__name__})"] = _plain(item)
+        plain[name if name not in plain else f"{name} ({type(key).__name__})"] = plain_value(item)
     return plain
 
 
@@ -188,26 +193,27 @@ def summarise(result: AuditResult) -> str:
     story = tell(result)
     blocks = [
         [story.title.upper(), "=" * len(story.title)],
-        _wrapped(story.scope),
-        _wrapped([story.headline]),
-        _wrapped([story.verdict]),
-        _wrapped(story.details),
+        wrapped(story.scope),
+        wrapped([story.headline]),
+        wrapped([story.verdict]),
+        wrapped(story.details),
     ]
     if story.counts is not None:
-        blocks.append(["Rows in the subgroup:", *_drawn(story.counts)])
+        blocks.append(["Rows in the subgroup:", *drawn(story.counts)])
     if story.also:
-        blocks.append(["ALSO FOUND", *_wrapped(story.also, bullet="- ")])
+        blocks.append(["ALSO FOUND", *wrapped(story.also, bullet="- ")])
     if story.searches.rows:
         note = "Ratio: times as often in the worst subgroup; All: the same for everybody compared."
-        blocks.append(["ALL SEARCHES", *_drawn(story.searches), note])
-    blocks.append(["WHAT THIS AUDIT COULD NOT SEE", *_wrapped(story.unseen, bullet="- ")])
+        blocks.append(["ALL SEARCHES", *drawn(story.searches), note])
+    blocks.append(["WHAT THIS AUDIT COULD NOT SEE", *wrapped(story.unseen, bullet="- ")])
     if story.warnings:
-        blocks.append(["WARNINGS", *_wrapped(story.warnings, bullet="- ")])
-    blocks.append(["HOW IT WAS MADE", *_wrapped(story.made)])
+        blocks.append(["WARNINGS", *wrapped(story.warnings, bullet="- ")])
+    blocks.append(["HOW IT WAS MADE", *wrapped(story.made)])
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-def _wrapped(paragraphs: Iterable[str], bullet: str = "") -> list[str]:
+def wrapped(paragraphs: Iterable[str], bullet: str = "") -> list[str]:
+    """Lines of paragraphs, no longer than a page is wide."""
     lines: list[str] = []
     for paragraph in paragraphs:
         lines += textwrap.wrap(
@@ -220,7 +226,7 @@ def _wrapped(paragraphs: Iterable[str], bullet: str = "") -> list[str]:
     return lines
 
 
-def _drawn(table: Table) -> list[str]:
+def drawn(table: Table) -> list[str]:
     """Draw a table as lines of text, columns aligned."""
     cells = [table.header, *table.rows]
     widths = [max(_columns(row[i]) for row in cells) for i in range(len(table.header))]

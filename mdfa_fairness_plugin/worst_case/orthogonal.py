@@ -345,11 +345,13 @@ class Choice:
         return shrunk_ratio(tau[self.scale], e, m, shrinkage=self.shrinkage, rate=rate)
 
 
-def choice_of(name: str) -> Choice:
-    """Give the score of this name."""
-    kind, _, scale = name.partition(", scale ")
-    shrinkage = None if kind == "difference" else float(kind.rpartition(" ")[2])
-    return Choice(scale=int(scale), shrinkage=shrinkage)
+def all_choices(n_scales: int) -> list[Choice]:
+    """Every score tried, of a difference read at this many leaf sizes."""
+    return [
+        Choice(scale=scale, shrinkage=shrinkage)
+        for scale in range(n_scales)
+        for shrinkage in SHRINKAGES
+    ]
 
 
 def orthogonal_families(tau: np.ndarray, e: np.ndarray, m: np.ndarray, rate: float) -> list[Family]:
@@ -367,12 +369,9 @@ def orthogonal_families(tau: np.ndarray, e: np.ndarray, m: np.ndarray, rate: flo
     -------
     families : list of Family
     """
-    choices = [
-        Choice(scale=scale, shrinkage=shrinkage)
-        for scale in range(len(tau))
-        for shrinkage in SHRINKAGES
+    return [
+        Family(name=one.name, scores=one.scores(tau, e, m, rate)) for one in all_choices(len(tau))
     ]
-    return [Family(name=one.name, scores=one.scores(tau, e, m, rate)) for one in choices]
 
 
 def outcome_rate(data: SearchData) -> float:

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 from mdfa_fairness_plugin.worst_case.orthogonal import (
     SHRINKAGES,
     MultiscaleForest,
-    choice_of,
+    all_choices,
     cross_fitted_difference,
     oriented,
     orthogonal_families,
@@ -228,8 +228,7 @@ def test_families_propose_cuts_half_way_up(make_search):
     families = orthogonal_families(tau, half, half, 0.2)
     assert len(families) == 2 * len(SHRINKAGES)
     assert len({family.name for family in families}) == len(families)
-    for family in families:
-        choice = choice_of(family.name)
+    for choice, family in zip(all_choices(2), families, strict=True):
         assert family.name == choice.name
         assert family.thresholds is None
         cuts = plateau_thresholds(Sweep.of(data, family.scores), data.alpha).tolist()
