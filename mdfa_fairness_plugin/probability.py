@@ -20,6 +20,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from mdfa_fairness_plugin.basis import QuadraticBasis
+from mdfa_fairness_plugin.rowview import RowView
+from mdfa_fairness_plugin.threads import row_threads
 
 # Predictions are kept off 0 and 1 so that odds and logarithms stay finite: one in a thousand.
 PROBABILITY_FLOOR = 1e-3
@@ -75,7 +77,7 @@ class CrossFittedProbability:
 
 
 def cross_fitted_probability(
-    X: np.ndarray,
+    X: np.ndarray | RowView,
     positive: np.ndarray,
     folds: np.ndarray,
     *,
@@ -87,7 +89,7 @@ def cross_fitted_probability(
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
+    X : ndarray or RowView of shape (n, d)
         Encoded features.
     positive : ndarray of bool of shape (n,)
     folds : ndarray of int of shape (n,)
@@ -106,14 +108,13 @@ def cross_fitted_probability(
     The combination's three coefficients see every row. With so few of them, what leaks from a
     row's own label into its prediction is of the order of three over the number of rows.
     """
-    X = np.asarray(X, dtype=float)
+    if not isinstance(X, RowView):
+        X = RowView(np.asarray(X, dtype=float))
     positive = np.asarray(positive, dtype=bool)
     weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    seen = folds >= 0
-    own_X, own_positive, own_weight, own_folds = X, positive, weight, folds
-    if not seen.all():
-        own_X, own_positive = X[seen], positive[seen]
-        own_weight, own_folds = weight[seen], folds[seen]
+    learning = np.flatnonzero(folds >= 0)
+    own_X, own_positive = X.take(learning)[:], positive[learning]
+    own_weight, own_folds = weight[learning], folds[learning]
     basis = QuadraticBasis.fit(own_X, own_weight)
     Z = basis(own_X)
     labels = np.unique(own_folds)
@@ -127,11 +128,12 @@ def cross_fitted_probability(
         scores[test] = _scores(model, own_X[test], Z[test])
     coefficients = _stack(scores, own_positive, own_weight)
     probability = np.empty(len(X))
-    probability[seen] = _combine(scores, coefficients)
-    if not seen.all():
+    probability[learning] = _combine(scores, coefficients)
+    others = np.flatnonzero(folds < 0)
+    if len(others):
         every = np.ones(len(own_X), dtype=bool)
         models = [_fit_pair(own_X, Z, own_positive, own_weight, every, random_state)]
-        probability[~seen] = _average(models, basis, X[~seen], coefficients)
+        probability[others] = _average(models, basis, X.take(others), coefficients, n_jobs)
     return CrossFittedProbability(
         out_of_fold=_bounded(probability),
         basis=basis,
@@ -141,16 +143,26 @@ def cross_fitted_probability(
 
 
 def _average(
-    models: Sequence[Any], basis: QuadraticBasis, X: np.ndarray, coefficients: np.ndarray
+    models: Sequence[Any],
+    basis: QuadraticBasis,
+    X: np.ndarray | RowView,
+    coefficients: np.ndarray,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """Average probability by all models, in chunks: the basis is many times as wide as X."""
-    total = np.zeros(len(X))
-    for start in range(0, len(X), _CHUNK_ROWS):
-        rows = slice(start, start + _CHUNK_ROWS)
-        Z = basis(X[rows])
-        for model in models:
-            total[rows] += _combine(_scores(model, X[rows], Z), coefficients)
-    return total / max(len(models), 1)
+
+    def judge(start: int) -> np.ndarray:
+        some = X[start : start + _CHUNK_ROWS]
+        Z = basis(some)
+        return sum(
+            (_combine(_scores(model, some, Z), coefficients) for model in models),
+            np.zeros(len(some)),
+        )
+
+    starts = range(0, len(X), _CHUNK_ROWS)
+    threads = row_threads(n_jobs) if len(starts) > 1 else 1
+    pieces = Parallel(n_jobs=threads, require="sharedmem")(delayed(judge)(one) for one in starts)
+    return np.concatenate([np.empty(0), *pieces]) / max(len(models), 1)
 
 
 def _bounded(probability: np.ndarray) -> np.ndarray:

@@ -63,6 +63,7 @@ from mdfa_fairness_plugin.search import (
     OutcomeModels,
     Plan,
     Predictor,
+    digest,
     label_of,
     orientation,
     rarer,
@@ -110,7 +111,7 @@ class AuditRun:
         self.statistics: list[float] = []
         self._drafts: list[tuple[Contrast, Hashable, str]] = []
         self._outside: dict[int, np.ndarray] = {}
-        self._overlaps: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self._overlaps: dict[tuple[int, bool], dict[str, Any]] = {}
         self._grounds: dict[int, tuple[Ground, bool]] = {}
         self._weighed: dict[int, Balance] = {}
         self._rules: dict[bytes, HeldOutRule] = {}
@@ -163,11 +164,12 @@ class AuditRun:
         reason = contrast.reason or self._too_few_weighted(contrast)
         ground: Ground | None = None
         weighed: Balance | None = None
+        weights = np.empty(0)
         sign = 1
         if not reason:
             sign = orientation(contrast.s)
             s = sign * contrast.s
-            key = s.tobytes()
+            key = digest(s)
             if key not in grounds:
                 self._log("comparing on %s", contrast.sensitive_feature)
                 grounds[key] = self._ground(contrast, s, folds, outcomes)
@@ -178,6 +180,7 @@ class AuditRun:
             else:
                 ground = shared
                 weighed = ground.balanced(sign < 0, self._names, self.log)
+                weights = ground.base * weighed.weights
                 self.balances[label_of(contrast)] = _with_support(weighed, ground)
         for outcome in self.problem.outcomes:
             self._drafts.append((contrast, outcome, reason))
@@ -187,12 +190,11 @@ class AuditRun:
             self._log("searching %s=%s, outcome %s", *label_of(contrast), outcome)
             positive = self.problem.y == self.problem.outcome_labels.index(outcome)
             self._outside[len(self.found)] = ground.outside
-            self._overlaps[len(self.found)] = ground.overlap(sign < 0)
             self._grounds[len(self.found)] = (ground, sign < 0)
             self._weighed[len(self.found)] = weighed
             found = search(
                 ground,
-                weighed,
+                weights,
                 positive,
                 rare=self._rarer(positive),
                 flip_s=sign < 0,
@@ -615,7 +617,7 @@ class AuditRun:
             ),
             scores=found.selection.scores,
             propensity=ground.fitted_propensity,
-            outcome_model=ground.outcome_model(rare)[0],
+            outcome_model=ground.outcome_model(rare),
             flip_s=flip_s,
             flip_y=not np.array_equal(positive, rare),
             limits=ground.limits(),
@@ -662,13 +664,17 @@ class AuditRun:
 
     def _overlap(self, i: int) -> dict[str, Any]:
         """Propensity and side of the rows as the user gave them, and which were left out."""
-        rows, sides, e = self._overlaps[i]
-        n = self.problem.n_samples
-        given = self.problem.source_row[rows]
-        propensity, side = np.full(n, np.nan), np.zeros(n, dtype=np.int8)
-        propensity[given], side[given] = e, sides
-        left_out = self._by_sample(self._outside[i])
-        return {"propensity": propensity, "side": side, "left_out": left_out}
+        ground, flip_s = self._grounds[i]
+        key = id(ground), flip_s
+        if key not in self._overlaps:
+            rows, sides, e = ground.overlap(flip_s)
+            n = self.problem.n_samples
+            given = self.problem.source_row[rows]
+            propensity, side = np.full(n, np.nan), np.zeros(n, dtype=np.int8)
+            propensity[given], side[given] = e, sides
+            left_out = self._by_sample(ground.outside)
+            self._overlaps[key] = {"propensity": propensity, "side": side, "left_out": left_out}
+        return self._overlaps[key]
 
     def _membership(
         self, i: int, found: Found, working: np.ndarray, absent: np.ndarray | None

@@ -7,6 +7,7 @@ model and one difference of rates serve all four (group, outcome) searches, seen
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from mdfa_fairness_plugin.exceptions import InputError, OverlapError, WarningLog
 from mdfa_fairness_plugin.inference.tests import FOLD_SPREAD
 from mdfa_fairness_plugin.probability import CrossFittedProbability, cross_fitted_probability
 from mdfa_fairness_plugin.problem import AuditProblem, Contrast
+from mdfa_fairness_plugin.rowview import RowView
 from mdfa_fairness_plugin.worst_case.features import FeatureMap
 from mdfa_fairness_plugin.worst_case.iterative import iterative_search
 from mdfa_fairness_plugin.worst_case.level_set import level_set_families, level_set_scores
@@ -33,7 +35,6 @@ from mdfa_fairness_plugin.worst_case.orthogonal import (
     OrthogonalPredictor,
     all_choices,
     cross_fitted_difference,
-    oriented,
     orthogonal_families,
     outcome_rate,
 )
@@ -110,8 +111,6 @@ class Found:
     selection : Selection
     predictor : callable
         Scores of new encoded rows.
-    propensity, outcome : ndarray
-        ``Pr[S = +1 | x]`` and ``Pr[Y = y | x]`` out of fold, oriented like the search.
     member, core : ndarray of bool
         The region and its most unequally treated part; held-out rows had no say in either.
     stopped : bool
@@ -124,12 +123,22 @@ class Found:
     rows: np.ndarray
     selection: Selection
     predictor: Predictor
-    propensity: np.ndarray
-    outcome: np.ndarray
     member: np.ndarray
     core: np.ndarray
     stopped: bool = True
     iterations: tuple[int, ...] = ()
+
+    @property
+    def propensity(self) -> np.ndarray:
+        """``Pr[S = +1 | x]`` out of fold, oriented like the search."""
+        assert self.data.propensity is not None
+        return self.data.propensity
+
+    @property
+    def outcome(self) -> np.ndarray:
+        """``Pr[Y = y | x]`` out of fold, oriented like the search."""
+        assert self.data.outcome is not None
+        return self.data.outcome
 
 
 class Ground:
@@ -161,7 +170,7 @@ class Ground:
         self._outcomes = outcomes
         self._base = problem.sample_weight
         self._compared = np.flatnonzero(rows)
-        X = chosen(problem.X, self._compared)
+        X = RowView(problem.X, self._compared)
         base = problem.sample_weight[self._compared]
         sides = s[self._compared]
         own_folds = folds[self._compared]
@@ -185,14 +194,34 @@ class Ground:
         inside = self.support.mask
         self.rows = self._compared[inside]
         self.outside = self._compared[~inside]
-        self.X = chosen(X, np.flatnonzero(inside))
+        self.X = X.take(np.flatnonzero(inside))
         self.base = base[inside]
         self.s = sides[inside]
         self.folds = own_folds[inside]
         self.propensity = e[inside]
+        self.held_out = np.isin(self.folds, plan.parts)
+        self._inside = inside
         self._sides_and_propensity = (sides, e)
         self._mmds: list[Any] = []
         self._differences: dict[bytes, CrossFittedDifference] = {}
+        self._flipped: dict[str, np.ndarray] = {}
+        self._rates: dict[tuple[bytes, bool], np.ndarray] = {}
+
+    def sides(self, flip: bool) -> np.ndarray:
+        """S of the comparable rows, seen from either side."""
+        if not flip:
+            return self.s
+        if "s" not in self._flipped:
+            self._flipped["s"] = -self.s
+        return self._flipped["s"]
+
+    def propensities(self, flip: bool) -> np.ndarray:
+        """Probability of the audited side, of the comparable rows."""
+        if not flip:
+            return self.propensity
+        if "e" not in self._flipped:
+            self._flipped["e"] = 1.0 - self.propensity
+        return self._flipped["e"]
 
     def limits(self) -> tuple[float, float]:
         """Propensities strictly between which rows have comparable rows on the other side."""
@@ -209,21 +238,37 @@ class Ground:
         sides, e = self._sides_and_propensity
         return self._compared, -sides if flip else sides, 1.0 - e if flip else e
 
-    def outcome_model(self, positive: np.ndarray) -> tuple[CrossFittedProbability, np.ndarray]:
-        """Fit (or reuse) ``Pr[Y = y | x]`` on the compared rows; predictions on the comparable.
+    def outcome_model(self, positive: np.ndarray) -> CrossFittedProbability:
+        """Fit (or reuse) ``Pr[Y = y | x]`` on the compared rows.
 
         Parameters
         ----------
         positive : ndarray of bool of shape (n_rows,)
             Over all working rows.
         """
-        fitted = self._outcomes.on(self._compared, positive)
-        return fitted, fitted.out_of_fold[np.isin(self._compared, self.rows)]
+        return self._outcomes.on(self._compared, positive)
+
+    def outcome_rates(self, positive: np.ndarray, flip: bool) -> np.ndarray:
+        """Predicted rate of an outcome, or of its complement, for the comparable rows.
+
+        Parameters
+        ----------
+        positive : ndarray of bool of shape (n_rows,)
+            Outcome the model is fitted to.
+        flip : bool
+            Whether the complement is meant.
+        """
+        key = digest(positive), flip
+        if key not in self._rates:
+            m = self.outcome_model(positive).out_of_fold
+            m = m if self._inside.all() else m[self._inside]
+            self._rates[key] = 1.0 - m if flip else m
+        return self._rates[key]
 
     def difference(self, positive: np.ndarray, m: np.ndarray) -> CrossFittedDifference:
         """Difference of the rates of an outcome between the two sides, fitted once."""
         own = positive[self.rows]
-        key = own.tobytes()
+        key = digest(own)
         if key not in self._differences:
             plan = self._plan
             n_learning = int((self.folds >= 0).sum())
@@ -304,8 +349,7 @@ class Ground:
         -------
         group, reference : float
         """
-        e = 1.0 - self.propensity if flip else self.propensity
-        s = -self.s if flip else self.s
+        e, s = self.propensities(flip), self.sides(flip)
         group, reference = (
             weights[sign].sum()
             / (self.base * usual_weights(self._plan.balance, side, e))[sign].sum()
@@ -321,10 +365,10 @@ class Ground:
             method = np.asarray(method, dtype=float)[self.rows]
         return {
             "X": self.X,
-            "s": -self.s if flip else self.s,
+            "s": self.sides(flip),
             "method": method,
             "sample_weight": self.base,
-            "propensity": 1.0 - self.propensity if flip else self.propensity,
+            "propensity": self.propensities(flip),
             "random_state": self._plan.seeds["balance"],
             "device": self._plan.device,
         }
@@ -352,11 +396,6 @@ def usual_weights(method: Any, side: str, e: np.ndarray) -> np.ndarray:
     return (1.0 - e) / e
 
 
-def chosen(array: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Rows of an array in ascending order, without a copy where these are all."""
-    return array if len(rows) == len(array) else array[rows]
-
-
 class OutcomeModels:
     """Cross-fitted ``Pr[Y = y | x]``, one per set of rows and outcome.
 
@@ -375,10 +414,10 @@ class OutcomeModels:
 
     def on(self, rows: np.ndarray, positive: np.ndarray) -> CrossFittedProbability:
         """Model of ``positive`` on these rows, fitted at the first call."""
-        key = (rows.tobytes(), positive.tobytes())
+        key = (digest(rows), digest(positive))
         if key not in self._fitted:
             self._fitted[key] = cross_fitted_probability(
-                chosen(self._problem.X, rows),
+                RowView(self._problem.X, rows),
                 positive[rows],
                 self._folds[rows],
                 sample_weight=self._problem.sample_weight[rows],
@@ -388,9 +427,14 @@ class OutcomeModels:
         return self._fitted[key]
 
 
+def digest(array: np.ndarray) -> bytes:
+    """Key of an array's content: the content itself would be kept alive by what it is a key of."""
+    return hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16).digest()
+
+
 def search(
     ground: Ground,
-    weighed: Balance | np.ndarray,
+    weights: np.ndarray,
     positive: np.ndarray,
     *,
     rare: np.ndarray,
@@ -402,8 +446,8 @@ def search(
     Parameters
     ----------
     ground : Ground
-    weighed : Balance or ndarray of shape (n_rows,)
-        Weights of this direction.
+    weights : ndarray of shape (n,)
+        Of the comparable rows in this direction, times the sampling weights.
     positive : ndarray of bool of shape (n_rows,)
         Audited outcome, over all working rows.
     rare : ndarray of bool of shape (n_rows,)
@@ -417,46 +461,48 @@ def search(
     found : Found
     """
     flip_y = not np.array_equal(positive, rare)
-    fitted_outcome, m = ground.outcome_model(rare)
-    own = positive[ground.rows]
-    s = -ground.s if flip_s else ground.s
     data = SearchData(
         X=ground.X,
-        s=s,
-        positive=own,
+        s=ground.sides(flip_s),
+        positive=positive[ground.rows],
         base=ground.base,
-        weights=ground.base * (weighed if isinstance(weighed, np.ndarray) else weighed.weights),
+        weights=weights,
         folds=ground.folds,
-        held_out=np.isin(ground.folds, plan.parts),
+        held_out=ground.held_out,
         alpha=plan.alpha,
         confidence_level=plan.confidence_level,
         spread=FOLD_SPREAD,
-        propensity=1.0 - ground.propensity if flip_s else ground.propensity,
-        outcome=1.0 - m if flip_y else m,
+        propensity=ground.propensities(flip_s),
+        outcome=ground.outcome_rates(rare, flip_y),
         adjusts=plan.balances,
     )
+    e, m = data.propensity, data.outcome
+    assert e is not None
+    assert m is not None
     iterations: tuple[int, ...] = ()
     stopped = True
     predictor: Predictor
     if plan.solver == "orthogonal":
-        difference = ground.difference(rare, m)
-        tau, e_own, m_own = oriented(
-            difference.out_of_fold, ground.propensity, m, flip_s=flip_s, flip_y=flip_y
-        )
+        difference = ground.difference(rare, ground.outcome_rates(rare, False))
+        tau = difference.out_of_fold
+        turned = flip_s != flip_y
         rate = outcome_rate(data)
         named = {choice.name: choice for choice in all_choices(len(tau))}
 
         def propose(rows: Any) -> list[Family]:
-            return orthogonal_families(tau[:, rows], e_own[rows], m_own[rows], rate)
+            own = -tau[:, rows] if turned else tau[:, rows]
+            return orthogonal_families(own, e[rows], m[rows], rate)
 
-        selection, judged = choose(
-            data, propose, lambda name: named[name].scores(tau, e_own, m_own, rate)
-        )
+        def scores_of(name: str) -> np.ndarray:
+            own = tau[named[name].scale]
+            return named[name].scores(-own if turned else own, e, m, rate)
+
+        selection, judged = choose(data, propose, scores_of)
         choice = named[selection.family]
         predictor = OrthogonalPredictor(
             difference=difference,
             propensity=ground.fitted_propensity,
-            outcome=fitted_outcome,
+            outcome=ground.outcome_model(rare),
             flip_s=flip_s,
             flip_y=flip_y,
             choice=choice,
@@ -464,8 +510,6 @@ def search(
         )
     else:
         maps = _feature_maps(data, plan)
-        e_own = 1.0 - ground.propensity if flip_s else ground.propensity
-        m_own = 1.0 - m if flip_y else m
         if plan.solver == "level_set":
             scores, predictor = level_set_scores(
                 data,
@@ -502,8 +546,6 @@ def search(
         rows=ground.rows,
         selection=selection,
         predictor=predictor,
-        propensity=e_own,
-        outcome=m_own,
         member=np.where(data.held_out, judged.member, selection.member),
         core=np.where(data.held_out, judged.core, selection.scores >= selection.core_threshold),
         stopped=stopped,

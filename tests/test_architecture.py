@@ -18,6 +18,8 @@ ORDER = (
     ("exceptions",),
     ("_optional",),
     ("arguments",),
+    ("threads",),
+    ("rowview",),
     ("basis",),
     ("columns",),
     ("features",),

@@ -236,7 +236,8 @@ def _measure_models(
     """Search for every model, then measure all models in every subgroup found."""
     held = ground.folds == HELD_BACK
     s = (-ground.s if flip_s else ground.s)[held]
-    own_weights = (ground.base * weights)[held]
+    total_weights = ground.base * weights
+    own_weights = total_weights[held]
     answers = positives[:, ground.rows][:, held]
     for a in np.flatnonzero(searched):
         positive = positives[a]
@@ -245,7 +246,7 @@ def _measure_models(
             continue
         found = search(
             ground,
-            weights,
+            total_weights,
             positive,
             rare=rarer(positive) if binary else positive,
             flip_s=flip_s,

@@ -39,7 +39,7 @@ from mdfa_fairness_plugin.run import AuditRun, Fitted
 from mdfa_fairness_plugin.search import Plan, Predictor
 from mdfa_fairness_plugin.worst_case.iterative import IterativePredictor
 from mdfa_fairness_plugin.worst_case.level_set import LevelSetPredictor
-from mdfa_fairness_plugin.worst_case.orthogonal import CrossFittedDifference, OrthogonalPredictor
+from mdfa_fairness_plugin.worst_case.orthogonal import OrthogonalPredictor
 from mdfa_fairness_plugin.worst_case.path import Bins
 
 
@@ -244,13 +244,11 @@ class _Slim:
         return self._made[id(model)]
 
     def predictor(self, predictor: Any) -> Predictor:
-        """The predictor with the models of all rows learned from, the last ones, alone."""
+        """The predictor as it judges rows that were not learned from."""
         if isinstance(predictor, OrthogonalPredictor):
             difference = predictor.difference
             if id(difference) not in self._made:
-                self._made[id(difference)] = CrossFittedDifference(
-                    out_of_fold=np.empty((0, 0)), models=difference.models[-1:]
-                )
+                self._made[id(difference)] = difference.unseen()
             return replace(
                 predictor,
                 difference=self._made[id(difference)],

@@ -9,6 +9,7 @@ lucky patches there. From tau, ``p1 = m + (1 - e) tau`` and ``p0 = m - e tau``.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,14 +21,23 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.tree import ExtraTreeRegressor
 
 from mdfa_fairness_plugin.probability import CrossFittedProbability
+from mdfa_fairness_plugin.rowview import RowView
+from mdfa_fairness_plugin.threads import row_threads
 from mdfa_fairness_plugin.worst_case.path import SearchData
 from mdfa_fairness_plugin.worst_case.selection import Family
 
 # Ratios are shrunk by these multiples of the overall rate; None is the difference itself. No single
 # one serves both frequent and rare outcomes, so all of them propose regions.
 SHRINKAGES = (0.1, 0.25, 0.5, 1.0, 3.0, None)
+# Trees that judge a row, and folds each of them leaves out: few rows need more of both.
+_TREES_OF_A_ROW = 100
+_TREES_OF_ONE_IN_MANY = 48
+# Rows learned from that are many in this sense.
+_MANY_ROWS = 10_000
 # Rows predicted at a time.
-_BLOCK_ROWS = 100_000
+_BLOCK_ROWS = 50_000
+# Work on fewer rows is done before threads have started.
+_THREADED_ROWS = 20_000
 
 
 class MultiscaleForest(RegressorMixin, BaseEstimator):
@@ -94,12 +104,14 @@ class MultiscaleForest(RegressorMixin, BaseEstimator):
         self.values_ = [_values_by_scale(tree, self.leaf_sizes_) for tree in self.trees_]
         return self
 
-    def predict_scales(self, X) -> np.ndarray:
+    def predict_scales(self, X, n_trees: int | None = None) -> np.ndarray:
         """Predict at every leaf size.
 
         Parameters
         ----------
         X : ndarray of shape (n, d)
+        n_trees : int or None, default=None
+            Ask the first of the trees only.
 
         Returns
         -------
@@ -107,9 +119,12 @@ class MultiscaleForest(RegressorMixin, BaseEstimator):
         """
         X = np.ascontiguousarray(X, dtype=np.float32)
         total = np.zeros((len(self.leaf_sizes_), len(X)))
-        for tree, values in zip(self.trees_, self.values_, strict=True):
-            total += values[:, tree.apply(X)]
-        return total / len(self.trees_)
+        asked = list(zip(self.trees_, self.values_, strict=True))[:n_trees]
+        for tree, values in asked:
+            leaves = tree.apply(X)
+            for own, by_node in zip(total, values, strict=True):
+                own += by_node.take(leaves)
+        return total / len(asked)
 
     def predict(self, X) -> np.ndarray:
         """Predict at the finest leaf size, rows of shape (n, d)."""
@@ -135,15 +150,6 @@ def _values_by_scale(tree: Any, leaf_sizes: Sequence[int]) -> np.ndarray:
     return np.array(values)
 
 
-def _predict_scales(model: Any, X: np.ndarray) -> np.ndarray:
-    """Predictions of shape (n_scales, n); one scale for learners that know no other."""
-    if hasattr(model, "predict_scales"):
-        return model.predict_scales(X)
-    if len(X) == 0:
-        return np.zeros((1, 0))
-    return np.asarray(model.predict(X), dtype=float)[np.newaxis]
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CrossFittedDifference:
     """The difference of rates ``tau(x)`` between S = +1 and S = -1.
@@ -153,18 +159,40 @@ class CrossFittedDifference:
     out_of_fold : ndarray of shape (n_scales, n)
         Rows no part judges get the average over all models.
     models : tuple of estimators
+        Each fitted to the rows of some folds.
+    judges : ndarray of bool of shape (n_parts, n_models)
+        The models that have seen none of a part's rows and are averaged for it.
+    n_trees : int or None
+        Trees asked of each model by rows none of them has seen; None: everything they know.
     """
 
     out_of_fold: np.ndarray
     models: tuple[Any, ...]
+    judges: np.ndarray
+    n_trees: int | None = None
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Average of the folds' models on new rows, shape (n_scales, n)."""
-        return np.mean([_predict_scales(model, X) for model in self.models], axis=0)
+        """Average of all models on new rows, shape (n_scales, n)."""
+        return _average(self.models, X, self.n_trees)
+
+    def unseen(self) -> CrossFittedDifference:
+        """What judges rows that were not learned from, alone: the last part's models."""
+        asked = tuple(m for m, judging in zip(self.models, self.judges[-1], strict=True) if judging)
+        return CrossFittedDifference(
+            out_of_fold=np.empty((0, 0)),
+            models=asked,
+            judges=np.ones((1, len(asked)), dtype=bool),
+            n_trees=self.n_trees,
+        )
+
+    def by_part(self, X: np.ndarray) -> np.ndarray:
+        """What each part's models say on average, shape (n_parts, n_scales, n)."""
+        each = np.array([_predict_scales(model, X) for model in self.models])
+        return np.array([each[judging].mean(axis=0) for judging in self.judges])
 
 
 def cross_fitted_difference(
-    X: np.ndarray,
+    X: np.ndarray | RowView,
     residual_s: np.ndarray,
     residual_y: np.ndarray,
     folds: np.ndarray,
@@ -179,13 +207,13 @@ def cross_fitted_difference(
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
+    X : ndarray or RowView of shape (n, d)
     residual_s, residual_y : ndarray of shape (n,)
         ``1{S=s} - e`` (never zero) and ``1{Y=y} - m``.
     folds : ndarray of int of shape (n,)
         -1 for rows no model may see.
     parts : sequence of int
-        Folds to judge, each by a model fitted to the learning rows of the other folds.
+        Folds to judge, each by models fitted to learning rows of other folds.
     sample_weight : ndarray of shape (n,)
     learner : regressor or None, default=None
         Takes sample weights; None for ``MultiscaleForest``.
@@ -195,33 +223,98 @@ def cross_fitted_difference(
     Returns
     -------
     difference : CrossFittedDifference
+
+    Notes
+    -----
+    A given learner is fitted once for every part, to all rows of the other folds. So is the default
+    where fewer than 10,000 rows are learned from. Beyond, each of its trees leaves out two folds (of
+    five or more) and judges the rows of both, 48 trees a row: 120 trees of three fifths of the rows
+    do the work of 500 of four fifths, at a sixth of the time. Overlap with the planted region, delta
+    1.5, 48 shared trees against 100 of one's own: .878 / .895 at 5,000 rows, .921 / .928 at 10,000,
+    .948 / .949 at 20,000 (2 features), .964 / .965 at 50,000 (10 features).
     """
-    target = residual_y / residual_s
-    weight = sample_weight * residual_s**2
+    labels = np.unique(folds[folds >= 0]).tolist()
+    learning = np.flatnonzero(folds >= 0)
+    if learner is None:
+        many = len(learning) >= _MANY_ROWS
+        left_out = _left_out(labels, parts, 2 if many and len(labels) >= 5 else 1)
+        wanted = _TREES_OF_ONE_IN_MANY if many else _TREES_OF_A_ROW
+        n_trees = -(-wanted // min(_judging(left_out, part).sum() for part in parts))
+        # Rows that no tree has seen are judged by an even share of every model's trees.
+        share = -(-wanted // len(left_out)) if many else None
+    else:
+        left_out, n_trees, share = [(part,) for part in parts], 0, None
+    judges = np.array([_judging(left_out, part) for part in parts])
+    target = residual_y[learning] / residual_s[learning]
+    weight = sample_weight[learning] * residual_s[learning] ** 2
 
-    def fit(part: int) -> Any:
-        train = (folds >= 0) & (folds != part)
-        model = MultiscaleForest(random_state=random_state) if learner is None else clone(learner)
-        return model.fit(X[train], target[train], sample_weight=weight[train])
+    def fit(place: int) -> Any:
+        own = ~np.isin(folds[learning], left_out[place])
+        model = (
+            MultiscaleForest(n_trees, random_state=random_state + place)
+            if learner is None
+            else clone(learner)
+        )
+        return model.fit(X[learning[own]], target[own], sample_weight=weight[own])
 
-    models = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(part) for part in parts)
-    judged = [np.flatnonzero(folds == part) for part in parts]
-    blocks = [
-        (model, rows[start : start + _BLOCK_ROWS])
-        for model, rows in zip(models, judged, strict=True)
-        for start in range(0, len(rows), _BLOCK_ROWS)
-    ]
-    pieces = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_predict_scales)(model, X[rows]) for model, rows in blocks
+    threads = row_threads(n_jobs) if len(learning) >= _THREADED_ROWS else n_jobs
+    models = tuple(
+        Parallel(n_jobs=threads, require="sharedmem")(
+            delayed(fit)(place) for place in range(len(left_out))
+        )
+    )
+    blocks: list[tuple[np.ndarray, tuple[Any, ...], int | None]] = []
+    for part, judging in zip(parts, judges, strict=True):
+        asked = tuple(model for model, own in zip(models, judging, strict=True) if own)
+        rows = np.flatnonzero(folds == part)
+        most = share if part not in labels else None
+        blocks += [(some, asked, most) for some in _blocks(rows)]
+    blocks += [(some, models, share) for some in _blocks(np.flatnonzero(~np.isin(folds, parts)))]
+
+    def judge(rows: np.ndarray, asked: tuple[Any, ...], most: int | None) -> np.ndarray:
+        return _average(asked, X[rows], most)
+
+    threads = row_threads(n_jobs) if len(X) >= _THREADED_ROWS else n_jobs
+    pieces = Parallel(n_jobs=threads, require="sharedmem")(
+        delayed(judge)(*block) for block in blocks
     )
     prediction = np.empty((len(pieces[0]), len(X)))
-    for (_, rows), piece in zip(blocks, pieces, strict=True):
+    for (rows, *_), piece in zip(blocks, pieces, strict=True):
         prediction[:, rows] = piece
-    fitted = CrossFittedDifference(out_of_fold=prediction, models=tuple(models))
-    rest = ~np.isin(folds, parts)
-    if rest.any():
-        prediction[:, rest] = fitted.predict(X[rest])
-    return fitted
+    return CrossFittedDifference(
+        out_of_fold=prediction, models=models, judges=judges, n_trees=share
+    )
+
+
+def _left_out(labels: Sequence[int], parts: Sequence[int], together: int) -> list[tuple[int, ...]]:
+    """Folds that each of the default's models leaves out; none where only other rows are judged."""
+    return list(itertools.combinations(labels, together if set(parts) & set(labels) else 0))
+
+
+def _judging(left_out: Sequence[tuple[int, ...]], part: int) -> np.ndarray:
+    """Which models may judge a part: those without it, or all if none has seen it."""
+    without = np.array([part in folds for folds in left_out])
+    return without if without.any() else np.ones(len(left_out), dtype=bool)
+
+
+def _blocks(rows: np.ndarray) -> list[np.ndarray]:
+    return [rows[start : start + _BLOCK_ROWS] for start in range(0, len(rows), _BLOCK_ROWS)]
+
+
+def _predict_scales(model: Any, X: np.ndarray, n_trees: int | None = None) -> np.ndarray:
+    """Predictions of shape (n_scales, n); one scale for learners that know no other."""
+    if isinstance(model, MultiscaleForest):
+        return model.predict_scales(X, n_trees)
+    if len(X) == 0:
+        return np.zeros((1, 0))
+    return np.asarray(model.predict(X), dtype=float)[np.newaxis]
+
+
+def _average(models: Sequence[Any], X: np.ndarray, n_trees: int | None) -> np.ndarray:
+    total = _predict_scales(models[0], X, n_trees)
+    for model in models[1:]:
+        total += _predict_scales(model, X, n_trees)
+    return total / len(models)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -253,12 +346,9 @@ class OrthogonalPredictor:
         return self._scores(X, self.difference.predict(X)[self.choice.scale])
 
     def by_model(self, X: np.ndarray) -> np.ndarray:
-        """Scores by each fold's difference, shape (n_models, n)."""
+        """Scores by each part's difference, shape (n_parts, n)."""
         return np.array(
-            [
-                self._scores(X, _predict_scales(model, X)[self.choice.scale])
-                for model in self.difference.models
-            ]
+            [self._scores(X, tau[self.choice.scale]) for tau in self.difference.by_part(X)]
         )
 
     def _scores(self, X: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -341,8 +431,8 @@ class Choice:
         return f"{kind}, scale {self.scale}"
 
     def scores(self, tau: np.ndarray, e: np.ndarray, m: np.ndarray, rate: float) -> np.ndarray:
-        """Score rows, given the difference at every scale and the nuisances, oriented."""
-        return shrunk_ratio(tau[self.scale], e, m, shrinkage=self.shrinkage, rate=rate)
+        """Score rows, given the difference at this scale and the nuisances, oriented."""
+        return shrunk_ratio(tau, e, m, shrinkage=self.shrinkage, rate=rate)
 
 
 def all_choices(n_scales: int) -> list[Choice]:
@@ -370,7 +460,8 @@ def orthogonal_families(tau: np.ndarray, e: np.ndarray, m: np.ndarray, rate: flo
     families : list of Family
     """
     return [
-        Family(name=one.name, scores=one.scores(tau, e, m, rate)) for one in all_choices(len(tau))
+        Family(name=one.name, scores=one.scores(tau[one.scale], e, m, rate))
+        for one in all_choices(len(tau))
     ]
 
 

@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.inference.estimates import (
     measure_leftover,
 )
 from mdfa_fairness_plugin.inference.intervals import log_ratio_interval
+from mdfa_fairness_plugin.rowview import RowView
 
 # Scores of more rows are counted in this many bins, each of an equal share of them: a cut is then
 # off by at most one row in two thousand.
@@ -30,7 +31,7 @@ class SearchData:
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
+    X : RowView of shape (n, d)
     s : ndarray of shape (n,)
         In {-1, +1}; +1 is the audited group.
     positive : ndarray of bool of shape (n,)
@@ -53,7 +54,7 @@ class SearchData:
         taken out of intervals.
     """
 
-    X: np.ndarray
+    X: RowView
     s: np.ndarray
     positive: np.ndarray
     base: np.ndarray
@@ -81,6 +82,7 @@ class SearchData:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(
             self,
+            X=self.X.take(rows),
             **{
                 name: value[rows] for name, value in values.items() if isinstance(value, np.ndarray)
             },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mdfa_fairness_plugin.rowview import RowView
 from mdfa_fairness_plugin.worst_case.path import SearchData
 
 
@@ -17,7 +18,7 @@ def make_search():
         folds = np.arange(len(s)) % n_folds if folds is None else np.asarray(folds)
         weights = np.ones(len(s)) if weights is None else np.asarray(weights, dtype=float)
         return SearchData(
-            X=X,
+            X=RowView(X),
             s=np.asarray(s),
             positive=np.asarray(positive, dtype=bool),
             base=np.ones(len(s)),

@@ -11,6 +11,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
+from mdfa_fairness_plugin.rowview import RowView
+from mdfa_fairness_plugin.worst_case import orthogonal
 from mdfa_fairness_plugin.worst_case.orthogonal import (
     SHRINKAGES,
     MultiscaleForest,
@@ -93,6 +95,59 @@ def test_a_row_is_predicted_by_models_that_have_not_seen_it():
     assert not np.array_equal(one[:, folds != 1], two[:, folds != 1])
 
 
+# Fewer rows than this make trees that leave out one fold, more make trees that leave out two.
+@pytest.fixture
+def shared_trees(monkeypatch):
+    monkeypatch.setattr(orthogonal, "_MANY_ROWS", 1)
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 5, 6])
+def test_shared_trees_have_not_seen_the_rows_they_judge(shared_trees, n_folds):
+    X, s, positive, e, m, _ = planted(5, n=400)
+    folds = np.arange(400) % n_folds
+    changed = np.where(folds == 1, ~positive, positive)
+    one = difference_of(X, s, positive, e, m, folds)
+    two = difference_of(X, s, changed, e, m, folds)
+    same, other = folds == 1, folds != 1
+    np.testing.assert_array_equal(one.out_of_fold[:, same], two.out_of_fold[:, same])
+    assert not np.array_equal(one.out_of_fold[:, other], two.out_of_fold[:, other])
+    for part, own in enumerate(one.by_part(X)):
+        rows = folds == part
+        np.testing.assert_allclose(own[:, rows], one.out_of_fold[:, rows])
+
+
+def test_shared_trees_serve_two_folds_each(shared_trees):
+    X, s, positive, e, m, _ = planted(5, n=400)
+    found = difference_of(X, s, positive, e, m, np.arange(400) % 5)
+    assert found.judges.shape == (5, 10)
+    assert (found.judges.sum(axis=0) == 2).all()
+    trees = np.array([len(model.trees_) for model in found.models])
+    assert set((found.judges @ trees).tolist()) == {48}
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_rows_held_back_are_judged_by_trees_of_every_model(monkeypatch, shared):
+    """What judges them in the audit judges new rows too, whole or slimmed for other machines."""
+    monkeypatch.setattr(orthogonal, "_MANY_ROWS", 1 if shared else 10**9)
+    X, s, positive, e, m, _ = planted(6, n=400)
+    folds = np.where(np.arange(400) < 100, -1, np.arange(400) % 5)
+    found = difference_of(X, s, positive, e, m, folds, parts=(0, 1, 2, 3, 4, -1))
+    rest = folds == -1
+    np.testing.assert_allclose(found.out_of_fold[:, rest], found.predict(X[rest]))
+    np.testing.assert_allclose(found.unseen().predict(X[rest]), found.predict(X[rest]))
+    assert (found.n_trees == 5) == shared
+
+
+def test_a_matrix_and_a_view_of_its_rows_are_one():
+    X, s, positive, e, m, _ = planted(6, n=400)
+    folds = np.arange(400) % 3
+    everything = np.vstack([X, X + 1.0])
+    own = np.arange(400)
+    one = difference_of(X, s, positive, e, m, folds)
+    two = difference_of(RowView(everything, own), s, positive, e, m, folds)
+    np.testing.assert_array_equal(one.out_of_fold, two.out_of_fold)
+
+
 def test_rows_of_no_fold_get_the_average():
     X, s, positive, e, m, _ = planted(6, n=300)
     folds = np.where(np.arange(300) % 5 == 0, -1, np.arange(300) % 3)
@@ -124,6 +179,7 @@ def test_jobs_and_pickling_do_not_matter():
     one = difference_of(X, s, positive, e, m, folds)
     two = difference_of(X, s, positive, e, m, folds, n_jobs=2)
     np.testing.assert_array_equal(one.out_of_fold, two.out_of_fold)
+    np.testing.assert_allclose(one.by_part(X)[folds, :, np.arange(300)].T, one.out_of_fold)
     back = pickle.loads(pickle.dumps(one))
     np.testing.assert_array_equal(one.predict(X), back.predict(X))
 

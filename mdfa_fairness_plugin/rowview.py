@@ -1,0 +1,45 @@
+"""Rows of a large matrix, taken only when and where they are needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class RowView:
+    """Some rows of a matrix, without a copy of them.
+
+    A million rows of 20 features are 160 MB, and an audit looks at nested choices of them: those of
+    two sides, the comparable ones of these, one fold. Indexing gives an array of the rows asked for;
+    ``np.asarray`` gives all of them.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_all, d)
+    rows : ndarray of int of shape (n,) or None, default=None
+        Ascending; None: all.
+    """
+
+    def __init__(self, matrix: np.ndarray, rows: np.ndarray | None = None) -> None:
+        self._matrix = matrix
+        self._rows = None if rows is None or len(rows) == len(matrix) else rows
+
+    def __len__(self) -> int:
+        return len(self._matrix) if self._rows is None else len(self._rows)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As of an array."""
+        return (len(self), *self._matrix.shape[1:])
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        """Rows by position: a slice, an array of positions, or a mask."""
+        return self._matrix[key] if self._rows is None else self._matrix[self._rows[key]]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self[:], dtype=dtype, copy=copy)
+
+    def take(self, rows: np.ndarray) -> RowView:
+        """View of some of these rows."""
+        return RowView(self._matrix, rows if self._rows is None else self._rows[rows])
