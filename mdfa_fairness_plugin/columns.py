@@ -117,8 +117,11 @@ class Table:
         )
         if not alike:
             name = f"{self.argument}: column {self.names[position]!r}"
-            known = read_column(self.array(position), name, kind)
-            if self.matrix is None:
+            array = self.array(position)
+            known = read_column(array, name, kind)
+            # Plain numbers are read again in a moment, and would be a second copy of the table.
+            plain = isinstance(array, np.ndarray) and array.dtype.kind in "iufb"
+            if self.matrix is None and not (plain and kind not in ("categorical", "ordinal")):
                 self._typed[position] = known
         assert known is not None
         return known

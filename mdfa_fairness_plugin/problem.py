@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,9 @@ from mdfa_fairness_plugin.sensitive import (
     with_intersections,
 )
 
+# Numbers hashed at a time: they stay in the processor's cache.
+_HASHED_AT_A_TIME = 2**15
+
 __all__ = ["AuditProblem", "Contrast", "build_problem"]
 
 
@@ -61,7 +64,8 @@ class AuditProblem:
     encoder : FeatureEncoder
         How features were encoded.
     display : DataFrame of shape (n_rows, n_display_features)
-        Features as reports show them.
+        Features as reports show them. Numbers and booleans without gaps are read-only views of
+        columns of `X`.
     y : ndarray of intp of shape (n_rows,)
         Position in `outcome_labels`.
     outcome_labels : tuple
@@ -210,20 +214,21 @@ def build_problem(
     rows = weighting.rows
     if rows is not None:
         table, sensitive, outcome = table.take(rows), sensitive.take(rows), outcome.take(rows)
-    else:
-        rows = np.arange(n_samples)
-    if len(rows) < 2:
-        raise InputError(f"X: {len(rows)} row(s) were given; at least two are needed to compare.")
+    if table.n_rows < 2:
+        raise InputError(
+            f"X: {table.n_rows} row(s) were given; at least two are needed to compare."
+        )
 
     labels = _read_outcome(outcome)
     audited = _audited_outcomes(outcomes, labels)
-    columns = read_sensitive(sensitive, missing, rows, log, excluded)
+    in_use = np.arange(n_samples) if rows is None else rows
+    columns = read_sensitive(sensitive, missing, in_use, log, excluded)
     leaks = leaked_features(table, columns, log)
     encoder = FeatureEncoder().fit(table, log, exclude=leaks)
-    encoded = encoder.transform(table)
 
-    order = _canonical_order(encoded, columns, labels, weighting.values)
-    encoded = encoded[order]
+    # The matrix is made at once in its final order, and shown from there: no second copy.
+    order = _canonical_order(encoder.encoded_columns(table), columns, labels, weighting.values)
+    encoded = encoder.transform(table, rows=order)
     y_sorted = labels.codes[order]
     sorted_columns = [column.take(order) for column in columns]
     contrasts = build_contrasts(
@@ -239,7 +244,7 @@ def build_problem(
     return AuditProblem(
         X=encoded,
         encoder=encoder,
-        display=encoder.display_frame(table.take(order)),
+        display=encoder.display_frame(table, rows=order, encoded=encoded),
         y=y_sorted,
         outcome_labels=labels.values,
         outcomes=audited,
@@ -247,7 +252,7 @@ def build_problem(
         weight_type=weighting.weight_type,
         contrasts=contrasts,
         sensitive=with_intersections(sorted_columns, intersections),
-        source_row=rows[order],
+        source_row=in_use[order],
         n_samples=n_samples,
         excluded=excluded,
         warnings=log.records,
@@ -480,16 +485,19 @@ def _audited_outcomes(outcomes: Any, labels: Labels) -> tuple[Hashable, ...]:
 
 
 def _canonical_order(
-    X: np.ndarray, columns: list[SensitiveFeature], labels: Labels, weight: np.ndarray
+    encoded: Iterable[np.ndarray],
+    columns: list[SensitiveFeature],
+    labels: Labels,
+    weight: np.ndarray,
 ) -> np.ndarray:
     """Order of rows that depends on what they hold only.
 
     By encoded features first; then by sensitive values and outcomes, ranked by how many rows have
     them, then by which, so that calling them otherwise changes nothing; then by weight.
     """
-    rank = _Ranking(len(X))
-    for position in range(X.shape[1]):
-        rank.refine(X[:, position])
+    rank = _Ranking(len(weight))
+    for column in encoded:
+        rank.refine(column)
         if rank.complete:
             return rank.order()
     place = rank.dense()
@@ -517,38 +525,103 @@ def _label_ranks(labels: Labels, place: np.ndarray) -> np.ndarray:
 class _Ranking:
     """Lexicographic order of rows, refined key by key; stops when no ties are left.
 
-    Keys of few values are combined in one integer, so that twenty binary columns cost one sort.
+    Keys of few values are combined in one integer, so that twenty binary columns cost one sort, and
+    only rows that are still tied are looked at again.
     """
 
     def __init__(self, n_rows: int) -> None:
-        self._rank = np.zeros(n_rows, dtype=np.int64)
-        self._size = 1  # ranks lie below this
         self.complete = n_rows < 2
+        # Rows in the order found so far, those tied in the order given, and where ties begin.
+        self._order = np.arange(n_rows)
+        self._begins = np.zeros(n_rows, dtype=bool)
+        self._begins[:1] = True
+        # Of the rows still tied: positions in that order, and whether one ties with the one before.
+        self._tied: np.ndarray | slice = slice(None)
+        self._with_previous: np.ndarray | bool = True
+        # Their ranks by the keys not sorted by yet, and what these lie below, now and after sorting.
+        self._rank = np.zeros(n_rows, dtype=np.int64)
+        self._size = self._n_groups = 1
 
     def refine(self, key: np.ndarray) -> None:
         """Break ties by `key`."""
         if self.complete:
             return
-        codes, uniques = pd.factorize(key)
-        by_value = np.empty(len(uniques), dtype=np.int64)
-        by_value[np.argsort(uniques, kind="stable")] = np.arange(len(uniques))
-        if self._size > 2**62 // max(len(uniques), 1):
-            self.dense()
-        self._rank = self._rank * len(uniques) + by_value[codes]
-        self._size *= len(uniques)
-        if len(uniques) > len(key) // 4:
-            self.dense()
+        values = key if isinstance(self._tied, slice) else key[self._order[self._tied]]
+        if not ((values[1:] != values[:-1]) & self._with_previous).any():
+            return
+        many = _nearly_distinct(values)
+        if many and self._size == 1:
+            by_value = np.argsort(values)
+            self._sort(by_value, values[by_value], stable=False)
+            return
+        codes, n_values = _value_ranks(values, many)
+        if self._size > 2**62 // n_values:
+            self._sort_by_rank()
+            self.refine(key)
+            return
+        self._rank *= n_values
+        self._rank += codes
+        self._size *= n_values
+        if n_values > len(values) // 4 or self._size > len(values) << 20:
+            self._sort_by_rank()
 
     def dense(self) -> np.ndarray:
         """Ranks without gaps, shape (n_rows,)."""
-        uniques, self._rank = np.unique(self._rank, return_inverse=True)
-        self._size = max(len(uniques), 1)
-        self.complete = len(uniques) == len(self._rank)
-        return self._rank
+        self._sort_by_rank()
+        ranks = np.empty(len(self._order), dtype=np.intp)
+        ranks[self._order] = np.cumsum(self._begins) - 1
+        return ranks
 
     def order(self) -> np.ndarray:
         """Positions that sort the rows."""
-        return np.argsort(self._rank, kind="stable")
+        self._sort_by_rank()
+        return self._order
+
+    def _sort_by_rank(self) -> None:
+        if self._size > self._n_groups:
+            by_rank = np.argsort(self._rank, kind="stable")
+            self._sort(by_rank, self._rank[by_rank], stable=True)
+
+    def _sort(self, places: np.ndarray, keys: np.ndarray, *, stable: bool) -> None:
+        """Put tied rows in the order of sorted keys, and keep those whose keys are equal."""
+        begins = np.ones(len(keys), dtype=bool)
+        np.not_equal(keys[1:], keys[:-1], out=begins[1:])
+        self._order[self._tied] = self._order[self._tied][places]
+        self._begins[self._tied] = begins
+        alone = begins.copy()
+        alone[:-1] &= begins[1:]
+        tied = np.flatnonzero(~alone)
+        self._tied = tied if isinstance(self._tied, slice) else self._tied[tied]
+        begins = begins[tied]
+        self._with_previous = ~begins[1:]
+        self._rank = np.cumsum(begins) - 1
+        self._size = self._n_groups = max(int(begins.sum()), 1)
+        self.complete = not len(tied)
+        if not stable:
+            rows = self._order[self._tied]
+            self._order[self._tied] = rows[np.lexsort((rows, self._rank))]
+
+
+def _nearly_distinct(values: np.ndarray) -> bool:
+    """Whether values look like measurements: sorting them is quicker than looking each up."""
+    some = values[:: max(1, len(values) // 1_000)]
+    return values.dtype.kind == "f" and len(np.unique(some)) > 0.9 * len(some)
+
+
+def _value_ranks(values: np.ndarray, many: bool) -> tuple[np.ndarray, int]:
+    """Rank of each row's value among the values found, and their number."""
+    if values.dtype == bool:
+        return values.astype(np.int64), 2
+    if many:
+        order = np.argsort(values)
+        keys = values[order]
+        ranks = np.empty(len(values), dtype=np.int64)
+        ranks[order] = np.cumsum(np.append(False, keys[1:] != keys[:-1]))
+        return ranks, int(ranks[order[-1]]) + 1
+    codes, uniques = pd.factorize(values)
+    by_value = np.empty(len(uniques), dtype=np.int64)
+    by_value[np.argsort(uniques, kind="stable")] = np.arange(len(uniques))
+    return by_value[codes], len(uniques)
 
 
 def _input_hash(
@@ -577,9 +650,12 @@ def _input_hash(
             add_labels(name, column.labels)
         else:
             assert column.numbers is not None
-            values = column.numbers + 0.0  # a copy, without negative zeros
-            values[np.isnan(values)] = np.nan  # one kind of NaN
-            add(name, values, "<f8")
+            digest.update(repr((name, len(column.numbers))).encode())
+            for start in range(0, len(column.numbers), _HASHED_AT_A_TIME):
+                # A copy, without negative zeros and with one kind of NaN.
+                values = column.numbers[start : start + _HASHED_AT_A_TIME] + 0.0
+                values[np.isnan(values)] = np.nan
+                digest.update(values.astype("<f8", copy=False).data)
     add_labels("y", labels)
     for one in columns:
         add_labels(one.name, one.labels)

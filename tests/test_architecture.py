@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -188,6 +189,29 @@ def test_importing_is_silent_and_fetches_nothing_heavy():
     assert fresh("import mdfa_fairness_plugin") == ""
     loaded = fresh("import sys, mdfa_fairness_plugin; print(*sys.modules)").split()
     assert not set(heavy) & set(loaded)
+
+
+def seconds_of(*arguments):
+    """Processor time of a command, the least of three, which other work does not lengthen."""
+
+    def used():
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return children.ru_utime + children.ru_stime
+
+    times = []
+    for _ in range(3):
+        before = used()
+        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+        times.append(used() - before)
+    return min(times)
+
+
+def test_importing_and_asking_for_help_are_quick():
+    """Measured: .02 and .06 s, and .2 s over scikit-learn's base for what an audit calls."""
+    assert seconds_of("-m", "mdfa_fairness_plugin.cli", "--help") < 1.0
+    base = seconds_of("-c", "import sklearn.base")
+    assert seconds_of("-c", "import mdfa_fairness_plugin") < base + 0.3
+    assert seconds_of("-c", "import mdfa_fairness_plugin as m; m.audit") < base + 1.0
 
 
 def test_an_audit_needs_no_optional_package():

@@ -418,15 +418,25 @@ def test_sampling_weights_move_the_rates_to_the_population():
 
 
 def test_shifting_and_scaling_features_hardly_matters(planted):
-    """Years or seconds since any day: the same people, the same ratio."""
-    auditor, X, y, s = planted
+    """Years or seconds since any day: the same people, the same ratio.
+
+    Rounding may turn the choice between two regions that nearly tie, so for some splits the one
+    found is a part of the other: the middle of five splits is looked at.
+    """
+    _, X, y, s = planted
     moved = X.assign(age=X["age"] * 3.15e7 - 1e9)
-    one = auditor.result_.worst_case
-    two = mdfa.audit(moved, y, sensitive_features=s, random_state=0).worst_case
-    assert (two.group, two.outcome) == (one.group, one.outcome)
-    both, either = one.membership & two.membership, one.membership | two.membership
-    assert both.sum() / either.sum() > 0.9
-    assert two.delta == pytest.approx(one.delta, abs=0.1)
+    overlaps, gaps = [], []
+    for seed in range(5):
+        one, two = (
+            mdfa.audit(features, y, sensitive_features=s, random_state=seed).worst_case
+            for features in (X, moved)
+        )
+        assert (two.group, two.outcome) == (one.group, one.outcome)
+        both, either = one.membership & two.membership, one.membership | two.membership
+        overlaps.append(both.sum() / either.sum())
+        gaps.append(abs(two.delta - one.delta))
+    assert np.median(overlaps) > 0.95
+    assert np.median(gaps) < 0.05
 
 
 def test_columns_that_say_nothing_change_nothing(fast):

@@ -354,6 +354,62 @@ def mixed_frame(n_rows=300):
     )
 
 
+def odd_frame(n_rows=5_000):
+    """Every kind of column, with gaps, an order and columns one-hot encoded before."""
+    rng = np.random.default_rng(6)
+    colour = rng.integers(0, 3, n_rows)
+    X = mixed_frame(n_rows)
+    X["risk"] = pd.Categorical(
+        rng.choice(["low", "mid", "high", None], n_rows), ["low", "mid", "high"], ordered=True
+    )
+    X["street"] = rng.choice([*"abcdefgh", None], n_rows)
+    X["member"] = X["member"].astype("boolean").mask(rng.random(n_rows) < 0.1)
+    X["lasting"] = pd.to_timedelta(rng.integers(0, 99, n_rows), unit="h")
+    for place in range(3):
+        X[f"colour={place}"] = (colour == place).astype(int)
+    return X
+
+
+@pytest.mark.parametrize("kind", ["frame", "numbers", "sparse"])
+def test_rows_by_position_equal_the_rows_of_the_whole(kind, rng):
+    X = odd_frame()
+    if kind == "numbers":
+        X = rng.normal(size=(5_000, 3))
+    elif kind == "sparse":
+        X = sparse.random(5_000, 12, density=0.2, random_state=rng)
+    encoder = FeatureEncoder().fit(X)
+    whole, shown = encoder.transform(X), encoder.display_frame(X)
+    for name, column in zip(encoder.encoded_names_, encoder.encoded_columns(X), strict=True):
+        place = encoder.encoded_names_.index(name)
+        np.testing.assert_array_equal(column.astype(float), whole[:, place])
+    rows = rng.permutation(5_000)[:4_500]
+    some = encoder.transform(X, rows=rows)
+    assert some.flags.c_contiguous
+    np.testing.assert_array_equal(some, whole[rows])
+    expected = shown.iloc[rows].reset_index(drop=True)
+    pd.testing.assert_frame_equal(encoder.display_frame(X, rows=rows), expected)
+    pd.testing.assert_frame_equal(encoder.display_frame(X, rows=rows, encoded=some), expected)
+    pd.testing.assert_frame_equal(encoder.display_frame(X, encoded=whole), shown)
+
+
+def test_gaps_new_to_the_encoder_are_shown_as_gaps():
+    """The matrix has the median there, so the numbers shown cannot be its own."""
+    encoder = FeatureEncoder().fit(pd.DataFrame({"a": [1.0, 2, 3], "b": [0.5, 1, 2]}))
+    new = pd.DataFrame({"a": [7.0, np.nan], "b": [1.0, 2.0]})
+    encoded = encoder.transform(new)
+    shown = encoder.display_frame(new, encoded=encoded)
+    assert encoded[1, 0] == 2
+    assert np.isnan(shown["a"][1])
+    assert np.shares_memory(shown["b"], encoded)
+    assert not np.shares_memory(shown["a"], encoded)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 100, 1_001])
+def test_the_median_is_that_of_numpy(n_rows, rng):
+    for values in (rng.normal(size=n_rows), rng.integers(0, 3, n_rows).astype(float)):
+        assert features._median(values) == np.median(values)
+
+
 def test_polars_equals_pandas():
     X = mixed_frame()
     other = pl.DataFrame({name: X[name].to_list() for name in X})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
+import tracemalloc
 import warnings
 from decimal import Decimal
 
@@ -21,7 +22,7 @@ from mdfa_fairness_plugin.exceptions import (
     WarningLog,
     WeightWarning,
 )
-from mdfa_fairness_plugin.problem import build_problem
+from mdfa_fairness_plugin.problem import _Ranking, build_problem
 
 N_ROWS = 240
 
@@ -98,10 +99,66 @@ def test_the_input_is_left_alone():
     copies = X.copy(deep=True), y.copy(), sex.copy(deep=True)
     problem = build_problem(X, y, sex)
     problem.X[:] = -1
-    problem.display.iloc[:, 0] = -1
+    problem.display.iloc[:, 1] = "elsewhere"
     pd.testing.assert_frame_equal(X, copies[0])
     np.testing.assert_array_equal(y, copies[1])
     pd.testing.assert_series_equal(sex, copies[2])
+
+
+def test_numbers_are_shown_from_the_matrix_itself(rng):
+    """In one piece if all are; a column with gaps, a date and text are made from the input."""
+    _, y, sex = sample()
+    X = pd.DataFrame(rng.normal(size=(N_ROWS, 3)), columns=["a", "b", "c"])
+    problem = build_problem(X.assign(b=rng.random(N_ROWS) < 0.5), y, sex)
+    assert all(np.shares_memory(problem.display[name], problem.X) for name in "abc")
+    with pytest.raises(ValueError, match="read-only"):
+        problem.display.iloc[0, 0] = -1.0
+    expected = problem.encoder.display_frame(X.assign(b=problem.X[:, 1])).dtypes
+    assert (problem.display.dtypes == expected).all()
+    X["gaps"] = np.where(rng.random(N_ROWS) < 0.1, np.nan, X["a"])
+    X["when"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, N_ROWS), unit="D")
+    X["town"] = rng.choice(["A", "B"], N_ROWS)
+    X["whole"] = rng.integers(0, 50, N_ROWS)
+    problem = build_problem(X, y, sex)
+    shared = {name for name in X if np.shares_memory(problem.display[name], problem.X)}
+    assert shared == {"a", "b", "c", "whole"}
+    expected = problem.encoder.display_frame(X).iloc[problem.source_row].reset_index(drop=True)
+    pd.testing.assert_frame_equal(problem.display, expected)
+
+
+@pytest.mark.parametrize(("kind", "limit"), [(float, 1.6), (int, 1.8)])
+def test_the_matrix_is_the_only_copy_of_the_features(rng, kind, limit):
+    n_rows = 100_000
+    X = pd.DataFrame({f"x{place}": rng.normal(size=n_rows) for place in range(20)})
+    X = X if kind is float else (100 * X).astype("int64")
+    y, sex = rng.integers(0, 2, n_rows), rng.integers(0, 2, n_rows)
+    build_problem(X[:300], y[:300], sex[:300])  # what is loaded or made once
+    tracemalloc.start()
+    problem = build_problem(X, y, sex)
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert problem.X.shape == X.shape
+    assert peak < limit * problem.X.nbytes
+    assert kept < 1.3 * problem.X.nbytes
+
+
+def test_hash_and_order_are_those_that_earlier_results_hold():
+    """Results store the hash, so that an audit can be told to be of the same data."""
+    i = np.arange(60)
+    X = pd.DataFrame(
+        {
+            "age": (i * 7 % 23).astype(float),
+            "pay": np.where(i % 9 == 0, np.nan, (i * i % 41) / 8 - 1.0),
+            "zero": np.where(i % 3, 0.0, -0.0) + (i % 5 == 0),
+            "town": np.array(list("abc"))[i % 3],
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(i * 5 % 17, unit="D"),
+        }
+    )
+    problem = build_problem(X, i % 7 < 3, pd.Series(np.where(i % 4 < 2, "f", "m"), name="sex"))
+    assert problem.input_hash == (
+        "70d3a9d72512557dc63ab11f30b9d75ed9b1aa063701771de2c6cd75d676afea"
+    )
+    assert problem.source_row[:8].tolist() == [0, 46, 23, 10, 56, 33, 43, 20]
 
 
 # -- containers
@@ -567,6 +624,57 @@ def test_rows_are_sorted_by_their_features(rng, n_columns, n_values):
     _, y, _ = sample(n_rows=500)
     problem = build_problem(values, y, ["f", "m"] * 250)
     np.testing.assert_array_equal(problem.X, values[np.lexsort(values.T[::-1])])
+
+
+def _keys(kind, n_rows, rng):
+    """Columns that tie in different ways."""
+    whole = rng.integers(0, 2, size=(n_rows, 90)).T
+    measured = np.round(rng.normal(size=(3, n_rows)), 2)
+    return {
+        "distinct": [rng.normal(size=n_rows)],
+        "few values": list(whole.astype(float)),
+        "few values of few rows": list(
+            whole.astype(float)[:, rng.integers(0, min(9, n_rows), n_rows)]
+        ),
+        "bool": list(whole.astype(bool)),
+        "measured twice": list(np.tile(rng.normal(size=(4, n_rows // 2 + 1)), 2)[:, :n_rows]),
+        "few ties": [np.where(rng.random(n_rows) < 0.1, 0.0, one) for one in measured],
+        "both zeros": [np.where(whole[0] == 1, 0.0, -0.0), *measured, np.zeros(n_rows)],
+        "whole, then measured": [*whole[:3], *measured, *whole[3:6]],
+        "many products": list(rng.integers(0, 40, size=(40, n_rows)) // 39),
+        "constant": [np.ones(n_rows), np.zeros(n_rows, dtype=bool)],
+    }[kind]
+
+
+@pytest.mark.parametrize("n_rows", [2, 37, 3_000])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "distinct",
+        "few values",
+        "few values of few rows",
+        "bool",
+        "measured twice",
+        "few ties",
+        "both zeros",
+        "whole, then measured",
+        "many products",
+        "constant",
+    ],
+)
+def test_the_order_is_lexicographic_and_stable(kind, n_rows, rng):
+    keys = _keys(kind, n_rows, rng)
+    rank = _Ranking(n_rows)
+    for key in keys:
+        rank.refine(key)
+    # Adding 0.0 makes one zero of the two.
+    rows = np.column_stack([key + 0.0 for key in keys])
+    order = np.lexsort(rows.T[::-1])
+    assert rank.order().tolist() == order.tolist()
+    _, expected = np.unique(rows, axis=0, return_inverse=True)
+    assert rank.dense().tolist() == expected.ravel().tolist()
+    if rank.complete:
+        assert len(np.unique(expected)) == n_rows
 
 
 def test_problems_can_be_pickled():

@@ -2,7 +2,7 @@ r"""The balance stage: one call from a method's name to weights and diagnostics 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,13 @@ from mdfa_fairness_plugin.balance.propensity import (
     odds_weights,
     overlap_weights,
 )
+from mdfa_fairness_plugin.basis import Moments, Standardiser, as_rows, chunks
 from mdfa_fairness_plugin.exceptions import BalanceWarning, InputError, WarningLog
 from mdfa_fairness_plugin.probability import PROBABILITY_FLOOR
 
 METHODS = ("mmd_network", "kernel_matching", "entropy", "propensity", "overlap", "none")
+# Those whose weights need no features once there is a propensity.
+_READ_OFF = ("propensity", "overlap", "none")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,8 +113,9 @@ def balance(
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
-        Encoded features, finite.
+    X : ndarray or RowView of shape (n, d)
+        Encoded features, finite. A view is not copied by "overlap", "propensity", "none" and given
+        weights, if ``propensity`` is given: only the diagnostics read it, a chunk at a time.
     s : ndarray of shape (n,)
         In {-1, +1}.
     method : str, array-like of shape (n,) or object, default="auto"
@@ -142,7 +146,9 @@ def balance(
         What ``check_support`` found, if the rows outside were left out before; the diagnostics
         then repeat its counts instead of looking again.
     known_mmds : list or None, default=None
-        Weights whose discrepancies were measured before on these rows, and these; gains new ones.
+        What was measured before on these rows with these sampling weights; gains what is new. The
+        same weights are not measured again, from whichever side: distances are the same, and
+        mean differences change sign.
     log : WarningLog or None, default=None
 
     Returns
@@ -208,7 +214,6 @@ def _weigh(
     log=None,
 ):
     """Name of the method, weights, fitted object and propensity."""
-    X = np.asarray(X, dtype=float)
     s = np.asarray(s)
     log = WarningLog() if log is None else log
     n = len(s)
@@ -216,6 +221,9 @@ def _weigh(
         raise InputError("sensitive_features: balancing needs rows of both groups.")
     base = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     seed = int(np.random.default_rng(random_state).integers(2**31 - 1))
+    solves = method not in _READ_OFF if isinstance(method, str) else hasattr(method, "fit")
+    if solves or propensity is None:
+        X = np.asarray(X, dtype=float)
     if propensity is None:
         propensity = cross_fitted_propensity(X, s, sample_weight, random_state=seed)
     else:
@@ -255,7 +263,7 @@ def diagnose(
     -------
     diagnostics : BalanceDiagnostics
     """
-    X = np.asarray(X, dtype=float)
+    X = as_rows(X)
     s = np.asarray(s)
     n, d = X.shape
     base = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
@@ -263,16 +271,13 @@ def diagnose(
     if len(names) != d:
         raise InputError(f"names: {len(names)} names found for {d} columns of X.")
     after = base * weights
-    known = [
-        values for weights, values in known_mmds or () if np.allclose(weights, after, 1e-9, 0.0)
-    ]
-    if known:
-        mmds, by_chance = known[0]
-    else:
-        mmds, by_chance = diagnose_mmd(X, s, np.stack([base, after]), base_weight=base)
+    measured = _measured_before(known_mmds, s, after)
+    if measured is None:
+        measured = _measure(X, s, base, after)
         if known_mmds is not None:
-            known_mmds.append((after, (mmds, by_chance)))
-    smd_before, smd_after = _mean_differences(X, s, base, after)
+            known_mmds.append(measured)
+    mmds, by_chance = measured.mmds, measured.by_chance
+    smd_before, smd_after = measured.differences
     positive = s > 0
     if common_support is not None:
         n_outside, share_outside = common_support.n_outside, common_support.share_outside
@@ -391,23 +396,58 @@ def _capped(weights, s, base, max_weight):
     return np.where(positive, np.minimum(weights, limit), weights)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Measured:
+    """What two weightings leave between the groups; the same from either side, up to signs."""
+
+    s: np.ndarray
+    after: np.ndarray
+    mmds: np.ndarray
+    by_chance: float
+    differences: np.ndarray  # standardised mean differences before and after, shape (2, d)
+
+
+def _measured_before(known, s, after):
+    """Measurements of the same weights, seen from this side; None if there are none."""
+    for one in known or ():
+        if all(np.allclose(one.after[own], after[own], 1e-9, 0.0) for own in chunks(len(after), 1)):
+            if np.array_equal(one.s, s):
+                return one
+            if np.array_equal(one.s, -s):
+                return replace(one, s=s, differences=0.0 - one.differences)
+    return None
+
+
+def _measure(X, s, base, after):
+    """Distances of the groups with these weights before and after."""
+    differences, standardise = _mean_differences(X, s, base, after)
+    mmds, by_chance = diagnose_mmd(X, s, (base, after), base_weight=base, standardise=standardise)
+    return _Measured(s=s, after=after, mmds=mmds, by_chance=by_chance, differences=differences)
+
+
 def _mean_differences(X, s, before, after):
-    """Standardised mean differences of every column, before and after."""
+    """Standardised mean differences of every column before and after, and the overall scale."""
+    n, d = len(s), X.shape[1]
     positive = s > 0
-    means, variances = [], []
-    for weight in (before, after):
-        for rows in (positive, ~positive):
-            share = weight[rows] / weight[rows].sum()
-            mean = share @ X[rows]
-            means.append(mean)
-            variances.append(share @ (X[rows] - mean) ** 2)
-    spread = np.sqrt((variances[0] + variances[1]) / 2.0)
-    share = before / before.sum()
-    overall = np.sqrt(share @ (X - share @ X) ** 2)
+    sides = (Moments(d), Moments(d))
+    sums, totals = np.zeros((2, d)), np.zeros(2)  # after weighting
+    for own in chunks(n, d):
+        for side, moments in enumerate(sides):
+            chosen = np.flatnonzero(positive[own] if side == 0 else ~positive[own]) + own.start
+            block = X[chosen]
+            moments.add(block, before[chosen])
+            sums[side] += after[chosen] @ block
+            totals[side] += after[chosen].sum()
+    group, reference = sides
+    both = group + reference
+    spread = np.sqrt((group.variance + reference.variance) / 2.0)
     # A feature constant within both groups tells them apart: fall back to its overall spread.
-    spread = np.where(spread > 1e-9 * overall, spread, overall)
-    spread = np.where(spread > 0, spread, 1.0)
-    return (means[0] - means[1]) / spread, (means[2] - means[3]) / spread
+    spread = np.where(spread > 1e-9 * both.spread, spread, both.spread)
+    after_means = sums / totals[:, None]
+    found = np.stack([group.mean - reference.mean, after_means[0] - after_means[1]])
+    # In a constant feature any difference is rounding.
+    differences = np.divide(found, spread, out=np.zeros((2, d)), where=~both.constant)
+    return differences, Standardiser.of(both)
 
 
 def _largest_relative(weights, base):

@@ -90,12 +90,12 @@ def support(propensity, s, sample_weight=None):
         log_ratio = np.log(e) - np.log1p(-e) - math.log(total[1] / total[0])
     needed = np.clip(0.01 * total, 3, _COMPARABLE_ROWS)
     # S = +1 rows need enough S = -1 rows at or above their propensity, and the other way round.
-    above = _weight_at_or_beyond(e, e[~positive], weight[~positive])
-    below = _weight_at_or_beyond(-e, -e[positive], weight[positive])
-    margin = 1 + 1e-12
-    high = (log_ratio > math.log(_LARGEST_RATIO)) & (above * margin < needed[0])
-    low = (log_ratio < -math.log(_LARGEST_RATIO)) & (below * margin < needed[1])
-    return ~(high | low)
+    high = log_ratio > math.log(_LARGEST_RATIO)
+    low = log_ratio < -math.log(_LARGEST_RATIO)
+    return ~(
+        _isolated(e, high, ~positive, weight, needed[0])
+        | _isolated(-e, low, positive, weight, needed[1])
+    )
 
 
 def check_support(
@@ -204,8 +204,14 @@ def effective_sample_size(weights):
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
 
 
-def _weight_at_or_beyond(thresholds, values, weight):
-    """Weight of ``values`` at or above each threshold."""
-    order = np.argsort(values, kind="stable")
-    tail = np.append(np.cumsum(weight[order][::-1])[::-1], 0.0)
-    return tail[np.searchsorted(values[order], thresholds, side="left")]
+def _isolated(e, extreme, other, weight, needed):
+    """Extreme rows with less than the needed weight of the other group at or above them."""
+    if not extreme.any():
+        return extreme
+    # Few rows are extreme, and no others need sorting.
+    rivals = np.flatnonzero(other & (e >= e[extreme].min()))
+    rivals = rivals[np.argsort(e[rivals], kind="stable")]
+    beyond = np.append(np.cumsum(weight[rivals][::-1])[::-1], 0.0)
+    first = int(np.argmax(beyond * (1 + 1e-12) < needed))
+    # Rows beyond the last rival that has enough at or above it have too few.
+    return extreme & (e > e[rivals[first - 1]]) if first else extreme

@@ -149,11 +149,15 @@ def measure_leftover(
         positive, s, weights, outcome = (a[member] for a in (positive, s, weights, outcome))
     side = (s < 0).astype(np.intp)
     left = weights * (positive - outcome)
+    first = np.bincount(side, weights * left, 2)
+    left *= left
+    second = np.bincount(side, left, 2)
+    left *= left
     return Leftover(
         predicted=np.bincount(side, weights * outcome, 2),
-        first=np.bincount(side, weights * left, 2),
-        second=np.bincount(side, left**2, 2),
-        fourth=np.bincount(side, left**4, 2),
+        first=first,
+        second=second,
+        fourth=np.bincount(side, left, 2),
     )
 
 

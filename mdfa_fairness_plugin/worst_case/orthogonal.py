@@ -240,8 +240,10 @@ def cross_fitted_difference(
         left_out = _left_out(labels, parts, 2 if many and len(labels) >= 5 else 1)
         wanted = _TREES_OF_ONE_IN_MANY if many else _TREES_OF_A_ROW
         n_trees = -(-wanted // min(_judging(left_out, part).sum() for part in parts))
-        # Rows that no tree has seen are judged by an even share of every model's trees.
-        share = -(-wanted // len(left_out)) if many else None
+        # Rows that no tree has seen are judged by an even share of every model's trees, and by all of
+        # them where there is time: few rows, none held back.
+        hurried = many or len(learning) < len(folds)
+        share = -(-wanted // len(left_out)) if hurried else None
     else:
         left_out, n_trees, share = [(part,) for part in parts], 0, None
     judges = np.array([_judging(left_out, part) for part in parts])

@@ -1,6 +1,7 @@
 """The balance stage: methods by name, given weights, diagnostics."""
 
 import json
+import tracemalloc
 import warnings
 from functools import partial
 
@@ -12,11 +13,13 @@ from mdfa_fairness_plugin.balance import (
     MMDNetwork,
     balance,
     balancing,
+    balancing_weights,
     check_support,
     diagnose,
     overlap_weights,
 )
 from mdfa_fairness_plugin.exceptions import BalanceWarning, InputError, WarningLog
+from mdfa_fairness_plugin.rowview import RowView
 
 QUICK_METHODS = ["kernel_matching", "entropy", "propensity", "overlap"]
 
@@ -76,6 +79,63 @@ def test_a_feature_constant_within_both_groups_has_a_finite_difference():
     smd = diagnose(X, s, np.ones(100)).smd_before
     assert smd["x0"] == pytest.approx(2.0)  # two overall standard deviations
     assert smd["x1"] == 0.0
+
+
+def test_in_a_feature_that_does_not_vary_the_groups_do_not_differ():
+    """Whatever rounding leaves: 35.7 is not a sum of a few powers of two."""
+    rng = np.random.default_rng(0)
+    s = rng.choice([-1, 1], 5_001)
+    X = np.column_stack([np.full(5_001, 35.7), rng.normal(size=5_001)])
+    found = diagnose(X, s, rng.random(5_001))
+    assert found.smd_before["x0"] == found.smd_after["x0"] == 0.0
+
+
+@pytest.mark.parametrize("method", ["overlap", "propensity", "none", "entropy"])
+def test_a_view_of_rows_equals_a_copy_of_them(method, quadratic):
+    X, s, e = quadratic
+    rows = np.flatnonzero(np.random.default_rng(0).random(len(s)) < 0.8)
+    own = {"method": method, "propensity": e[rows], "sample_weight": e[rows], "random_state": 0}
+    view = RowView(X, rows)
+    there = balance(view, s[rows], **own)
+    copied = balance(X[rows], s[rows], **own)
+    assert (there.weights == copied.weights).all()
+    assert there.diagnostics.to_dict() == copied.diagnostics.to_dict()
+    assert (balancing_weights(view, s[rows], **own) == copied.weights).all()
+    assert (
+        balance(view, s[rows], method=method, random_state=0).weights
+        == balance(X[rows], s[rows], method=method, random_state=0).weights
+    ).all()
+
+
+def test_the_other_direction_of_the_same_weights_is_not_measured_again(quadratic, monkeypatch):
+    X, s, e = quadratic
+    flipped = {"X": X, "s": -s, "propensity": 1 - e, "method": "overlap", "random_state": 0}
+    fresh = balance(**flipped).diagnostics
+    known = []
+    first = balance(X, s, propensity=e, method="overlap", random_state=0, known_mmds=known)
+    monkeypatch.setattr(balancing, "_measure", None)
+    second = balance(**flipped, known_mmds=known).diagnostics
+    assert second.mmd_after == first.diagnostics.mmd_after
+    for name in ("mmd_before", "mmd_after", "mmd_by_chance", "smd_before", "smd_after"):
+        assert getattr(second, name) == pytest.approx(getattr(fresh, name), abs=1e-9)
+    assert second.effective_sample_size == pytest.approx(fresh.effective_sample_size)
+    again = balance(X, s, propensity=e, method="overlap", random_state=0, known_mmds=known)
+    assert again.diagnostics.to_dict() == first.diagnostics.to_dict()
+    with pytest.raises(TypeError):  # other weights, or another split of the rows
+        balance(X, s, propensity=e, method="propensity", known_mmds=known)
+    with pytest.raises(TypeError):
+        balance(X, np.roll(s, 1), method=first.weights, propensity=e, known_mmds=known)
+
+
+def test_features_are_not_copied_for_diagnostics():
+    rng = np.random.default_rng(0)
+    X, s = rng.normal(size=(40_000, 100)), rng.choice([-1, 1], 40_000)
+    e, rows = rng.uniform(0.3, 0.7, 39_000), np.arange(39_000)
+    tracemalloc.start()
+    balance(RowView(X, rows), s[rows], method="overlap", propensity=e)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.8 * X.nbytes
 
 
 def test_given_propensity_is_used(cells):

@@ -1,6 +1,7 @@
 """Weighted maximum mean discrepancy, against kernels worked out by hand."""
 
 import math
+import sys
 import tracemalloc
 
 import numpy as np
@@ -9,12 +10,18 @@ import pytest
 from mdfa_fairness_plugin.balance import mmd as mmd_of
 from mdfa_fairness_plugin.balance.mmd import (
     MOST_GRAM_ROWS,
+    FourierFeatures,
+    SignedShares,
     Standardiser,
     diagnose_mmd,
     gaussian_gram,
     median_bandwidth,
-    signed_shares,
 )
+from mdfa_fairness_plugin.basis import StandardisedRows
+from mdfa_fairness_plugin.rowview import RowView
+
+# The function of that name hides the module.
+mmd_module = sys.modules["mdfa_fairness_plugin.balance.mmd"]
 
 
 def test_two_rows_worked_by_hand():
@@ -36,24 +43,64 @@ def test_several_weightings_equal_one_by_one(quadratic):
     assert together == pytest.approx([mmd_of(X, s, weights) for weights in weightings], abs=1e-7)
 
 
-def test_random_features_agree_with_the_kernel(quadratic):
+@pytest.mark.parametrize("many", [100_000, 2_500])
+def test_random_features_agree_with_the_kernel(many, quadratic, monkeypatch):
+    """With independent frequencies, and with the orthogonal ones of very many rows."""
+    monkeypatch.setattr(mmd_module, "_MANY_ROWS", many)
     X, s, _ = quadratic
     assert len(s) > MOST_GRAM_ROWS
     Z = Standardiser.fit(X)(X)
-    signed = signed_shares(s, np.ones(len(s)))[0]
+    signed = SignedShares(s, [np.ones(len(s))])[:][0]
     exact = math.sqrt(signed @ gaussian_gram(Z, Z, median_bandwidth(Z)) @ signed)
     assert mmd_of(X, s) == pytest.approx(exact, rel=0.1)
 
 
-def test_no_square_matrix_beyond_the_stated_size():
-    """A 30,000 x 30,000 matrix would take 7 GB."""
+@pytest.mark.parametrize("n_columns", [3, 50])
+def test_orthogonal_frequencies_approximate_the_kernel_at_least_as_well(n_columns):
+    """Of a mixture of two kernels, and with more columns than frequencies too."""
+    Z = np.random.default_rng(0).normal(size=(100, n_columns))
+    bandwidths = np.sqrt(n_columns) * np.array([0.7, 1.4])
+    exact = gaussian_gram(Z, Z, bandwidths)
+    errors = {False: [], True: []}
+    for seed in range(20):
+        for orthogonal in errors:
+            kernel = FourierFeatures.draw(n_columns, 40, bandwidths, seed, orthogonal=orthogonal)
+            assert kernel.frequencies.shape == (n_columns, 40)
+            errors[orthogonal].append(kernel(Z) @ kernel(Z).T - exact)
+    independent, orthogonal = (np.sqrt(np.mean(np.square(errors[one]))) for one in errors)
+    assert orthogonal < 1.1 * independent
+    assert abs(np.mean(errors[True])) < 0.02
+
+
+def test_no_square_matrix_beyond_the_stated_size_and_no_copy_of_the_features():
+    """A 40,000 x 40,000 matrix would take 13 GB; the features themselves take 32 MB."""
     rng = np.random.default_rng(0)
-    X, s = rng.normal(size=(30_000, 2)), rng.choice([-1, 1], 30_000)
+    X, s = rng.normal(size=(40_000, 100)), rng.choice([-1, 1], 40_000)
     tracemalloc.start()
     mmd_of(X, s)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 300e6
+    assert peak < 0.8 * X.nbytes
+
+
+@pytest.mark.parametrize("n", [1_500, 5_000])
+def test_a_view_of_rows_equals_a_copy_of_them(n):
+    rng = np.random.default_rng(0)
+    X, s, weight = rng.normal(size=(n, 3)), rng.choice([-1, 1], n), rng.random(n) + 0.5
+    rows = np.flatnonzero(rng.random(n) < 0.9)
+    s, weight = s[rows], weight[rows]
+    weightings = [weight, weight * rng.random(len(rows))]
+    there = diagnose_mmd(RowView(X, rows), s, weightings, base_weight=weight)
+    copied = diagnose_mmd(X[rows], s, np.stack(weightings), base_weight=weight)
+    assert (there[0] == copied[0]).all()
+    assert there[1] == copied[1]
+
+
+def test_bandwidth_of_rows_standardised_on_the_way():
+    X = np.random.default_rng(0).normal(size=(5_000, 3)) * [1.0, 1e3, 1e-3] + 7.0
+    standardise = Standardiser.fit(X)
+    rows = StandardisedRows(X, standardise)
+    assert median_bandwidth(rows) == median_bandwidth(standardise(X))
 
 
 @pytest.mark.parametrize("n", [300, 3_000])

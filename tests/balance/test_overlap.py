@@ -80,6 +80,27 @@ def test_integer_weights_act_like_repeated_rows():
     assert (np.repeat(weighted, copies) == repeated).all()
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_support_by_its_definition_row_by_row(seed):
+    """With ties, weights of different sizes and propensities of 0 and 1."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(50, 1_500))
+    e = np.round(rng.beta(0.3, 0.3 + seed % 2, size=n), int(rng.integers(1, 4)))
+    s = np.where(rng.random(n) < 0.1 + 0.8 * e, 1, -1)
+    weight = rng.exponential(size=n) if seed % 3 else np.ones(n)
+    total = {side: weight[s == side].sum() for side in (1, -1)}
+    expected = []
+    for own in e:
+        with np.errstate(divide="ignore"):
+            ratio = np.divide(own, 1 - own) / (total[1] / total[-1])
+        above = weight[(s == -1) & (e >= own)].sum()
+        below = weight[(s == 1) & (e <= own)].sum()
+        high = ratio > 9 and above < np.clip(0.01 * total[-1], 3, 10)
+        low = ratio < 1 / 9 and below < np.clip(0.01 * total[1], 3, 10)
+        expected.append(not (high or low))
+    assert support(e, s, weight).tolist() == expected
+
+
 def test_one_group_alone_has_no_support():
     assert not support(np.full(5, 0.9), np.ones(5)).any()
 

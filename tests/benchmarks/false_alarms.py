@@ -131,6 +131,9 @@ NULLS = {
     "noise by x, mu = -0.3": functools.partial(noise_by_x, mu=-0.3),
     "six noise features": pure_noise,
     "six noise features, 600 rows": functools.partial(pure_noise, n=600),
+    # From 10,000 rows on the trees of two folds are shared.
+    "six noise features, 12,000 rows": functools.partial(pure_noise, n=12_000),
+    "noise by x, mu = +0.3, 12,000 rows": functools.partial(noise_by_x, mu=0.3, n=12_000),
     "COMPAS, outcomes redrawn": compas,
     "Adult, outcomes redrawn": adult,
 }
@@ -140,7 +143,7 @@ POWER = {
 }
 COVERAGE = {
     f"n = {n}, delta = {delta}": functools.partial(paper, delta=delta, mu=0.2, n=n)
-    for n in (1000, 5000)
+    for n in (1000, 5000, 12_000)
     for delta in (0.0, 0.5, 1.5, 3.0)
 } | {"COMPAS, planted ratio 2": functools.partial(compas, ratio=2.0)}
 TABLES = {"nulls": NULLS, "power": POWER, "coverage": COVERAGE}
