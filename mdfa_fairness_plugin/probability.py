@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -21,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 
 from mdfa_fairness_plugin.basis import QuadraticBasis
 from mdfa_fairness_plugin.rowview import RowView
-from mdfa_fairness_plugin.threads import row_threads
+from mdfa_fairness_plugin.threads import in_threads
 
 # Predictions are kept off 0 and 1 so that odds and logarithms stay finite: one in a thousand.
 PROBABILITY_FLOOR = 1e-3
@@ -118,21 +117,25 @@ def cross_fitted_probability(
     basis = QuadraticBasis.fit(own_X, own_weight)
     Z = basis(own_X)
     labels = np.unique(own_folds)
-    models = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_pair)(own_X, Z, own_positive, own_weight, own_folds != label, random_state)
-        for label in labels
-    )
+    # Rows in no fold are judged by a model of all folds.
+    others = np.flatnonzero(folds < 0)
+    trained = [own_folds != label for label in labels]
+    if len(others):
+        trained.append(np.ones(len(own_X), dtype=bool))
+
+    def fit(train: np.ndarray) -> Any:
+        return _fit_pair(own_X, Z, own_positive, own_weight, train, random_state)
+
+    models = in_threads(fit, ((train,) for train in trained), n_jobs, n_rows=len(learning))
     scores = np.zeros((len(own_X), 2))
-    for label, model in zip(labels, models, strict=True):
+    for label, model in zip(labels, models, strict=False):
         test = own_folds == label
         scores[test] = _scores(model, own_X[test], Z[test])
     coefficients = _stack(scores, own_positive, own_weight)
     probability = np.empty(len(X))
     probability[learning] = _combine(scores, coefficients)
-    others = np.flatnonzero(folds < 0)
     if len(others):
-        every = np.ones(len(own_X), dtype=bool)
-        models = [_fit_pair(own_X, Z, own_positive, own_weight, every, random_state)]
+        models = models[-1:]
         probability[others] = _average(models, basis, X.take(others), coefficients, n_jobs)
     return CrossFittedProbability(
         out_of_fold=_bounded(probability),
@@ -160,8 +163,7 @@ def _average(
         )
 
     starts = range(0, len(X), _CHUNK_ROWS)
-    threads = row_threads(n_jobs) if len(starts) > 1 else 1
-    pieces = Parallel(n_jobs=threads, require="sharedmem")(delayed(judge)(one) for one in starts)
+    pieces = in_threads(judge, ((start,) for start in starts), n_jobs, n_rows=len(X))
     return np.concatenate([np.empty(0), *pieces]) / max(len(models), 1)
 
 

@@ -478,7 +478,8 @@ def _half(
         inside[rows[found.rows[held]]] = found.member[held]
         rule = describe_rule(
             found.member[held],
-            half.display.iloc[found.rows[held]],
+            half.display,
+            rows=found.rows[held],
             displays=problem.encoder.displays_,
             sample_weight=half.sample_weight[found.rows[held]],
         )

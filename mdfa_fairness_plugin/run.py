@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import logging
 import time
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.balance import Balance
+from mdfa_fairness_plugin.balance import BalanceDiagnostics, Weighing
 from mdfa_fairness_plugin.balance.overlap import effective_sample_size
 from mdfa_fairness_plugin.conclusion import Measured, conclude, counts_frame
+from mdfa_fairness_plugin.describe.cells import unequal
 from mdfa_fairness_plugin.describe.comparators import AuditedRows, SearchedRows
 from mdfa_fairness_plugin.describe.held_out_rule import HeldOutRule, describe_held_out
-from mdfa_fairness_plugin.describe.profile import profile_subgroup
+from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.describe.rules import EVERYBODY, Rule, describe_rule
 from mdfa_fairness_plugin.exceptions import (
     InputError,
@@ -70,6 +72,7 @@ from mdfa_fairness_plugin.search import (
     reason_of,
     search,
 )
+from mdfa_fairness_plugin.threads import in_threads
 from mdfa_fairness_plugin.worst_case.selection import region_spread
 
 logger = logging.getLogger(__name__)
@@ -106,15 +109,18 @@ class AuditRun:
         self.auditor = auditor
         self.log = log
         self.found: list[Found | None] = []
-        self.balances: dict[tuple[str, Hashable], Any] = {}
+        self.balances: dict[tuple[str, Hashable], BalanceDiagnostics] = {}
         self.timings: dict[str, float] = {}
         self.statistics: list[float] = []
         self._drafts: list[tuple[Contrast, Hashable, str]] = []
+        self._asked: dict[int, Callable[[], Found]] = {}
         self._outside: dict[int, np.ndarray] = {}
         self._overlaps: dict[tuple[int, bool], dict[str, Any]] = {}
         self._grounds: dict[int, tuple[Ground, bool]] = {}
-        self._weighed: dict[int, Balance] = {}
-        self._rules: dict[bytes, HeldOutRule] = {}
+        self._weighed: dict[int, Weighing] = {}
+        self._rules: dict[int, HeldOutRule] = {}
+        self._profiles: dict[int, pd.DataFrame] = {}
+        self._silence: tuple[Silence, ...] = ()
         self._names = problem.encoder.encoded_names_
 
     def run(self) -> None:
@@ -129,7 +135,8 @@ class AuditRun:
             outcomes = OutcomeModels(problem, folds, self.plan)
             grounds: dict[bytes, Ground | OverlapError] = {}
             for contrast in contrasts:
-                self._search_contrast(contrast, folds, outcomes, grounds, refused)
+                self._prepare(contrast, folds, outcomes, grounds, refused)
+        self._search()
         if refused and not any(self.found):
             raise refused[0]
 
@@ -153,7 +160,7 @@ class AuditRun:
         folds[learning] = draw_folds(strata[learning], self.auditor.n_splits, rng)
         return folds
 
-    def _search_contrast(
+    def _prepare(
         self,
         contrast: Contrast,
         folds: np.ndarray,
@@ -161,9 +168,10 @@ class AuditRun:
         grounds: dict[bytes, Ground | OverlapError],
         refused: list[OverlapError],
     ) -> None:
+        """Compare two sides, and fit what the searches of their outcomes share."""
         reason = contrast.reason or self._too_few_weighted(contrast)
         ground: Ground | None = None
-        weighed: Balance | None = None
+        weighed: Weighing | None = None
         weights = np.empty(0)
         sign = 1
         if not reason:
@@ -179,29 +187,42 @@ class AuditRun:
                 refused.append(shared)
             else:
                 ground = shared
-                weighed = ground.balanced(sign < 0, self._names, self.log)
+                weighed = ground.weighed(sign < 0, self.log)
                 weights = ground.base * weighed.weights
-                self.balances[label_of(contrast)] = _with_support(weighed, ground)
         for outcome in self.problem.outcomes:
+            i = len(self._drafts)
             self._drafts.append((contrast, outcome, reason))
             if ground is None or weighed is None:
-                self.found.append(None)
                 continue
-            self._log("searching %s=%s, outcome %s", *label_of(contrast), outcome)
+            self._log("fitting %s=%s, outcome %s", *label_of(contrast), outcome)
             positive = self.problem.y == self.problem.outcome_labels.index(outcome)
-            self._outside[len(self.found)] = ground.outside
-            self._grounds[len(self.found)] = (ground, sign < 0)
-            self._weighed[len(self.found)] = weighed
-            found = search(
+            rare = self._rarer(positive)
+            ground.prepare(rare)
+            self._outside[i] = ground.outside
+            self._grounds[i] = (ground, sign < 0)
+            self._weighed[i] = weighed
+            self._asked[i] = functools.partial(
+                search,
                 ground,
                 weights,
                 positive,
-                rare=self._rarer(positive),
+                rare=rare,
                 flip_s=sign < 0,
                 plan=self.plan,
             )
-            self.found.append(found)
-            if not found.stopped:
+
+    def _search(self) -> None:
+        """Make the searches that were prepared."""
+        self._log("searching %d times", len(self._asked))
+        # Solvers that fit models in every search have threads of their own.
+        n_jobs = self.plan.n_jobs if self.plan.solver == "orthogonal" else 1
+        asked = ((one,) for one in self._asked.values())
+        made = in_threads(lambda one: one(), asked, n_jobs, n_rows=self.problem.n_rows)
+        found = dict(zip(self._asked, made, strict=True))
+        self._asked.clear()
+        self.found = [found.get(i) for i in range(len(self._drafts))]
+        for (contrast, outcome, _), one in zip(self._drafts, self.found, strict=True):
+            if one is not None and not one.stopped:
                 self.log.warn(
                     SearchWarning,
                     f"{contrast.sensitive_feature}={contrast.group!r}, outcome {outcome!r}: "
@@ -264,16 +285,21 @@ class AuditRun:
         adjusted = holm(p_values)
         n_tests = max(int((~np.isnan(p_values)).sum()), 1)
         absent = self._absent_rows(X)
-        violations = tuple(
-            self._violation(i, p_values[i], adjusted[i], n_tests, absent)
-            for i in range(len(self.found))
-        )
+        for (_, outcome, _), found in zip(self._drafts, self.found, strict=True):
+            if found is not None:
+                self._note_large_alpha(outcome)
+        self._describe()
+
+        def violation(i: int) -> Violation:
+            return self._violation(i, p_values[i], adjusted[i], n_tests, absent)
+
+        violations = tuple(self._in_threads(violation, range(len(self.found))))
         self.timings["total"] = time.perf_counter() - started
         return AuditResult(
             violations=violations,
             balance=self.balances,
             excluded=problem.excluded | self._outside_counts(),
-            silence=self._silence(),
+            silence=self._silence,
             warnings=self.log.records,
             provenance=self._provenance(seed),
             alpha=plan.alpha,
@@ -284,6 +310,10 @@ class AuditRun:
             feature_names=tuple(d.name for d in problem.encoder.displays_),
             source=AuditSource(problem=problem, auditor=self.auditor.unfitted(), seed=seed),
         )
+
+    def _in_threads(self, function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
+        calls = ((one,) for one in arguments)
+        return in_threads(function, calls, self.plan.n_jobs, n_rows=self.problem.n_rows)
 
     def deltas(self) -> np.ndarray:
         """Delta of every search's subgroup on held-out rows; NaN for searches not made."""
@@ -367,7 +397,6 @@ class AuditRun:
             found.outcome[held],
         )
         n_missing, bounds = self._missing_bounds(i, rates)
-        self._note_large_alpha(outcome)
         measured = Measured(
             population=population,
             region=rates,
@@ -380,7 +409,7 @@ class AuditRun:
         )
         working = np.zeros(self.problem.n_rows, dtype=bool)
         working[found.rows] = found.member
-        described = self._rule(found)
+        described = self._rules[i]
         rule = described.rule
         return Violation(
             **common,
@@ -402,17 +431,7 @@ class AuditRun:
             membership=self._membership(i, found, working, absent),
             held_out=self._by_sample(found.rows[held]),
             **self._overlap(i),
-            profile=profile_subgroup(
-                self.problem.display,
-                self._sides(found),
-                working,
-                group=contrast.group,
-                reference=contrast.reference,
-                displays=self.problem.encoder.displays_,
-                outcome=self.problem.y == self.problem.outcome_labels.index(outcome),
-                outcome_name=f"outcome {outcome}",
-                sample_weight=self.problem.sample_weight,
-            ),
+            profile=self._profiles[i],
             rule=rule.text,
             rule_fidelity=rule.fidelity,
             rule_precision=rule.precision,
@@ -457,7 +476,7 @@ class AuditRun:
         positive = problem.y[rows] == problem.outcome_labels.index(outcome)
         return n_missing, missing_bounds(rates, positive, share * group, share * reference)
 
-    def _silence(self) -> tuple[Silence, ...]:
+    def _silent(self) -> tuple[Silence, ...]:
         """Who could not be compared, once for every group compared."""
         told: dict[tuple[str, Hashable], Silence] = {}
         rules: dict[bytes, Rule] = {}
@@ -468,7 +487,7 @@ class AuditRun:
                 continue
             # Both directions of one comparison leave out the same rows.
             compared = np.flatnonzero(contrast.rows)
-            key = outside.tobytes() + compared.tobytes()
+            key = digest(outside) + digest(compared)
             if key not in rules:
                 rules[key] = self._rule_outside(outside, compared)
             rule = rules[key]
@@ -493,9 +512,10 @@ class AuditRun:
             return Rule()
         return describe_rule(
             np.isin(compared, outside),
-            self.problem.display.iloc[compared],
+            self.problem.display,
+            rows=compared,
             displays=self.problem.encoder.displays_,
-            sample_weight=self.problem.sample_weight[compared],
+            sample_weight=self._weights_of(compared),
         )
 
     def _note_large_alpha(self, outcome: Hashable) -> None:
@@ -510,27 +530,89 @@ class AuditRun:
                 "subgroups with at least half of those who have it; a smaller alpha looks closer.",
             )
 
-    def _sides(self, found: Found) -> np.ndarray:
-        """S over the working rows, 0 where not compared or not judged by a model of other rows."""
-        sides = np.zeros(self.problem.n_rows, dtype=np.int8)
-        held = found.data.held_out
-        sides[found.rows[held]] = found.data.s[held]
-        return sides
+    def _describe(self) -> None:
+        """Profiles and rules of all subgroups, balance, and who could not be compared.
 
-    def _rule(self, found: Found) -> HeldOutRule:
-        """Rule of the subgroup; searches that found the same people share it."""
+        Searches that found the same people share a rule.
+        """
+        made = [i for i, found in enumerate(self.found) if found is not None]
+        first = {
+            i: next(j for j in made if j == i or _same_people(self.found[j], self.found[i]))
+            for i in made
+        }
+        distinct = sorted(set(first.values()))
+        profiles, self.balances, self._silence, *rules = self._in_threads(
+            lambda task: task(),
+            (
+                functools.partial(self._profiles_of, made),
+                self._diagnosed,
+                self._silent,
+                *(functools.partial(self._rule_of, i) for i in distinct),
+            ),
+        )
+        self._profiles = dict(zip(made, profiles, strict=True))
+        known = dict(zip(distinct, rules, strict=True))
+        self._rules = {i: known[first[i]] for i in made}
+
+    def _diagnosed(self) -> dict[tuple[str, Hashable], BalanceDiagnostics]:
+        """How alike the weights of every comparison made both sides."""
+        by_label: dict[tuple[str, Hashable], BalanceDiagnostics] = {}
+        for i, (ground, flip_s) in self._grounds.items():
+            label = label_of(self._drafts[i][0])
+            if label not in by_label:
+                by_label[label] = ground.diagnosed(flip_s, self._weighed[i], self._names)
+        return by_label
+
+    def _profiles_of(self, made: list[int]) -> list[pd.DataFrame]:
+        """Profiles of the subgroups of these searches, made together."""
+        return profile_subgroups(
+            self.problem.display,
+            (self._profiled(i) for i in made),
+            displays=self.problem.encoder.displays_,
+            sample_weight=self.problem.sample_weight,
+        )
+
+    def _profiled(self, i: int) -> ProfiledSubgroup:
+        """The subgroup of one search and, as S, whom it was compared with.
+
+        Rows that were not compared, or not judged by a model of other rows, take no part.
+        """
+        (contrast, outcome, _), found, problem = self._drafts[i], self.found[i], self.problem
+        assert found is not None
         held = found.data.held_out
-        rows, member, parts = found.rows[held], found.member[held], found.data.folds[held]
-        key = rows.tobytes() + member.tobytes() + parts.tobytes()
-        if key not in self._rules:
-            self._rules[key] = describe_held_out(
-                member,
-                self.problem.display.iloc[rows],
-                parts,
-                displays=self.problem.encoder.displays_,
-                sample_weight=self.problem.sample_weight[rows],
-            )
-        return self._rules[key]
+        sides, inside = np.zeros((2, problem.n_rows), dtype=np.int8)
+        sides[found.rows[held]] = found.data.s[held]
+        inside[found.rows] = found.member
+        return ProfiledSubgroup(
+            s=sides,
+            membership=inside,
+            group=contrast.group,
+            reference=contrast.reference,
+            outcome=problem.y == problem.outcome_labels.index(outcome),
+            outcome_name=f"outcome {outcome}",
+        )
+
+    def _weights_of(self, rows: np.ndarray) -> np.ndarray | None:
+        """Sampling weights of some rows; None if all are equal."""
+        weights = unequal(self.problem.sample_weight)
+        return None if weights is None else weights[rows]
+
+    def _rule_of(self, i: int) -> HeldOutRule:
+        """Rule of the subgroup of one search."""
+        found = self.found[i]
+        assert found is not None
+        held = found.data.held_out
+        rows, member, parts = found.rows, found.member, found.data.folds
+        if not held.all():
+            rows, member, parts = rows[held], member[held], parts[held]
+        return describe_held_out(
+            member,
+            self.problem.display,
+            parts,
+            rows=rows,
+            displays=self.problem.encoder.displays_,
+            sample_weight=self._weights_of(rows),
+        )
 
     def _rule_subgroup(self, described: HeldOutRule, population: Rates, i: int) -> Subgroup:
         """Rows the rule covers, as a subgroup of its own."""
@@ -623,7 +705,7 @@ class AuditRun:
             limits=ground.limits(),
             balancer=weighed.details,
             scales=ground.scales(flip_s, found.data.weights),
-            rule=self._rule(found).rule,
+            rule=self._rules[i].rule,
         )
 
     def audited(self, result: AuditResult) -> AuditedRows:
@@ -632,7 +714,7 @@ class AuditRun:
         Only searches that found something keep their models: these take most of the memory.
         """
         searches: list[SearchedRows | None] = []
-        for violation, found in zip(result.violations, self.found, strict=True):
+        for i, (violation, found) in enumerate(zip(result.violations, self.found, strict=True)):
             if found is None:
                 searches.append(None)
                 continue
@@ -646,7 +728,7 @@ class AuditRun:
                     scores=found.selection.scores,
                     threshold=found.selection.threshold,
                     predictor=found.predictor if told else None,
-                    rule=self._rule(found).rule,
+                    rule=self._rules[i].rule,
                 )
             )
         return AuditedRows(
@@ -702,7 +784,8 @@ class AuditRun:
 
     def _absent_rows(self, X: Any) -> np.ndarray | None:
         """Encoded rows of zero weight, which membership is still told for; None if unusable."""
-        absent = np.setdiff1d(np.arange(self.problem.n_samples), self.problem.source_row)
+        present = np.bincount(self.problem.source_row, minlength=self.problem.n_samples)
+        absent = np.flatnonzero(present == 0)
         if len(absent) == 0:
             return None
         try:
@@ -791,12 +874,15 @@ class Fitted:
     rule: Rule
 
 
-def _with_support(weighed: Balance, ground: Ground) -> Any:
-    """Diagnostics that count the rows left out for want of common support."""
-    return replace(
-        weighed.diagnostics,
-        n_outside_support=ground.support.n_outside,
-        share_outside_support=ground.support.share_outside,
+def _same_people(one: Found | None, other: Found | None) -> bool:
+    """Whether two searches found the same people among the same rows, judged in the same parts."""
+    return (
+        one is not None
+        and other is not None
+        and np.array_equal(one.member, other.member)
+        and np.array_equal(one.rows, other.rows)
+        and np.array_equal(one.data.held_out, other.data.held_out)
+        and np.array_equal(one.data.folds, other.data.folds)
     )
 
 

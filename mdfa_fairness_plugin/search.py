@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from mdfa_fairness_plugin.balance import (
-    Balance,
+    BalanceDiagnostics,
     MMDNetwork,
-    balance,
-    balancing_weights,
+    Weighing,
     check_support,
+    diagnose,
+    weigh,
 )
 from mdfa_fairness_plugin.certify.certificate import coincidence
 from mdfa_fairness_plugin.exceptions import InputError, OverlapError, WarningLog
@@ -238,6 +239,18 @@ class Ground:
         sides, e = self._sides_and_propensity
         return self._compared, -sides if flip else sides, 1.0 - e if flip else e
 
+    def prepare(self, positive: np.ndarray) -> None:
+        """Fit what searches for an outcome, or for its complement, share.
+
+        Parameters
+        ----------
+        positive : ndarray of bool of shape (n_rows,)
+            Over all working rows: the outcome models are fitted to.
+        """
+        m = self.outcome_rates(positive, False)
+        if self._plan.solver == "orthogonal":
+            self.difference(positive, m)
+
     def outcome_model(self, positive: np.ndarray) -> CrossFittedProbability:
         """Fit (or reuse) ``Pr[Y = y | x]`` on the compared rows.
 
@@ -285,20 +298,23 @@ class Ground:
             )
         return self._differences[key]
 
-    def balanced(self, flip: bool, names: Sequence[str], log: WarningLog) -> Balance:
-        """Weights and diagnostics for one direction, on the comparable rows."""
-        return balance(
-            **self._to_balance(flip),
+    def weighed(self, flip: bool, log: WarningLog) -> Weighing:
+        """Weights for one direction, on the comparable rows."""
+        return weigh(**self._to_balance(flip), log=log)
+
+    def diagnosed(self, flip: bool, weighing: Weighing, names: Sequence[str]) -> BalanceDiagnostics:
+        """How alike these weights make the features, and how many rows had no counterpart."""
+        return diagnose(
+            self.X,
+            self.sides(flip),
+            weighing.weights,
+            method=weighing.method,
+            sample_weight=self.base,
             names=names,
             common_support=self.support,
             # Overlap weights, for one, are the same seen from either side.
             known_mmds=self._mmds,
-            log=log,
         )
-
-    def weights(self, flip: bool, log: WarningLog) -> np.ndarray:
-        """Weights for one direction, without diagnostics."""
-        return balancing_weights(**self._to_balance(flip), log=log)
 
     def weights_if(
         self, flip: bool, rows: np.ndarray, e: np.ndarray, weights: np.ndarray

@@ -4,9 +4,10 @@ from mdfa_fairness_plugin.balance.balancing import (
     METHODS,
     Balance,
     BalanceDiagnostics,
+    Weighing,
     balance,
-    balancing_weights,
     diagnose,
+    weigh,
 )
 from mdfa_fairness_plugin.balance.entropy import EntropyBalancing
 from mdfa_fairness_plugin.balance.kernel_matching import KernelMeanMatching
@@ -33,8 +34,8 @@ __all__ = [
     "KernelMeanMatching",
     "MMDNetwork",
     "Support",
+    "Weighing",
     "balance",
-    "balancing_weights",
     "check_support",
     "cross_fitted_propensity",
     "diagnose",
@@ -45,4 +46,5 @@ __all__ = [
     "odds_weights",
     "overlap_weights",
     "support",
+    "weigh",
 ]

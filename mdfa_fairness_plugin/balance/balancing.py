@@ -155,7 +155,7 @@ def balance(
     -------
     balance : Balance
     """
-    name, weights, details, propensity = _weigh(
+    weighing = weigh(
         X,
         s,
         method=method,
@@ -170,37 +170,44 @@ def balance(
     diagnostics = diagnose(
         X,
         s,
-        weights,
-        method=name,
+        weighing.weights,
+        method=weighing.method,
         sample_weight=sample_weight,
-        propensity=propensity,
+        propensity=weighing.propensity,
         names=names,
         common_support=common_support,
         known_mmds=known_mmds,
     )
-    return Balance(weights=weights, diagnostics=diagnostics, details=details, propensity=propensity)
+    return Balance(
+        weights=weighing.weights,
+        diagnostics=diagnostics,
+        details=weighing.details,
+        propensity=weighing.propensity,
+    )
 
 
-def balancing_weights(X, s, **options):
-    """Weights of ``balance`` alone, for repeated splits: most of its time goes to diagnostics.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Weighing:
+    """Weights and how they were found, without the diagnostics that take most of the time.
 
     Parameters
     ----------
-    X, s
-        As in ``balance``.
-    **options
-        Of ``balance``: ``method``, ``sample_weight``, ``propensity``, ``random_state``, ``device``,
-        ``max_weight``, ``label`` and ``log``.
-
-    Returns
-    -------
+    method : str
+        One of ``METHODS``, "given" for an array, or the class name of an object.
     weights : ndarray of shape (n,)
         Without the sampling weights.
+    details : object or None
+        The fitted object (with ``weights(X, s)``), if the method has one.
+    propensity : ndarray of shape (n,)
     """
-    return _weigh(X, s, **options)[1]
+
+    method: str
+    weights: np.ndarray
+    details: Any
+    propensity: np.ndarray
 
 
-def _weigh(
+def weigh(
     X,
     s,
     *,
@@ -213,7 +220,17 @@ def _weigh(
     label=None,
     log=None,
 ):
-    """Name of the method, weights, fitted object and propensity."""
+    """Weigh the rows as ``balance`` does, and leave the diagnostics to ``diagnose``.
+
+    Parameters
+    ----------
+    X, s, method, sample_weight, propensity, random_state, device, max_weight, label, log
+        As of ``balance``.
+
+    Returns
+    -------
+    weighing : Weighing
+    """
     s = np.asarray(s)
     log = WarningLog() if log is None else log
     n = len(s)
@@ -233,7 +250,7 @@ def _weigh(
     )
     if max_weight is not None and name in ("entropy", "propensity"):
         weights = _capped(weights, s, base, max_weight)
-    return name, weights, details, propensity
+    return Weighing(method=name, weights=weights, details=details, propensity=propensity)
 
 
 def diagnose(

@@ -176,7 +176,7 @@ def _one_split(
             ground = grounds[key]
             if ground is None:
                 continue
-            weights = ground.weights(sign < 0, WarningLog())
+            weights = ground.weighed(sign < 0, WarningLog()).weights
             for outcome in range(n_outcomes):
                 _measure_models(
                     ground,

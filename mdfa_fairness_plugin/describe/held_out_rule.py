@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.describe.cells import unequal
 from mdfa_fairness_plugin.describe.rules import (
     EVERYBODY,
     MIN_FIDELITY,
     NOBODY,
     Rule,
-    describe_rule,
+    described,
     rule_fit,
 )
 
@@ -46,6 +47,7 @@ def describe_held_out(
     display: pd.DataFrame,
     parts: np.ndarray,
     *,
+    rows: np.ndarray | None = None,
     displays: Sequence[Any] | None = None,
     sample_weight: np.ndarray | None = None,
     max_conditions: int = 4,
@@ -56,10 +58,13 @@ def describe_held_out(
     ----------
     membership : ndarray of bool of shape (n_rows,)
         Whether each row is in the subgroup, by a model that has not seen the rows of its part.
-    display : DataFrame of shape (n_rows, n_features)
+    display : DataFrame of shape (n_display_rows, n_features)
         Audited features with readable values.
     parts : ndarray of int of shape (n_rows,)
         Part (fold) of each row.
+    rows : ndarray of int of shape (n_rows,), optional
+        Positions in ``display`` of the rows described; every row of the frame, in its order, by
+        default.
     displays : sequence of DisplayFeature, optional
         Gives each column's ``kind``.
     sample_weight : ndarray of shape (n_rows,), optional
@@ -86,56 +91,61 @@ def describe_held_out(
     then independent of the outcomes, up to the choice of the threshold, exactly as membership is.
     """
     inside = np.asarray(membership, dtype=bool)
-    weights = (
-        np.ones(len(inside)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    )
+    weights = unequal(sample_weight)
 
-    def learned(rows: np.ndarray, longest: int, most: int = 20_000) -> Rule:
-        return describe_rule(
-            inside[rows],
-            display.iloc[rows],
+    def positions(chosen: np.ndarray) -> np.ndarray:
+        return np.flatnonzero(chosen) if rows is None else rows[chosen]
+
+    def learned(chosen: np.ndarray, longest: int) -> tuple[Rule, np.ndarray]:
+        return described(
+            inside[chosen],
+            display,
+            rows=positions(chosen),
             displays=displays,
-            sample_weight=weights[rows],
+            sample_weight=None if weights is None else weights[chosen],
             max_conditions=longest,
-            max_rows=most,
+            max_rows=_ROWS_OF_A_PART,
         )
 
-    everyone = np.arange(len(inside))
-    rule = learned(everyone, max_conditions)
+    rule, covered = described(
+        inside,
+        display,
+        rows=rows,
+        displays=displays,
+        sample_weight=weights,
+        max_conditions=max_conditions,
+    )
     if rule.text in ("", EVERYBODY, NOBODY):
-        return HeldOutRule(rule=rule, covered=rule.applies(display))
+        return HeldOutRule(rule=rule, covered=covered)
 
     guessed = np.zeros(len(inside), dtype=bool)
     half = _halves(inside, parts)
-    for side in (False, True):
-        test = np.flatnonzero(half == side)
-        other = learned(np.flatnonzero(half != side), max_conditions, _ROWS_OF_A_PART)
-        guessed[test] = other.applies(display.iloc[test])
+    for test in (~half, half):
+        other, _ = learned(~test, max_conditions)
+        guessed[test] = other.applies(display, positions(test))
     fit = rule_fit(guessed, inside, weights)
     if not fit["fidelity"] >= MIN_FIDELITY:
         return HeldOutRule(rule=Rule(), covered=np.zeros(len(inside), dtype=bool))
 
-    covered = np.zeros(len(inside), dtype=bool)
     labels = np.unique(parts)
-    for label in labels:
-        rows = np.flatnonzero(parts == label)
-        n_inside = int(inside[rows].sum())
-        if len(labels) == 1:
-            own = rule
-        elif min(n_inside, len(rows) - n_inside) < _FEWEST_ROWS:
-            continue
-        else:
-            own = learned(rows, rule.n_conditions, _ROWS_OF_A_PART)
-        covered[rows] = own.applies(display.iloc[rows])
+    if len(labels) > 1:
+        covered = np.zeros(len(inside), dtype=bool)
+        for label in labels:
+            own = parts == label
+            n_inside = int((inside & own).sum())
+            if min(n_inside, int(own.sum()) - n_inside) >= _FEWEST_ROWS:
+                _, covered[own] = learned(own, rule.n_conditions)
     return HeldOutRule(rule=replace(rule, **fit), covered=covered)
 
 
 def _halves(inside: np.ndarray, parts: np.ndarray) -> np.ndarray:
     """Two halves: every other part, or every other row inside and outside if there are few parts."""
-    _, place = np.unique(parts, return_inverse=True)
-    if place.max() >= 3:
-        return place % 2 == 1
     half = np.zeros(len(inside), dtype=bool)
+    labels = np.unique(parts)
+    if len(labels) > 3:
+        for label in labels[1::2]:
+            half |= parts == label
+        return half
     for side in (False, True):
         half[np.flatnonzero(inside == side)[1::2]] = True
     return half

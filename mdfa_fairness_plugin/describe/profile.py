@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.describe.cells import (
+    N_PLACES,
+    Cells,
+    moments,
+    tally,
+    unequal,
+    value_codes,
+    value_counts,
+)
 from mdfa_fairness_plugin.describe.wording import label_text
 
 ROWS: Final = "(rows)"
@@ -19,6 +29,39 @@ PARTS: Final = ("population", "subgroup")
 DIFFERENCE: Final = ("difference", "standardised")
 # Attribute of the table, see ``profile_subgroup``.
 VALUES: Final = "values"
+# Sets of rows that a profile speaks of, by their place as cells have it: the columns of the table,
+# those inside and outside, and those outside by sensitive value.
+_COLUMNS: Final = np.array(
+    [[0, 1, 1, 0, 0], [0, 0, 0, 1, 1], [0, 1, 0, 0, 0], [0, 0, 0, 1, 0]], dtype=bool
+)
+_SIDES: Final = np.array([[0, 1, 0, 1, 0], [0, 0, 1, 0, 1]], dtype=bool)
+_OUTSIDE: Final = np.array([[0, 0, 1, 0, 0], [0, 0, 0, 0, 1]], dtype=bool)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ProfiledSubgroup:
+    """A subgroup to describe beside the population.
+
+    Parameters
+    ----------
+    s : ndarray of shape (n_rows,)
+        +1 for the audited value, -1 for those compared with it, 0 for rows taking no part.
+    membership : ndarray of shape (n_rows,)
+        Whether each row is in the subgroup.
+    group, reference : hashable
+        Labels of ``s = +1`` and ``s = -1``; a reference of None is everyone else.
+    outcome : ndarray of shape (n_rows,), optional
+        Whether each row has the audited outcome; adds its share, as in Table 2.
+    outcome_name : str
+        Name of that row.
+    """
+
+    s: np.ndarray
+    membership: np.ndarray
+    group: Hashable
+    reference: Hashable | None = None
+    outcome: np.ndarray | None = None
+    outcome_name: str = "audited outcome"
 
 
 def profile_subgroup(
@@ -86,75 +129,213 @@ def profile_subgroup(
     >>> table.loc[("age", "", "mean")].round(2).tolist()
     [25.0, 45.0, 20.0, 45.0, 0.76]
     """
-    weights = np.ones(len(display)) if sample_weight is None else np.asarray(sample_weight, float)
-    inside = np.asarray(membership, dtype=bool)
-    cells = [
-        mask & part
-        for part in (np.ones(len(display), dtype=bool), inside)
-        for mask in (np.asarray(s) == 1, np.asarray(s) == -1)
-    ]
-    positions = [np.flatnonzero(cell) for cell in cells]
-    taking_part = np.flatnonzero(np.asarray(s) != 0)
+    subgroup = ProfiledSubgroup(
+        s=s,
+        membership=membership,
+        group=group,
+        reference=reference,
+        outcome=outcome,
+        outcome_name=outcome_name,
+    )
+    (table,) = profile_subgroups(
+        display,
+        [subgroup],
+        displays=displays,
+        sample_weight=sample_weight,
+        max_levels=max_levels,
+    )
+    return table
 
-    sides = [taking_part[inside[taking_part] == own] for own in (True, False)]
 
-    table = _Rows()
-    table.add(ROWS, "", "count", (float(len(rows)) for rows in positions))
-    if outcome is not None:
-        has = np.asarray(outcome, dtype=bool)
-        shares = (_mean(has[rows], weights[rows]) for rows in positions)
-        table.add(outcome_name, "", "share", shares, _apart(has, weights, sides))
-    blocks: list[_Rows] = []
-    values: dict[str, list[tuple[int, int, int]]] = {}
-    outside = [np.setdiff1d(positions[side], positions[2 + side]) for side in (0, 1)]
+def profile_subgroups(
+    display: pd.DataFrame,
+    subgroups: Iterable[ProfiledSubgroup],
+    *,
+    displays: Sequence[Any] | None = None,
+    sample_weight: np.ndarray | None = None,
+    max_levels: int = 12,
+) -> list[pd.DataFrame]:
+    """Describe several subgroups of the same rows, looking at every column once.
+
+    Parameters
+    ----------
+    display : DataFrame of shape (n_rows, n_features)
+        Audited features with readable values.
+    subgroups : iterable of ProfiledSubgroup
+        Taken one by one and not kept, so a generator saves memory.
+    displays, sample_weight, max_levels
+        Of ``profile_subgroup``.
+
+    Returns
+    -------
+    list of DataFrame
+        What ``profile_subgroup`` gives for each.
+
+    Notes
+    -----
+    The subgroups together cut the rows into few cells. Counts, means and variances of all cells are
+    taken at once, and put together to those of the sets of rows that each table speaks of.
+    """
+    weights = unequal(sample_weight)
+    batches: list[tuple[Cells, list[_Part]]] = []
+    for subgroup in subgroups:
+        if not batches or not batches[-1][0].add(subgroup.s, subgroup.membership):
+            batches.append((Cells(len(display)), []))
+            batches[-1][0].add(subgroup.s, subgroup.membership)
+        cells, parts = batches[-1]
+        parts.append(_Part(subgroup, cells, weights))
     for column, kind in enumerate(feature_kinds(display, displays)):
         name, series = label_text(display.columns[column]), display.iloc[:, column]
-        block = _Rows()
-        blocks.append(block)
-        add = block.add
         if kind in ("numeric", "datetime"):
-            x = numeric_values(series)
-            known = ~np.isnan(x)
-            seen = [rows[known[rows]] for rows in positions]
-            counted = [_value_counts(x[rows[known[rows]]]) for rows in (*positions, *outside)]
-            values[name] = [
-                min(one, other)
-                for one, other in zip(counted, values.get(name, counted), strict=True)
-            ]
-            # A date's mean is read best as a year.
-            x, suffix = (1970 + x / 365.2425, " (year)") if kind == "datetime" else (x, "")
-            means = (_mean(x[rows], weights[rows]) for rows in seen)
-            recorded = [rows[known[rows]] for rows in sides]
-            add(name, "", f"mean{suffix}", means, _apart(x, weights, recorded))
-            add(name, "", f"sd{suffix}", (_deviation(x[rows], weights[rows]) for rows in seen))
-            if not known[taking_part].all():
-                missing = ~known
-                row = (_mean(missing[rows], weights[rows]) for rows in positions)
-                add(name, MISSING, "share", row, _apart(missing, weights, sides))
+            _add_numbers(name, numeric_values(series), kind, batches, weights)
         else:
-            for level, has_level in _levels(as_levels(series, kind), taking_part, max_levels):
-                row = (_mean(has_level[rows], weights[rows]) for rows in positions)
-                add(name, level, "share", row, _apart(has_level, weights, sides))
-    for block in sorted(blocks, key=lambda block: -block.largest):
-        table.extend(block)
-    columns = [(part, side) for part in PARTS for side in _side_labels(group, reference)]
-    laid_out = pd.DataFrame(
-        np.array(table.values, dtype=np.float64),
-        index=pd.MultiIndex.from_tuples(table.index, names=["feature", "level", "statistic"]),
-        columns=pd.MultiIndex.from_tuples(
-            [*columns, DIFFERENCE], names=["part", "sensitive value"]
-        ),
-    )
-    laid_out.attrs[VALUES] = values
-    return laid_out
+            codes, names = level_codes(as_levels(series, kind))
+            _add_levels(name, codes, names, max_levels, batches, weights)
+    return [part.laid_out() for _, parts in batches for part in parts]
 
 
-def _value_counts(x: np.ndarray) -> tuple[int, int, int]:
-    """Distinct values, rows without the most frequent one, rows with the rarest one."""
-    counts = np.unique(x, return_counts=True)[1]
-    if len(counts) == 0:
-        return 0, 0, 0
-    return len(counts), len(x) - int(counts.max()), int(counts.min())
+class _Part:
+    """The table of one subgroup as it is gathered."""
+
+    def __init__(
+        self, subgroup: ProfiledSubgroup, cells: Cells, weights: np.ndarray | None
+    ) -> None:
+        self.labels = _side_labels(subgroup.group, subgroup.reference)
+        self.table = _Rows()
+        self.blocks: list[_Rows] = []  # of every feature
+        self.values: dict[str, list[tuple[int, int, int]]] = {}
+        place = cells.where[-1][cells.of_row]
+        self.n, self.weight = _by_place(place, weights)
+        self.table.add(ROWS, "", "count", _sums(_COLUMNS, self.n))
+        if subgroup.outcome is not None:
+            place[~np.asarray(subgroup.outcome, dtype=bool)] = 0
+            self.add_share(self.table, subgroup.outcome_name, "", *_by_place(place, weights))
+
+    def add_share(
+        self, rows: _Rows, name: str, level: str, n: np.ndarray, weight: np.ndarray
+    ) -> None:
+        """Add the share of some rows, which are counted, with their weight, by place."""
+        shares = self._shares(_SIDES, n, weight)
+        difference = _apart(shares, shares * (1 - shares))
+        rows.add(name, level, "share", self._shares(_COLUMNS, n, weight), difference)
+
+    def _shares(self, sets: np.ndarray, n: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Share of the weight in each set of places; NaN without any."""
+        all_weight = _sums(sets, self.weight)
+        some = all_weight > 0
+        share = np.divide(
+            _sums(sets, weight), all_weight, out=np.full(len(sets), np.nan), where=some
+        )
+        # Sums of weights in another order may differ by a rounding error from all or nothing.
+        n_counted = _sums(sets, n)
+        share[some & (n_counted == _sums(sets, self.n))] = 1.0
+        share[some & (n_counted == 0)] = 0.0
+        return share
+
+    def laid_out(self) -> pd.DataFrame:
+        """Give the table, features that set the subgroup apart first."""
+        for block in sorted(self.blocks, key=lambda block: -block.largest):
+            self.table.extend(block)
+        columns = [(part, side) for part in PARTS for side in self.labels]
+        laid_out = pd.DataFrame(
+            np.array(self.table.values, dtype=np.float64),
+            index=pd.MultiIndex.from_tuples(
+                self.table.index, names=["feature", "level", "statistic"]
+            ),
+            columns=pd.MultiIndex.from_tuples(
+                [*columns, DIFFERENCE], names=["part", "sensitive value"]
+            ),
+        )
+        laid_out.attrs[VALUES] = self.values
+        return laid_out
+
+
+def _by_place(place: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of each place, and their weight."""
+    n = tally(place, N_PLACES)
+    return n, n if weights is None else tally(place, N_PLACES, weights)
+
+
+def _sums(sets: np.ndarray, of_place: np.ndarray) -> np.ndarray:
+    """Sums over sets of places."""
+    return np.array([of_place[chosen].sum(axis=0) for chosen in sets])
+
+
+def _add_numbers(
+    name: str,
+    x: np.ndarray,
+    kind: str,
+    batches: list[tuple[Cells, list[_Part]]],
+    weights: np.ndarray | None,
+) -> None:
+    """Add a numeric feature, or dates as days, to the table of every subgroup."""
+    known = ~np.isnan(x)
+    complete = bool(known.all())
+    known_weights = weights
+    if not complete:
+        x, known_weights = x[known], None if weights is None else weights[known]
+    codes, n_codes = value_codes(x)
+    # A date's mean is read best as a year.
+    origin, unit, suffix = (1970.0, 365.2425, " (year)") if kind == "datetime" else (0.0, 1.0, "")
+    for cells, parts in batches:
+        of_row = cells.of_row if complete else cells.of_row[known]
+        found = moments(x, of_row, cells.n_cells, known_weights)
+        n_known = found.n.astype(np.int64)
+        counts = (
+            cells.by_place(n_known[:, None])  # every value has a row of its own
+            if codes is None
+            else cells.counts(codes, n_codes + 1, of_row)
+        )
+        for part, where, table in zip(parts, cells.where, counts, strict=True):
+            counted = [value_counts(table[chosen].sum(axis=0)) for chosen in (*_COLUMNS, *_OUTSIDE)]
+            before = part.values.get(name, counted)
+            part.values[name] = [min(pair) for pair in zip(counted, before, strict=True)]
+            columns, sides = found.together(_COLUMNS[:, where]), found.together(_SIDES[:, where])
+            rows = _Rows()
+            part.blocks.append(rows)
+            means = origin + columns.means / unit
+            rows.add(name, "", f"mean{suffix}", means, _apart(sides.means, sides.variances))
+            rows.add(name, "", f"sd{suffix}", columns.deviations / unit)
+        if complete:
+            continue
+        gone = ~known
+        lost = cells.of_row[gone]
+        weight = tally(lost, cells.n_cells, None if weights is None else weights[gone])
+        by_place = zip(
+            cells.by_place(tally(lost, cells.n_cells)), cells.by_place(weight), strict=True
+        )
+        for part, (n, its_weight) in zip(parts, by_place, strict=True):
+            if n[1:].any():
+                part.add_share(part.blocks[-1], name, MISSING, n, its_weight)
+
+
+def _add_levels(
+    name: str,
+    codes: np.ndarray,
+    names: list[str],
+    max_levels: int,
+    batches: list[tuple[Cells, list[_Part]]],
+    weights: np.ndarray | None,
+) -> None:
+    """Add a feature of levels, most frequent first, to the table of every subgroup."""
+    for cells, parts in batches:
+        counts = cells.counts(codes, len(names), cells.of_row)
+        weighed = (
+            None if weights is None else cells.counts(codes, len(names), cells.of_row, weights)
+        )
+        for part, n in zip(parts, counts, strict=True):
+            weight = n if weighed is None else next(weighed)
+            rows = _Rows()
+            part.blocks.append(rows)
+            n_rows = n[1:].sum(axis=0)
+            present = [i for i in np.argsort(-n_rows, kind="stable") if n_rows[i] > 0]
+            kept = present if len(present) <= max_levels else present[: max_levels - 1]
+            for i in kept:
+                part.add_share(rows, name, names[i], n[:, i], weight[:, i])
+            others = present[len(kept) :]
+            if others:
+                rest = n[:, others].sum(axis=1), weight[:, others].sum(axis=1)
+                part.add_share(rows, name, OTHERS, *rest)
 
 
 class _Rows:
@@ -185,16 +366,12 @@ class _Rows:
         return max((abs(row[-1]) for row in self.values if not math.isnan(row[-1])), default=0.0)
 
 
-def _apart(x: np.ndarray, weights: np.ndarray, sides: list[np.ndarray]) -> float:
-    """Standardised difference of the mean between two sets of rows; NaN if either is empty."""
-    means = [_mean(x[rows], weights[rows]) for rows in sides]
-    gap = means[0] - means[1]
+def _apart(means: np.ndarray, variances: np.ndarray) -> float:
+    """Standardised difference of the mean of two sets of rows; NaN if either is empty."""
+    gap = float(means[0] - means[1])
     if math.isnan(gap) or gap == 0:
-        return 0.0 if gap == 0 else math.nan
-    variances = (
-        _mean((x[rows] - mean) ** 2, weights[rows]) for rows, mean in zip(sides, means, strict=True)
-    )
-    spread = math.sqrt(sum(variances) / 2)
+        return abs(gap)
+    spread = math.sqrt(float(variances.sum()) / 2)
     return gap / spread if spread > 0 else math.copysign(math.inf, gap)
 
 
@@ -226,6 +403,8 @@ def numeric_values(series: pd.Series) -> np.ndarray:
             series = series.dt.tz_convert("UTC").dt.tz_localize(None)
         elapsed = series.to_numpy(dtype="datetime64[us]") - np.datetime64("1970-01-01", "us")
         return elapsed / np.timedelta64(1, "D")
+    if isinstance(series.dtype, np.dtype):
+        return series.to_numpy(dtype=np.float64)  # not a copy where it need not be one
     return series.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
@@ -233,10 +412,14 @@ def as_levels(series: pd.Series, kind: str) -> pd.Series:
     """Give a column of levels as it is read: 0/1 and booleans become ``no`` and ``yes``."""
     if kind != "boolean" or not pd.api.types.is_numeric_dtype(series.dtype):
         return series
-    x = series.to_numpy(dtype=np.float64, na_value=np.nan)
-    words = np.where(x == 0, "no", "yes").astype(object)
-    words[np.isnan(x)] = None
-    return pd.Series(words, index=series.index, dtype=object)
+    if series.dtype == bool:
+        codes = series.to_numpy().astype(np.int8)
+    else:
+        x = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        codes = (x != 0).astype(np.int8)
+        codes[np.isnan(x)] = -1
+    words = pd.Categorical.from_codes(codes, categories=pd.Index(["no", "yes"]))
+    return pd.Series(words, index=series.index, copy=False)
 
 
 def level_codes(series: pd.Series) -> tuple[np.ndarray, list[str]]:
@@ -250,22 +433,9 @@ def level_codes(series: pd.Series) -> tuple[np.ndarray, list[str]]:
         codes = np.where(codes < 0, names.index(MISSING), codes)
     counts = np.bincount(codes, minlength=len(names))
     order = np.array(sorted(range(len(names)), key=lambda i: (-counts[i], names[i])), dtype=np.intp)
-    place = np.empty(len(order), dtype=np.intp)
+    place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order))
     return (place[codes] if len(codes) else codes), [names[i] for i in order]
-
-
-def _levels(
-    series: pd.Series, taking_part: np.ndarray, max_levels: int
-) -> Iterable[tuple[str, np.ndarray]]:
-    codes, names = level_codes(series)
-    counts = np.bincount(codes[taking_part], minlength=len(names))
-    present = [i for i in np.argsort(-counts, kind="stable") if counts[i] > 0]
-    kept = present if len(present) <= max_levels else present[: max_levels - 1]
-    for level in kept:
-        yield names[level], codes == level
-    if len(kept) < len(present):
-        yield OTHERS, ~np.isin(codes, kept)
 
 
 def _side_labels(group: Hashable, reference: Hashable | None) -> list[str]:
@@ -274,19 +444,3 @@ def _side_labels(group: Hashable, reference: Hashable | None) -> list[str]:
     if own == other:  # 1 and "1" are two labels
         own, other = repr(group), repr(reference)
     return [own, other]
-
-
-def _mean(x: np.ndarray, weights: np.ndarray) -> float:
-    total = weights.sum()
-    return float((weights * x).sum() / total) if total > 0 else np.nan
-
-
-def _deviation(x: np.ndarray, weights: np.ndarray) -> float:
-    """Weighted standard deviation; with equal weights, the usual one with n - 1."""
-    total = weights.sum()
-    if total <= 0:
-        return np.nan
-    freedom = total - (weights**2).sum() / total
-    if freedom <= 1e-9 * total:
-        return np.nan
-    return float(np.sqrt((weights * (x - _mean(x, weights)) ** 2).sum() / freedom))

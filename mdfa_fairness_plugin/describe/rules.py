@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.describe.cells import row_blocks, unequal
 from mdfa_fairness_plugin.describe.profile import as_levels, feature_kinds, numeric_values
 from mdfa_fairness_plugin.describe.wording import is_missing, label_text, number
 
@@ -30,8 +31,14 @@ _GOOD_ENOUGH: Final = 0.95  # no second conjunction is looked for
 _N_BINS: Final = 32
 _MAX_NAMED_LEVELS: Final = 4
 _BEAM_WIDTH: Final = 6
+_FEW: Final = 64  # histograms scored at a time
 _MAX_FEATURES: Final = 40  # kept after the first step, by what each does alone
+# Candidates whose phi differ by less may cover the same rows; sums in another order differ by less.
+_SAME: Final = 1e-9
 _SIMPLE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.")
+
+# Values of one feature: numbers, or codes and the levels they stand for.
+_Values = np.ndarray | tuple[np.ndarray, tuple[Hashable, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,17 +80,19 @@ class Condition:
         """Whether the condition is on an ordered quantity."""
         return self.kind in ("numeric", "datetime")
 
-    def applies(self, display: pd.DataFrame) -> np.ndarray:
-        """Whether each row of a display frame meets the condition."""
-        series = display.iloc[:, self.column]
-        if self.numeric:
-            x = _comparable(series, self.kind)
-            meets = (x > self.low) & (x <= self.high)
-            return np.asarray(meets | np.isnan(x) if self.missing else meets)
-        codes, levels = _factorize(as_levels(series, self.kind))
-        named_levels = set(self.levels)
-        named_codes = [code for code, level in enumerate(levels) if level in named_levels]
-        return np.isin(codes, named_codes) != self.negated
+    def met_by(self, values: _Values) -> np.ndarray:
+        """Whether each of some values of the feature meets the condition."""
+        if isinstance(values, tuple):
+            codes, levels = values
+            named = set(self.levels)
+            meets = np.array([(level in named) != self.negated for level in levels], dtype=bool)
+            return meets[codes]
+        meets = values <= self.high
+        if self.low > -math.inf:
+            meets &= values > self.low
+        if self.missing:
+            meets |= np.isnan(values)
+        return meets
 
     @property
     def text(self) -> str:
@@ -159,22 +168,35 @@ class Rule:
         """Conditions in all alternatives."""
         return sum(map(len, self.alternatives))
 
-    def applies(self, display: pd.DataFrame) -> np.ndarray:
+    def applies(self, display: pd.DataFrame, rows: np.ndarray | None = None) -> np.ndarray:
         """Whether the rule covers each row of a display frame, new rows included.
 
         Parameters
         ----------
-        display : DataFrame of shape (n_rows, n_features)
+        display : DataFrame of shape (n_display_rows, n_features)
             With the columns of the frame the rule was made from.
+        rows : ndarray of int of shape (n_rows,), optional
+            Positions of the rows asked about; every row of the frame by default.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of bool of shape (n_rows,)
             All False for an empty rule.
         """
-        covered = np.full(len(display), self.text == EVERYBODY)
-        for conjunction in self.alternatives:
-            covered |= _all_apply(conjunction, display)
+        covered = np.full(len(display) if rows is None else len(rows), self.text == EVERYBODY)
+        if not self.alternatives:
+            return covered
+        asked = [(c, i) for i, conjunction in enumerate(self.alternatives) for c in conjunction]
+        features = dict.fromkeys((condition.column, condition.kind) for condition, _ in asked)
+        for block in row_blocks(len(covered)):
+            chosen = block if rows is None else rows[block]
+            meets = np.ones((len(self.alternatives), len(covered[block])), dtype=bool)
+            for column, kind in features:
+                values = _values(display, column, kind, chosen)
+                for condition, i in asked:
+                    if condition.column == column:
+                        meets[i] &= condition.met_by(values)
+            covered[block] = meets.any(axis=0)
         return covered
 
 
@@ -182,6 +204,7 @@ def describe_rule(
     membership: np.ndarray,
     display: pd.DataFrame,
     *,
+    rows: np.ndarray | None = None,
     displays: Sequence[Any] | None = None,
     sample_weight: np.ndarray | None = None,
     max_conditions: int = 4,
@@ -198,8 +221,11 @@ def describe_rule(
     ----------
     membership : ndarray of shape (n_rows,)
         Whether each row is in the subgroup.
-    display : DataFrame of shape (n_rows, n_features)
+    display : DataFrame of shape (n_display_rows, n_features)
         Audited features with readable values.
+    rows : ndarray of int of shape (n_rows,), optional
+        Positions in ``display`` of the rows described; every row of the frame, in its order, by
+        default. Cheaper than a frame of these rows only: few columns and rows are looked at.
     displays : sequence of DisplayFeature, optional
         Gives each column's ``kind``; otherwise it follows from the column's type.
     sample_weight : ndarray of shape (n_rows,), optional
@@ -227,79 +253,131 @@ def describe_rule(
     >>> rule.text, rule.fidelity
     ('age at most 40 and sex is M', 1.0)
     """
-    inside = np.asarray(membership, dtype=bool)
-    n = len(inside)
-    weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    if n == 0 or not inside.any():
-        return Rule(text=NOBODY, fidelity=1.0, agreement=1.0) if n else Rule()
-    if inside.all():
-        return Rule(text=EVERYBODY, fidelity=1.0, agreement=1.0, precision=1.0, recall=1.0)
-    if display.shape[1] == 0 or max_conditions < 1:
-        return Rule()
+    return described(
+        np.asarray(membership, dtype=bool),
+        display,
+        rows=rows,
+        displays=displays,
+        sample_weight=sample_weight,
+        max_conditions=max_conditions,
+        max_rows=max_rows,
+    )[0]
 
-    rows, row_weights = _sample(inside, weights, max_rows)
+
+def described(
+    inside: np.ndarray,
+    display: pd.DataFrame,
+    *,
+    rows: np.ndarray | None = None,
+    displays: Sequence[Any] | None = None,
+    sample_weight: np.ndarray | None = None,
+    max_conditions: int = 4,
+    max_rows: int = 20_000,
+) -> tuple[Rule, np.ndarray]:
+    """Find the rule of ``describe_rule``, and the rows it covers.
+
+    Parameters
+    ----------
+    inside : ndarray of bool of shape (n_rows,)
+    display, rows, displays, sample_weight, max_conditions, max_rows
+        Of ``describe_rule``.
+
+    Returns
+    -------
+    rule : Rule
+    covered : ndarray of bool of shape (n_rows,)
+        What ``rule.applies(display, rows)`` gives.
+    """
+    n = len(inside)
+    nobody = np.zeros(n, dtype=bool)
+    weights = unequal(sample_weight)
+    if n == 0 or not inside.any():
+        return Rule(text=NOBODY, fidelity=1.0, agreement=1.0) if n else Rule(), nobody
+    if inside.all():
+        rule = Rule(text=EVERYBODY, fidelity=1.0, agreement=1.0, precision=1.0, recall=1.0)
+        return rule, ~nobody
+    if display.shape[1] == 0 or max_conditions < 1:
+        return Rule(), nobody
+
+    chosen, n_members, chosen_weights = _sample(inside, weights, max_rows)
+    if rows is not None:
+        chosen = rows[chosen]
     kinds = feature_kinds(display, displays)
-    search = _Search(display.iloc[rows], kinds, inside[rows], row_weights)
+    search = _Search(display, kinds, chosen, n_members, chosen_weights)
     alternatives = search.best_rule(max_conditions)
     if not alternatives:
-        return Rule()
-    draft = Rule(text=_join(alternatives), alternatives=alternatives)
-    rule = replace(draft, **rule_fit(draft.applies(display), inside, weights))
-    return rule if rule.fidelity >= MIN_FIDELITY else Rule()
+        return Rule(), nobody
+    rule = Rule(text=_join(alternatives), alternatives=alternatives)
+    covered = rule.applies(display, rows)
+    rule = replace(rule, **rule_fit(covered, inside, weights))
+    return (rule, covered) if rule.fidelity >= MIN_FIDELITY else (Rule(), nobody)
 
 
-def rule_fit(covered: np.ndarray, inside: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+def rule_fit(
+    covered: np.ndarray, inside: np.ndarray, weights: np.ndarray | None = None
+) -> dict[str, Any]:
     """Measure how well rows covered agree with the rows of a subgroup.
 
     Parameters
     ----------
     covered, inside : ndarray of bool of shape (n_rows,)
         Rows a rule covers; rows of the subgroup. Both some and not all are inside.
-    weights : ndarray of shape (n_rows,)
+    weights : ndarray of shape (n_rows,), optional
 
     Returns
     -------
     dict of str to float
         The measures of ``Rule``: fidelity, agreement, precision, recall.
     """
-    hits = weights[covered & inside].sum()
-    recall = hits / weights[inside].sum()
-    rejected = weights[~covered & ~inside].sum() / weights[~inside].sum()
-    n_covered = weights[covered].sum()
+    cells = np.zeros(4)
+    for block in row_blocks(len(inside)):
+        cell = 2 * covered[block].astype(np.int8) + inside[block]
+        cells += np.bincount(cell, None if weights is None else weights[block], minlength=4)
+    neither, missed, extra, hits = cells.tolist()
+    recall, rejected = hits / (hits + missed), neither / (neither + extra)
     return {
-        "fidelity": float((recall + rejected) / 2),
-        "agreement": float(weights[covered == inside].sum() / weights.sum()),
-        "precision": float(hits / n_covered) if n_covered > 0 else math.nan,
-        "recall": float(recall),
+        "fidelity": (recall + rejected) / 2,
+        "agreement": (hits + neither) / (hits + missed + extra + neither),
+        "precision": hits / (hits + extra) if hits + extra > 0 else math.nan,
+        "recall": recall,
     }
 
 
 def _sample(
-    inside: np.ndarray, weights: np.ndarray, max_rows: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to search, as many inside as outside where both abound, with weights that undo it."""
-    n = len(inside)
-    if n <= max_rows:
-        return np.arange(n), weights
+    inside: np.ndarray, weights: np.ndarray | None, max_rows: int
+) -> tuple[np.ndarray, int, np.ndarray]:
+    """Rows to search, members first; how many of these there are; weights.
+
+    As many members as others where both abound; the weights undo that.
+    """
+    n, n_inside = len(inside), int(inside.sum())
+    max_rows = min(max_rows, n)
+    n_members = min(n_inside, max(max_rows // 2, max_rows - (n - n_inside)))
     rng = np.random.default_rng(0)  # fixed: a description may not change between calls
-    members, others = np.flatnonzero(inside), np.flatnonzero(~inside)
-    n_members = min(len(members), max(max_rows // 2, max_rows - len(others)))
-    n_others = min(len(others), max_rows - n_members)
-    rows, factors = [], []
-    for part, size in ((members, n_members), (others, n_others)):
-        rows.append(np.sort(rng.choice(part, size, replace=False)))
-        factors.append(np.full(size, len(part) / size))
-    chosen = np.concatenate(rows)
-    return chosen, weights[chosen] * np.concatenate(factors)
+    drawn, factors = [], []
+    for part, size in ((inside, n_members), (~inside, max_rows - n_members)):
+        rows = np.flatnonzero(part)
+        size = min(size, len(rows))
+        factors.append(np.full(size, len(rows) / size))
+        drawn.append(np.sort(rng.choice(rows, size, replace=False)) if n > max_rows else rows)
+    chosen = np.concatenate(drawn)
+    undo = np.concatenate(factors)
+    return chosen, len(drawn[0]), undo if weights is None else weights[chosen] * undo
 
 
-def _phi(hits: Any, misses: Any, inside: float, outside: float) -> Any:
-    """Phi coefficient of a rule covering ``hits`` of ``inside`` and ``misses`` of ``outside``."""
+def _phi(hits: np.ndarray, misses: np.ndarray, inside: float, outside: float) -> np.ndarray:
+    """Phi coefficient of rules covering ``hits`` of ``inside`` and ``misses`` of ``outside``."""
     covered = hits + misses
-    spread = covered * (inside + outside - covered) * inside * outside
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = (hits * outside - misses * inside) / np.sqrt(spread)
-    return np.where(spread > 1e-12 * (inside + outside) ** 4, value, 0.0)
+    spread = inside + outside - covered
+    spread *= covered
+    spread *= inside
+    spread *= outside
+    value = hits * outside
+    value -= np.multiply(misses, inside, out=covered)
+    least = max(1e-12 * (inside + outside) ** 4, np.finfo(float).tiny)
+    value /= np.sqrt(np.maximum(spread, least, out=covered), out=covered)
+    value[spread <= least] = 0.0
+    return value
 
 
 def _cost(condition: Condition) -> float:
@@ -318,7 +396,7 @@ class _Feature:
     column: int
     name: str
     kind: str
-    codes: np.ndarray  # intp (n,)
+    codes: np.ndarray  # int (n,)
     n_bins: int  # the missing bin not counted
     has_missing: bool
     whole: bool = False
@@ -341,26 +419,115 @@ class _Candidate:
     covered: np.ndarray
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Options:
+    """Best condition for each of several histograms of features cut alike."""
+
+    raw: np.ndarray  # float (n_histograms,); -inf where there is none
+    cost: np.ndarray  # float (n_histograms,)
+    condition: Callable[[int, _Feature], Condition]  # of one histogram
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Choices:
+    """Best condition on each feature, for several sets of rows."""
+
+    raw: np.ndarray  # float (n_sets, n_features); -inf where there is none
+    cost: np.ndarray  # float (n_sets, n_features)
+    condition: Callable[[int, int], Condition]  # of one set and feature
+
+
+class _Bins:
+    """Features cut into bins, to find the best condition on each of them in one go."""
+
+    def __init__(self, features: list[_Feature], n_members: int, weights: np.ndarray) -> None:
+        self.features = features
+        self.place = {feature.column: i for i, feature in enumerate(features)}
+        self._n_members = n_members
+        self._weights = weights
+        self._alike: dict[tuple[bool, int, bool], list[int]] = {}
+        for i, feature in enumerate(features):
+            key = (feature.numeric, feature.n_bins, feature.has_missing)
+            self._alike.setdefault(key, []).append(i)
+        self._n_bins = sum(feature.n_bins + 1 for feature in features)
+        # The codes of a row lie side by side, those of features cut alike next to each other; those
+        # of rows outside follow on those of members.
+        self._codes = np.empty(
+            (len(weights), len(features)), dtype=np.min_scalar_type(2 * self._n_bins)
+        )
+        place = first = 0
+        for (_, n_bins, _), alike in self._alike.items():
+            for i in alike:
+                np.add(features[i].codes, first, out=self._codes[:, place], casting="unsafe")
+                place, first = place + 1, first + n_bins + 1
+        self._codes[n_members:] += self._codes.dtype.type(self._n_bins)
+
+    def best(
+        self, sets: Sequence[np.ndarray], start: tuple[float, float], totals: tuple[float, float]
+    ) -> _Choices:
+        """Best condition on each feature among the rows of each mask.
+
+        ``start`` counts members and others covered whatever the condition.
+        """
+        counts = np.empty((2, len(sets), self._n_bins))
+        for i, covered in enumerate(sets):
+            counts[:, i] = self._counts(covered)
+        raw, cost = np.empty((2, len(sets), len(self.features)))
+        found: dict[int, tuple[_Options, int, int]] = {}
+        first = 0
+        for (numeric, n_bins, has_missing), alike in self._alike.items():
+            last = first + len(alike) * (n_bins + 1)
+            histograms = counts[:, :, first:last].reshape(2, -1, n_bins + 1)
+            first = last
+            options = (
+                _runs(histograms, has_missing, start, totals)
+                if numeric
+                else _level_sets(histograms, start, totals)
+            )
+            raw[:, alike] = options.raw.reshape(len(sets), -1)
+            cost[:, alike] = options.cost.reshape(len(sets), -1)
+            found |= {i: (options, place, len(alike)) for place, i in enumerate(alike)}
+
+        def condition(which: int, i: int) -> Condition:
+            options, place, n_alike = found[i]
+            return options.condition(which * n_alike + place, self.features[i])
+
+        return _Choices(raw=raw, cost=cost, condition=condition)
+
+    def _counts(self, covered: np.ndarray) -> np.ndarray:
+        """Weight of members and of others in every bin of every feature among the rows marked."""
+        rows = np.flatnonzero(covered)
+        each = np.repeat(self._weights.take(rows), self._codes.shape[1])
+        codes = self._codes.take(rows, axis=0).ravel()
+        return np.bincount(codes, weights=each, minlength=2 * self._n_bins).reshape(2, -1)
+
+
 class _Search:
-    """Looks for a rule on the sampled rows."""
+    """Looks for a rule on the sampled rows: members first, then the others."""
 
     def __init__(
-        self, display: pd.DataFrame, kinds: list[str], inside: np.ndarray, weights: np.ndarray
+        self,
+        display: pd.DataFrame,
+        kinds: list[str],
+        rows: np.ndarray,
+        n_members: int,
+        weights: np.ndarray,
     ) -> None:
-        self.display = display
-        self.inside = inside
+        self.n_members = n_members
         self.weights = weights
-        self._totals = self._tally(np.ones(len(inside), dtype=bool))
-        found = (_make_feature(display, column, kind) for column, kind in enumerate(kinds))
+        self._totals = self._tally(np.ones(len(rows), dtype=bool))
+        found = (_make_feature(display, column, kind, rows) for column, kind in enumerate(kinds))
         self.features = [f for f in found if f.n_bins + f.has_missing > 1]
         self._by_column = {feature.column: feature for feature in self.features}
+        self._bins = _Bins(self.features, n_members, weights)
+        self._alone: dict[int, _Bins] = {}
         self._covers: dict[Condition, np.ndarray] = {}
 
     def best_rule(self, max_conditions: int) -> tuple[tuple[Condition, ...], ...]:
         """Give the best conjunction, or union of two, after polishing; empty if none helps."""
-        if min(self._totals) <= 0:
+        if min(self._totals) <= 0 or not self.features:
             return ()
-        nothing = np.zeros(len(self.inside), dtype=bool)
+        nothing = np.zeros(len(self.weights), dtype=bool)
         by_length = self._beam(max_conditions, nothing)
         ranked = sorted((c for candidates in by_length for c in candidates), key=lambda c: -c.score)
         if not ranked:
@@ -377,34 +544,49 @@ class _Search:
                     best, best_score = union, score
         return self._polish(best) if best_score > 0 else ()
 
-    def _net(self, rule: list[list[Condition]]) -> float:
-        """Score of a rule less the cost of its words."""
-        cost = sum(_cost(condition) for conjunction in rule for condition in conjunction)
-        return self._score(self._covered(rule)) - cost - _UNION_COST * (len(rule) - 1)
-
     def _improved(
         self, rule: list[list[Condition]], max_sweeps: int = 3
     ) -> tuple[list[list[Condition]], float]:
-        """Choose each condition anew given the others, until none changes."""
-        score = self._net(rule)
-        for _ in range(max_sweeps):
-            before = score
-            for part, place in [(p, i) for p in range(len(rule)) for i in range(len(rule[p]))]:
-                free, taken = self._around(rule, part, place)
-                feature = self._by_column[rule[part][place].column]
-                choice = self._best_condition(
-                    feature, np.flatnonzero(free), self._tally(taken), self._totals
-                )
-                if choice is None:
-                    continue
-                trial = [list(conjunction) for conjunction in rule]
-                trial[part][place] = choice[2]
-                net = self._net(trial)
-                if net > score + 1e-9:
-                    rule, score = trial, net
-            if score <= before + 1e-9:
-                break
+        """Choose each condition anew given the others, until none changes.
+
+        The score is the phi coefficient less the cost of the rule's words.
+        """
+        costs = [[_cost(condition) for condition in conjunction] for conjunction in rule]
+        words = _UNION_COST * (len(rule) - 1)
+        score = self._score(self._covered(rule)) - sum(map(sum, costs)) - words
+        places = [(part, i) for part in range(len(rule)) for i in range(len(rule[part]))]
+        # A condition need not be looked at again before another one has changed.
+        settled: set[tuple[int, int]] = set()
+        beside: dict[int, tuple[np.ndarray, tuple[float, float]]] = {}
+        for part, place in places * max_sweeps:
+            if (part, place) in settled:
+                continue
+            settled.add((part, place))
+            if part not in beside:
+                taken = self._covered(rule[:part] + rule[part + 1 :])
+                beside[part] = ~taken, self._tally(taken)
+            free, start = beside[part]
+            for i, condition in enumerate(rule[part]):
+                if i != place:
+                    free = free & self._covered_by(condition)
+            choices = self._alone_in(rule[part][place].column).best([free], start, self._totals)
+            if not math.isfinite(choices.raw[0, 0]):
+                continue
+            chosen = choices.condition(0, 0)
+            spared = costs[part][place] - _cost(chosen)
+            net = float(choices.raw[0, 0]) - sum(map(sum, costs)) + spared - words
+            if net > score + 1e-9:
+                rule = [list(conjunction) for conjunction in rule]
+                rule[part][place] = chosen
+                costs[part][place] -= spared
+                score, settled, beside = net, {(part, place)}, {part: beside[part]}
         return rule, score
+
+    def _alone_in(self, column: int) -> _Bins:
+        """Bins of a single feature."""
+        if column not in self._alone:
+            self._alone[column] = _Bins([self._by_column[column]], self.n_members, self.weights)
+        return self._alone[column]
 
     def _around(
         self, rule: list[list[Condition]], part: int, place: int
@@ -417,74 +599,83 @@ class _Search:
 
     def _tally(self, rows: np.ndarray) -> tuple[float, float]:
         """Weight of members and of others among rows given by a mask."""
-        members = self.weights[rows & self.inside].sum()
-        return float(members), float(self.weights[rows].sum() - members)
+        # Not a dot product: that of some libraries depends on the number of threads.
+        counted = self.weights * rows
+        return float(counted[: self.n_members].sum()), float(counted[self.n_members :].sum())
 
     def _score(self, covered: np.ndarray) -> float:
-        return float(_phi(*self._tally(covered), *self._totals))
+        hits, misses = self._tally(covered)
+        return float(_phi(np.array([hits]), np.array([misses]), *self._totals)[0])
 
     def _beam(self, max_length: int, taken: np.ndarray) -> list[list[_Candidate]]:
         """Best conjunctions of each length, among rows not yet ``taken`` by another."""
         free = ~taken
         totals = self._tally(free)
         level = [_Candidate(-math.inf, 0.0, (), free)]
-        features = self.features
+        bins = self._bins
         found: list[list[_Candidate]] = []
         for _ in range(max_length):
-            grown: dict[bytes, _Candidate] = {}
-            singles: dict[int, float] = {}
-            for parent in level:
-                rows = np.flatnonzero(parent.covered)
-                used = {condition.column for condition in parent.conditions}
-                for feature in features:
-                    if feature.column in used:
-                        continue
-                    choice = self._best_condition(feature, rows, (0.0, 0.0), totals)
-                    if choice is None:
-                        continue
-                    raw, cost, condition = choice
-                    singles[feature.column] = raw - cost
-                    covered = parent.covered & self._covered_by(condition)
-                    total = parent.cost + cost
-                    child = _Candidate(raw - total, total, (*parent.conditions, condition), covered)
-                    key = np.packbits(covered).tobytes()
-                    if key not in grown or child.score > grown[key].score + 1e-12:
-                        grown[key] = child
-            if not found and len(features) > _MAX_FEATURES:
-                strongest = sorted(singles, key=lambda column: -singles[column])[:_MAX_FEATURES]
-                features = [f for f in features if f.column in set(strongest)]
-            level = sorted(grown.values(), key=lambda c: -c.score)[:_BEAM_WIDTH]
+            choices = bins.best([parent.covered for parent in level], (0.0, 0.0), totals)
+            for i, parent in enumerate(level):
+                used = (bins.place.get(condition.column) for condition in parent.conditions)
+                choices.raw[i, [place for place in used if place is not None]] = -math.inf
+            level = self._grown(level, choices)
             if not level:
                 break
             found.append(level)
+            if len(bins.features) > _MAX_FEATURES:
+                loss = choices.cost[0] - choices.raw[0]  # infinite where there is no condition
+                kept = [
+                    i for i in np.argsort(loss, kind="stable")[:_MAX_FEATURES] if loss[i] < math.inf
+                ]
+                bins = _Bins([bins.features[i] for i in sorted(kept)], self.n_members, self.weights)
         return found
+
+    def _grown(self, level: list[_Candidate], choices: _Choices) -> list[_Candidate]:
+        """Best candidates with one more condition, one for each set of rows they may cover."""
+        cost = np.array([parent.cost for parent in level])[:, None] + choices.cost
+        raw, score = choices.raw.ravel(), (choices.raw - cost).ravel()
+        children: dict[int, _Candidate] = {}
+
+        def child(which: int) -> tuple[bytes, _Candidate]:
+            i, feature = divmod(which, choices.raw.shape[1])
+            if which not in children:
+                condition = choices.condition(i, feature)
+                children[which] = _Candidate(
+                    float(score[which]),
+                    float(cost[i, feature]),
+                    (*level[i].conditions, condition),
+                    level[i].covered & self._covered_by(condition),
+                )
+            return np.packbits(children[which].covered).tobytes(), children[which]
+
+        # Whom a candidate covers is worked out from the best down, as few are kept.
+        seen: set[bytes] = set()
+        least = -math.inf
+        for which in np.argsort(-score, kind="stable").tolist():
+            if not math.isfinite(score[which]):
+                break
+            seen.add(child(which)[0])
+            if len(seen) == _BEAM_WIDTH:
+                least = float(score[which])
+                break
+        # Those that cover the same rows have the same phi, whatever their words cost.
+        phi = raw[np.isfinite(raw) & (score >= least - _SAME)]
+        alike = np.flatnonzero((np.abs(raw[:, None] - phi) < _SAME).any(axis=1))
+        grown: dict[bytes, _Candidate] = {}
+        for which in alike.tolist():
+            key, candidate = child(which)
+            if key not in grown or candidate.score > grown[key].score + 1e-12:
+                grown[key] = candidate
+        return sorted(grown.values(), key=lambda c: -c.score)[:_BEAM_WIDTH]
 
     def _covered_by(self, condition: Condition) -> np.ndarray:
         if condition not in self._covers:
-            self._covers[condition] = condition.applies(self.display)
+            feature = self._by_column[condition.column]
+            self._covers[condition] = condition.met_by(
+                feature.values if feature.numeric else (feature.codes, feature.levels)
+            )
         return self._covers[condition]
-
-    def _best_condition(
-        self,
-        feature: _Feature,
-        rows: np.ndarray,
-        start: tuple[float, float],
-        totals: tuple[float, float],
-    ) -> tuple[float, float, Condition] | None:
-        """Best condition on one feature among ``rows``, with its raw score and its cost.
-
-        ``start`` counts members and others covered whatever the condition.
-        """
-        size = feature.n_bins + 1
-        code, inside, weight = feature.codes[rows], self.inside[rows], self.weights[rows]
-        both = np.bincount(code + size * inside, weights=weight, minlength=2 * size)
-        outside_by_bin, inside_by_bin = both[:size], both[size:]
-
-        def score(hits: np.ndarray, misses: np.ndarray) -> np.ndarray:
-            return _phi(hits + start[0], misses + start[1], *totals)
-
-        options = _intervals if feature.numeric else _level_sets
-        return options(feature, inside_by_bin, outside_by_bin, score)
 
     def _polish(self, rule: list[list[Condition]]) -> tuple[tuple[Condition, ...], ...]:
         """Drop conditions that add little, then round the cut points of the rest."""
@@ -503,10 +694,10 @@ class _Search:
     def _covered(
         self, rule: list[list[Condition]], without: tuple[int, int] | None = None
     ) -> np.ndarray:
-        covered = np.zeros(len(self.inside), dtype=bool)
+        covered = np.zeros(len(self.weights), dtype=bool)
         for part, conjunction in enumerate(rule):
             kept = [c for place, c in enumerate(conjunction) if (part, place) != without]
-            meets = np.ones(len(self.inside), dtype=bool)
+            meets = np.ones(len(self.weights), dtype=bool)
             for condition in kept:
                 meets &= self._covered_by(condition)
             covered |= meets
@@ -584,9 +775,9 @@ class _Search:
         base = taken | (free & np.isnan(x)) if condition.missing else taken
         hits, misses = self._tally(base)
         cuts, codes = np.unique(x[moving], return_inverse=True)
-        weight, inside = self.weights[moving], self.inside[moving]
-        hits_at = np.bincount(codes, weights=weight * inside, minlength=len(cuts))
-        misses_at = np.bincount(codes, weights=weight * ~inside, minlength=len(cuts))
+        weight, n_members = self.weights[moving], np.searchsorted(moving, self.n_members)
+        hits_at = np.bincount(codes[:n_members], weight[:n_members], minlength=len(cuts))
+        misses_at = np.bincount(codes[n_members:], weight[n_members:], minlength=len(cuts))
         # Cutting at cuts[i] keeps values up to it (upper) or leaves them out (lower).
         below_hits, below_misses = np.cumsum(hits_at), np.cumsum(misses_at)
         kept_hits = hits + (below_hits if upper else below_hits[-1] - below_hits)
@@ -630,8 +821,9 @@ def simplest_between(low: float, high: float, *, whole: bool = False) -> float:
     >>> simplest_between(0.337, 0.362), simplest_between(23.2, 25.9), simplest_between(17, 18)
     (0.35, 25.0, 17.0)
     """
+    low, high = float(low), float(high)  # numbers of numpy take twice as long
     if not low < high:
-        return float(low)
+        return low
     if low <= 0 < high:
         return 0.0
     exponent = math.floor(math.log10(max(abs(low), abs(high)))) + 1
@@ -649,52 +841,80 @@ def simplest_between(low: float, high: float, *, whole: bool = False) -> float:
     return float(low)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Pairs:
+    """All runs of bins, that of all bins in place ``n_bins - 1``."""
+
+    first: np.ndarray
+    last: np.ndarray
+    after: np.ndarray  # the bin after the last
+    cost: np.ndarray  # without the missing values and with them
+
+
 @lru_cache(maxsize=128)
-def _pairs(n_bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """All runs of bins, first and last, wider runs after narrower starts."""
+def _pairs(n_bins: int) -> _Pairs:
+    """All runs of bins, wider runs after narrower starts."""
     first, last = np.triu_indices(n_bins)
-    return first, last
+    # Here a second end and "or missing" together cost no more than one; `_cost`, by which a condition
+    # replaces another, counts both.
+    detailed = ((first > 0) & (last < n_bins - 1)) | np.array([[False], [True]])
+    cost = _CONDITION_COST + _DETAIL_COST * detailed
+    return _Pairs(first=first, last=last, after=last + 1, cost=cost)
 
 
-_Options = tuple[float, float, Condition] | None
-_Scorer = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-def _intervals(
-    feature: _Feature, inside: np.ndarray, outside: np.ndarray, score: _Scorer
+def _runs(
+    counts: np.ndarray,
+    has_missing: bool,
+    start: tuple[float, float],
+    totals: tuple[float, float],
 ) -> _Options:
-    """Best run of bins, with or without the missing values, or these alone."""
-    n = feature.n_bins
-    best: tuple[float, float, Condition] | None = None
+    """Best run of bins, with or without the missing values, or these alone.
 
-    def offer(raw: float, cost: float, condition: Condition) -> None:
-        nonlocal best
-        if best is None or raw - cost > best[0] - best[1] + 1e-12:
-            best = (float(raw), float(cost), condition)
+    Counts are of members and of others, a row for each histogram, missing values in the last column.
+    """
+    n = counts.shape[2] - 1
+    pairs = _pairs(n)
+    raw, cost = np.empty((2, counts.shape[1]))
+    chosen = np.empty(counts.shape[1], dtype=np.intp)
+    up_to = np.zeros_like(counts)
+    np.cumsum(counts[:, :, :n], axis=2, out=up_to[:, :, 1:])
+    # A few histograms at a time stay in the processor's cache.
+    for begin in range(0, len(raw), _FEW):
+        few = slice(begin, begin + _FEW)
+        row = np.arange(len(raw[few]))
+        covered = up_to[:, few].take(pairs.after, axis=2)
+        covered -= up_to[:, few].take(pairs.first, axis=2)
+        options = []
+        for missing in (False, True) if has_missing else (False,):
+            if missing:
+                covered += counts[:, few, n:]
+            phi = _phi(covered[0] + start[0], covered[1] + start[1], *totals)
+            words = pairs.cost[int(missing)]
+            net = phi - words
+            if missing or not has_missing:
+                net[:, n - 1] = -math.inf  # asks for nothing
+            best = net.argmax(axis=1)
+            options.append((phi[row, best], words[best], best + missing * len(words)))
+        if has_missing:
+            alone = counts[:, few, n]
+            phi = _phi(alone[0] + start[0], alone[1] + start[1], *totals)
+            options.append((phi, np.full(len(row), _CONDITION_COST), 2 * len(words) + 0 * row))
+        option = options[0]
+        for other in options[1:]:
+            better = other[0] - other[1] > option[0] - option[1] + 1e-12
+            option = tuple(np.where(better, *pair) for pair in zip(other, option, strict=True))
+        raw[few], cost[few], chosen[few] = option
 
-    first, last = _pairs(n)
-    up_inside = np.concatenate([[0.0], np.cumsum(inside[:n])])
-    up_outside = np.concatenate([[0.0], np.cumsum(outside[:n])])
-    hits = up_inside[last + 1] - up_inside[first]
-    misses = up_outside[last + 1] - up_outside[first]
-    ends = (first > 0).astype(int) + (last < n - 1)
-    for missing in (False, True) if feature.has_missing else (False,):
-        raw = score(hits + missing * inside[n], misses + missing * outside[n])
-        cost = _CONDITION_COST + _DETAIL_COST * ((ends == 2) + missing)
-        idle = ends == 0
-        if missing or not feature.has_missing:
-            raw = np.where(idle, -np.inf, raw)
-        if not np.isfinite(raw).any():
-            continue
-        i = int(np.argmax(raw - cost))
-        low = feature.edges[first[i] - 1] if first[i] > 0 else -math.inf
-        high = feature.edges[last[i]] if last[i] < n - 1 else math.inf
-        offer(raw[i], cost[i], _numeric_condition(feature, low, high, missing))
-    if feature.has_missing:
-        raw_missing = score(np.array([inside[n]]), np.array([outside[n]]))
-        alone = _numeric_condition(feature, math.inf, math.inf, True)
-        offer(raw_missing[0], _CONDITION_COST, alone)
-    return best
+    def condition(which: int, feature: _Feature) -> Condition:
+        missing, place = divmod(int(chosen[which]), len(pairs.first))
+        if missing == 2:
+            return _numeric_condition(feature, math.inf, math.inf, True)
+        first, last = pairs.first[place], pairs.last[place]
+        low = feature.edges[first - 1] if first > 0 else -math.inf
+        high = feature.edges[last] if last < n - 1 else math.inf
+        return _numeric_condition(feature, low, high, missing == 1)
+
+    return _Options(raw=raw, cost=cost, condition=condition)
 
 
 def _numeric_condition(feature: _Feature, low: float, high: float, missing: bool) -> Condition:
@@ -710,61 +930,70 @@ def _numeric_condition(feature: _Feature, low: float, high: float, missing: bool
 
 
 def _level_sets(
-    feature: _Feature, inside: np.ndarray, outside: np.ndarray, score: _Scorer
+    counts: np.ndarray, start: tuple[float, float], totals: tuple[float, float]
 ) -> _Options:
-    """Best set of few levels, or all but few, taken by how many of their rows are members."""
-    n = feature.n_bins
-    inside, outside = inside[:n], outside[:n]
+    """Best set of few levels, or all but few, taken by how many of their rows are members.
+
+    Counts are of members and of others, a row for each histogram; the last column is empty.
+    """
+    inside, outside = counts[:, :, :-1]
+    n = inside.shape[1]
     weight = inside + outside
-    seen = np.flatnonzero(weight > 0)
-    if len(seen) < 2:
-        return None
-    order = seen[np.argsort(-inside[seen] / weight[seen], kind="stable")]
-    hits, misses = np.cumsum(inside[order])[:-1], np.cumsum(outside[order])[:-1]
-    raw = score(hits, misses)
-    n_named = np.arange(1, len(order))
-    n_left_out = len(order) - n_named
+    seen = weight > 0
+    share = np.full(weight.shape, -math.inf)
+    np.divide(inside, weight, out=share, where=seen)
+    order = np.argsort(-share, axis=1, kind="stable")
+    hits = np.take_along_axis(inside, order, axis=1).cumsum(axis=1)[:, :-1]
+    misses = np.take_along_axis(outside, order, axis=1).cumsum(axis=1)[:, :-1]
+    raw = _phi(hits + start[0], misses + start[1], *totals)
+    n_seen = seen.sum(axis=1)[:, None]
+    n_named = np.arange(1, n)
+    n_left_out = n_seen - n_named
     # Two levels: the one meant is named. More: whichever list is shorter.
-    negated = (n_left_out < n_named) & (len(feature.levels) > 2)
+    negated = (n_left_out < n_named) & (n > 2)
     listed = np.where(negated, n_left_out, n_named)
     cost = _CONDITION_COST + _LEVEL_COST * (listed - 1)
-    net = np.where(listed <= _MAX_NAMED_LEVELS, raw - cost, -np.inf)
-    best = int(np.argmax(net))
-    if not np.isfinite(net[best]):
-        return None
-    kept, left_out = order[: best + 1], order[best + 1 :]
-    chosen = sorted((left_out if negated[best] else kept).tolist())
-    condition = Condition(
-        column=feature.column,
-        name=feature.name,
-        kind=feature.kind,
-        levels=tuple(feature.levels[i] for i in chosen),
-        negated=bool(negated[best]),
-    )
-    return float(raw[best]), float(cost[best]), condition
+    raw[(n_left_out < 1) | (listed > _MAX_NAMED_LEVELS)] = -math.inf
+    best = np.argmax(raw - cost, axis=1)
+    row = np.arange(len(best))
+
+    def condition(which: int, feature: _Feature) -> Condition:
+        cut, end = best[which] + 1, n_seen[which, 0]
+        said_not = bool(negated[which, best[which]])
+        chosen = order[which, cut:end] if said_not else order[which, :cut]
+        return Condition(
+            column=feature.column,
+            name=feature.name,
+            kind=feature.kind,
+            levels=tuple(feature.levels[i] for i in sorted(chosen.tolist())),
+            negated=said_not,
+        )
+
+    return _Options(raw=raw[row, best], cost=cost[row, best], condition=condition)
 
 
-def _make_feature(display: pd.DataFrame, column: int, kind: str) -> _Feature:
+def _make_feature(display: pd.DataFrame, column: int, kind: str, rows: np.ndarray) -> _Feature:
     name = label_text(display.columns[column])
-    series = display.iloc[:, column]
-    if kind in ("numeric", "datetime"):
-        x = _comparable(series, kind)
-        known = ~np.isnan(x)
-        edges = _edges(x[known])
-        codes = np.searchsorted(edges, x, side="left")
-        codes[~known] = len(edges) + 1
+    x = _values(display, column, kind, rows)
+    if not isinstance(x, tuple):
+        order = np.argsort(x)  # missing values last
+        known = x[order[: len(x) - int(np.isnan(x).sum())]]
+        edges = _edges(known)
+        ends = [0, *np.searchsorted(known, edges, side="right").tolist(), len(known), len(x)]
+        codes = np.empty(len(x), dtype=np.int32)
+        codes[order] = np.repeat(np.arange(len(edges) + 2, dtype=np.int32), np.diff(ends))
         return _Feature(
             column=column,
             name=name,
             kind=kind,
             codes=codes,
-            n_bins=len(edges) + 1 if known.any() else 0,
-            has_missing=bool((~known).any()),
-            whole=bool((x[known] == np.floor(x[known])).all()),
+            n_bins=len(edges) + 1 if len(known) else 0,
+            has_missing=len(known) < len(x),
+            whole=_whole(known),
             values=x,
             edges=edges,
         )
-    codes, levels = _factorize(as_levels(series, kind))
+    codes, levels = x
     return _Feature(
         column=column,
         name=name,
@@ -777,23 +1006,39 @@ def _make_feature(display: pd.DataFrame, column: int, kind: str) -> _Feature:
 
 
 def _edges(x: np.ndarray) -> np.ndarray:
-    """Cut points such that bins hold about equally many rows, rounded where that is harmless."""
-    distinct = np.unique(x)
-    if len(distinct) <= _N_BINS:
-        return distinct[:-1]
-    marks = np.unique(np.quantile(x, np.linspace(0, 1, _N_BINS + 1)[1:-1], method="lower"))
-    marks = marks[marks < distinct[-1]]
-    following = distinct[np.searchsorted(distinct, marks, side="right")]
-    whole = bool((distinct == np.floor(distinct)).all())
-    return np.unique(
-        [simplest_between(a, b, whole=whole) for a, b in zip(marks, following, strict=True)]
+    """Cut points of sorted values: bins of about as many rows, rounded where that is harmless."""
+    last = np.flatnonzero(x[1:] != x[:-1])  # of its value
+    if len(last) < _N_BINS:
+        return x[last]
+    marks = x[((len(x) - 1) * np.linspace(0, 1, _N_BINS + 1)[1:-1]).astype(np.intp)]
+    marks = np.unique(marks[marks < x[-1]])
+    following = x[np.searchsorted(x, marks, side="right")].tolist()
+    whole = _whole(x)
+    return np.array(
+        [
+            simplest_between(a, b, whole=whole)
+            for a, b in zip(marks.tolist(), following, strict=True)
+        ]
     )
 
 
-def _comparable(series: pd.Series, kind: str) -> np.ndarray:
-    """Values as floats; dates as whole days, so that a rule can name the day."""
-    x = numeric_values(series)
-    return np.floor(x) if kind == "datetime" else x
+def _whole(x: np.ndarray) -> bool:
+    return bool((x == np.floor(x)).all())
+
+
+def _values(display: pd.DataFrame, column: int, kind: str, rows: np.ndarray | slice) -> _Values:
+    """Values of one column of a frame in some of its rows, as conditions compare them.
+
+    Dates are whole days, so that a rule can name the day.
+    """
+    series = display.iloc[:, column]
+    plain = isinstance(series.dtype, np.dtype)
+    series = pd.Series((series.to_numpy() if plain else series.array)[rows], copy=False)
+    if kind == "numeric":
+        return numeric_values(series)
+    if kind == "datetime":
+        return np.floor(numeric_values(series))
+    return _factorize(as_levels(series, kind))
 
 
 def _factorize(series: pd.Series) -> tuple[np.ndarray, tuple[Hashable, ...]]:
@@ -809,13 +1054,6 @@ def _factorize(series: pd.Series) -> tuple[np.ndarray, tuple[Hashable, ...]]:
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(len(order))
     return (place[codes] if len(codes) else codes), tuple(levels[i] for i in order)
-
-
-def _all_apply(conjunction: Iterable[Condition], display: pd.DataFrame) -> np.ndarray:
-    meets = np.ones(len(display), dtype=bool)
-    for condition in conjunction:
-        meets &= condition.applies(display)
-    return meets
 
 
 def _join(alternatives: tuple[tuple[Condition, ...], ...]) -> str:

@@ -145,7 +145,7 @@ def measure_leftover(
     -------
     leftover : Leftover
     """
-    if member is not None:
+    if member is not None and not member.all():
         positive, s, weights, outcome = (a[member] for a in (positive, s, weights, outcome))
     side = (s < 0).astype(np.intp)
     left = weights * (positive - outcome)
@@ -252,7 +252,7 @@ def measure(
     """
     side = (s < 0).astype(np.intp)
     total = np.bincount(side, weights, 2)
-    if member is not None:
+    if member is not None and not member.all():
         positive, weights, side = positive[member], weights[member], side[member]
     hit = weights * positive
     return Rates(

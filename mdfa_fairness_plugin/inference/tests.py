@@ -104,9 +104,13 @@ class LeakSums:
         member: np.ndarray,
     ) -> LeakSums:
         """Sum over the rows of a region, arguments as of ``leak_statistic``; every row is kept."""
-        leftover = ((positive - outcome) * base)[member]
-        e = propensity[member]
-        residual = leftover * ((s[member] > 0) - e)
+        if not member.all():
+            positive, s, e = positive[member], s[member], propensity[member]
+            outcome, base = outcome[member], base[member]
+        else:
+            e = propensity
+        leftover = (positive - outcome) * base
+        residual = leftover * ((s > 0) - e)
         squares = residual**2
         return cls(
             total=float(residual.sum()),

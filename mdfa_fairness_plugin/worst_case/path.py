@@ -137,9 +137,11 @@ class Bins:
     @classmethod
     def of(cls, scores: np.ndarray) -> Bins:
         """Give a bin to every score, or one to equal shares of the rows where these are many."""
-        edges = np.unique(scores)
-        if len(edges) <= MOST_BINS:
-            return cls(edges=edges, exact=True)
+        # Most scores of many rows differ: their first few show it.
+        if len(np.unique(scores[: 4 * MOST_BINS])) <= MOST_BINS:
+            edges = np.unique(scores)
+            if len(edges) <= MOST_BINS:
+                return cls(edges=edges, exact=True)
         ranked = np.sort(scores)
         edges = np.unique(ranked[np.linspace(0, len(ranked) - 1, MOST_BINS).astype(np.intp)])
         return cls(edges=edges, exact=False)

@@ -13,10 +13,10 @@ from mdfa_fairness_plugin.balance import (
     MMDNetwork,
     balance,
     balancing,
-    balancing_weights,
     check_support,
     diagnose,
     overlap_weights,
+    weigh,
 )
 from mdfa_fairness_plugin.exceptions import BalanceWarning, InputError, WarningLog
 from mdfa_fairness_plugin.rowview import RowView
@@ -100,7 +100,7 @@ def test_a_view_of_rows_equals_a_copy_of_them(method, quadratic):
     copied = balance(X[rows], s[rows], **own)
     assert (there.weights == copied.weights).all()
     assert there.diagnostics.to_dict() == copied.diagnostics.to_dict()
-    assert (balancing_weights(view, s[rows], **own) == copied.weights).all()
+    assert (weigh(view, s[rows], **own).weights == copied.weights).all()
     assert (
         balance(view, s[rows], method=method, random_state=0).weights
         == balance(X[rows], s[rows], method=method, random_state=0).weights

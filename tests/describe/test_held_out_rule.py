@@ -136,3 +136,19 @@ def test_on_noise_the_rule_measures_nothing_while_a_rule_of_all_rows_does():
     # Standard error of the mean: 1.2 / sqrt(40), about 0.19.
     assert abs(np.mean(z["held out"])) < 0.5
     assert np.std(z["held out"]) < 1.5
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_of_a_frame_are_described_as_a_frame_of_these_rows(n_parts, weighted):
+    display = people(3000)
+    rng = np.random.default_rng(1)
+    inside = ((display.age < 40) & (display.colour == "red")).to_numpy() ^ (rng.random(3000) < 0.1)
+    rows = np.sort(rng.choice(3000, 1500, replace=False))
+    weights = rng.lognormal(size=1500) if weighted else None
+    part = folds(1500, n_parts) - 1
+    taken = describe_held_out(inside[rows], display.iloc[rows], part, sample_weight=weights)
+    passed = describe_held_out(inside[rows], display, part, rows=rows, sample_weight=weights)
+    assert taken.rule == passed.rule
+    np.testing.assert_array_equal(taken.covered, passed.covered)
+    assert passed.covered.any()

@@ -8,7 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdfa_fairness_plugin.describe.profile import profile_subgroup
+from mdfa_fairness_plugin.describe import cells
+from mdfa_fairness_plugin.describe.profile import (
+    ProfiledSubgroup,
+    profile_subgroup,
+    profile_subgroups,
+)
 
 DISPLAY = pd.DataFrame(
     {
@@ -187,3 +192,207 @@ def test_duplicate_and_odd_names_are_kept():
     display.columns = pd.Index(["x\n", ("a", 1)], dtype=object)
     table = profile_subgroup(display, np.array([1, 1, -1, -1]), np.ones(4, dtype=bool), group=1)
     assert table.index.get_level_values("feature").unique().tolist() == ["(rows)", "'x '", "a & 1"]
+
+
+def everything(n=2000, seed=0):
+    """A frame of every kind of column, with missing values."""
+    rng = np.random.default_rng(seed)
+    display = pd.DataFrame(
+        {
+            "score": rng.normal(size=n),
+            "age": rng.integers(18, 60, n).astype(float),
+            "owed": np.round(rng.lognormal(8, 1, n), 2),
+            "income": rng.lognormal(10, 0.5, n),
+            "priors": rng.poisson(1, n),
+            "town": rng.choice([*"abcdefgh"], n),
+            "works": rng.random(n) < 0.6,
+            "arrived": pd.Timestamp("2001-01-01")
+            + pd.to_timedelta(rng.integers(0, 3000, n), unit="D"),
+        }
+    )
+    display.loc[rng.random(n) < 0.1, ["income", "arrived"]] = None
+    display.loc[rng.random(n) < 0.05, "town"] = None
+    return display
+
+
+def some_subgroups(display, n_subgroups=4, seed=1):
+    rng = np.random.default_rng(seed)
+    n = len(display)
+    return [
+        ProfiledSubgroup(
+            s=rng.choice([-1, 0, 1], n),
+            membership=rng.random(n) < 0.1 + 0.3 * (display.age > 40 - number),
+            group=f"group {number}",
+            outcome=rng.random(n) < 0.3,
+        )
+        for number in range(n_subgroups)
+    ]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_numbers_are_those_of_a_plain_group_by(weighted):
+    display = everything()
+    (given,) = some_subgroups(display, 1)
+    weights = np.random.default_rng(2).lognormal(size=len(display)) if weighted else None
+    table = profile_subgroup(
+        display,
+        given.s,
+        given.membership,
+        group="A",
+        reference="B",
+        outcome=given.outcome,
+        sample_weight=weights,
+    )
+    frame = display.assign(
+        w=1.0 if weights is None else weights,
+        inside=given.membership,
+        s=given.s,
+        arrived=1970 + (display.arrived - pd.Timestamp("1970-01-01")).dt.days / 365.2425,
+        **{"audited outcome": given.outcome},
+    )[given.s != 0]
+    cells_of_rows = {
+        ("population", "A"): frame[frame.s == 1],
+        ("population", "B"): frame[frame.s == -1],
+        ("subgroup", "A"): frame[(frame.s == 1) & frame.inside],
+        ("subgroup", "B"): frame[(frame.s == -1) & frame.inside],
+    }
+
+    def mean(x, w):
+        return np.average(x, weights=w)
+
+    def apart(x, w, inside):
+        sides = [(x[rows], w[rows]) for rows in (inside, ~inside)]
+        means = [mean(*side) for side in sides]
+        spread = [mean((x - m) ** 2, w) for (x, w), m in zip(sides, means, strict=True)]
+        return (means[0] - means[1]) / np.sqrt(sum(spread) / 2)
+
+    seen = set()
+    for (name, level, statistic), row in table.iterrows():
+        if name == "(rows)":
+            assert row.tolist()[:4] == [len(rows) for rows in cells_of_rows.values()]
+            continue
+        number = statistic != "share"
+
+        def values(rows, name=name, level=level, number=number):
+            column = rows[name]
+            if number:
+                return column[column.notna()].astype(float)
+            if level == "(missing)":
+                return column.isna().astype(float)
+            wanted = {"yes": True, "no": False, "": True}.get(level, level)
+            return (column == wanted).astype(float)
+
+        for part, rows in cells_of_rows.items():
+            x = values(rows)
+            w = rows.w[x.index]
+            if statistic.startswith("sd"):
+                expected = np.sqrt(
+                    (w * (x - mean(x, w)) ** 2).sum() / (w.sum() - (w**2).sum() / w.sum())
+                )
+            else:
+                expected = mean(x, w)
+            assert row[part] == pytest.approx(expected, rel=1e-9)
+        difference = row[("difference", "standardised")]
+        if statistic.startswith("sd"):
+            assert np.isnan(difference)
+        else:
+            x = values(frame)
+            expected = apart(x, frame.w[x.index], frame.inside[x.index])
+            assert difference == pytest.approx(expected, rel=1e-9)
+        seen.add(name)
+    assert seen == {*display.columns, "audited outcome"}
+
+
+def test_values_are_counted_as_pandas_counts_them():
+    display = everything()
+    (given,) = some_subgroups(display, 1)
+    table = profile_subgroup(display, given.s, given.membership, group="A")
+    inside, s = given.membership, given.s
+    everybody = np.ones(len(s), dtype=bool)
+    sets = [(s == side) & part for part in (everybody, inside, ~inside) for side in (1, -1)]
+    names = ["score", "age", "owed", "income", "priors", "arrived"]
+    assert list(table.attrs["values"]) == names
+    for name in names:
+        expected = []
+        for rows in sets:
+            counts = display[name][rows].value_counts()
+            expected.append((len(counts), int(counts.sum() - counts.max()), int(counts.min())))
+        assert table.attrs["values"][name] == expected
+
+
+@pytest.mark.parametrize("most_cells", [1, 40, 512])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_subgroups_described_together_are_as_if_described_alone(most_cells, weighted, monkeypatch):
+    monkeypatch.setattr(cells, "_MOST_CELLS", most_cells)
+    monkeypatch.setattr(cells, "_MOST_ENTRIES", 1000)
+    monkeypatch.setattr(cells, "_BLOCK", 300)
+    display = everything()
+    given = some_subgroups(display)
+    weights = np.random.default_rng(2).lognormal(size=len(display)) if weighted else None
+    together = profile_subgroups(
+        display, (one for one in given), sample_weight=weights, max_levels=4
+    )
+    assert len(together) == len(given)
+    for table, one in zip(together, given, strict=True):
+        alone = profile_subgroup(
+            display,
+            one.s,
+            one.membership,
+            group=one.group,
+            outcome=one.outcome,
+            sample_weight=weights,
+            max_levels=4,
+        )
+        pd.testing.assert_frame_equal(table, alone, rtol=1e-12)
+        assert table.attrs == alone.attrs
+
+
+def test_a_common_offset_costs_no_digits():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 1000, 3000) / 1024  # exact at any of these offsets
+    s, inside = rng.choice([-1, 1], 3000), rng.random(3000) < 0.2
+    near, far = (
+        profile_subgroup(pd.DataFrame({"x": x + offset}), s, inside, group=1)
+        for offset in (0.0, 2.0**31)
+    )
+    np.testing.assert_allclose(
+        far.loc[("x", "", "mean")].iloc[:4] - 2.0**31,
+        near.loc[("x", "", "mean")].iloc[:4],
+        atol=1e-6,
+    )
+    np.testing.assert_allclose(
+        far.loc[("x", "", "sd")].iloc[:4], near.loc[("x", "", "sd")].iloc[:4], rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_constant_sets_nobody_apart(weighted):
+    """Sums of tenths round differently inside and outside."""
+    rng = np.random.default_rng(0)
+    display = pd.DataFrame({"x": np.full(1000, 0.1)})
+    s, inside = rng.choice([-1, 1], 1000), rng.random(1000) < 0.2
+    weights = rng.lognormal(size=1000) if weighted else None
+    table = profile_subgroup(display, s, inside, group=1, sample_weight=weights)
+    assert table.loc[("x", "", "mean")].tolist() == [0.1, 0.1, 0.1, 0.1, 0.0]
+    assert table.loc[("x", "", "sd")].tolist()[:4] == [0.0] * 4
+    display.loc[inside, "x"] = 0.3
+    table = profile_subgroup(display, s, inside, group=1, sample_weight=weights)
+    assert table.loc[("x", "", "mean")].iloc[-1] == np.inf
+
+
+def test_a_level_that_everybody_inside_has_is_a_share_of_one_whatever_the_weights():
+    rng = np.random.default_rng(0)
+    s, inside = rng.choice([-1, 1], 1000), rng.random(1000) < 0.2
+    display = pd.DataFrame({"c": np.where(inside, "a", "b")})
+    table = profile_subgroup(
+        display, s, inside, group=1, sample_weight=rng.lognormal(size=1000), max_levels=3
+    )
+    assert table.loc[("c", "a", "share")].tolist()[2:] == [1.0, 1.0, np.inf]
+    assert table.loc[("c", "b", "share")].tolist()[2:] == [0.0, 0.0, -np.inf]
+
+
+def test_no_rows_are_unknown_not_an_error():
+    table = profile_subgroup(everything().iloc[:0], np.zeros(0), np.zeros(0, dtype=bool), group=1)
+    assert table.iloc[0].tolist()[:4] == [0.0] * 4
+    assert table.iloc[1:].isna().all(axis=None)
+    assert table.attrs["values"]["age"] == [(0, 0, 0)] * 6
