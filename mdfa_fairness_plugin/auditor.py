@@ -91,7 +91,9 @@ class MDFAuditor(BaseEstimator):
     random_state : int, RandomState, Generator or None, default=None
         The same seed gives the same result for any ``n_jobs``.
     n_jobs : int or None, default=None
-        Folds fitted at a time.
+        Threads: models fitted, blocks of rows judged and searches made at a time, each with one
+        thread of the numerical libraries. None: one for fewer than 20,000 rows, and for more as many
+        as OpenMP would use (``OMP_NUM_THREADS``), as gradient boosting does.
     verbose : int, default=0
         Above 0 logs each stage at level INFO.
     estimator : {"hajek", "raw", "unweighted", "doubly_robust"}, default="hajek"

@@ -311,7 +311,7 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
     X = panel.encoder.transform(table)
     display = None
     if any(judge.rule.alternatives for judge in panel.judges):
-        display = panel.encoder.display_frame(table)
+        display = panel.encoder.display_frame(table, encoded=X)
     done.unseen = panel.encoder.unseen(table)
     if panel.weight_type == "frequency":
         copies, base = weight.astype(np.int64), np.ones(len(rows))
