@@ -37,8 +37,8 @@ Learning takes 10 CPU seconds once. Hence for 1e9 rows of 50 features:
 - *Network.* The models, some 50 MB, once to each worker; back come the sample and 2,000 partitions'
   sums of 0.7 MB each, merged eight at a time.
 
-As measured with ``scaling.py dask --rows 2e7``: 20,000,000 rows of 10 features, 1.15 GiB of Parquet, took
-two workers 3.1 minutes, 6.0 CPU minutes in all, at most 525 MiB each.
+As measured with ``scaling.py dask --rows 2e7``: 20,000,000 rows of 10 features, 1.15 GiB of Parquet,
+took two workers 3.1 minutes, 6.0 CPU minutes in all, at most 525 MiB each.
 
 Fewer folds (``n_splits=3``) make the second pass cheaper, as every fold has its propensity and outcome
 models. So does every tenth row: what more rows add is soon less than what the sample leaves open, see

@@ -68,10 +68,10 @@ def noise_by_x(seed, *, mu, n=2000):
     return _drawn(rng, X, rng.random(n) < e, (rate, rate), e)
 
 
-def pure_noise(seed, *, n=2000):
+def pure_noise(seed, *, n=2000, d=6):
     rng = np.random.default_rng(90_000 + seed)
     half = np.full(n, 0.5)
-    return _drawn(rng, rng.normal(size=(n, 6)), rng.random(n) < 0.5, (half, half), half)
+    return _drawn(rng, rng.normal(size=(n, d)), rng.random(n) < 0.5, (half, half), half)
 
 
 def compas(seed, *, ratio=1.0):
@@ -131,6 +131,7 @@ NULLS = {
     "noise by x, mu = -0.3": functools.partial(noise_by_x, mu=-0.3),
     "six noise features": pure_noise,
     "six noise features, 600 rows": functools.partial(pure_noise, n=600),
+    "sixty noise features": functools.partial(pure_noise, d=60),
     # From 10,000 rows on the trees of two folds are shared.
     "six noise features, 12,000 rows": functools.partial(pure_noise, n=12_000),
     "noise by x, mu = +0.3, 12,000 rows": functools.partial(noise_by_x, mu=0.3, n=12_000),
