@@ -27,6 +27,7 @@ from mdfa_fairness_plugin.problem import AuditProblem, Contrast
 from mdfa_fairness_plugin.results import AuditResult, ratio_of
 from mdfa_fairness_plugin.run import AuditRun, AuditSource
 from mdfa_fairness_plugin.sensitive import SensitiveFeature
+from mdfa_fairness_plugin.threads import one_blas_thread
 
 Search = tuple[str, Hashable, Hashable]
 _N_FOLDS = 5
@@ -214,6 +215,7 @@ def _null_draw(
     return run.deltas(), run.leaks()
 
 
+@one_blas_thread()
 def _chances(problem: AuditProblem, column: SensitiveFeature, seed: int) -> np.ndarray:
     """Probability of each value of a column given the features, out of fold; (n_rows, n_values)."""
     codes = column.labels.codes

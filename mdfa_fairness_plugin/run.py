@@ -72,7 +72,7 @@ from mdfa_fairness_plugin.search import (
     reason_of,
     search,
 )
-from mdfa_fairness_plugin.threads import in_threads
+from mdfa_fairness_plugin.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.worst_case.selection import region_spread
 
 logger = logging.getLogger(__name__)
@@ -123,6 +123,7 @@ class AuditRun:
         self._silence: tuple[Silence, ...] = ()
         self._names = problem.encoder.encoded_names_
 
+    @one_blas_thread()
     def run(self) -> None:
         """Make every search that can be made."""
         problem = self.problem
@@ -277,6 +278,7 @@ class AuditRun:
         level = logging.INFO if self.auditor.verbose else logging.DEBUG
         logger.log(level, message, *arguments)
 
+    @one_blas_thread()
     def result(self, X: Any, seed: int, started: float) -> AuditResult:
         """Estimate, test and describe what was found."""
         problem, plan = self.problem, self.plan
@@ -755,6 +757,8 @@ class AuditRun:
             propensity, side = np.full(n, np.nan), np.zeros(n, dtype=np.int8)
             propensity[given], side[given] = e, sides
             left_out = self._by_sample(ground.outside)
+            for shared in (propensity, side, left_out):
+                shared.flags.writeable = False  # the searches of both outcomes hold them
             self._overlaps[key] = {"propensity": propensity, "side": side, "left_out": left_out}
         return self._overlaps[key]
 

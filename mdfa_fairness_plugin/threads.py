@@ -2,12 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import joblib
 from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController
+
+_lock = threading.Lock()
+# Threads of each library of linear algebra before the first of those now inside came.
+_before: list[int] = []
+_n_inside = 0
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """While inside, linear algebra keeps to one thread; then it is as it was before.
+
+    Sums of several threads are rounded in another order than those of one, and a last digit decides
+    which of two equal cuts a tree makes. So an audit's linear algebra is done by one thread, and its
+    answer does not depend on the cores of the machine.
+
+    Notes
+    -----
+    The limit is the process's. Where several threads of the caller audit at once, one of them holds
+    it at a time (see ``threadpoolctl``) and the last to leave brings back what the first one found.
+    A thread that audits while another keeps a limit of its own is not limited; its answers may then
+    differ from others in the last digits, and in what these decide.
+    """
+    global _before, _n_inside
+    blas = ThreadpoolController().select(user_api="blas")
+    with _lock:
+        if _n_inside == 0:
+            _before = [library.num_threads for library in blas.lib_controllers]
+        _n_inside += 1
+    try:
+        with blas.limit(limits=1):
+            yield
+    finally:
+        with _lock:
+            _n_inside -= 1
+            if _n_inside == 0:
+                for library, n_threads in zip(blas.lib_controllers, _before, strict=False):
+                    library.set_num_threads(n_threads)
+                with blas.limit():  # leaving it, this thread no longer holds the limit
+                    pass
+
 
 # From so many rows on, several threads are quicker than one: at 1,000 rows an audit takes .66 s on
 # one and .81 on two.
@@ -44,19 +86,20 @@ def in_threads(
         In the order of the arguments, whatever ``n_jobs``.
     """
     calls = list(arguments)
-    libraries = ThreadpoolController()
+    # Of all libraries a limit would also restore what it did not set.
+    openmp = ThreadpoolController().select(user_api="openmp")
     if n_jobs is None and n_rows < MANY_ROWS:
         n_jobs = 1
     if n_jobs is None:
-        openmp = libraries.select(user_api="openmp").lib_controllers
-        n_jobs = min((one.num_threads for one in openmp), default=joblib.cpu_count())
+        known = (one.num_threads for one in openmp.lib_controllers)
+        n_jobs = min(known, default=joblib.cpu_count())
 
     def call(own: tuple[Any, ...]) -> Any:
         # OpenMP's limit is of the thread that sets it, so each sets its own.
-        with libraries.limit(limits=1, user_api="openmp"):
+        with openmp.limit(limits=1):
             return function(*own)
 
-    with libraries.limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         return Parallel(n_jobs=min(n_jobs, max(len(calls), 1)), require="sharedmem")(
             delayed(call)(own) for own in calls
         )

@@ -284,6 +284,14 @@ def check_estimator(learner: Any) -> None:
         raise InputError(
             f"learner: a name or a scikit-learn estimator expected, {type(learner).__name__} found."
         )
+    try:
+        is_regressor(learner)
+    except AttributeError as error:
+        raise InputError(
+            f"learner: scikit-learn cannot tell whether {type(learner).__name__} is a classifier or a "
+            "regressor. Derive it from sklearn.base.BaseEstimator, with ClassifierMixin or "
+            "RegressorMixin before it."
+        ) from error
 
 
 def _check_estimator(learner: Any, *, classifier: bool) -> None:

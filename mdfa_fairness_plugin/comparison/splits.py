@@ -19,10 +19,12 @@ from mdfa_fairness_plugin.search import (
     Ground,
     OutcomeModels,
     Plan,
+    digest,
     orientation,
     rarer,
     search,
 )
+from mdfa_fairness_plugin.threads import one_blas_thread
 
 logger = logging.getLogger(__name__)
 
@@ -135,6 +137,7 @@ def _run(work: Any, n_splits: int, n_jobs: int | None) -> Iterator[Splits]:
     yield from Parallel(n_jobs=n_jobs, return_as="generator")(work)
 
 
+@one_blas_thread()
 def _one_split(
     problem: AuditProblem,
     positives: np.ndarray,
@@ -170,7 +173,7 @@ def _one_split(
                 continue
             sign = orientation(contrast.s)
             s = sign * contrast.s
-            key = s.tobytes()
+            key = digest(s)
             if key not in grounds:
                 grounds[key] = _ground(problem, contrast.rows, s, folds, plan, outcomes)
             ground = grounds[key]

@@ -31,6 +31,7 @@ from mdfa_fairness_plugin.inference.estimates import (
 from mdfa_fairness_plugin.inference.tests import LeakSums
 from mdfa_fairness_plugin.probability import PROBABILITY_FLOOR, CrossFittedProbability
 from mdfa_fairness_plugin.search import Predictor, usual_weights
+from mdfa_fairness_plugin.threads import one_blas_thread
 from mdfa_fairness_plugin.worst_case.orthogonal import OrthogonalPredictor
 from mdfa_fairness_plugin.worst_case.path import Bins, Tally
 
@@ -253,6 +254,7 @@ class Measurement:
         )
 
 
+@one_blas_thread()
 def measure_block(block: Any, number: int, panel: Panel) -> Measurement:
     """Measure the rows of one block.
 

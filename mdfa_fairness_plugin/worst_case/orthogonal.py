@@ -30,7 +30,7 @@ from mdfa_fairness_plugin.worst_case.selection import Family
 SHRINKAGES = (0.1, 0.25, 0.5, 1.0, 3.0, None)
 # Trees that judge a row, and folds each of them leaves out: few rows need more of both.
 _TREES_OF_A_ROW = 100
-_TREES_OF_ONE_IN_MANY = 30
+_TREES_OF_ONE_IN_MANY = 24
 # Rows learned from that are many in this sense.
 _MANY_ROWS = 10_000
 # Rows predicted at a time.
@@ -226,12 +226,12 @@ def cross_fitted_difference(
     -----
     A given learner is fitted once for every part, to all rows of the other folds. So is the default
     where fewer than 10,000 rows are learned from. Beyond, each of its trees leaves out two folds (of
-    five or more) and judges the rows of both, 30 trees a row or a few more: 80 trees of three fifths of
-    the rows do the work of 500 of four fifths, at an eighth of the time. Overlap with the planted
+    five or more) and judges the rows of both, 24 trees a row or a few more: 60 trees of three fifths of
+    the rows do the work of 500 of four fifths, at a tenth of the time. Overlap with the planted
     region, delta 1.5, 48 shared trees against 100 of one's own: .878 / .895 at 5,000 rows, .921 / .928
     at 10,000, .948 / .949 at 20,000 (2 features), .964 / .965 at 50,000 (10 features). Fewer shared
-    trees, 30 / 40 / 48: .956 / .957 / .958 at 50,000 rows of 20 features, and .947 / .946 with 30 / 40
-    at 20,000 rows of 2.
+    trees, 24 / 30 / 40: .945 / .947 / .946 at 20,000 rows of 2 features, .954 / .956 at 50,000 of 10
+    and .956 / .956 / .957 of 20.
     """
     labels = np.unique(folds[folds >= 0]).tolist()
     learning = np.flatnonzero(folds >= 0)

@@ -122,7 +122,7 @@ def test_shared_trees_serve_two_folds_each(shared_trees):
     assert found.judges.shape == (5, 10)
     assert (found.judges.sum(axis=0) == 2).all()
     trees = np.array([len(model.trees_) for model in found.models])
-    assert set((found.judges @ trees).tolist()) == {32}
+    assert set((found.judges @ trees).tolist()) == {24}
 
 
 @pytest.mark.parametrize("shared", [False, True])
