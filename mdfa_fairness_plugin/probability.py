@@ -225,16 +225,14 @@ def _stack(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> np.n
     scores = np.clip(scores, -8.0, 8.0)
     weight = weight / weight.sum()
     sign = np.where(positive, 1.0, -1.0)
-    linear, boosted = np.ascontiguousarray(scores.T)
-    share = np.clip((weight * positive).sum(), PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
+    features = np.column_stack([np.ones(len(scores)), scores])
+    share = np.clip(weight @ positive, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
 
-    # Sums and no products of matrices: these depend on the number of threads in the last digit.
     def loss(coefficients):
-        constant, a, b = coefficients
-        margin = sign * (constant + a * linear + b * boosted)
-        value = (weight * np.logaddexp(0.0, -margin)).sum()
-        pull = -weight * sign * expit(-margin)
-        return value, np.array([pull.sum(), (pull * linear).sum(), (pull * boosted).sum()])
+        margin = sign * (features @ coefficients)
+        value = weight @ np.logaddexp(0.0, -margin)
+        gradient = -(weight * sign * expit(-margin)) @ features
+        return value, gradient
 
     best = minimize(
         loss,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import joblib
@@ -12,43 +12,50 @@ from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
-# Threads of each library of linear algebra before the first of those now inside came.
-_before: list[int] = []
 _n_inside = 0
+# Threads of each library of linear algebra when the first of those now inside came.
+_before: list[int] = []
 
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """While inside, linear algebra keeps to one thread; then it is as it was before.
+    """While any thread is inside, linear algebra keeps to one thread; then it is as it was before.
 
     Sums of several threads are rounded in another order than those of one, and a last digit decides
     which of two equal cuts a tree makes. So an audit's linear algebra is done by one thread, and its
-    answer does not depend on the cores of the machine.
+    answer does not depend on the cores of the machine nor on other audits of the same process.
 
     Notes
     -----
-    The limit is the process's. Where several threads of the caller audit at once, one of them holds
-    it at a time (see ``threadpoolctl``) and the last to leave brings back what the first one found.
-    A thread that audits while another keeps a limit of its own is not limited; its answers may then
-    differ from others in the last digits, and in what these decide.
+    The limit is the process's: the first to enter sets it, the last to leave lifts it, whichever
+    threads they are.
     """
     global _before, _n_inside
-    blas = ThreadpoolController().select(user_api="blas")
+    blas = ThreadpoolController().select(user_api="blas").lib_controllers
     with _lock:
         if _n_inside == 0:
-            _before = [library.num_threads for library in blas.lib_controllers]
+            _before = [library.num_threads for library in blas]
+            _set_threads(blas, [1] * len(blas))
         _n_inside += 1
     try:
-        with blas.limit(limits=1):
-            yield
+        yield
     finally:
         with _lock:
             _n_inside -= 1
             if _n_inside == 0:
-                for library, n_threads in zip(blas.lib_controllers, _before, strict=False):
-                    library.set_num_threads(n_threads)
-                with blas.limit():  # leaving it, this thread no longer holds the limit
-                    pass
+                _set_threads(blas, _before)
+
+
+def _set_threads(libraries: Sequence[Any], numbers: Sequence[int]) -> None:
+    """Set limits whichever thread set the last ones, and hold none of them afterwards."""
+    for library, n_threads in zip(libraries, numbers, strict=False):
+        # Since threadpoolctl 3.8 OpenBLAS obeys one thread at a time, until that lets go.
+        let_go = getattr(library, "clear_controlling_thread", None)
+        if let_go is not None:
+            let_go(force=True)
+        library.set_num_threads(n_threads)
+        if let_go is not None:
+            let_go(force=True)
 
 
 # From so many rows on, several threads are quicker than one: at 1,000 rows an audit takes .66 s on

@@ -1269,6 +1269,21 @@ def test_solver_and_learner_that_do_not_fit_together_are_named():
         audit(X0, Y0, S0, solver="level_set", learner=LinearRegression())
 
 
+def test_learner_of_no_kind_is_named():
+    """It looks like an estimator, but scikit-learn cannot tell which."""
+
+    class Bare:
+        def get_params(self, deep=True):
+            return {}
+
+        def fit(self, X, y, sample_weight=None):
+            return self
+
+    for solver in ("auto", "orthogonal", "level_set"):
+        with pytest.raises(InputError, match=r"learner: .*(Bare is|Bare is not)"):
+            audit(X0, Y0, S0, solver=solver, learner=Bare())
+
+
 @pytest.mark.parametrize("device", ["cuda:99", "nonsense"])
 def test_devices_that_are_not_there_are_named(device):
     pytest.importorskip("torch")
