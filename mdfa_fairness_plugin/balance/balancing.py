@@ -352,8 +352,9 @@ def _solve(X, s, method, base, propensity, seed, device, max_weight, label, log)
             f"and weights expected, {method!r} found."
         )
     if hasattr(method, "fit") and hasattr(method, "weights"):
-        fitted = method.fit(X, s, base)
-        weights = _checked(fitted.weights(X, s), s)
+        # Copies: what it writes into its arguments must not reach the audit's own arrays.
+        fitted = method.fit(X.copy(), s.copy(), base.copy())
+        weights = _checked(fitted.weights(X.copy(), s.copy()), s)
         return type(fitted).__name__, weights, fitted
     return "given", _checked(method, s), None
 
@@ -448,10 +449,12 @@ def _mean_differences(X, s, before, after):
     positive = s > 0
     sides = (Moments(d), Moments(d))
     sums, totals = np.zeros((2, d)), np.zeros(2)  # after weighting
+    # Measured from any row: a large mean costs no digits of a small difference.
+    origin = X[:1]
     for own in chunks(n, d):
         for side, moments in enumerate(sides):
             chosen = np.flatnonzero(positive[own] if side == 0 else ~positive[own]) + own.start
-            block = X[chosen]
+            block = X[chosen] - origin
             moments.add(block, before[chosen])
             sums[side] += after[chosen] @ block
             totals[side] += after[chosen].sum()
@@ -464,7 +467,8 @@ def _mean_differences(X, s, before, after):
     found = np.stack([group.mean - reference.mean, after_means[0] - after_means[1]])
     # In a constant feature any difference is rounding.
     differences = np.divide(found, spread, out=np.zeros((2, d)), where=~both.constant)
-    return differences, Standardiser.of(both)
+    standardise = Standardiser.of(both)
+    return differences, replace(standardise, centre=standardise.centre + origin[0])
 
 
 def _largest_relative(weights, base):

@@ -304,7 +304,8 @@ def _predict_scales(model: Any, X: np.ndarray, n_trees: int | None = None) -> np
         return model.predict_scales(X, n_trees)
     if len(X) == 0:
         return np.zeros((1, 0))
-    return np.asarray(model.predict(X), dtype=float)[np.newaxis]
+    # A copy: several models may be asked about the same rows, and some standardise theirs in place.
+    return np.asarray(model.predict(X.copy()), dtype=float)[np.newaxis]
 
 
 def _average(models: Sequence[Any], X: np.ndarray, n_trees: int | None) -> np.ndarray:

@@ -269,3 +269,41 @@ def test_arguments_are_left_as_they_were_and_runs_repeat(method, quadratic):
         warnings.simplefilter("error")
         first = balance(X, s, method=method, random_state=1).weights
         assert (balance(X, s, method=method, random_state=1).weights == first).all()
+
+
+class Careless:
+    """Standardises what it is given in place, as ``StandardScaler(copy=False)`` does."""
+
+    def fit(self, X, s, sample_weight):
+        X -= X.mean(axis=0)
+        s[:] = 1
+        sample_weight *= 2.0
+        return self
+
+    def weights(self, X, s):
+        X *= 0.0
+        s[:] = -1
+        return np.ones(len(X))
+
+
+def test_objects_that_write_into_their_arguments_do_no_harm():
+    rng = np.random.default_rng(0)
+    X, s = rng.normal(5.0, 2.0, size=(200, 3)), np.where(rng.random(200) < 0.5, 1, -1)
+    base, e = rng.uniform(0.5, 1.5, 200), np.full(200, 0.5)
+    before = X.copy(), s.copy(), base.copy()
+    weigh(X, s, method=Careless(), sample_weight=base, propensity=e)
+    weigh(RowView(X), s, method=Careless(), sample_weight=base, propensity=e)
+    for now, then in zip((X, s, base), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-3])
+def test_a_large_mean_hides_no_difference(spread):
+    """Weights of one leave things as they were, and shifting a feature changes nothing."""
+    rng = np.random.default_rng(1)
+    Z, s = rng.normal(size=(5_000, 3)), np.where(rng.random(5_000) < 0.4, 1, -1)
+    plain = diagnose(Z, s, np.ones(5_000))
+    moved = diagnose(1e9 + spread * Z, s, np.ones(5_000))
+    for name, value in plain.smd_before.items():
+        assert moved.smd_before[name] == pytest.approx(value, abs=2e-3)
+        assert moved.smd_after[name] == pytest.approx(moved.smd_before[name], abs=1e-9)
