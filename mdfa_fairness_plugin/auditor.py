@@ -116,7 +116,9 @@ class MDFAuditor(BaseEstimator):
     max_learning_rows : int or None, default=50000
         Of more rows a sample of this size is learned from, every sensitive value and outcome with its
         share; all rows are measured, those outside the sample by models that saw none of them.
-        None: learn from all.
+        None: learn from all. Overlap with the planted region, delta .5 / 1.5 / 3, of 120,000 rows of
+        10 features (2 seeds): .81 / .92 / .93 learning from 10,000 of them, .87 / .94 / .91 from
+        20,000, .89 / .96 / .96 from 50,000 and .93 / .97 / .97 from 100,000, at 1.7 times the time.
 
     Attributes
     ----------
