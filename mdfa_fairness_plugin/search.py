@@ -203,7 +203,7 @@ class Ground:
         self.held_out = np.isin(self.folds, plan.parts)
         self._inside = inside
         self._sides_and_propensity = (sides, e)
-        self._mmds: list[Any] = []
+        self._measures: list[Any] = []
         self._differences: dict[bytes, CrossFittedDifference] = {}
         self._flipped: dict[str, np.ndarray] = {}
         self._rates: dict[tuple[bytes, bool], np.ndarray] = {}
@@ -313,7 +313,7 @@ class Ground:
             names=names,
             common_support=self.support,
             # Overlap weights, for one, are the same seen from either side.
-            known_mmds=self._mmds,
+            known_measures=self._measures,
         )
 
     def weights_if(

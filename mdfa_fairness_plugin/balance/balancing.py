@@ -103,7 +103,7 @@ def balance(
     names=None,
     label=None,
     common_support=None,
-    known_mmds=None,
+    known_measures=None,
     log=None,
 ):
     r"""Weigh the rows so that the features of both groups are alike.
@@ -145,7 +145,7 @@ def balance(
     common_support : Support or None, default=None
         What ``check_support`` found, if the rows outside were left out before; the diagnostics
         then repeat its counts instead of looking again.
-    known_mmds : list or None, default=None
+    known_measures : list or None, default=None
         What was measured before on these rows with these sampling weights; gains what is new. The
         same weights are not measured again, from whichever side: distances are the same, and
         mean differences change sign.
@@ -176,7 +176,7 @@ def balance(
         propensity=weighing.propensity,
         names=names,
         common_support=common_support,
-        known_mmds=known_mmds,
+        known_measures=known_measures,
     )
     return Balance(
         weights=weighing.weights,
@@ -263,7 +263,7 @@ def diagnose(
     propensity=None,
     names=None,
     common_support=None,
-    known_mmds=None,
+    known_measures=None,
 ):
     """Diagnostics of any weights.
 
@@ -272,7 +272,7 @@ def diagnose(
     X, s, weights : ndarray
         As in ``balance``; ``weights`` without the sampling weights.
     method : str, default="given"
-    sample_weight, propensity, names, common_support, known_mmds
+    sample_weight, propensity, names, common_support, known_measures
         As in ``balance``. With neither a propensity nor a common support, no row is counted
         as outside.
 
@@ -288,11 +288,11 @@ def diagnose(
     if len(names) != d:
         raise InputError(f"names: {len(names)} names found for {d} columns of X.")
     after = base * weights
-    measured = _measured_before(known_mmds, s, after)
+    measured = _measured_before(known_measures, s, after)
     if measured is None:
         measured = _measure(X, s, base, after)
-        if known_mmds is not None:
-            known_mmds.append(measured)
+        if known_measures is not None:
+            known_measures.append(measured)
     mmds, by_chance = measured.mmds, measured.by_chance
     smd_before, smd_after = measured.differences
     positive = s > 0

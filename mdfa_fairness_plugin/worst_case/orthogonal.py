@@ -28,10 +28,10 @@ from mdfa_fairness_plugin.worst_case.selection import Family
 # Ratios are shrunk by these multiples of the overall rate; None is the difference itself. No single
 # one serves both frequent and rare outcomes, so all of them propose regions.
 SHRINKAGES = (0.1, 0.25, 0.5, 1.0, 3.0, None)
-# Trees that judge a row, and folds each of them leaves out: few rows need more of both.
+# Trees that judge a row where few rows are learned from, and where many are.
 _TREES_OF_A_ROW = 100
 _TREES_OF_ONE_IN_MANY = 24
-# Rows learned from that are many in this sense.
+# From so many rows learned from on.
 _MANY_ROWS = 10_000
 # Rows predicted at a time.
 _BLOCK_ROWS = 50_000

@@ -112,19 +112,19 @@ def test_the_other_direction_of_the_same_weights_is_not_measured_again(quadratic
     flipped = {"X": X, "s": -s, "propensity": 1 - e, "method": "overlap", "random_state": 0}
     fresh = balance(**flipped).diagnostics
     known = []
-    first = balance(X, s, propensity=e, method="overlap", random_state=0, known_mmds=known)
+    first = balance(X, s, propensity=e, method="overlap", random_state=0, known_measures=known)
     monkeypatch.setattr(balancing, "_measure", None)
-    second = balance(**flipped, known_mmds=known).diagnostics
+    second = balance(**flipped, known_measures=known).diagnostics
     assert second.mmd_after == first.diagnostics.mmd_after
     for name in ("mmd_before", "mmd_after", "mmd_by_chance", "smd_before", "smd_after"):
         assert getattr(second, name) == pytest.approx(getattr(fresh, name), abs=1e-9)
     assert second.effective_sample_size == pytest.approx(fresh.effective_sample_size)
-    again = balance(X, s, propensity=e, method="overlap", random_state=0, known_mmds=known)
+    again = balance(X, s, propensity=e, method="overlap", random_state=0, known_measures=known)
     assert again.diagnostics.to_dict() == first.diagnostics.to_dict()
     with pytest.raises(TypeError):  # other weights, or another split of the rows
-        balance(X, s, propensity=e, method="propensity", known_mmds=known)
+        balance(X, s, propensity=e, method="propensity", known_measures=known)
     with pytest.raises(TypeError):
-        balance(X, np.roll(s, 1), method=first.weights, propensity=e, known_mmds=known)
+        balance(X, np.roll(s, 1), method=first.weights, propensity=e, known_measures=known)
 
 
 def test_features_are_not_copied_for_diagnostics():
