@@ -15,13 +15,8 @@ if TYPE_CHECKING:
     from mdfa_fairness_plugin import datasets, exceptions
     from mdfa_fairness_plugin.auditor import MDFAuditor, audit
     from mdfa_fairness_plugin.comparison import ComparisonResult, compare
-    from mdfa_fairness_plugin.results import (
-        AuditResult,
-        Silence,
-        Subgroup,
-        Violation,
-        WorstCasePath,
-    )
+    from mdfa_fairness_plugin.records import Silence, Subgroup, Violation, WorstCasePath
+    from mdfa_fairness_plugin.results import AuditResult
 
 _HOMES = {
     "MDFAuditor": "auditor",
@@ -29,10 +24,10 @@ _HOMES = {
     "AuditResult": "results",
     "ComparisonResult": "comparison",
     "compare": "comparison",
-    "Silence": "results",
-    "Subgroup": "results",
-    "Violation": "results",
-    "WorstCasePath": "results",
+    "Silence": "records",
+    "Subgroup": "records",
+    "Violation": "records",
+    "WorstCasePath": "records",
 }
 _MODULES = ("datasets", "exceptions")
 

@@ -11,33 +11,31 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from mdfa_fairness_plugin.arguments import check_choice, check_share, check_whole, draw_seed
 from mdfa_fairness_plugin.balance import METHODS
-from mdfa_fairness_plugin.certify.learners import (
-    LEARNERS,
-    check_estimator,
-    make_classifier,
-    make_regressor,
-)
+from mdfa_fairness_plugin.data.encoding import FeatureEncoder
+from mdfa_fairness_plugin.data.problem import AuditProblem, build_problem
 from mdfa_fairness_plugin.describe.comparators import AuditedRows
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     WarningLog,
 )
-from mdfa_fairness_plugin.features import FeatureEncoder
-from mdfa_fairness_plugin.inference.splitting import (
+from mdfa_fairness_plugin.learn.learners import (
+    LEARNERS,
+    check_estimator,
+    make_classifier,
+    make_regressor,
+)
+from mdfa_fairness_plugin.measure.splitting import (
     HELD_BACK,
 )
-from mdfa_fairness_plugin.problem import AuditProblem, build_problem
-from mdfa_fairness_plugin.results import (
-    AuditResult,
-)
-from mdfa_fairness_plugin.run import AuditRun
-from mdfa_fairness_plugin.search import (
+from mdfa_fairness_plugin.pipeline import AuditRun
+from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.search.ground import (
     SOLVERS,
     Plan,
     Predictor,
 )
+from mdfa_fairness_plugin.settings import check_choice, check_share, check_whole, draw_seed
 
 EVALUATIONS = ("cross_fit", "holdout")
 ESTIMATORS = ("hajek", "raw", "unweighted", "doubly_robust")
@@ -424,7 +422,7 @@ class MDFAuditor(BaseEstimator):
                 "explain_row: a distributed audit keeps no rows to compare a person with; audit a "
                 "sample in memory for that."
             )
-        from mdfa_fairness_plugin.report.card import explain
+        from mdfa_fairness_plugin.person.card import explain
 
         return explain(
             self.result_,

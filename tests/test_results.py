@@ -10,12 +10,8 @@ import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin.exceptions import AuditWarning
-from mdfa_fairness_plugin.results import (
-    AuditResult,
-    Subgroup,
-    Violation,
-    WorstCasePath,
-)
+from mdfa_fairness_plugin.records import Subgroup, Violation, WorstCasePath
+from mdfa_fairness_plugin.results import AuditResult
 
 
 def violation(**fields):

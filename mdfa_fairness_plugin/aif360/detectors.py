@@ -27,10 +27,10 @@ from mdfa_fairness_plugin.aif360.reading import audited_features, outcomes
 from mdfa_fairness_plugin.aif360.toolkit import part, quiet
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.balance import cross_fitted_propensity, overlap_weights, support
+from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.exceptions import InputError, MDFAError
-from mdfa_fairness_plugin.features import FeatureEncoder
-from mdfa_fairness_plugin.inference.estimates import Rates, measure
-from mdfa_fairness_plugin.inference.intervals import delta_interval
+from mdfa_fairness_plugin.measure.estimates import Rates, measure
+from mdfa_fairness_plugin.measure.intervals import delta_interval
 
 DETECTORS = ("mdss", "gerryfair", "mdfa")
 _COLUMNS = (

@@ -11,7 +11,7 @@ from mdfa_fairness_plugin.aif360.groups import OTHERS, describe
 from mdfa_fairness_plugin.aif360.metrics import BinaryLabelDatasetMetric, _AuditMethods
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.exceptions import InputTypeError
-from mdfa_fairness_plugin.results import INSUFFICIENT, VIOLATION, Violation
+from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION, Violation
 
 MetricTextExplainer: Any = part("explainers").MetricTextExplainer
 MetricJSONExplainer: Any = part("explainers").MetricJSONExplainer

@@ -35,7 +35,8 @@ from mdfa_fairness_plugin.exceptions import (
     MissingSensitiveWarning,
     WarningLog,
 )
-from mdfa_fairness_plugin.results import AuditResult, Subgroup, Violation
+from mdfa_fairness_plugin.records import Subgroup, Violation
+from mdfa_fairness_plugin.results import AuditResult
 
 BinaryLabelDatasetMetric: Any = part("metrics").BinaryLabelDatasetMetric
 ClassificationMetric: Any = part("metrics").ClassificationMetric

@@ -17,9 +17,9 @@ from mdfa_fairness_plugin.balance.propensity import (
     odds_weights,
     overlap_weights,
 )
-from mdfa_fairness_plugin.basis import Moments, Standardiser, as_rows, chunks
 from mdfa_fairness_plugin.exceptions import BalanceWarning, InputError, WarningLog
-from mdfa_fairness_plugin.probability import PROBABILITY_FLOOR
+from mdfa_fairness_plugin.learn.probability import PROBABILITY_FLOOR
+from mdfa_fairness_plugin.numerics.basis import Moments, Standardiser, as_rows, chunks
 
 METHODS = ("mmd_network", "kernel_matching", "entropy", "propensity", "overlap", "none")
 # Those whose weights need no features once there is a propensity.

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mdfa_fairness_plugin.balance.mmd import FourierFeatures, median_bandwidth
-from mdfa_fairness_plugin.basis import QuadraticBasis
+from mdfa_fairness_plugin.numerics.basis import QuadraticBasis
 
 logger = logging.getLogger(__name__)
 

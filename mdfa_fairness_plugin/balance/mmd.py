@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mdfa_fairness_plugin.basis import (
+from mdfa_fairness_plugin.numerics.basis import (
     Moments,
     StandardisedRows,
     Standardiser,

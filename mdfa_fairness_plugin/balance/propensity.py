@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.probability import cross_fitted_probability
+from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
 
 
 def cross_fitted_propensity(X, s, sample_weight=None, folds=None, random_state=None):

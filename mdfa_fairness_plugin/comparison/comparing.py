@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.arguments import check_whole, draw_seed
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.columns import as_list, find_label, listing, read_labels, read_table
-from mdfa_fairness_plugin.comparison.models import Answers, read_answers
+from mdfa_fairness_plugin.comparison.answers import Answers, read_answers
 from mdfa_fairness_plugin.comparison.result import (
     ACCURACY,
     EVERYBODY,
@@ -33,23 +31,26 @@ from mdfa_fairness_plugin.comparison.result import (
     search_of,
 )
 from mdfa_fairness_plugin.comparison.splits import Splits, run_splits
+from mdfa_fairness_plugin.data.columns import as_list, find_label, listing, read_labels, read_table
+from mdfa_fairness_plugin.data.problem import build_problem
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     MDFAWarning,
     OverlapError,
     WarningLog,
 )
-from mdfa_fairness_plugin.inference.estimates import measure
-from mdfa_fairness_plugin.inference.influence import (
+from mdfa_fairness_plugin.measure.estimates import measure
+from mdfa_fairness_plugin.measure.influence import (
     log_ratio_influence,
     mean_influence,
     paired_interval,
 )
-from mdfa_fairness_plugin.inference.intervals import delta_interval
-from mdfa_fairness_plugin.problem import build_problem
-from mdfa_fairness_plugin.results import AuditResult, Violation
-from mdfa_fairness_plugin.run import AuditRun, describe_parameter
-from mdfa_fairness_plugin.search import reason_of
+from mdfa_fairness_plugin.measure.intervals import delta_interval
+from mdfa_fairness_plugin.pipeline import AuditRun, describe_parameter
+from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.search.ground import reason_of
+from mdfa_fairness_plugin.settings import check_whole, draw_seed
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
-from mdfa_fairness_plugin.results import INSUFFICIENT, AuditResult, ratio_of
+from mdfa_fairness_plugin.records import INSUFFICIENT, ratio_of
+from mdfa_fairness_plugin.results import AuditResult
 
 _UNKNOWN_PAIR: Final = (math.nan, math.nan)
 

@@ -11,11 +11,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
+from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import OverlapError, WarningLog
-from mdfa_fairness_plugin.inference.estimates import measure
-from mdfa_fairness_plugin.inference.splitting import HELD_BACK, draw_folds, draw_holdout
-from mdfa_fairness_plugin.problem import AuditProblem
-from mdfa_fairness_plugin.search import (
+from mdfa_fairness_plugin.measure.estimates import measure
+from mdfa_fairness_plugin.measure.splitting import HELD_BACK, draw_folds, draw_holdout
+from mdfa_fairness_plugin.numerics.threads import one_blas_thread
+from mdfa_fairness_plugin.search.ground import (
     Ground,
     OutcomeModels,
     Plan,
@@ -24,7 +25,6 @@ from mdfa_fairness_plugin.search import (
     rarer,
     search,
 )
-from mdfa_fairness_plugin.threads import one_blas_thread
 
 logger = logging.getLogger(__name__)
 

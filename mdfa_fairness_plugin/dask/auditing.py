@@ -12,13 +12,11 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from mdfa_fairness_plugin._optional import import_optional
-from mdfa_fairness_plugin.arguments import draw_seed
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.columns import as_list, listing
 from mdfa_fairness_plugin.dask.blocks import Source, open_source
-from mdfa_fairness_plugin.dask.conclusion import Conclusion
+from mdfa_fairness_plugin.dask.concluding import Conclusion
 from mdfa_fairness_plugin.dask.learning import audit_frame, learn, panel_of, region_of
-from mdfa_fairness_plugin.dask.measure import (
+from mdfa_fairness_plugin.dask.measuring import (
     Measurement,
     Panel,
     add_measurements,
@@ -34,10 +32,12 @@ from mdfa_fairness_plugin.dask.survey import (
     survey_block,
     weight_type_of,
 )
+from mdfa_fairness_plugin.data.columns import as_list, listing
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     WarningLog,
 )
+from mdfa_fairness_plugin.settings import draw_seed
 
 _FEATURE = "A distributed audit"
 # Results of this many blocks are merged at a time.

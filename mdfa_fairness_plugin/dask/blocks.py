@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from mdfa_fairness_plugin._optional import import_optional
-from mdfa_fairness_plugin.columns import listing
+from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.exceptions import DataNotFoundError, InputError, InputTypeError
 
 _SUFFIXES = (".parquet", ".pq", ".parq")

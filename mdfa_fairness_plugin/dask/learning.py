@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.columns import find_label
-from mdfa_fairness_plugin.dask.measure import (
+from mdfa_fairness_plugin.dask.measuring import (
     Judge,
     Panel,
 )
@@ -22,25 +21,24 @@ from mdfa_fairness_plugin.dask.survey import (
     Sample,
     Survey,
 )
+from mdfa_fairness_plugin.data.columns import find_label
+from mdfa_fairness_plugin.data.encoding import MISSING
+from mdfa_fairness_plugin.data.problem import AuditProblem, build_problem
 from mdfa_fairness_plugin.exceptions import (
     MDFAWarning,
     MissingSensitiveWarning,
     WarningLog,
     WeightWarning,
 )
-from mdfa_fairness_plugin.features import MISSING
-from mdfa_fairness_plugin.inference.splitting import HELD_BACK
-from mdfa_fairness_plugin.probability import CrossFittedProbability
-from mdfa_fairness_plugin.problem import AuditProblem, build_problem
-from mdfa_fairness_plugin.results import (
-    AuditResult,
-)
-from mdfa_fairness_plugin.run import AuditRun, Fitted
-from mdfa_fairness_plugin.search import Plan, Predictor
-from mdfa_fairness_plugin.worst_case.iterative import IterativePredictor
-from mdfa_fairness_plugin.worst_case.level_set import LevelSetPredictor
-from mdfa_fairness_plugin.worst_case.orthogonal import OrthogonalPredictor
-from mdfa_fairness_plugin.worst_case.path import Bins
+from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
+from mdfa_fairness_plugin.measure.splitting import HELD_BACK
+from mdfa_fairness_plugin.pipeline import AuditRun, Fitted
+from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.search.ground import Plan, Predictor
+from mdfa_fairness_plugin.search.iterative import IterativePredictor
+from mdfa_fairness_plugin.search.level_set import LevelSetPredictor
+from mdfa_fairness_plugin.search.level_sets import Bins
+from mdfa_fairness_plugin.search.orthogonal import OrthogonalPredictor
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

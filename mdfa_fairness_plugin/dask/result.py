@@ -10,13 +10,11 @@ import pandas as pd
 
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.dask.survey import Columns
-from mdfa_fairness_plugin.features import FeatureEncoder
-from mdfa_fairness_plugin.probability import CrossFittedProbability
-from mdfa_fairness_plugin.results import (
-    AuditResult,
-    Violation,
-)
-from mdfa_fairness_plugin.search import Predictor
+from mdfa_fairness_plugin.data.encoding import FeatureEncoder
+from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
+from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.search.ground import Predictor
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,11 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.columns import Labels, listing, natural_order, read_column, read_labels
 from mdfa_fairness_plugin.dask.blocks import chunks_of
+from mdfa_fairness_plugin.data.columns import (
+    Labels,
+    listing,
+    natural_order,
+    read_column,
+    read_labels,
+)
+from mdfa_fairness_plugin.data.problem import check_outcomes
+from mdfa_fairness_plugin.data.sensitive import refuse_measurements
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.problem import check_outcomes
-from mdfa_fairness_plugin.sensitive import refuse_measurements
 
 CHUNK_ROWS = 65_536
 # More values than this are no labels; what there is of them is enough for the error message.

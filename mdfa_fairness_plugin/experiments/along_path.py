@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from mdfa_fairness_plugin.results import Violation
+from mdfa_fairness_plugin.records import Violation
 
 
 def inner_half(found: Violation) -> float:

@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.experiments.reproduction import (
     Reproduction,
     summarise,
 )
-from mdfa_fairness_plugin.inference.estimates import measure
+from mdfa_fairness_plugin.measure.estimates import measure
 
 IMBALANCE = 0.2
 SIZES = (1000, 5000)

@@ -14,7 +14,6 @@ import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
 from mdfa_fairness_plugin.balance import balance
-from mdfa_fairness_plugin.certify.certificate import certify
 from mdfa_fairness_plugin.datasets import make_synthetic
 from mdfa_fairness_plugin.experiments.formulas import published_formulas
 from mdfa_fairness_plugin.experiments.published import FIGURE1C, FIGURE1C_MU
@@ -26,7 +25,8 @@ from mdfa_fairness_plugin.experiments.reproduction import (
     Reproduction,
     summarise,
 )
-from mdfa_fairness_plugin.inference.estimates import certificate_strength
+from mdfa_fairness_plugin.measure.estimates import certificate_strength
+from mdfa_fairness_plugin.search.certificate import certify
 
 N_ROWS = 5000
 DELTA = math.log(3.0)

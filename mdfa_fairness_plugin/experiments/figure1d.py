@@ -13,7 +13,6 @@ import pandas as pd
 
 from mdfa_fairness_plugin.auditor import audit
 from mdfa_fairness_plugin.balance import balance
-from mdfa_fairness_plugin.certify.certificate import certify
 from mdfa_fairness_plugin.datasets import make_synthetic
 from mdfa_fairness_plugin.experiments.along_path import smallest_above
 from mdfa_fairness_plugin.experiments.figure1c import draw_with_mass
@@ -26,7 +25,8 @@ from mdfa_fairness_plugin.experiments.reproduction import (
     Reproduction,
     summarise,
 )
-from mdfa_fairness_plugin.inference.estimates import certificate_strength
+from mdfa_fairness_plugin.measure.estimates import certificate_strength
+from mdfa_fairness_plugin.search.certificate import certify
 
 IMBALANCE = 0.2
 N_ROWS = 5000

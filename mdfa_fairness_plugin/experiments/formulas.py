@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mdfa_fairness_plugin.certify.certificate import coincidence, halves
-from mdfa_fairness_plugin.inference.estimates import certificate_strength, measure
+from mdfa_fairness_plugin.measure.estimates import certificate_strength, measure
+from mdfa_fairness_plugin.search.certificate import coincidence, halves
 
 
 def published_formulas(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import Parallel, delayed
 
-from mdfa_fairness_plugin.inference.splitting import HOLDOUT_SHARE
+from mdfa_fairness_plugin.measure.splitting import HOLDOUT_SHARE
 
 _Result = TypeVar("_Result")
 

@@ -14,13 +14,13 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
 from mdfa_fairness_plugin.balance import balance
-from mdfa_fairness_plugin.certify.certificate import certify
 from mdfa_fairness_plugin.datasets import load_compas
 from mdfa_fairness_plugin.experiments.formulas import published_formulas
 from mdfa_fairness_plugin.experiments.published import FEATURE_SETS, TABLE1
 from mdfa_fairness_plugin.experiments.repetition import draw_train, repeat, spawn_seeds
 from mdfa_fairness_plugin.experiments.reproduction import Comparison, Reproduction, summarise
-from mdfa_fairness_plugin.inference.estimates import certificate_strength, measure
+from mdfa_fairness_plugin.measure.estimates import certificate_strength, measure
+from mdfa_fairness_plugin.search.certificate import certify
 
 # (row of S, value that is S = +1): gender is audited in both directions.
 DIRECTIONS = {

@@ -35,20 +35,20 @@ from mdfa_fairness_plugin.describe.wording import (
     plain_label,
 )
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
-from mdfa_fairness_plugin.report.html import MIN_CELL, environment
-from mdfa_fairness_plugin.report.pictures import Picture, draw, numbers_table
-from mdfa_fairness_plugin.report.story import Table, ratio_text
-from mdfa_fairness_plugin.report.summary import drawn, plain_value, wrapped
-from mdfa_fairness_plugin.report.suppression import WITHHELD, redact
-from mdfa_fairness_plugin.results import (
+from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     NONE_LARGER,
     VIOLATION,
-    AuditResult,
+    AuditRecord,
     Violation,
     ratio_of,
 )
+from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
+from mdfa_fairness_plugin.report.html import MIN_CELL, environment
+from mdfa_fairness_plugin.report.pictures import Picture, draw, numbers_table
+from mdfa_fairness_plugin.report.redaction import WITHHELD, redact
+from mdfa_fairness_plugin.report.story import Table, ratio_text
+from mdfa_fairness_plugin.report.summary import drawn, plain_value, wrapped
 
 _FORMAT: Final = "mdfa-comparison-result"
 _FORMAT_VERSION: Final = 1
@@ -168,10 +168,10 @@ def render_page(result: ComparisonResult, *, min_cell: int = MIN_CELL) -> str:
 
 def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
     """Withhold small counts, and what a model's audit withholds because of them."""
-    warned = redact(AuditResult(warnings=result.warnings), min_cell).result
+    warned = redact(AuditRecord(warnings=result.warnings), min_cell).result
     if min_cell == 1:
         return result
-    audits = {m: redact(audit, min_cell).result for m, audit in result.audits.items()}
+    audits: Any = {m: redact(audit, min_cell).result for m, audit in result.audits.items()}
 
     def withheld(model: Any, search: Search) -> tuple[Violation | None, bool]:
         """The audit's search as it may be printed, and whether its ratio is withheld."""

@@ -24,7 +24,9 @@ from mdfa_fairness_plugin.describe.wording import (
     percent,
     rounded,
 )
+from mdfa_fairness_plugin.records import AuditRecord
 from mdfa_fairness_plugin.report.pictures import pictures
+from mdfa_fairness_plugin.report.redaction import WITHHELD_TEXT, cells_sentence, redact
 from mdfa_fairness_plugin.report.story import (
     Story,
     Table,
@@ -37,8 +39,6 @@ from mdfa_fairness_plugin.report.story import (
     tell,
     told_apart,
 )
-from mdfa_fairness_plugin.report.suppression import WITHHELD_TEXT, cells_sentence, redact
-from mdfa_fairness_plugin.results import AuditResult
 
 # The usual floor where health records are published.
 MIN_CELL: Final = 11
@@ -53,7 +53,7 @@ _RIGHT_TO_LEFT: Final = re.compile(rf"{_LETTERS}(?:[\s\d'…-]*{_LETTERS})*")
 
 
 def render_page(
-    result: AuditResult, *, min_cell: int = MIN_CELL, command: str | None = None
+    result: AuditRecord, *, min_cell: int = MIN_CELL, command: str | None = None
 ) -> str:
     """Give a page that needs no script and fetches nothing.
 
@@ -83,7 +83,7 @@ def render_page(
     return environment().get_template("page.html").render(context)
 
 
-def render_fragment(result: AuditResult) -> str:
+def render_fragment(result: AuditRecord) -> str:
     """Give the text and tables as one element, as notebooks show it; every count is in it."""
     context = _context(result) | {
         "pictures": {},
@@ -129,7 +129,7 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def _context(result: AuditResult) -> dict[str, Any]:
+def _context(result: AuditRecord) -> dict[str, Any]:
     story: Story = tell(result)
     shown = shown_case(result)
     everybody = shown is not None and shown.rule == EVERYBODY
@@ -145,7 +145,7 @@ def _context(result: AuditResult) -> dict[str, Any]:
     }
 
 
-def _counts_tables(result: AuditResult) -> tuple[tuple[str, Table], ...]:
+def _counts_tables(result: AuditRecord) -> tuple[tuple[str, Table], ...]:
     """Rows by sensitive value and outcome: in the subgroup told first, and of everybody compared."""
     shown = shown_case(result)
     if shown is None:
@@ -158,7 +158,7 @@ def _counts_tables(result: AuditResult) -> tuple[tuple[str, Table], ...]:
     return tuple((title, table) for title, table in tables if table is not None)
 
 
-def _key_numbers(result: AuditResult) -> tuple[tuple[str, str], ...]:
+def _key_numbers(result: AuditRecord) -> tuple[tuple[str, str], ...]:
     """Name and value of the numbers read first."""
     shown = shown_case(result)
     if shown is None:
@@ -191,7 +191,7 @@ def _span(ends: tuple[float, float]) -> str:
     return f"{ratio_text(ends[0])} to {ratio_text(ends[1])}"
 
 
-def _silence_table(result: AuditResult) -> Table | None:
+def _silence_table(result: AuditRecord) -> Table | None:
     """Who could not be compared, one row per comparison."""
     rows = []
     for entry in result.silence:
@@ -236,7 +236,7 @@ def _cut(table: Table, most: int) -> Table:
     return replace(table, rows=table.rows[:most], more=note)
 
 
-def _provenance_table(result: AuditResult) -> Table | None:
+def _provenance_table(result: AuditRecord) -> Table | None:
     """Versions, seed, parameters and hash, one row each."""
     provenance = result.provenance
     rows: list[tuple[str, str]] = []
@@ -267,7 +267,7 @@ def _title(name: object) -> str:
     return text[:1].upper() + text[1:]
 
 
-def rerun_code(result: AuditResult) -> str:
+def rerun_code(result: AuditRecord) -> str:
     """Python code that makes the audit again; parameters left at their defaults are left out.
 
     Parameters
@@ -392,7 +392,7 @@ def _profile_cell(value: Any, statistic: str) -> str:
     return f"{number:,.0f}" if statistic == "count" else rounded(number)
 
 
-def _balance_table(result: AuditResult) -> Table | None:
+def _balance_table(result: AuditRecord) -> Table | None:
     """How alike the groups were made, one row per comparison; None if it was not recorded."""
     rows = []
     for key, value in result.balance.items():

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from mdfa_fairness_plugin.describe.wording import clean, label_text, named, plain_float
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.results import INSUFFICIENT, AuditResult, Violation
+from mdfa_fairness_plugin.records import INSUFFICIENT, AuditRecord, Violation
 
 # Characters XML 1.0 has no way to write, beyond those that ``clean`` replaces.
 _NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -47,7 +47,7 @@ def trips(violation: Any, fail_above: float) -> bool:
     return bool(violation.interval[0] > fail_above)
 
 
-def to_junit(result: AuditResult, fail_above: float | None = None) -> str:
+def to_junit(result: AuditRecord, fail_above: float | None = None) -> str:
     """Write a result as JUnit XML.
 
     Parameters
@@ -128,7 +128,7 @@ def _told(violation: Violation) -> str:
     )
 
 
-def _of_audit(result: AuditResult, fail_above: float | None) -> dict[str, Any]:
+def _of_audit(result: AuditRecord, fail_above: float | None) -> dict[str, Any]:
     versions = result.provenance.get("versions")
     version = versions.get("mdfa_fairness_plugin") if isinstance(versions, Mapping) else None
     return {

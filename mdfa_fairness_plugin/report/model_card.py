@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from mdfa_fairness_plugin.describe.wording import clean
+from mdfa_fairness_plugin.records import AuditRecord
+from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
 from mdfa_fairness_plugin.report.story import Table, tell
-from mdfa_fairness_plugin.report.suppression import cells_sentence, redact
-from mdfa_fairness_plugin.results import AuditResult
 
 # Characters that Markdown (with the usual extensions: tables, strike-through, mathematics, links
 # made of bare addresses) or HTML would not show as they are.
@@ -20,7 +20,7 @@ _SCHEME: Final = re.compile(r"(?<=\w):(?=\S)")
 _WEB: Final = re.compile(r"(www)\.", re.IGNORECASE)
 
 
-def to_markdown(result: AuditResult, *, min_cell: int = 1) -> str:
+def to_markdown(result: AuditRecord, *, min_cell: int = 1) -> str:
     """Write a section of a model card.
 
     Parameters

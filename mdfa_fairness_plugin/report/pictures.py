@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from mdfa_fairness_plugin.describe.wording import label_text, percent, rounded
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.records import AuditRecord
 from mdfa_fairness_plugin.report.displays import (
     LoveDisplay,
     OverlapDisplay,
@@ -25,9 +26,8 @@ from mdfa_fairness_plugin.report.displays import (
     WorstCasePathDisplay,
 )
 from mdfa_fairness_plugin.report.displays.style import PALETTES
+from mdfa_fairness_plugin.report.redaction import Redaction
 from mdfa_fairness_plugin.report.story import Table, ratio_text, shown_case
-from mdfa_fairness_plugin.report.suppression import Redaction
-from mdfa_fairness_plugin.results import AuditResult
 
 _MOST_ROWS: Final = 60
 _WIDTH: Final = 7.2
@@ -65,7 +65,7 @@ class Picture:
     table: Table
 
 
-def pictures(given: AuditResult, redaction: Redaction) -> dict[str, Picture]:
+def pictures(given: AuditRecord, redaction: Redaction) -> dict[str, Picture]:
     """Draw everything that a result has numbers for.
 
     Parameters

@@ -22,12 +22,12 @@ from mdfa_fairness_plugin.describe.wording import (
     plain_label,
     rounded,
 )
-from mdfa_fairness_plugin.results import (
+from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     NO_COMPARABLE_ROW,
     NONE_LARGER,
     VIOLATION,
-    AuditResult,
+    AuditRecord,
     Silence,
     Subgroup,
     Violation,
@@ -82,7 +82,7 @@ class Story:
     made: tuple[str, ...]
 
 
-def tell(result: AuditResult) -> Story:
+def tell(result: AuditRecord) -> Story:
     """Put a result into words.
 
     Parameters
@@ -185,7 +185,7 @@ def p_text(p_value: float) -> str:
     return "p < 0.001" if p_value < 0.001 else f"p = {rounded(p_value, 2)}"
 
 
-def shown_case(result: AuditResult) -> Violation | None:
+def shown_case(result: AuditRecord) -> Violation | None:
     """Search told first: the worst case, or a violation whose interval is unbounded below."""
     worst = result.worst_case
     if worst is not None and worst.verdict == VIOLATION:
@@ -266,7 +266,7 @@ def _in_brackets(n: int) -> str:
     return count(n, "row") if n >= 0 else "number of rows withheld"
 
 
-def _verdict_sentence(result: AuditResult, violation: Violation) -> str:
+def _verdict_sentence(result: AuditRecord, violation: Violation) -> str:
     if math.isnan(violation.p_value_adjusted):
         return "Verdict: a violation, more than chance explains."
     n = len(result.violations)
@@ -430,7 +430,7 @@ def _paper_terms(violation: Violation) -> str:
     return f"In the method's terms: {listed}." if listed else ""
 
 
-def _nothing_found(result: AuditResult) -> tuple[str, str]:
+def _nothing_found(result: AuditRecord) -> tuple[str, str]:
     """Headline and verdict where no search found a violation."""
     searches = result.violations
     if not searches:
@@ -469,7 +469,7 @@ def _nothing_found(result: AuditResult) -> tuple[str, str]:
     return headline, f"Verdict: none found above that size. {' '.join(extra)}"
 
 
-def _largest_measured(result: AuditResult, shown: Violation | None) -> tuple[str, ...]:
+def _largest_measured(result: AuditRecord, shown: Violation | None) -> tuple[str, ...]:
     if shown is None or not shown.measured:
         return ()
     case = _case_sentence(shown, with_rule=True)
@@ -484,7 +484,7 @@ def _largest_measured(result: AuditResult, shown: Violation | None) -> tuple[str
     return tuple(details)
 
 
-def _also_found(result: AuditResult, shown: Violation | None) -> tuple[str, ...]:
+def _also_found(result: AuditRecord, shown: Violation | None) -> tuple[str, ...]:
     others = [v for v in ranked(result.violations) if v.verdict == VIOLATION and v is not shown]
     sentences = [
         f"{_case_sentence(v, with_rule=True)} "
@@ -508,7 +508,7 @@ def ranked(violations: Iterable[Violation]) -> list[Violation]:
     return sorted(violations, key=key)
 
 
-def _searches(result: AuditResult) -> Table:
+def _searches(result: AuditRecord) -> Table:
     rows = []
     listed = ranked(result.violations)
     for violation in listed[:_MAX_TABLE_ROWS]:
@@ -564,7 +564,7 @@ def _short_verdict(violation: Violation) -> str:
     return f"{less}none told from chance"
 
 
-def _scope(result: AuditResult) -> tuple[str, ...]:
+def _scope(result: AuditRecord) -> tuple[str, ...]:
     lines = []
     parts: Sequence[tuple[str, tuple[Any, ...]]] = (
         ("Outcomes", result.outcome_labels),
@@ -584,7 +584,7 @@ def _listed(names: Sequence[Any]) -> str:
     return ", ".join(shown)
 
 
-def _unseen(result: AuditResult) -> tuple[str, ...]:
+def _unseen(result: AuditRecord) -> tuple[str, ...]:
     lines = [
         f"{_capital(_rows(int(n)))} left out: {clean(reason, 200)}."
         for reason, n in result.excluded.items()
@@ -621,7 +621,7 @@ def _unseen(result: AuditResult) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _silence_sentence(result: AuditResult, entry: Silence) -> str:
+def _silence_sentence(result: AuditRecord, entry: Silence) -> str:
     """Who could not be compared."""
     both = sum(e.sensitive_feature == entry.sensitive_feature for e in result.silence) == 2
     who = f"by {label_text(entry.sensitive_feature)}"
@@ -676,7 +676,7 @@ def _known(value: Any) -> float | None:
     return None
 
 
-def _made(result: AuditResult) -> tuple[str, ...]:
+def _made(result: AuditRecord) -> tuple[str, ...]:
     provenance = result.provenance
     versions = provenance.get("versions")
     version = provenance.get("version")

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
+from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA
 from mdfa_fairness_plugin.report.story import Table, comparison, diagnostics, tell
-from mdfa_fairness_plugin.results import AuditResult, Violation
 
 _FORMAT: Final = "mdfa-audit-result"
 _FORMAT_VERSION: Final = 1
@@ -28,7 +28,7 @@ _ROW_BY_ROW: Final = frozenset({"propensity", "side", "left_out"})
 _UNSTABLE_PROVENANCE: Final = frozenset({"timings"})
 
 
-def to_plain(result: AuditResult) -> dict[str, Any]:
+def to_plain(result: AuditRecord) -> dict[str, Any]:
     """Give a result in types that strict JSON has.
 
     Parameters
@@ -82,7 +82,7 @@ def to_plain(result: AuditResult) -> dict[str, Any]:
     }
 
 
-def to_json(result: AuditResult) -> str:
+def to_json(result: AuditRecord) -> str:
     """Write a result as strict JSON with sorted keys.
 
     The conventions are those of :func:`to_plain`.
@@ -177,7 +177,7 @@ def _plain_mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
     return plain
 
 
-def summarise(result: AuditResult) -> str:
+def summarise(result: AuditRecord) -> str:
     """Tell what an audit found in a page of plain text.
 
     Parameters

@@ -19,7 +19,7 @@ from mdfa_fairness_plugin.balance import (
     weigh,
 )
 from mdfa_fairness_plugin.exceptions import BalanceWarning, InputError, WarningLog
-from mdfa_fairness_plugin.rowview import RowView
+from mdfa_fairness_plugin.numerics.rows import RowView
 
 QUICK_METHODS = ["kernel_matching", "entropy", "propensity", "overlap"]
 

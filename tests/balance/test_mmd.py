@@ -17,8 +17,8 @@ from mdfa_fairness_plugin.balance.mmd import (
     gaussian_gram,
     median_bandwidth,
 )
-from mdfa_fairness_plugin.basis import StandardisedRows
-from mdfa_fairness_plugin.rowview import RowView
+from mdfa_fairness_plugin.numerics.basis import StandardisedRows
+from mdfa_fairness_plugin.numerics.rows import RowView
 
 # The function of that name hides the module.
 mmd_module = sys.modules["mdfa_fairness_plugin.balance.mmd"]

@@ -31,7 +31,7 @@ from sklearn.model_selection import cross_val_predict
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.datasets import load_adult, load_compas, make_synthetic
 from mdfa_fairness_plugin.exceptions import MDFAWarning
-from mdfa_fairness_plugin.inference.tests import SEARCH_SPREAD
+from mdfa_fairness_plugin.measure.tests import SEARCH_SPREAD
 
 
 class Population:

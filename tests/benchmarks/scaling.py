@@ -201,7 +201,7 @@ def throughput(n_rows, n_features, n_learned):
 
     from mdfa_fairness_plugin.auditor import MDFAuditor
     from mdfa_fairness_plugin.dask.learning import learn, panel_of
-    from mdfa_fairness_plugin.dask.measure import measure_block
+    from mdfa_fairness_plugin.dask.measuring import measure_block
     from mdfa_fairness_plugin.dask.survey import Columns, draw_sample, survey_block
     from mdfa_fairness_plugin.exceptions import WarningLog
 

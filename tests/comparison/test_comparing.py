@@ -20,7 +20,7 @@ from mdfa_fairness_plugin.exceptions import (
     MissingSensitiveWarning,
     NothingToAuditError,
 )
-from mdfa_fairness_plugin.results import INSUFFICIENT, NONE_LARGER, VIOLATION
+from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION
 
 HARMED = Search(sensitive_feature="group", group="a", reference=None, outcome=1)
 

@@ -15,7 +15,7 @@ from mdfa_fairness_plugin.experiments import (
     reproduce,
 )
 from mdfa_fairness_plugin.experiments.along_path import inner_half, smallest_above
-from mdfa_fairness_plugin.results import Violation, WorstCasePath
+from mdfa_fairness_plugin.records import Violation, WorstCasePath
 
 
 @pytest.fixture

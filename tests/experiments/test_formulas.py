@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mdfa_fairness_plugin.experiments.formulas import published_formulas
-from mdfa_fairness_plugin.inference.estimates import lemma_strength, measure
+from mdfa_fairness_plugin.measure.estimates import lemma_strength, measure
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ import pytest
 
 from mdfa_fairness_plugin.describe.profile import profile_subgroup
 from mdfa_fairness_plugin.exceptions import AuditWarning
+from mdfa_fairness_plugin.records import Subgroup, Violation
 from mdfa_fairness_plugin.report.html import isolate, rerun_code
-from mdfa_fairness_plugin.results import AuditResult, Subgroup, Violation
+from mdfa_fairness_plugin.results import AuditResult
 
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=y>{{ 7 * 7 }}"
 VOID = {"meta", "br", "img", "link", "hr", "input"}

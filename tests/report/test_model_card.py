@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin.exceptions import AuditWarning
+from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.model_card import escape, to_markdown
 from mdfa_fairness_plugin.report.story import tell
-from mdfa_fairness_plugin.results import AuditResult, Violation
+from mdfa_fairness_plugin.results import AuditResult
 
 HOSTILE = (
     "<script>alert(1)</script> [x](javascript:alert(1)) ![i](http://e.org/a.png) `c` **b** _i_ "

@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin.exceptions import AuditWarning
+from mdfa_fairness_plugin.records import Subgroup, Violation, WorstCasePath
 from mdfa_fairness_plugin.report.story import p_text, ratio_text, tell
 from mdfa_fairness_plugin.report.summary import summarise, to_json, to_plain
-from mdfa_fairness_plugin.results import AuditResult, Subgroup, Violation, WorstCasePath
+from mdfa_fairness_plugin.results import AuditResult
 
 COUNTS = pd.DataFrame([[40, 10], [15, 30]], index=["Black", "everyone else"], columns=["no", "yes"])
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.comparison import ComparisonResult
 from mdfa_fairness_plugin.describe.wording import count
+from mdfa_fairness_plugin.records import VIOLATION, ratio_of
 from mdfa_fairness_plugin.report.displays.style import (
     begin,
     finish,
@@ -21,7 +22,6 @@ from mdfa_fairness_plugin.report.displays.style import (
     short,
 )
 from mdfa_fairness_plugin.report.story import ratio_text
-from mdfa_fairness_plugin.results import VIOLATION, ratio_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

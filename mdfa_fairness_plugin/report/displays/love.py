@@ -12,6 +12,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import count, label_text, named, rounded
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.records import AuditRecord
 from mdfa_fairness_plugin.report.displays.style import (
     begin,
     finish,
@@ -21,7 +22,6 @@ from mdfa_fairness_plugin.report.displays.style import (
     write,
 )
 from mdfa_fairness_plugin.report.story import comparison, diagnostics
-from mdfa_fairness_plugin.results import AuditResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ class LoveDisplay:
     @classmethod
     def from_result(
         cls,
-        result: AuditResult,
+        result: AuditRecord,
         comparison_key: tuple[str, Hashable] | None = None,
         *,
         max_features: int = 20,
@@ -195,7 +195,7 @@ class LoveDisplay:
         return self
 
 
-def _others(result: AuditResult, key: tuple[str, Hashable]) -> str:
+def _others(result: AuditRecord, key: tuple[str, Hashable]) -> str:
     """Name whom a group is compared with."""
     for violation in result.violations:
         if (violation.sensitive_feature, violation.group) == key:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import count, named, percent
+from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.displays.style import (
     begin,
     finish,
@@ -16,7 +17,6 @@ from mdfa_fairness_plugin.report.displays.style import (
     short,
     write,
 )
-from mdfa_fairness_plugin.results import Violation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

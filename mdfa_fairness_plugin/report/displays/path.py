@@ -11,6 +11,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import rounded
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.displays.style import (
     begin,
     finish,
@@ -20,7 +21,6 @@ from mdfa_fairness_plugin.report.displays.style import (
     write,
 )
 from mdfa_fairness_plugin.report.story import ratio_text
-from mdfa_fairness_plugin.results import Violation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,6 +11,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.describe.profile import DIFFERENCE, PARTS, ROWS
 from mdfa_fairness_plugin.describe.wording import count, percent
+from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.displays.style import (
     begin,
     finish,
@@ -22,7 +23,6 @@ from mdfa_fairness_plugin.report.displays.style import (
     write,
 )
 from mdfa_fairness_plugin.report.story import told_apart
-from mdfa_fairness_plugin.results import Violation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

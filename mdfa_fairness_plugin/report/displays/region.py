@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.describe.profile import (
 )
 from mdfa_fairness_plugin.describe.wording import label_text, number
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.displays.style import (
     PLAIN,
     begin,
@@ -26,7 +27,6 @@ from mdfa_fairness_plugin.report.displays.style import (
     search_name,
     short,
 )
-from mdfa_fairness_plugin.results import Violation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

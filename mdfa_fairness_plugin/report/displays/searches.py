@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import count
+from mdfa_fairness_plugin.records import VIOLATION, AuditRecord
 from mdfa_fairness_plugin.report.displays.style import (
     begin,
     finish,
@@ -19,7 +20,6 @@ from mdfa_fairness_plugin.report.displays.style import (
     search_name,
 )
 from mdfa_fairness_plugin.report.story import ranked, ratio_text
-from mdfa_fairness_plugin.results import VIOLATION, AuditResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,7 @@ class SearchesDisplay:
     n_omitted: int = 0
 
     @classmethod
-    def from_result(cls, result: AuditResult, *, max_searches: int = 24) -> SearchesDisplay:
+    def from_result(cls, result: AuditRecord, *, max_searches: int = 24) -> SearchesDisplay:
         """Take the numbers from every search.
 
         Parameters

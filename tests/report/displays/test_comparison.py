@@ -11,8 +11,8 @@ import pytest
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.comparison import ComparisonResult, ModelSearch, RateRatio, Search
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION
 from mdfa_fairness_plugin.report.displays import ComparisonDisplay
-from mdfa_fairness_plugin.results import NONE_LARGER, VIOLATION
 
 SEARCH = Search(sensitive_feature="$sex$", group="f", reference="m", outcome="deny")
 

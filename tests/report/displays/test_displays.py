@@ -14,6 +14,7 @@ import pytest
 
 from mdfa_fairness_plugin.describe.profile import profile_subgroup
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.records import Subgroup, Violation, WorstCasePath
 from mdfa_fairness_plugin.report.displays import (
     LoveDisplay,
     NullDistributionDisplay,
@@ -25,7 +26,7 @@ from mdfa_fairness_plugin.report.displays import (
 )
 from mdfa_fairness_plugin.report.displays.overlap import joined
 from mdfa_fairness_plugin.report.displays.style import short, short_names
-from mdfa_fairness_plugin.results import AuditResult, Subgroup, Violation, WorstCasePath
+from mdfa_fairness_plugin.results import AuditResult
 
 matplotlib.use("Agg")
 

@@ -1,0 +1,268 @@
+"""What the models answered: outcome arrays as given, or asked of fitted models, row by row."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.data.columns import (
+    Labels,
+    alignment,
+    find_label,
+    is_fractional,
+    listing,
+    natural_order,
+    read_labels,
+    read_table,
+    read_vector,
+)
+from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, NothingToAuditError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answers:
+    """Outcomes of every model in one coding.
+
+    Parameters
+    ----------
+    models : tuple
+        Names, as the user gave them.
+    labels : tuple
+        Every outcome any model gives.
+    codes : ndarray of intp of shape (n_models, n_samples)
+        Position in ``labels``, in the order of the rows of ``X``.
+    truth : ndarray of intp of shape (n_samples,) or None
+        True labels in the same coding; -1 where unknown.
+    """
+
+    models: tuple[Hashable, ...]
+    labels: tuple[Hashable, ...]
+    codes: np.ndarray
+    truth: np.ndarray | None
+
+    def constant(self, model: int) -> str:
+        """Why a model cannot be audited, if it answers everybody alike."""
+        codes = self.codes[model]
+        if (codes != codes[0]).any():
+            return ""
+        return f"every one of the {len(codes):,} outcomes is {self.labels[codes[0]]!r}"
+
+    @property
+    def patterns(self) -> np.ndarray:
+        """One label per combination of the models' answers, shape (n_samples,)."""
+        _, pattern = np.unique(self.codes, axis=1, return_inverse=True)
+        return pattern.reshape(-1)
+
+
+def read_answers(
+    outcomes_by_model: Any,
+    *,
+    X: Any,
+    sensitive_features: Any,
+    sample_weight: Any,
+    y_true: Any,
+    model_features: Any,
+    outcomes: Any,
+    seed: int,
+) -> Answers:
+    """Read, align and check the answers of every model.
+
+    Parameters
+    ----------
+    outcomes_by_model : mapping of name to array-like or fitted model, or DataFrame
+    X, sensitive_features, sample_weight
+        As ``audit`` takes them; rows are paired by the first index found, else by position.
+    y_true : array-like of shape (n_samples,) or None
+    model_features : table, mapping of model to table, or None
+        What fitted models predict on; None: ``X``.
+    outcomes : label, list of labels or None
+        Outcomes to audit, if any were named.
+    seed : int
+        For models whose ``predict`` draws at random.
+
+    Returns
+    -------
+    answers : Answers
+
+    Raises
+    ------
+    InputError
+        Naming the model.
+    NothingToAuditError
+        If every model answers everybody alike.
+    """
+    given = _as_mapping(outcomes_by_model)
+    n_samples = read_table(X, "X").n_rows
+    vectors = {}
+    for name, value in given.items():
+        argument = f"outcomes_by_model[{name!r}]"
+        if hasattr(value, "predict"):
+            frame = _features_of(name, model_features, X)
+            value = _predicted(value, frame, sensitive_features, seed, argument)
+        vectors[argument] = read_vector(value, argument)
+    if y_true is not None:
+        vectors["y_true"] = read_vector(y_true, "y_true")
+    anchor, owner = _anchor(X, sensitive_features, sample_weight, vectors)
+    labels = {
+        argument: _aligned_labels(vector, index, argument, anchor, owner, n_samples)
+        for argument, (vector, index) in vectors.items()
+    }
+    truth = labels.pop("y_true", None)
+    return _coded(tuple(given), labels, truth, outcomes)
+
+
+def _as_mapping(outcomes_by_model: Any) -> dict[Hashable, Any]:
+    if isinstance(outcomes_by_model, pd.DataFrame):
+        outcomes_by_model = dict(outcomes_by_model.items())
+    if not isinstance(outcomes_by_model, Mapping):
+        raise InputTypeError(
+            "outcomes_by_model: a mapping of model name to outcomes expected, as in "
+            f"{{'A': y_a, 'B': y_b}}; {type(outcomes_by_model).__name__} found."
+        )
+    if not outcomes_by_model:
+        raise InputError("outcomes_by_model: it is empty; pass at least one model's outcomes.")
+    return dict(outcomes_by_model)
+
+
+def _features_of(name: Hashable, model_features: Any, X: Any) -> Any:
+    """Table one model predicts on: a plain dictionary holds a table per model."""
+    if model_features is None:
+        return X
+    if isinstance(model_features, Mapping):
+        if name not in model_features:
+            raise InputError(
+                f"model_features: it has no table for the model {name!r}; it has "
+                f"{listing(list(model_features))}."
+            )
+        return model_features[name]
+    return model_features
+
+
+def _predicted(model: Any, frame: Any, sensitive_features: Any, seed: int, argument: str) -> Any:
+    """Ask a fitted model; some want the sensitive features too, some draw at random."""
+    options: dict[str, Any] = {}
+    try:
+        accepted = inspect.signature(model.predict).parameters
+    except (TypeError, ValueError):
+        accepted = {}  # type: ignore[assignment]
+    if "sensitive_features" in accepted:
+        options["sensitive_features"] = sensitive_features
+    if "random_state" in accepted:
+        options["random_state"] = seed
+    try:
+        outcome = model.predict(frame, **options)
+    except Exception as error:
+        raise InputError(
+            f"{argument}: its predict failed on the features given "
+            f"({type(error).__name__}: {error}). A model that was fitted to other columns than the "
+            "audited ones needs its own table in model_features; or pass its outcomes instead."
+        ) from error
+    outcome = np.asarray(outcome)
+    if outcome.ndim == 2 and outcome.shape[1] == 1:
+        outcome = outcome[:, 0]
+    index = getattr(frame, "index", None)
+    if isinstance(index, pd.Index) and outcome.shape == (len(index),):
+        return pd.Series(outcome, index=index)
+    return outcome
+
+
+def _anchor(
+    X: Any, sensitive_features: Any, sample_weight: Any, vectors: Mapping[str, Any]
+) -> tuple[pd.Index | None, str]:
+    """First index among the arguments, in the order an audit looks for it."""
+    X_index = read_table(X, "X").index
+    if X_index is not None:
+        return X_index, "X"
+    sensitive = read_table(
+        sensitive_features, "sensitive_features", column_name="sensitive_features"
+    ).index
+    if sensitive is not None:
+        return sensitive, "sensitive_features"
+    if sample_weight is not None:
+        weight = read_vector(sample_weight, "sample_weight")[1]
+        if weight is not None:
+            return weight, "sample_weight"
+    for argument, (_, index) in vectors.items():
+        if index is not None:
+            return index, argument
+    return None, ""
+
+
+def _aligned_labels(
+    vector: Any,
+    index: pd.Index | None,
+    argument: str,
+    anchor: pd.Index | None,
+    owner: str,
+    n_samples: int,
+) -> Labels:
+    if len(vector) != n_samples:
+        raise InputError(
+            f"{argument}: {len(vector):,} rows were given, but X has {n_samples:,}. Pass one per "
+            "row of X."
+        )
+    if index is not None and anchor is not None:
+        order = alignment(index, anchor, argument, owner)
+        if order is not None:
+            vector = vector.take(order)
+    labels = read_labels(vector, argument)
+    n_missing = int((labels.codes < 0).sum())
+    if n_missing and argument != "y_true":
+        raise InputError(
+            f"{argument}: {n_missing:,} of {n_samples:,} outcomes are missing. Drop those rows from "
+            "every argument, or give them a label of their own."
+        )
+    labels = labels.used()
+    fractional = [value for value in labels.values if is_fractional(value)]
+    if fractional:
+        raise InputError(
+            f"{argument}: scores were given ({len(labels.values):,} values such as "
+            f"{fractional[0]!r}), but an audit needs decisions. Apply the threshold that decides."
+        )
+    return labels
+
+
+def _coded(
+    models: tuple[Hashable, ...],
+    labels: dict[str, Labels],
+    truth: Labels | None,
+    outcomes: Any,
+) -> Answers:
+    """Bring every model's labels into one coding."""
+    values: list[Hashable] = []
+    for own in labels.values():
+        values += [value for value in own.values if find_label(value, values) is None]
+    values = [values[place] for place in natural_order(values)]
+    if outcomes is None and len(values) > 2:
+        each = "; ".join(f"{argument}: {listing(own.values)}" for argument, own in labels.items())
+        raise InputError(
+            f"outcomes_by_model: {len(values)} different outcomes were found, and a comparison needs "
+            f"the same two from every model ({each}). Recode them alike, or name the ones to audit "
+            f"in outcomes."
+        )
+    if all(len(own.values) == 1 for own in labels.values()):
+        raise NothingToAuditError(
+            "outcomes_by_model: every model answers everybody alike, so there is nothing to audit. "
+            "Pass outcomes that differ between people."
+        )
+    codes = np.stack([_recoded(own, values) for own in labels.values()])
+    true_codes = None
+    if truth is not None:
+        strange = [value for value in truth.values if find_label(value, values) is None]
+        if strange:
+            raise InputError(
+                f"y_true: its labels {listing(truth.values)} are not those of the models, "
+                f"{listing(values)}. Recode them alike."
+            )
+        true_codes = _recoded(truth, values)
+    return Answers(models=models, labels=tuple(values), codes=codes, truth=true_codes)
+
+
+def _recoded(labels: Labels, values: list[Hashable]) -> np.ndarray:
+    places = [find_label(value, values) for value in labels.values]
+    return np.array([*places, -1], dtype=np.intp)[labels.codes]

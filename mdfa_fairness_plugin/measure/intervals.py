@@ -1,0 +1,205 @@
+r"""Intervals on delta that stay sensible with few rows: Wilson limits of the two rates, combined."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import norm
+
+from mdfa_fairness_plugin.measure.estimates import Leftover, Rates, adjusted_rates, log_ratio
+
+
+def delta_interval(
+    rates: Rates,
+    confidence_level: float,
+    spread: float = 1.0,
+    leftover: Leftover | None = None,
+) -> tuple[float, float]:
+    """Interval on the log rate ratio of one set of rows.
+
+    Parameters
+    ----------
+    rates : Rates
+    confidence_level : float
+        In (0, 1), two-sided.
+    spread : float, default=1.0
+        Widens the interval: standard deviation of the estimate, relative to that of an estimate in
+        a set of rows that was not searched for.
+    leftover : Leftover or None, default=None
+        Of the same rows: what is left of imbalance is taken out, and the error is that of what the
+        features leave of the outcome. The interval holds both that of the adjusted estimate and one
+        as wide around the plain estimate.
+
+    Returns
+    -------
+    low, high : float
+        Infinite where the data put no limit; NaN if delta is not defined.
+    """
+    r, sizes = _known(rates, leftover)
+    low, high = log_ratio_interval(r, sizes, confidence_level, spread)
+    shift = rates.delta - float(log_ratio(r[0], r[1]))
+    if not math.isfinite(shift):  # an estimate without end is plain
+        shift = 0.0
+    return float(low + min(shift, 0.0)), float(high + max(shift, 0.0))
+
+
+def _known(rates: Rates, leftover: Leftover | None) -> tuple[np.ndarray, np.ndarray]:
+    """Rates an interval is made for, and the rows' worth of information in each."""
+    if leftover is None:
+        return rates.rates, rates.effective_sizes
+    return adjusted_rates(rates, leftover)
+
+
+def mass_interval(
+    rates: Rates, confidence_level: float, spread: float = 1.0
+) -> tuple[float, float]:
+    r"""Interval on the mass :math:`Pr_w[Y = y, x \in G]` of one set of rows.
+
+    Parameters
+    ----------
+    rates : Rates
+    confidence_level, spread : float
+        As in ``delta_interval``.
+
+    Returns
+    -------
+    low, high : float
+        NaN if the mass is not defined.
+
+    Notes
+    -----
+    Wilson limits of the share of everybody that is in the set and has the outcome, per S value;
+    their mean by the method of variance estimates recovery.
+    """
+    z = spread * norm.ppf(0.5 + confidence_level / 2.0)
+    if not np.isfinite(rates.mass):
+        return np.nan, np.nan
+    mass = rates.share * rates.rates
+    lower, upper = wilson_limits(mass, _population_sizes(rates), z)
+    down = np.hypot(*(mass - lower)) / 2.0
+    up = np.hypot(*(upper - mass)) / 2.0
+    return float(max(rates.mass - down, 0.0)), float(min(rates.mass + up, 1.0))
+
+
+def gamma_interval(
+    rates: Rates,
+    confidence_level: float,
+    spread: float = 1.0,
+    leftover: Leftover | None = None,
+) -> tuple[float, float]:
+    r"""Interval on the certificate strength gamma of one set of rows (Section 3.1).
+
+    Parameters
+    ----------
+    rates : Rates
+    confidence_level, spread, leftover
+        As in ``delta_interval``.
+
+    Returns
+    -------
+    low, high : float
+        Contains 0 exactly where the interval of the difference of rates does; NaN if gamma is not
+        defined.
+
+    Notes
+    -----
+    By the definition, gamma is a quarter of the share of people in the set times the difference of
+    the two rates. The error of the share is added to Newcombe's interval of the difference as
+    with the normal one.
+    """
+    z = spread * norm.ppf(0.5 + confidence_level / 2.0)
+    if not np.isfinite(rates.gamma):
+        return np.nan, np.nan
+    r, sizes = _known(rates, leftover)
+    lower, upper = wilson_limits(r, sizes, z)
+    difference = float(r[0] - r[1])
+    low = difference - math.hypot(r[0] - lower[0], upper[1] - r[1])
+    high = difference + math.hypot(upper[0] - r[0], r[1] - lower[1])
+    share = rates.share
+    error = z * math.sqrt(share * (1.0 - share) / float(_population_sizes(rates).sum()))
+    gamma = share * difference / 4.0
+    ends = [
+        gamma - math.hypot(share * (difference - low), difference * error) / 4.0,
+        gamma + math.hypot(share * (high - difference), difference * error) / 4.0,
+    ]
+    # The share only scales the difference: it cannot carry an end across zero.
+    ends[0] = max(ends[0], 0.0) if low > 0 else ends[0]
+    ends[1] = min(ends[1], 0.0) if high < 0 else ends[1]
+    shift = rates.gamma - gamma
+    return ends[0] + min(shift, 0.0), ends[1] + max(shift, 0.0)
+
+
+def _population_sizes(rates: Rates) -> np.ndarray:
+    """Effective numbers of rows of each S value among everybody, from the set's own weights."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean_weight = rates.squares / rates.weight
+        return np.where(mean_weight > 0, rates.total / mean_weight, 0.0)
+
+
+def log_ratio_interval(rates, sizes, confidence_level, spread=1.0):
+    r"""Intervals on log ratios of two independent rates.
+
+    Wilson's limits of each rate, combined by the method of variance estimates recovery on the log
+    scale (Zou and Donner 2008). Unlike the delta method it needs no outcome in either cell: with
+    none among the others the upper end is infinite and the lower end is what the data support.
+
+    Parameters
+    ----------
+    rates : array-like of shape (2,) or (2, n_sets)
+        Rates of the group and of the others.
+    sizes : array-like of shape (2,) or (2, n_sets)
+        Effective numbers of rows.
+    confidence_level : float
+    spread : float or ndarray of shape (n_sets,), default=1.0
+
+    Returns
+    -------
+    low, high : ndarray of shape () or (n_sets,)
+    """
+    rates = np.asarray(rates, dtype=float)
+    sizes = np.asarray(sizes, dtype=float)
+    z = np.asarray(spread, dtype=float) * norm.ppf(0.5 + confidence_level / 2.0)
+    lower, upper = wilson_limits(rates, sizes, z)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        delta = log_ratio(rates[0], rates[1])
+        down = np.hypot(np.log(rates[0] / lower[0]), np.log(upper[1] / rates[1]))
+        up = np.hypot(np.log(upper[0] / rates[0]), np.log(rates[1] / lower[1]))
+        # Where one rate is zero delta is infinite and the near limit comes from the Wilson limits
+        # alone: the group's lower against the others' upper, and the other way round.
+        low = np.where(np.isposinf(delta), np.log(lower[0] / upper[1]), delta - down)
+        high = np.where(np.isneginf(delta), np.log(upper[0] / lower[1]), delta + up)
+    low = np.where(np.isneginf(delta), -np.inf, low)
+    high = np.where(np.isposinf(delta), np.inf, high)
+    unknown = np.isnan(delta) | (sizes.min(axis=0) <= 0)
+    return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
+
+
+def wilson_limits(rates, sizes, z):
+    """Wilson's score limits of rates.
+
+    Parameters
+    ----------
+    rates, sizes : ndarray
+        Rates, and the (effective) numbers of rows behind them.
+    z : float or ndarray
+        Standard normal quantile.
+
+    Returns
+    -------
+    lower, upper : ndarray
+
+    Examples
+    --------
+    >>> lower, upper = wilson_limits(np.array([0.5]), np.array([100.0]), 1.959964)
+    >>> lower.round(4), upper.round(4)
+    (array([0.4038]), array([0.5962]))
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shrink = 1.0 + z**2 / sizes
+        centre = (rates + z**2 / (2 * sizes)) / shrink
+        half = z * np.sqrt(rates * (1 - rates) / sizes + (z / (2 * sizes)) ** 2) / shrink
+    # Exact ends: rounding must not turn a limit of zero into a tiny negative number.
+    lower = np.where(rates <= 0, 0.0, np.clip(centre - half, 0.0, 1.0))
+    upper = np.where(rates >= 1, 1.0, np.clip(centre + half, 0.0, 1.0))
+    return lower, upper

@@ -1,0 +1,357 @@
+r"""Level sets of a score and what is measured in each (Section 3.3, Algorithm 1's every iterate).
+
+At the population level the regions Algorithm 1 visits are the nested level sets of one function of
+``x``, so a search is a score, and its whole path is read off by sorting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from mdfa_fairness_plugin.measure.estimates import (
+    Leftover,
+    Rates,
+    log_ratio,
+    measure_leftover,
+)
+from mdfa_fairness_plugin.measure.intervals import log_ratio_interval
+from mdfa_fairness_plugin.numerics.rows import RowView
+
+# Scores of more rows are counted in this many bins, each of an equal share of them: a cut is then
+# off by at most one row in two thousand.
+MOST_BINS = 2048
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SearchData:
+    """Arrays of one (group, outcome) search, the comparable rows only.
+
+    Parameters
+    ----------
+    X : RowView of shape (n, d)
+    s : ndarray of shape (n,)
+        In {-1, +1}; +1 is the audited group.
+    positive : ndarray of bool of shape (n,)
+        Whether the row has the audited outcome.
+    base, weights : ndarray of shape (n,)
+        Sampling weights, and those times the balancing weights.
+    folds : ndarray of int of shape (n,)
+        Learning fold of each row; -1 for rows kept for evaluation only.
+    held_out : ndarray of bool of shape (n,)
+        Rows that estimates are made on: judged by a model that has not seen them.
+    alpha : float
+        Smallest mass of a region.
+    confidence_level : float
+    spread : float, default=1.0
+        Widens the intervals of regions that were searched for; everybody's stays as it is.
+    propensity, outcome : ndarray of shape (n,) or None, default=None
+        ``Pr[S = +1 | x]`` and ``Pr[Y = y | x]`` out of fold.
+    adjusts : bool, default=False
+        Whether the weights aim to balance the features, so that what is left of imbalance is to be
+        taken out of intervals.
+    """
+
+    X: RowView
+    s: np.ndarray
+    positive: np.ndarray
+    base: np.ndarray
+    weights: np.ndarray
+    folds: np.ndarray
+    held_out: np.ndarray
+    alpha: float
+    confidence_level: float
+    spread: float = 1.0
+    propensity: np.ndarray | None = None
+    outcome: np.ndarray | None = None
+    adjusts: bool = False
+
+    @property
+    def deciding(self) -> np.ndarray:
+        """Held-out rows that choose the region: those of the learning folds, if any are held out.
+
+        Beyond the rows that are learned from more of them would hardly change the choice.
+        """
+        sampled = self.held_out & (self.folds >= 0)
+        return sampled if sampled.any() else self.held_out
+
+    def take(self, rows: np.ndarray) -> SearchData:
+        """Give these rows only."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(
+            self,
+            X=self.X.take(rows),
+            **{
+                name: value[rows] for name, value in values.items() if isinstance(value, np.ndarray)
+            },
+        )
+
+    def leftover(self, member: np.ndarray) -> Leftover | None:
+        """What the features leave of the outcome inside; None if it has no part in intervals."""
+        if not self.adjusts or self.outcome is None:
+            return None
+        return measure_leftover(self.positive, self.s, self.weights, self.outcome, member)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LevelSets:
+    """Measurements of the sets ``{score >= threshold}``, one per threshold.
+
+    Parameters
+    ----------
+    threshold, delta, low, high, mass : ndarray of shape (n_sets,)
+    error : ndarray of shape (n_sets,)
+        Standard error of delta; finite with empty cells too, half a row being added to each.
+    n_rows : ndarray of int of shape (n_sets,)
+    fewest : ndarray of int of shape (n_sets,)
+        Rows of the S value that has fewer of them.
+    """
+
+    threshold: np.ndarray
+    delta: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    mass: np.ndarray
+    error: np.ndarray
+    n_rows: np.ndarray
+    fewest: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bins:
+    """Intervals of a score; what is counted in them adds up over any parts of the rows.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_bins,)
+        Lower ends, ascending. The first bin also holds whatever lies below it.
+    exact : bool
+        Whether each bin holds a single score.
+    """
+
+    edges: np.ndarray
+    exact: bool
+
+    @classmethod
+    def of(cls, scores: np.ndarray) -> Bins:
+        """Give a bin to every score, or one to equal shares of the rows where these are many."""
+        # Most scores of many rows differ: their first few show it.
+        if len(np.unique(scores[: 4 * MOST_BINS])) <= MOST_BINS:
+            edges = np.unique(scores)
+            if len(edges) <= MOST_BINS:
+                return cls(edges=edges, exact=True)
+        ranked = np.sort(scores)
+        edges = np.unique(ranked[np.linspace(0, len(ranked) - 1, MOST_BINS).astype(np.intp)])
+        return cls(edges=edges, exact=False)
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    def index(self, scores: np.ndarray) -> np.ndarray:
+        """Bin of each score."""
+        return np.maximum(np.searchsorted(self.edges, scores, side="right") - 1, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Weighted counts by bin of a score and by S: all that a search's path is read from.
+
+    Tallies of parts of the rows add up to that of all rows.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (..., 5, 2, n_bins)
+        For S = +1 and S = -1: rows, sums of their weights, of squared weights, and the last two
+        for the rows with Y = y. Leading axes are parts of the rows.
+    """
+
+    counts: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        index: np.ndarray,
+        n_bins: int,
+        s: np.ndarray,
+        positive: np.ndarray,
+        weights: np.ndarray,
+        part: np.ndarray,
+        n_parts: int,
+    ) -> Tally:
+        """Count every part of the rows.
+
+        Parameters
+        ----------
+        index : ndarray of int of shape (n,)
+            Bin of each row.
+        n_bins : int
+        s, positive, weights : ndarray of shape (n,)
+            As in ``measure``.
+        part : ndarray of int of shape (n,)
+            In ``range(n_parts)``.
+        n_parts : int
+
+        Returns
+        -------
+        tally : Tally
+            One leading axis of parts.
+        """
+        cell = ((part * 2 + (s < 0)) * 2 + positive) * n_bins + index
+        shape = (n_parts, 2, 2, n_bins)
+        rows, weight, squares = (
+            np.bincount(cell, values, n_parts * 4 * n_bins).reshape(shape)
+            for values in (None, weights, weights**2)
+        )
+        both = [rows.sum(axis=2), weight.sum(axis=2), squares.sum(axis=2)]
+        return cls(np.stack([*both, weight[:, :, 1], squares[:, :, 1]], axis=1))
+
+    def total(self, without: int | None = None) -> Tally:
+        """Sum of the parts, of all or of all but one."""
+        if without is None:
+            return Tally(self.counts.sum(axis=0))
+        return Tally(np.delete(self.counts, without, axis=0).sum(axis=0))
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.counts + other.counts)
+
+
+class Sweep:
+    """Counts of the rows at or above each edge of a score's bins.
+
+    Parameters
+    ----------
+    tally : Tally
+    bins : Bins
+    confidence_level, spread : float
+        Of the intervals; everybody's is not widened.
+    """
+
+    def __init__(self, tally: Tally, bins: Bins, confidence_level: float, spread: float) -> None:
+        self._edges = bins.edges
+        self._exact = bins.exact
+        self.confidence_level = confidence_level
+        self.spread = spread
+        leading = np.zeros((*tally.counts.shape[:-1], 1))
+        # Running sums from the last bin down.
+        self._above = np.concatenate([leading, tally.counts[..., ::-1].cumsum(axis=-1)], axis=-1)
+
+    @classmethod
+    def of(cls, data: SearchData, scores: np.ndarray) -> Sweep:
+        """Count the held-out rows of a search by a score, larger being worse treated."""
+        held = data.held_out
+        bins = Bins.of(scores[held])
+        tally = Tally.of(
+            bins.index(scores[held]),
+            len(bins),
+            data.s[held],
+            data.positive[held],
+            data.weights[held],
+            np.zeros(int(held.sum()), dtype=np.intp),
+            1,
+        )
+        return cls(tally.total(), bins, data.confidence_level, data.spread)
+
+    def at(self, thresholds: np.ndarray) -> LevelSets:
+        """Measure the level sets of these thresholds.
+
+        Parameters
+        ----------
+        thresholds : array-like of shape (n_sets,)
+            Between two edges the next one above counts, see ``snap``.
+
+        Returns
+        -------
+        sets : LevelSets
+        """
+        return measure_sets([(self, thresholds)])
+
+    def counts_at(self, thresholds: np.ndarray) -> np.ndarray:
+        """Counts, weights, their squares and those of hits above thresholds, and in all."""
+        above = self._above[..., self._ends(thresholds)]
+        total = np.broadcast_to(self._above[1:2, :, -1:], (1, *above.shape[1:]))
+        return np.concatenate([above, total])
+
+    def snap(self, threshold: float) -> float:
+        """Next edge at or above a threshold, unless bins are single scores and tell any sets apart."""
+        end = int(self._ends(np.array([threshold]))[0])
+        if self._exact or end == 0 or not np.isfinite(threshold):
+            return threshold
+        return float(self._edges[-end])
+
+    def quantiles(self, shares: np.ndarray) -> np.ndarray:
+        """Largest edges that the given shares of the rows reach."""
+        reached = self._above[0].sum(axis=0)
+        wanted = np.maximum(np.ceil(np.asarray(shares) * reached[-1] - 1e-9), 1)
+        ends = np.clip(np.searchsorted(reached, wanted, side="left"), 1, len(self._edges))
+        return self._edges[len(self._edges) - ends]
+
+    def smallest(self, alpha: float, fewest: int) -> float:
+        """Give the largest threshold whose set has the mass and the rows asked for.
+
+        Parameters
+        ----------
+        alpha : float
+        fewest : int
+            Rows of each S value.
+
+        Returns
+        -------
+        threshold : float
+            ``-inf`` if only everybody (or nobody) reaches both.
+        """
+        count, weight, _, hits, _ = self._above
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = (weight / weight[:, -1:]).mean(axis=0)
+            mass = np.nan_to_num(share * (hits / weight).mean(axis=0))
+        enough = (mass >= alpha) & (count.min(axis=0) >= fewest)
+        if not enough.any():
+            return -np.inf
+        # The first end from which on the set is large enough: mass need not be monotone.
+        first = max(int(np.argmax(enough)), 1)
+        return float(self._edges[-first])
+
+    def _ends(self, thresholds: np.ndarray) -> np.ndarray:
+        """Number of bins at or above each threshold."""
+        return len(self._edges) - np.searchsorted(self._edges, thresholds, side="left")
+
+
+def measure_sets(asked: Sequence[tuple[Sweep, np.ndarray]]) -> LevelSets:
+    """Measure level sets of several scores of the same rows at once, one after the other.
+
+    Parameters
+    ----------
+    asked : sequence of (Sweep, array-like of thresholds)
+
+    Returns
+    -------
+    sets : LevelSets
+    """
+    first = asked[0][0]
+    thresholds = [np.asarray(some, dtype=float) for _, some in asked]
+    counts = [sweep.counts_at(some) for (sweep, _), some in zip(asked, thresholds, strict=True)]
+    count, weight, squares, hits, hit_squares, total = np.concatenate(counts, axis=2)
+    threshold = np.concatenate(thresholds)
+    rates = Rates(weight=weight, squares=squares, hits=hits, spread=hit_squares, total=total)
+    r, sizes = rates.rates, rates.effective_sizes
+    widening = np.where(np.isneginf(threshold), 1.0, first.spread)
+    low, high = log_ratio_interval(r, sizes, first.confidence_level, widening)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = (weight / total).mean(axis=0)
+    return LevelSets(
+        threshold=threshold,
+        delta=log_ratio(r[0], r[1]),
+        low=low,
+        high=high,
+        mass=np.nan_to_num(share * r.mean(axis=0)),
+        error=_standard_error(r, sizes),
+        n_rows=count.sum(axis=0).astype(np.intp),
+        fewest=count.min(axis=0).astype(np.intp),
+    )
+
+
+def _standard_error(rates: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Of the log ratio, with half a row added to each cell."""
+    padded = (np.nan_to_num(rates) * sizes + 0.5) / (sizes + 1.0)
+    return np.sqrt(((1.0 - padded) / (padded * (sizes + 1.0))).sum(axis=0))

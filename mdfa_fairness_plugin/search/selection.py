@@ -1,0 +1,443 @@
+r"""Choice among candidate regions, by what the data can vouch for.
+
+The supremum of the ratio over all regions of mass at least alpha is a level set, but of which
+score is not known: a difference of rates ranks rows by harm done, a ratio by unequal treatment, and
+each fails somewhere. So several scores propose regions, *everybody* is proposed too, and the one
+with the highest lower confidence limit of delta is kept. Limits that nearly tie go to the larger
+region: any part of a region has the same delta, and a part is not the whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mdfa_fairness_plugin.measure.estimates import measure
+from mdfa_fairness_plugin.measure.intervals import delta_interval
+from mdfa_fairness_plugin.measure.tests import SEARCH_SPREAD, interval_spread, leak_statistic
+from mdfa_fairness_plugin.search.level_sets import (
+    Bins,
+    LevelSets,
+    SearchData,
+    Sweep,
+    Tally,
+    measure_sets,
+)
+
+# Regions need this many rows of each S value to be measured at all.
+FEWEST_ROWS = 10
+# Lower limits within one standard error of the best count as equal, as in the one-standard-error rule.
+_TIE_STANDARD_ERRORS = 1.0
+# Parts of a single held-out sample, each judged by what the others chose.
+_N_PARTS = 5
+# Masses that differ by less than this count as the same.
+_SAME_MASS = 0.02
+# Beyond a ratio of three a violation is plain, and more of its kind need not be as extreme.
+_PLAIN_VIOLATION = math.log(3.0)
+# Steps of the path that is kept for the report.
+_PATH_SHARES = np.linspace(0.02, 1.0, 50)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Family:
+    """A score and the thresholds it proposes.
+
+    Parameters
+    ----------
+    name : str
+    scores : ndarray of shape (n,)
+        Out of fold where held out; larger is worse treated.
+    thresholds : ndarray of shape (n_candidates,) or None
+        None: half way up the score's top, for scores that are zero without a violation.
+    shares : ndarray of shape (n_shares,), default=()
+        Also proposes the level sets of these shares of the rows.
+    """
+
+    name: str
+    scores: np.ndarray
+    thresholds: np.ndarray | None = None
+    shares: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Selection:
+    """The region kept.
+
+    Parameters
+    ----------
+    family : str
+        Score that proposed it.
+    scores : ndarray of shape (n,)
+    threshold : float
+        ``-inf`` for everybody.
+    core_threshold : float
+        Of the most unequally treated part: highest lower limit among the level sets inside it.
+    path : LevelSets
+        Sets along this score, smallest first.
+    """
+
+    family: str
+    scores: np.ndarray
+    threshold: float
+    core_threshold: float
+    path: LevelSets
+
+    @property
+    def member(self) -> np.ndarray:
+        """Rows in the region, bool of shape (n,)."""
+        return self.scores >= self.threshold
+
+
+def plateau_thresholds(sweep: Sweep, alpha: float) -> np.ndarray:
+    """Cuts half way up to a score's top, the best for a region of one height.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        Of a score that is zero where nobody is treated unequally.
+    alpha : float
+        Smallest mass asked for: the top is looked for among at most as many rows.
+
+    Returns
+    -------
+    thresholds : ndarray
+    """
+    # The 95 % quantile is the top of any region of at least that share; smaller regions, which
+    # only a smaller alpha admits, need a higher quantile.
+    shares = [0.05] if alpha >= 0.05 else [0.05, max(alpha, 0.005)]
+    tops = sweep.quantiles(np.array(shares))
+    return np.array([0.5 * top for top in tops if top > 0.0])
+
+
+class Proposals:
+    """Scores of one search, counted once for every part of the held-out rows.
+
+    Parameters
+    ----------
+    data : SearchData
+    families : sequence of Family
+        At least one; everybody is a candidate whatever they propose.
+    """
+
+    def __init__(self, data: SearchData, families: Sequence[Family]) -> None:
+        self.data = data
+        self.families = families
+        held = data.held_out
+        part, self._part = np.unique(_parts(data)[held], return_inverse=True)
+        self.n_parts = len(part)
+        self.part = np.full(len(held), -1)
+        self.part[held] = self._part
+        s, positive, weights = data.s[held], data.positive[held], data.weights[held]
+        self._bins = [Bins.of(family.scores[held]) for family in families]
+        self._tallies = [
+            Tally.of(
+                bins.index(family.scores[held]),
+                len(bins),
+                s,
+                positive,
+                weights,
+                self._part,
+                self.n_parts,
+            )
+            for family, bins in zip(families, self._bins, strict=True)
+        ]
+
+    def without(self, own: int | None) -> tuple[np.ndarray, list[Sweep]]:
+        """Held-out rows of all parts but one, and their counts by each score."""
+        rows = self.data.held_out if own is None else self.data.held_out & (self.part != own)
+        sweeps = [
+            Sweep(tally.total(own), bins, self.data.confidence_level, self.data.spread)
+            for bins, tally in zip(self._bins, self._tallies, strict=True)
+        ]
+        return rows, sweeps
+
+
+def select_region(proposals: Proposals, own: int | None = None) -> Selection:
+    """Keep the candidate with the highest lower limit of delta, the largest of those that tie.
+
+    Parameters
+    ----------
+    proposals : Proposals
+    own : int or None, default=None
+        Part of the held-out rows that has no say.
+
+    Returns
+    -------
+    selection : Selection
+
+    Notes
+    -----
+    Proposals with less mass than alpha, or fewer than ten rows of an S value, grow along their own
+    score until they have enough.
+    """
+    data, families = proposals.data, proposals.families
+    rows, sweeps = proposals.without(own)
+    candidates: list[tuple[int, float]] = [(0, -np.inf)]
+    for position, (family, sweep) in enumerate(zip(families, sweeps, strict=True)):
+        floor = sweep.smallest(data.alpha, FEWEST_ROWS)
+        cuts = {min(sweep.snap(float(cut)), floor) for cut in _cuts(family, sweep, data.alpha)}
+        candidates += [(position, cut) for cut in sorted(cuts) if np.isfinite(cut)]
+    measured = _measure_all(data, sweeps, candidates)
+    best = int(np.argmax(measured.low))
+    near = measured.low >= max(
+        measured.low[best] - _TIE_STANDARD_ERRORS * measured.error[best], measured.low[0]
+    )
+    # Of those of nearly the same mass, the fewest rows: rows that add neither outcomes nor a
+    # difference (nobody has the outcome there) are no part of the violation.
+    distance = np.abs(measured.mass - measured.mass[best])
+    alike = near & (distance <= _SAME_MASS * measured.mass[best])
+    alike[best] = True
+    kept = min(np.flatnonzero(alike).tolist(), key=lambda i: (measured.n_rows[i], -measured.low[i]))
+    kept = _extended(replace(data, held_out=rows), families, candidates, measured, near, kept)
+    position, threshold = candidates[kept]
+    if kept == 0:
+        position = _best_family(sweeps)
+    sweep = sweeps[position]
+    path = sweep.at(path_thresholds(sweep, threshold))
+    return Selection(
+        family=families[position].name,
+        scores=families[position].scores,
+        threshold=threshold,
+        core_threshold=_core(path, threshold),
+        path=path,
+    )
+
+
+def _cuts(family: Family, sweep: Sweep, alpha: float) -> np.ndarray:
+    """Thresholds a family proposes."""
+    cuts = plateau_thresholds(sweep, alpha) if family.thresholds is None else family.thresholds
+    return np.append(cuts, sweep.quantiles(np.array(family.shares)) if family.shares else [])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Judged:
+    """Who is in the region and in its core, each row by a choice it had no say in.
+
+    Parameters
+    ----------
+    member, core : ndarray of bool of shape (n,)
+        False for rows that are not held out.
+    """
+
+    member: np.ndarray
+    core: np.ndarray
+
+
+def cross_selected(proposals: Proposals) -> Judged:
+    """Judge the held-out rows of each part by the choice the other parts made.
+
+    Even the choice among a few candidates favours lucky ones, so the rows that a region is measured
+    and tested on must have no say in it.
+
+    Parameters
+    ----------
+    proposals : Proposals
+
+    Returns
+    -------
+    judged : Judged
+    """
+    data = proposals.data
+    member = np.zeros(len(data.s), dtype=bool)
+    core = member.copy()
+    for own in range(proposals.n_parts):
+        rows = proposals.part == own
+        others = data.held_out & ~rows
+        if min((others & (data.s > 0)).sum(), (others & (data.s < 0)).sum()) == 0:
+            member |= rows
+            core |= rows
+            continue
+        selection = select_region(proposals, own)
+        member |= rows & selection.member
+        core |= rows & (selection.scores >= selection.core_threshold)
+    return Judged(member=member, core=core)
+
+
+def choose(
+    data: SearchData,
+    propose: Callable[[Any], Sequence[Family]],
+    scores_of: Callable[[str], np.ndarray],
+) -> tuple[Selection, Judged]:
+    """Choose a region on the deciding rows and tell for all rows who is inside.
+
+    Parameters
+    ----------
+    data : SearchData
+    propose : callable
+        ``rows -> families`` on these rows.
+    scores_of : callable
+        ``name -> scores`` of a family on all rows; called where not all of them decide.
+
+    Returns
+    -------
+    selection : Selection
+    judged : Judged
+        At least everybody, see ``at_least_everybody``.
+    """
+    deciding = data.deciding
+    if (deciding == data.held_out).all():
+        proposals = Proposals(data, propose(slice(None)))
+        return _agreed(data, select_region(proposals), cross_selected(proposals))
+    rows = np.flatnonzero(deciding)
+    some = data.take(rows)
+    proposals = Proposals(some, propose(rows))
+    chosen, judged = select_region(proposals), cross_selected(proposals)
+    scores = scores_of(chosen.family)
+    member = data.held_out & (scores >= chosen.threshold)
+    core = data.held_out & (scores >= chosen.core_threshold)
+    member[rows], core[rows] = judged.member, judged.core
+    sweep = Sweep.of(data, scores)
+    selection = replace(
+        chosen, scores=scores, path=sweep.at(path_thresholds(sweep, chosen.threshold))
+    )
+    return _agreed(data, selection, Judged(member=member, core=core))
+
+
+def _agreed(data: SearchData, selection: Selection, judged: Judged) -> tuple[Selection, Judged]:
+    """Everybody for old and new rows alike, where either the choice or its measurement says so."""
+    if np.isneginf(selection.threshold):
+        judged = replace(judged, member=data.held_out)
+    judged = at_least_everybody(data, judged)
+    if (judged.member == data.held_out).all():
+        selection = replace(selection, threshold=-np.inf)
+    return selection, judged
+
+
+def at_least_everybody(data: SearchData, judged: Judged) -> Judged:
+    """Give way to everybody where these are treated more unequally, by lower limits.
+
+    So does a core to its region.
+
+    Parameters
+    ----------
+    data : SearchData
+    judged : Judged
+
+    Returns
+    -------
+    judged : Judged
+        With everybody as the region if its lower limit was below everybody's, and the region as
+        its own core if the core's was below the region's.
+    """
+    member, core = judged.member, judged.core
+    if not reported_limit(data, member) >= reported_limit(data, data.held_out):
+        member = data.held_out
+    if not reported_limit(data, core) >= reported_limit(data, member):
+        core = member
+    return Judged(member=member, core=core)
+
+
+def reported_limit(data: SearchData, member: np.ndarray) -> float:
+    """Lower limit of delta inside, as the result reports it."""
+    rates = measure(data.positive, data.s, data.weights, member)
+    spread = 1.0 if (member == data.held_out).all() else region_spread(data, member)
+    return delta_interval(rates, data.confidence_level, spread, data.leftover(member))[0]
+
+
+def region_spread(data: SearchData, member: np.ndarray) -> float:
+    """Widening of the intervals in a region that was searched for."""
+    if data.propensity is None or data.outcome is None:
+        return SEARCH_SPREAD
+    return interval_spread(
+        leak_statistic(data.positive, data.s, data.propensity, data.outcome, data.base, member)
+    )
+
+
+def _parts(data: SearchData) -> np.ndarray:
+    """Folds of the held-out rows; five parts, even in S and Y, where they are one."""
+    if len(np.unique(data.folds[data.held_out])) > 1:
+        return data.folds
+    part = np.zeros(len(data.s), dtype=np.intp)
+    cell = 2 * (data.s > 0) + data.positive
+    for value in np.unique(cell):
+        rows = np.flatnonzero((cell == value) & data.held_out)
+        part[rows] = np.arange(len(rows)) % _N_PARTS
+    return part
+
+
+def _measure_all(
+    data: SearchData, sweeps: Sequence[Sweep], candidates: Sequence[tuple[int, float]]
+) -> LevelSets:
+    """Measurements of every candidate, in their order; lower limits that are unknown as -inf."""
+    sets = measure_sets([(sweeps[position], np.array([cut])) for position, cut in candidates])
+    return replace(sets, low=np.where(np.isnan(sets.low), -np.inf, sets.low))
+
+
+def _extended(
+    data: SearchData,
+    families: Sequence[Family],
+    candidates: Sequence[tuple[int, float]],
+    measured: LevelSets,
+    near: np.ndarray,
+    kept: int,
+) -> int:
+    """Largest candidate that adds people treated in the same way to the one kept.
+
+    Going up in mass, a candidate takes over if the rows it adds show, on their own, a violation at
+    least half as large as the kept one's (or as a ratio of three, whichever is smaller): by its
+    lower limit, or by the estimate itself where the candidate's limit nearly ties with the best. So a
+    pure part of a region grows to the whole, and ground without a violation stays outside.
+    """
+    sure = 0.5 * min(measured.low[kept], _PLAIN_VIOLATION)
+    likely = 0.5 * min(measured.delta[kept], _PLAIN_VIOLATION)
+    if not likely > 0:
+        return kept
+
+    def member(i: int) -> np.ndarray:
+        position, cut = candidates[i]
+        return (families[position].scores >= cut) & data.held_out
+
+    current = member(kept)
+    for i in np.argsort(measured.mass, kind="stable"):
+        larger = measured.mass[i] > (1.0 + _SAME_MASS) * measured.mass[kept]
+        if not larger or measured.low[i] < measured.low[0]:
+            continue
+        proposed = member(int(i))
+        added = proposed & ~current
+        if min((added & (data.s > 0)).sum(), (added & (data.s < 0)).sum()) < FEWEST_ROWS:
+            continue
+        rates = measure(data.positive, data.s, data.weights, added)
+        limit = delta_interval(rates, data.confidence_level, data.spread)[0]
+        if (near[i] and rates.delta >= likely) or (sure > 0 and limit >= sure):
+            kept, current = int(i), proposed
+    return kept
+
+
+def _best_family(sweeps: Sequence[Sweep]) -> int:
+    """Score to rank rows by when everybody is the region: that of the best level sets."""
+    paths = [path_thresholds(sweep, -np.inf) for sweep in sweeps]
+    sets = measure_sets(list(zip(sweeps, paths, strict=True)))
+    usable = (sets.fewest >= FEWEST_ROWS) & np.isfinite(sets.low)
+    lows = np.where(usable, sets.low, -np.inf)
+    starts = np.cumsum([0, *(len(path) for path in paths[:-1])])
+    return int(np.argmax(np.maximum.reduceat(lows, starts)))
+
+
+def path_thresholds(sweep: Sweep, threshold: float) -> np.ndarray:
+    """Thresholds of a path: evenly spaced shares of the rows, and the threshold kept.
+
+    Parameters
+    ----------
+    sweep : Sweep
+    threshold : float
+
+    Returns
+    -------
+    thresholds : ndarray
+        Descending.
+    """
+    cuts = np.append(sweep.quantiles(_PATH_SHARES), threshold)
+    cuts = cuts[np.isfinite(cuts)]
+    return np.append(np.unique(cuts)[::-1], [] if np.isfinite(threshold) else [-np.inf])
+
+
+def _core(path: LevelSets, threshold: float) -> float:
+    """Threshold of the set of highest lower limit among those not larger than the region."""
+    usable = (path.threshold >= threshold) & (path.fewest >= FEWEST_ROWS) & ~np.isnan(path.low)
+    if not usable.any():
+        return threshold
+    return float(path.threshold[np.argmax(np.where(usable, path.low, -np.inf))])

@@ -1,0 +1,166 @@
+"""Cross-fitted probabilities against known ones, and what each model may see."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from mdfa_fairness_plugin.learn.probability import (
+    PROBABILITY_FLOOR,
+    cross_fitted_probability,
+)
+
+
+def even_folds(n, k=4):
+    return np.arange(n) % k
+
+
+def drawn(seed, n, probability, d=3):
+    """Features and labels drawn with ``probability(X)``."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    p = probability(X)
+    return X, p, rng.random(n) < p
+
+
+TRUTHS = {
+    "smooth": lambda X: expit(X[:, 0] - 0.5 * X[:, 1]),
+    "square": lambda X: expit(X[:, 0] ** 2 - 1.0),
+    "product": lambda X: expit(1.5 * X[:, 0] * X[:, 1]),
+    "step": lambda X: np.where(X[:, 0] > 0.3, 0.8, 0.2),
+    "constant": lambda X: np.full(len(X), 0.3),
+}
+
+
+@pytest.mark.parametrize("shape", TRUTHS)
+def test_known_probabilities_are_recovered(shape):
+    """Trends, squares, products and steps all come within a few hundredths."""
+    X, p, positive = drawn(1, 2000, TRUTHS[shape])
+    fitted = cross_fitted_probability(X, positive, even_folds(2000))
+    assert np.abs(fitted.out_of_fold - p).mean() < 0.06
+    new = np.random.default_rng(2).normal(size=(500, 3))
+    assert np.abs(fitted.predict(new) - TRUTHS[shape](new)).mean() < 0.06
+    # Calibrated: predictions are right on average, above and below their median.
+    upper = fitted.out_of_fold > np.median(fitted.out_of_fold)
+    for half in (upper, ~upper):
+        assert fitted.out_of_fold[half].mean() == pytest.approx(positive[half].mean(), abs=0.05)
+
+
+def test_labels_without_pattern_are_not_memorised():
+    """Out of fold, pure noise cannot be predicted; a model that saw its rows would seem to."""
+    rng = np.random.default_rng(3)
+    X, positive = rng.normal(size=(600, 4)), rng.random(600) < 0.5
+    fitted = cross_fitted_probability(X, positive, even_folds(600))
+    ahead = fitted.out_of_fold[positive].mean() - fitted.out_of_fold[~positive].mean()
+    assert ahead == pytest.approx(0.0, abs=0.01)
+
+
+def test_the_model_of_a_fold_never_saw_its_labels():
+    """Turning round a fold's labels leaves the model that judges it as it was."""
+    X, _, positive = drawn(4, 300, TRUTHS["smooth"])
+    folds = even_folds(300, 3)
+    other = np.where(folds == 1, ~positive, positive)
+    one = cross_fitted_probability(X, positive, folds)
+    two = cross_fitted_probability(X, other, folds)
+    np.testing.assert_array_equal(one.models[1][0].coef_, two.models[1][0].coef_)
+    np.testing.assert_array_equal(
+        one.models[1][1].decision_function(X), two.models[1][1].decision_function(X)
+    )
+    assert not np.array_equal(one.models[0][0].coef_, two.models[0][0].coef_)
+
+
+def test_rows_of_no_fold_teach_nothing_and_are_judged_by_a_model_of_all_others():
+    X, _, positive = drawn(5, 400, TRUTHS["smooth"])
+    folds = even_folds(400)
+    folds[::5] = -1
+    fitted = cross_fitted_probability(X, positive, folds)
+    np.testing.assert_allclose(fitted.out_of_fold[::5], fitted.predict(X[::5]), rtol=0, atol=1e-12)
+    other = positive.copy()
+    other[::5] = ~other[::5]
+    again = cross_fitted_probability(X, other, folds)
+    np.testing.assert_array_equal(fitted.out_of_fold, again.out_of_fold)
+    wild = X.copy()
+    wild[::5] = 1e6
+    moved = cross_fitted_probability(wild, positive, folds)
+    seen = folds >= 0
+    np.testing.assert_array_equal(fitted.out_of_fold[seen], moved.out_of_fold[seen])
+
+
+@pytest.mark.parametrize("label", [True, False])
+def test_one_label_only_is_a_constant_at_the_floor(label):
+    X = np.random.default_rng(6).normal(size=(60, 2))
+    fitted = cross_fitted_probability(X, np.full(60, label), even_folds(60))
+    expected = 1 - PROBABILITY_FLOOR if label else PROBABILITY_FLOOR
+    assert fitted.out_of_fold == pytest.approx(np.full(60, expected), abs=1e-3)
+    assert np.isfinite(logit(fitted.predict(X * 100))).all()
+
+
+def test_a_label_of_one_row_still_gives_probabilities():
+    """The fold that holds it is judged by models that know one label only."""
+    X = np.random.default_rng(7).normal(size=(80, 2))
+    positive = np.arange(80) == 17
+    fitted = cross_fitted_probability(X, positive, even_folds(80))
+    assert ((fitted.out_of_fold >= PROBABILITY_FLOOR) & (fitted.out_of_fold < 0.5)).all()
+
+
+def test_separable_labels_stay_off_zero_and_one():
+    X = np.linspace(-1, 1, 400)[:, None]
+    fitted = cross_fitted_probability(X, X[:, 0] > 0, even_folds(400))
+    p = fitted.out_of_fold
+    assert p.min() >= PROBABILITY_FLOOR
+    assert p.max() <= 1 - PROBABILITY_FLOOR
+    assert ((p > 0.5) == (X[:, 0] > 0)).mean() > 0.97
+
+
+def test_the_other_label_has_the_other_probability():
+    X, _, positive = drawn(8, 600, TRUTHS["step"])
+    one = cross_fitted_probability(X, positive, even_folds(600)).out_of_fold
+    other = cross_fitted_probability(X, ~positive, even_folds(600)).out_of_fold
+    np.testing.assert_allclose(one, 1 - other, atol=5e-3)
+
+
+def test_shifting_and_scaling_features_changes_nothing_that_matters():
+    X, _, positive = drawn(9, 600, TRUTHS["smooth"])
+    one = cross_fitted_probability(X, positive, even_folds(600)).out_of_fold
+    moved = X * np.array([1e-3, 1.0, 1e4]) + np.array([5.0, -2.0, 1e5])
+    two = cross_fitted_probability(moved, positive, even_folds(600)).out_of_fold
+    np.testing.assert_allclose(one, two, atol=0.02)
+
+
+def test_weights_move_the_predicted_rate():
+    """Positives that weigh three times as much turn a rate of 1/2 into 3/4."""
+    rng = np.random.default_rng(10)
+    X, positive = rng.normal(size=(1000, 2)), np.arange(1000) % 2 == 0
+    folds = rng.integers(0, 4, 1000)
+    weight = np.where(positive, 3.0, 1.0)
+    fitted = cross_fitted_probability(X, positive, folds, sample_weight=weight)
+    assert fitted.out_of_fold.mean() == pytest.approx(0.75, abs=0.03)
+    doubled = cross_fitted_probability(X, positive, folds, sample_weight=np.full(1000, 2.0))
+    assert doubled.out_of_fold.mean() == pytest.approx(0.5, abs=0.03)
+
+
+def test_same_answer_for_any_number_of_jobs_and_after_pickling():
+    X, _, positive = drawn(11, 300, TRUTHS["smooth"])
+    folds = even_folds(300, 2)
+    one = cross_fitted_probability(X, positive, folds, random_state=3)
+    two = cross_fitted_probability(X, positive, folds, random_state=3, n_jobs=2)
+    np.testing.assert_array_equal(one.out_of_fold, two.out_of_fold)
+    back = pickle.loads(pickle.dumps(one))
+    np.testing.assert_array_equal(one.predict(X), back.predict(X))
+
+
+# -- the design
+
+
+def test_the_models_agree_on_average():
+    """What each fold's models say of new rows has the prediction as its mean."""
+    X, _, positive = drawn(9, 400, TRUTHS["step"])
+    fitted = cross_fitted_probability(X, positive, even_folds(400))
+    new = np.random.default_rng(9).normal(size=(50, X.shape[1]))
+    each = fitted.by_model(new)
+    assert each.shape == (len(fitted.models), 50)
+    np.testing.assert_allclose(each.mean(axis=0), fitted.predict(new), atol=PROBABILITY_FLOOR)
+    assert np.ptp(each, axis=0).max() > 0

@@ -1,0 +1,112 @@
+"""Influences: sums that reproduce known variances, and intervals that pair rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from mdfa_fairness_plugin.measure.estimates import measure
+from mdfa_fairness_plugin.measure.influence import (
+    log_ratio_influence,
+    mean_influence,
+    paired_interval,
+)
+
+
+def people(seed, n=400):
+    rng = np.random.default_rng(seed)
+    s = rng.choice([-1, 0, 1], n, p=[0.4, 0.2, 0.4])
+    return s, rng.random(n) < 0.4, rng.uniform(0.5, 2, n), rng.random(n) < 0.6
+
+
+def test_variance_of_a_table_worked_by_hand():
+    """30 of 40 against 10 of 40: the delta method gives 1/30 - 1/40 + 1/10 - 1/40."""
+    s = np.repeat([1, 1, -1, -1], [30, 10, 10, 30])
+    y = np.repeat([True, False, True, False], [30, 10, 10, 30])
+    psi = log_ratio_influence(y, s, np.ones(80))
+    assert psi.sum() == pytest.approx(0, abs=1e-12)
+    assert (psi**2).sum() == pytest.approx(1 / 30 - 1 / 40 + 1 / 10 - 1 / 40)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_influence_is_the_derivative_of_delta(seed):
+    """Weighing one row a little more moves delta by its influence."""
+    s, y, w, member = people(seed)
+    psi = log_ratio_influence(y, s, w, member)
+
+    def delta(weights):
+        rows = s != 0
+        return measure(y[rows], s[rows], weights[rows], member[rows]).delta
+
+    step = 1e-6
+    for row in range(0, len(s), 37):
+        more = w.copy()
+        more[row] *= 1 + step
+        assert (delta(more) - delta(w)) / step == pytest.approx(psi[row], abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_outside_have_none(seed):
+    s, y, w, member = people(seed)
+    psi = log_ratio_influence(y, s, w, member)
+    assert not psi[~member].any()
+    assert not psi[s == 0].any()
+    np.testing.assert_array_equal(
+        log_ratio_influence(y, s, w, np.ones(len(s), bool)), log_ratio_influence(y, s, w)
+    )
+
+
+def test_no_influence_where_the_ratio_is_not_defined():
+    s = np.array([1, 1, -1, -1])
+    y = np.array([True, False, False, False])
+    assert np.isnan(log_ratio_influence(y, s, np.ones(4))).all()
+    assert np.isnan(paired_interval(math.inf, np.full(4, np.nan), np.zeros(4), 0.95)).all()
+
+
+def test_mean_influence_gives_the_standard_error_of_a_mean():
+    values = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
+    psi = mean_influence(values, np.full(5, 3.0))
+    assert (psi**2).sum() == pytest.approx(values.var() / 5)
+
+
+def test_pairing_narrows_the_interval_of_models_that_agree():
+    """Two models that differ on few rows: the difference is known better than either."""
+    rng = np.random.default_rng(0)
+    s = rng.choice([-1, 1], 2000)
+    y = rng.random(2000) < 0.4
+    other = np.where(rng.random(2000) < 0.05, ~y, y)
+    a, b = (log_ratio_influence(one, s, np.ones(2000)) for one in (y, other))
+    low, high = paired_interval(0.1, a, b, 0.95)
+    alone = 1.959964 * math.sqrt((a**2).sum() + (b**2).sum())
+    assert high - low < 0.5 * 2 * alone
+    assert (low + high) / 2 == pytest.approx(0.1)
+    assert paired_interval(0.0, a, a, 0.95) == (0.0, 0.0)
+    wide = paired_interval(0.1, a, b, 0.95, spread=1.25)
+    assert wide[1] - wide[0] == pytest.approx(1.25 * (high - low))
+
+
+def test_intervals_on_differences_of_fixed_regions_cover():
+    """400 draws of two models' outcomes in two overlapping sets, with the truth known."""
+    rng = np.random.default_rng(1)
+    n, hits = 500, 0
+    for _ in range(400):
+        s = rng.choice([-1, 1], n)
+        x = rng.random(n)
+        luck = rng.random(n)
+        rates = np.where(s > 0, 0.6, 0.4), np.where(s > 0, 0.5, 0.4)
+        first, second = luck < rates[0], luck < rates[1]
+        sets = x < 0.6, x > 0.3
+        deltas = [
+            measure(y, s, np.ones(n), g).delta for y, g in zip((first, second), sets, strict=True)
+        ]
+        low, high = paired_interval(
+            deltas[0] - deltas[1],
+            log_ratio_influence(first, s, np.ones(n), sets[0]),
+            log_ratio_influence(second, s, np.ones(n), sets[1]),
+            0.95,
+        )
+        hits += low <= math.log(0.6 / 0.4) - math.log(0.5 / 0.4) <= high
+    # Three standard errors of a share of 400.
+    assert hits / 400 == pytest.approx(0.95, abs=0.033)

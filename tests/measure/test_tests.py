@@ -1,0 +1,203 @@
+"""Tests of a leak against sums worked by hand, known adjustments and their calibration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import binom, norm
+
+from mdfa_fairness_plugin.measure.tests import (
+    SEARCH_SPREAD,
+    detectable_delta,
+    holm,
+    interval_spread,
+    leak_statistic,
+    one_sided_p_value,
+)
+
+
+def everywhere(n):
+    return np.ones(n, dtype=bool)
+
+
+def test_statistic_worked_by_hand():
+    """400 rows, nuisances 1/2: 240 residual products of 1/4 and 160 of -1/4: 20 over sqrt(25)."""
+    s = np.tile([1, -1], 200)
+    positive = np.where(np.arange(400) < 240, s > 0, s < 0)
+    half = np.full(400, 0.5)
+    z = leak_statistic(positive, s, half, half, np.ones(400), everywhere(400))
+    assert z == pytest.approx(20 / 5, abs=1e-12)
+    # Without the rows that disagree: 60 over sqrt(15).
+    z = leak_statistic(positive, s, half, half, np.ones(400), np.arange(400) < 240)
+    assert z == pytest.approx(60 / math.sqrt(15), abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "k"), [(8, 6), (12, 7), (20, 17), (40, 26)])
+def test_few_rows_are_compared_with_all_that_could_have_been(n, k):
+    """Every outcome counts alike and S is a coin: the chance of k heads or more in n tosses."""
+    s = np.where(np.arange(n) < k, 1, -1)
+    half = np.full(n, 0.5)
+    z = leak_statistic(np.ones(n, bool), s, half, half, np.ones(n), everywhere(n))
+    assert norm.sf(z) == pytest.approx(binom.sf(k - 1, n, 0.5), abs=4.5 * 0.5 / 100)
+
+
+def test_a_rare_outcome_in_a_large_region_is_compared_with_redraws_too():
+    """Nine of ten with the outcome are of the group, where one half is expected: 11 in 1,024."""
+    n = 4000
+    positive = np.arange(n) < 10
+    s = np.where(np.arange(n) % 2 == 0, 1, -1)
+    s[:10] = np.where(np.arange(10) < 9, 1, -1)
+    e, m = np.full(n, 0.5), np.full(n, 0.0)
+    z = leak_statistic(positive, s, e, m, np.ones(n), everywhere(n))
+    assert norm.sf(z) == pytest.approx(11 / 1024, abs=4.5 * math.sqrt(0.01 / 10_000))
+
+
+def test_what_no_redraw_reaches_is_still_told_apart():
+    """All of 30, all of 60 rows with the outcome: chances of 2^-30 and 2^-60, never overstated."""
+    for n in (30, 60):
+        half = np.full(n, 0.5)
+        z = leak_statistic(np.ones(n, bool), np.ones(n), half, half, np.ones(n), everywhere(n))
+        assert 2.0**-n * (1 - 1e-6) <= norm.sf(z) <= 2.0 ** -(0.9 * n)
+
+
+def test_no_rows_no_statistic():
+    z = leak_statistic(
+        np.ones(3, bool), np.ones(3), *([np.full(3, 0.5)] * 2), np.ones(3), ~everywhere(3)
+    )
+    assert math.isnan(z)
+    assert math.isnan(one_sided_p_value(z, 1.0))
+
+
+@pytest.mark.parametrize("n", [50, 600])
+@pytest.mark.parametrize("seed", range(3))
+def test_exchanging_sides_or_outcomes_turns_the_sign(n, seed):
+    """Exactly where rows are many; where they are few, up to the draws that tie."""
+    rng = np.random.default_rng(seed)
+    positive, s = rng.random(n) < 0.5, rng.choice([-1, 1], n)
+    e, m = rng.uniform(0.2, 0.8, (2, n))
+    base, member = rng.uniform(0.5, 2.0, n), rng.random(n) < 0.7
+    z = leak_statistic(positive, s, e, m, base, member)
+    turned = pytest.approx(-z, abs=0.01 if n == 50 else 1e-12)
+    assert leak_statistic(positive, -s, 1 - e, m, base, member) == turned
+    assert leak_statistic(~positive, s, e, 1 - m, base, member) == turned
+    assert leak_statistic(~positive, -s, 1 - e, 1 - m, base, member) == pytest.approx(z, abs=1e-12)
+    assert leak_statistic(positive, s, e, m, 5 * base, member) == pytest.approx(z, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("z", "spread"),
+    [
+        (-4.0, SEARCH_SPREAD),
+        (0.0, SEARCH_SPREAD),
+        (2.5, SEARCH_SPREAD),
+        (5.0, 1 + (SEARCH_SPREAD - 1) / 4),
+        (math.nan, SEARCH_SPREAD),
+    ],
+)
+def test_intervals_narrow_as_the_violation_gets_plain(z, spread):
+    assert interval_spread(z) == pytest.approx(spread)
+
+
+@pytest.mark.parametrize(("n", "runs"), [(800, 3000), (60, 600)])
+def test_statistic_is_standard_normal_without_a_leak(n, runs):
+    """True nuisances, features that move both: mean 0, spread 1, within four standard errors."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=n)
+    e, m = expit(x), expit(0.5 - x)
+    z = np.array(
+        [
+            leak_statistic(
+                rng.random(n) < m,
+                np.where(rng.random(n) < e, 1, -1),
+                e,
+                m,
+                np.ones(n),
+                everywhere(n),
+                random_state=run,
+            )
+            for run in range(runs)
+        ]
+    )
+    assert z.mean() == pytest.approx(0.0, abs=4 / math.sqrt(runs))
+    assert z.std() == pytest.approx(1.0, abs=4 / math.sqrt(2 * runs))
+    alarms = np.mean([one_sided_p_value(value, 1.0) < 0.05 for value in z])
+    assert alarms == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 / runs))
+
+
+def test_one_sided_p_values():
+    assert one_sided_p_value(0.0, 1.3) == pytest.approx(0.5)
+    assert one_sided_p_value(norm.isf(0.05), 1.0) == pytest.approx(0.05)
+    assert one_sided_p_value(1.25 * norm.isf(0.01), 1.25) == pytest.approx(0.01)
+    assert one_sided_p_value(-3.0, 1.0) > 0.99
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([0.01, 0.02, 0.03, 0.04], [0.04, 0.06, 0.06, 0.06]),
+        ([0.04, 0.01, 0.03, 0.02], [0.06, 0.04, 0.06, 0.06]),
+        ([0.02, 0.02], [0.04, 0.04]),
+        ([0.9, 0.8], [1.0, 1.0]),
+        ([0.03], [0.03]),
+        ([np.nan, 0.03, np.nan, 0.001], [np.nan, 0.03, np.nan, 0.002]),
+        ([np.nan], [np.nan]),
+        ([], []),
+    ],
+)
+def test_holms_adjustment_worked_by_hand(given, expected):
+    np.testing.assert_allclose(holm(np.array(given)), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_adjusted_p_values_keep_the_order_and_are_never_smaller(seed):
+    p = np.random.default_rng(seed).random(9) ** 3
+    adjusted = holm(p)
+    assert (adjusted >= p).all()
+    assert (np.diff(adjusted[np.argsort(p)]) >= 0).all()
+    assert (adjusted <= np.minimum(1, 9 * p) + 1e-12).all()
+
+
+def test_holm_keeps_the_family_wise_error():
+    """Four independent tests of true nulls, 20,000 families: at most 5 % have a rejection."""
+    p = np.random.default_rng(3).random((4000, 4))
+    share = np.mean([(holm(row) < 0.05).any() for row in p])
+    assert share == pytest.approx(0.05, abs=0.012)
+
+
+# -- what could have been found
+
+PLAN = {"alpha": 0.1, "rate": 0.3, "sizes": (500.0, 500.0), "level": 0.05 / 4, "spread": 1.0}
+
+
+def test_more_rows_more_mass_and_laxer_levels_detect_less():
+    usual = detectable_delta(**PLAN)
+    assert 0 < usual < math.inf
+    assert detectable_delta(**PLAN | {"sizes": (5000.0, 5000.0)}) < usual
+    assert detectable_delta(**PLAN | {"alpha": 0.2}) < usual
+    assert detectable_delta(**PLAN | {"level": 0.05}) < usual
+    assert detectable_delta(**PLAN | {"spread": 1.25}) > usual
+    assert detectable_delta(**PLAN, power=0.95) > usual
+
+
+@pytest.mark.parametrize(
+    "change", [{"rate": 0.0}, {"sizes": (0.0, 10.0)}, {"sizes": (2.0, 2.0), "alpha": 0.001}]
+)
+def test_hopeless_audits_detect_nothing(change):
+    assert detectable_delta(**PLAN | change) == math.inf
+
+
+def test_detectable_delta_is_found_four_times_in_five():
+    """Simulated: the region known, its delta the detectable one, a one-sided test of log rates."""
+    plan = PLAN | {"sizes": (4000.0, 4000.0), "level": 0.05}
+    delta = detectable_delta(**plan)
+    p1 = 2 * plan["rate"] * expit(delta)
+    p0 = p1 * math.exp(-delta)
+    n = round(plan["alpha"] / plan["rate"] * 4000)
+    rng = np.random.default_rng(4)
+    group, others = rng.binomial(n, p1, 20_000) / n, rng.binomial(n, p0, 20_000) / n
+    error = np.sqrt((1 - group) / (n * group) + (1 - others) / (n * others))
+    z = np.log(group / others) / error
+    assert np.mean(z > norm.isf(0.05)) == pytest.approx(0.8, abs=0.04)

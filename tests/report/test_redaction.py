@@ -1,0 +1,534 @@
+"""Small counts, and everything they could be worked out from."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog
+
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.describe.profile import profile_subgroup
+from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
+from mdfa_fairness_plugin.records import Silence, Subgroup, Violation, WorstCasePath
+from mdfa_fairness_plugin.report.redaction import WITHHELD, keep_safe, redact
+from mdfa_fairness_plugin.results import AuditResult
+
+SIDES, OUTCOMES = ["Black", "everyone else"], ["no", "yes"]
+
+
+def table(cells):
+    return pd.DataFrame(np.asarray(cells, dtype=int), index=SIDES, columns=OUTCOMES)
+
+
+def subgroup(cells, **fields):
+    return Subgroup(
+        **{
+            "label": "everybody",
+            "delta": 0.3,
+            "interval": (0.1, 0.5),
+            "mass": 0.2,
+            "n_rows": int(np.sum(cells)),
+            "rates": (0.3, 0.2),
+            "counts": table(cells),
+            **fields,
+        }
+    )
+
+
+def audit(inside, everybody, *, excluded=(), **fields):
+    """An audit of one search with these rows by sensitive value and outcome."""
+    inside, everybody = np.asarray(inside), np.asarray(everybody)
+    s = np.repeat([1, 1, -1, -1], everybody.ravel())
+    y = np.repeat([True, False, True, False], everybody.ravel())
+    sizes = zip(everybody.ravel(), inside.ravel(), strict=True)
+    member = np.concatenate([np.arange(n) < k for n, k in sizes])
+    kind = np.where(np.arange(len(s)) % 3 == 0, "a", "b").astype(object)
+    kind[:3] = "rare"
+    profile = profile_subgroup(
+        pd.DataFrame({"kind": kind}), s, member, group="Black", outcome=y, outcome_name="outcome no"
+    )
+    violation = Violation(
+        **{
+            "sensitive_feature": "race",
+            "group": "Black",
+            "outcome": "no",
+            "verdict": "violation",
+            "delta": 0.7,
+            "interval": (0.4, 1.0),
+            "n_rows": int(inside.sum()),
+            "share": inside.sum() / everybody.sum(),
+            "rates": (0.4, 0.2),
+            "mass": 0.1,
+            "gamma": 0.02,
+            "counts": table(inside),
+            "population": subgroup(everybody),
+            "p_value_adjusted": 0.001,
+            "profile": profile,
+            "rule": "age at most 24",
+            "rule_precision": 0.9,
+            "rule_recall": 0.95,
+            **fields,
+        }
+    )
+    left = dict(excluded)
+    return AuditResult(
+        violations=(violation,),
+        excluded=left,
+        n_samples=int(everybody.sum()) + sum(left.values()),
+        outcome_labels=tuple(OUTCOMES),
+        sensitive_names=("race",),
+        feature_names=("kind",),
+    )
+
+
+def facts(result):
+    """Everything the redacted copy says of the eight cells, as sums of them, and of rows left out.
+
+    Unknowns: the four cells inside, the four outside, the rows left out by reason.
+    """
+    shown = result.violations[0]
+    n = 8 + len(result.excluded)
+    known = []
+
+    def fact(places, value):
+        row = np.zeros(n)
+        row[list(places)] = 1
+        known.append((row, float(value)))
+
+    for i in range(2):
+        for j in range(2):
+            place = 2 * i + j
+            if shown.counts.iloc[i, j] != "withheld":
+                fact([place], shown.counts.iloc[i, j])
+            if shown.population.counts.iloc[i, j] != "withheld":
+                fact([place, place + 4], shown.population.counts.iloc[i, j])
+    rows = shown.profile.iloc[0].to_numpy(dtype=float)
+    share = shown.profile.iloc[1].to_numpy(dtype=float)
+    for i in range(2):
+        own = [2 * i, 2 * i + 1]
+        if not np.isnan(rows[i]):
+            fact([*own, *(p + 4 for p in own)], rows[i])
+            if not np.isnan(share[i]):
+                fact([own[0], own[0] + 4], round(rows[i] * share[i]))
+        if not np.isnan(rows[2 + i]):
+            fact(own, rows[2 + i])
+            if not np.isnan(share[2 + i]):
+                fact([own[0]], round(rows[2 + i] * share[2 + i]))
+    if shown.n_rows != WITHHELD:
+        fact(range(4), shown.n_rows)
+    if shown.population.n_rows != WITHHELD:
+        fact(range(8), shown.population.n_rows)
+    for k, count in enumerate(result.excluded.values()):
+        if count != WITHHELD:
+            fact([8 + k], count)
+    if result.n_samples != WITHHELD:
+        fact(range(n), result.n_samples)
+    return known, n
+
+
+def reach(known, n, target):
+    """Smallest and largest value of a sum that agrees with all that is known."""
+    ends = []
+    for sign in (1, -1):
+        found = linprog(
+            sign * target,
+            A_eq=np.array([row for row, _ in known]) if known else None,
+            b_eq=[value for _, value in known] if known else None,
+            bounds=[(0, 10_000)] * n,
+        )
+        assert found.success
+        ends.append(sign * found.fun)
+    return ends
+
+
+def protected_sums(n):
+    """Cells inside, outside and together; rows of each side; all rows inside and outside; reasons."""
+    cells = [[i] for i in range(8)] + [[i, i + 4] for i in range(4)]
+    rows = [[0, 1], [2, 3], [4, 5], [6, 7], [0, 1, 4, 5], [2, 3, 6, 7]]
+    whole = [[0, 1, 2, 3], [4, 5, 6, 7]]
+    for places in [*cells, *rows, *whole, *([k] for k in range(8, n))]:
+        row = np.zeros(n)
+        row[places] = 1
+        yield row
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_small_count_can_be_worked_out(seed):
+    """An attacker with everything the page is drawn from, and linear programming."""
+    rng = np.random.default_rng(seed)
+    sizes = np.array([3, 8, 15, 60, 400])
+    inside = rng.choice(sizes, size=(2, 2))
+    outside = rng.choice(sizes, size=(2, 2))
+    left = {"missing sensitive value (race)": int(rng.choice([4, 30]))}
+    if rng.random() < 0.5:
+        left["no comparable row (race=Black)"] = int(rng.choice([2, 50]))
+    result = audit(inside, inside + outside, excluded=left)
+    printed = redact(result, 11).result
+    known, n = facts(printed)
+    truth = np.concatenate([inside.ravel(), outside.ravel(), list(left.values())])
+    for row, value in known:
+        assert row @ truth == value
+        assert value >= 11
+    for target in protected_sums(n):
+        if target @ truth < 11:
+            low, high = reach(known, n, target)
+            assert high - low >= 11 - 1e-6
+            assert high >= 11 - 1e-6
+
+
+def test_attacker_of_these_tests_would_find_a_cell_left_open():
+    """With primary suppression alone the total gives the cell away."""
+    truth = np.array([3.0, 40.0, 50.0, 60.0])
+    known = [(np.eye(4)[i], truth[i]) for i in (1, 2, 3)] + [(np.ones(4), truth.sum())]
+    assert reach(known, 4, np.eye(4)[0]) == pytest.approx([3, 3])
+
+
+def test_only_as_much_is_withheld_as_needed():
+    """One small cell in a table with its total: one other cell has to go, the total may stay."""
+    atoms = np.array([3.0, 40.0, 50.0, 60.0])
+    printed = np.vstack([np.eye(4), np.ones(4)]).astype(bool)
+    keep = keep_safe(atoms, printed, np.eye(4)[:1].astype(bool), 11)
+    assert keep.tolist() == [False, False, True, True, True]
+
+
+def test_two_small_cells_do_not_hide_each_other():
+    """Their sum of 7 is known to be 7, so that neither can be above 7: a third has to go."""
+    atoms = np.array([3.0, 4.0, 50.0, 60.0])
+    printed = np.vstack([np.eye(4), np.ones(4)]).astype(bool)
+    keep = keep_safe(atoms, printed, np.eye(4)[:2].astype(bool), 11)
+    assert keep.tolist() == [False, False, False, True, True]
+
+
+def test_nothing_small_nothing_withheld():
+    result = audit([[40, 60], [30, 90]], [[80, 160], [90, 300]])
+    found = redact(result, 11)
+    shown = found.result.violations[0]
+    assert shown.counts.to_numpy().tolist() == [[40, 60], [30, 90]]
+    assert (shown.n_rows, shown.ratio, shown.rates) == (220, math.exp(0.7), (0.4, 0.2))
+    assert found.result.n_samples == 630
+    assert found.n_withheld == int(np.isnan(shown.profile.to_numpy(dtype=float)).sum()) - 1
+    assert redact(result, 1).result is result
+
+
+def test_what_is_made_of_small_counts_keeps_only_its_cautious_end():
+    result = audit([[40, 60], [5, 90]], [[80, 160], [90, 300]])
+    shown = redact(result, 11).result.violations[0]
+    assert math.isnan(shown.ratio)
+    assert shown.interval[0] == 0.4
+    assert all(map(math.isnan, (shown.interval[1], shown.mass, shown.gamma, *shown.rates)))
+    text = " ".join(result.to_html().split())
+    assert "at least 1.5 times as often" in text
+    assert "2.0 times" not in text
+
+
+def test_infinite_ratio_does_not_tell_an_empty_cell():
+    """Nobody else has the outcome: a few having it must read the same."""
+    pages = [
+        audit(
+            [[40, 60], [k, 90 - k]],
+            [[80, 160], [60, 300]],
+            delta=d,
+            interval=(0.4, high),
+            profile=pd.DataFrame(),
+        )
+        for k, d, high in ((0, math.inf, math.inf), (4, 2.0, 2.5))
+    ]
+    first, second = (" ".join(page.to_html().split()) for page in pages)
+    for text in (first, second):
+        assert "never do here" not in text
+        assert "infinite" not in text
+    body = [re.sub(r".*<main>", "", text) for text in (first, second)]
+    assert body[0] == body[1]
+
+
+def test_total_goes_where_it_would_give_the_rows_left_out_away():
+    result = audit(
+        [[40, 60], [30, 90]],
+        [[80, 160], [90, 300]],
+        excluded={"missing sensitive value (race)": 4},
+    )
+    page = " ".join(result.to_html().split())
+    assert "634" not in page
+    assert "Audit of" not in page
+    assert "Some rows (number withheld) left out: missing sensitive value (race)." in page
+    assert result.to_dict()["n_samples"] == 634
+
+
+def test_subgroup_of_almost_everybody_does_not_tell_who_is_outside():
+    inside = np.array([[80, 160], [90, 296]])
+    result = audit(inside, inside + np.array([[0, 0], [0, 4]]))
+    printed = redact(result, 11).result.violations[0]
+    assert printed.n_rows == WITHHELD
+    assert math.isnan(printed.share)
+
+
+def test_other_searches_are_held_to_the_same():
+    """Their rows, and those outside them, can be counted from the table of searches."""
+    result = audit([[40, 60], [30, 90]], [[80, 160], [90, 300]])
+    few = Violation(
+        sensitive_feature="race",
+        group="White",
+        outcome="no",
+        n_rows=625,
+        population=Subgroup(n_rows=630),
+    )
+    both = AuditResult(violations=(*result.violations, few), n_samples=630)
+    assert redact(both, 11).result.violations[1].n_rows == WITHHELD
+    assert redact(both, 5).result.violations[1].n_rows == 625
+
+
+def test_levels_of_a_feature_hide_behind_each_other():
+    """Three rows of a rare level: the shares of the others must not add up to all but these."""
+    result = audit([[40, 60], [30, 90]], [[80, 160], [90, 300]])
+    given = result.violations[0].profile
+    kept = redact(result, 11).result.violations[0].profile
+    column = kept.columns[0]
+    shares = kept.loc["kind", column]
+    assert given.loc[("kind", "rare", "share"), column] == pytest.approx(3 / 240)
+    assert math.isnan(shares[("rare", "share")])
+    assert shares.isna().sum() == 2
+    hidden = given.loc["kind", column][shares.isna()]
+    assert (hidden * 240).sum() >= 11
+
+
+def test_means_of_a_few_people_are_not_printed():
+    s = np.repeat([1, -1], [50, 200])
+    member = np.zeros(250, dtype=bool)
+    member[:4] = True
+    member[60:200] = True
+    profile = profile_subgroup(
+        pd.DataFrame({"age": np.arange(250.0)}), s, member, group="Black", outcome=s > 0
+    )
+    result = audit([[2, 2], [70, 70]], [[25, 25], [100, 100]], profile=profile)
+    kept = redact(result, 11).result.violations[0].profile
+    own = kept.xs("subgroup", axis=1, level=0)
+    assert own["Black"].isna().all()
+    assert kept.loc[("age", "", "mean"), ("population", "Black")] == 24.5
+    mean = ("age", "", "mean")
+    assert own["everyone else"].loc[mean] == profile.loc[mean, ("subgroup", "everyone else")]
+
+
+def test_path_keeps_only_regions_far_enough_apart():
+    n = 40
+    rows = np.arange(5, 5 + 15 * n, 15)
+    path = WorstCasePath(
+        delta=np.linspace(2, 0.3, n),
+        mass=rows / 630 * 0.4,
+        n_rows=rows,
+        threshold=np.linspace(1, -1, n),
+        interval_low=np.linspace(1, 0.1, n),
+        interval_high=np.linspace(3, 0.5, n),
+    )
+    result = audit([[40, 60], [30, 90]], [[80, 160], [90, 300]], path=path)
+    kept = redact(result, 11).result.violations[0].path
+    cases = kept.mass * 630
+    assert 3 < len(kept) < n
+    assert np.diff(np.sort(cases)).min() >= 22 - 1e-9
+    assert cases.min() >= 22
+    assert len(kept.n_rows) == 0
+
+
+def test_messages_lose_small_counts_but_not_their_sense():
+    result = audit([[40, 60], [30, 90]], [[80, 160], [90, 300]], reason="only 7 rows have it")
+    warned = AuditResult(
+        violations=result.violations,
+        n_samples=630,
+        warnings=(
+            AuditWarning("A", "race: 3 of 630 rows (0.5%) have no comparable row"),
+            AuditWarning("B", "5 folds; 1,240 rows are compared"),
+        ),
+    )
+    printed = redact(warned, 11).result
+    first, second = (w.message for w in printed.warnings)
+    assert first == "race: a withheld number of rows have no comparable row"
+    assert second == "5 folds; 1,240 rows are compared"
+    assert printed.violations[0].reason == "a withheld number of rows have it"
+
+
+def test_silence_of_a_few_loses_its_rule():
+    result = AuditResult(
+        silence=(
+            Silence(sensitive_feature="race", group="a", n_rows=6, rule="age above 90"),
+            Silence(sensitive_feature="race", group="b", n_rows=60, n_group=55, rule="x is 1"),
+        )
+    )
+    few, many = redact(result, 11).result.silence
+    assert (few.n_rows, few.rule) == (WITHHELD, "")
+    assert (many.n_rows, many.n_group, many.rule) == (60, WITHHELD, "x is 1")
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, "11", True, None])
+def test_smallest_count_must_be_a_whole_number(wrong):
+    with pytest.raises(InputError, match="min_cell: a whole number of at least 1 expected"):
+        audit([[40, 60], [30, 90]], [[80, 160], [90, 300]]).to_html(min_cell=wrong)
+
+
+def test_page_says_what_was_withheld():
+    small = audit([[40, 60], [5, 90]], [[80, 160], [90, 300]])
+    page = " ".join(small.to_html().split())
+    told = re.search(r"Counts below 11 are not printed, .*: (\d+) numbers are withheld", page)
+    assert told
+    assert int(told.group(1)) == redact(small, 11).n_withheld
+    assert ">withheld<" in page
+    assert not re.search(r"<td[^>]*>5</td>", page)
+    every = " ".join(small.to_html(min_cell=1).split())
+    assert "Every count is printed, however small." in every
+    assert re.search(r"<td[^>]*>5</td>", every)
+
+
+def test_no_number_on_the_page_is_a_small_count():
+    """Planted counts that appear nowhere else."""
+    result = audit([[409, 613], [7, 907]], [[811, 1601], [15, 3001]])
+    page = re.sub(r"<svg.*?</svg>", "", result.to_html(), flags=re.DOTALL)
+    cells = re.findall(r"<td[^>]*>([\d,]+)</td>", page)
+    numbers = {int(cell.replace(",", "")) for cell in cells}
+    assert not {7, 8} & numbers
+    assert {409, 613} <= numbers
+    # The row of the small cell is known in no more than one of its parts.
+    assert not {914, 907} <= numbers
+
+
+# -- counts in other forms: differences, means, messages
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """A real audit of features that few people have: a boolean, a level, numbers with few values."""
+    rng = np.random.default_rng(0)
+    n = 1500
+    sex = np.where(np.arange(n) % 2 == 0, "f", "m")
+    few = np.zeros(n, dtype=bool)
+    few[[*range(0, 60, 2), *range(1, 9, 2)]] = True  # thirty women, four men
+    X = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, n),
+            "flag": few,
+            "five": np.where(few, 5.0, 0.0),
+            "visits": np.where(few, rng.integers(1, 50, n), 0).astype(float),
+            "coin": rng.integers(0, 3, n).astype(float),
+            "kind": np.where(few, "rare", np.where(rng.random(n) < 0.5, "a", "b")),
+        }
+    )
+    X.loc[[10, 11], "age"] = np.nan
+    y = rng.random(n) < np.where((sex == "f") & (X["age"].fillna(40) > 40), 0.7, 0.3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mdfa.audit(X, y, sensitive_features=pd.Series(sex, name="sex"), random_state=0)
+
+
+def test_differences_do_not_give_the_share_of_a_rare_level(rare):
+    """That of an indicator is a function of its two shares: only those of printed lines stay."""
+    before = next(iter(rare.balance.values())).to_dict()["smd_before"]
+    assert {"flag", "five", "visits", "age"} <= set(before)
+    found = redact(rare, 11)
+    for value in found.result.balance.values():
+        for which in ("smd_before", "smd_after"):
+            kept = set(value[which])
+            assert {"age", "coin"} <= kept
+            assert not [k for k in kept if k.startswith(("flag", "five", "visits", "kind"))]
+            assert "age is missing" not in kept
+    page = rare.to_html()
+    love = page[page.index("How alike the groups were made") :]
+    for name in ("flag", "five", "visits", "kind"):
+        assert not re.search(rf">{name}(=\w+)?<", love)
+    assert found.n_withheld >= 2 * 6
+
+
+def test_mean_and_deviation_do_not_count_a_rare_value(rare):
+    """Of {0, 5} the mean is five times the share; of counts that are nearly all 0 about as much."""
+    shown = redact(rare, 11).result.worst_case
+    lines = shown.profile
+    men = [c for c in lines.columns if c[1] == "m"]
+    for name in ("five", "visits"):
+        for statistic in ("mean", "sd"):
+            assert lines.loc[(name, "", statistic), men].isna().all()
+            assert not rare.worst_case.profile.loc[(name, "", statistic), men].isna().any()
+        assert math.isnan(lines.loc[(name, "", "mean"), lines.columns[-1]])
+    for name in ("age", "coin"):
+        assert not lines.loc[(name, "", "mean")].isna().any()
+    every = redact(rare, 1).result.worst_case.profile
+    assert not every.loc[("five", "", "mean"), men].isna().any()
+
+
+@pytest.mark.parametrize(
+    ("values", "printed"),
+    [
+        (np.repeat([0.0, 5.0], [97, 3]), False),
+        (np.repeat([0.0, 5.0], [60, 40]), True),
+        (np.repeat([0.0, 1.0, 2.0, 3.0], [50, 30, 15, 5]), False),
+        (np.concatenate([np.zeros(92), np.arange(1.0, 9.0)]), False),
+        (np.full(100, 7.0), False),
+        (np.arange(100.0), True),
+    ],
+)
+def test_which_numbers_keep_their_mean(values, printed):
+    """Both sides have the same hundred values, and the subgroup is everybody."""
+    x = np.concatenate([values, values])
+    s = np.repeat([1, -1], 100)
+    profile = profile_subgroup(
+        pd.DataFrame({"x": x}), s, np.ones(200, dtype=bool), group="Black", outcome=s > 0
+    )
+    result = audit([[50, 50], [50, 50]], [[50, 50], [50, 50]], profile=profile)
+    kept = redact(result, 11).result.violations[0].profile
+    row = kept.loc[("x", "", "mean"), [("population", "Black"), ("population", "everyone else")]]
+    assert row.notna().all() == printed
+    assert row.isna().all() != printed
+
+
+def test_numbers_whose_values_nobody_counted_keep_no_mean():
+    s = np.repeat([1, -1], 100)
+    frame = pd.DataFrame({"x": np.arange(200.0)})
+    profile = profile_subgroup(frame, s, np.ones(200, dtype=bool), group="Black", outcome=s > 0)
+    profile.attrs.clear()
+    result = audit([[50, 50], [50, 50]], [[50, 50], [50, 50]], profile=profile)
+    kept = redact(result, 11).result.violations[0].profile
+    assert kept.loc[("x", "", "mean")].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("filled with the median: 'x1' (1,200), 'x2' (2).", "'x1' (1,200), 'x2' (withheld)."),
+        (
+            "pooled: 2 of 5 levels of 't' (7 rows).",
+            "a withheld number of levels of 't' (a withheld",
+        ),
+        ("column 'x' has 3 infinite value(s)", "has a withheld number of infinite value(s)"),
+        ("pooled: 40 of 50 levels of 't' (70 rows).", "40 of 50 levels of 't' (70 rows)."),
+        ("not in the subgroup: 4 people", "a withheld number of people"),
+        ("5 folds (seed 3)", "5 folds (seed 3)"),
+    ],
+)
+def test_messages_lose_small_counts_in_every_form(text, printed):
+    result = AuditResult(warnings=(AuditWarning("A", text),))
+    assert printed in redact(result, 11).result.warnings[0].message
+    assert redact(result, 1).result.warnings[0].message == text
+
+
+def test_messages_of_a_real_audit_hold_no_small_count(rare):
+    missing = [w for w in rare.warnings if w.category == "MissingFeatureValues"]
+    assert "'age' (2)" in missing[0].message
+    for text in (rare.to_html(), rare.to_model_card()):
+        assert "(2)" not in text
+        assert "MissingFeatureValues" in text
+
+
+def test_model_card_withholds_what_the_page_does():
+    result = audit([[40, 60], [5, 90]], [[80, 160], [90, 300]], excluded={"no label (race)": 4})
+    card = result.to_model_card()
+    assert "withheld" in card
+    assert "Counts below 11 are not printed" in card
+    cells = {
+        c.strip() for line in card.splitlines() if line.startswith("|") for c in line.split("|")
+    }
+    assert "5" not in cells
+    assert "634" not in card
+    every = result.to_model_card(min_cell=1)
+    assert re.search(r"\| 5 \|", every)
+    with pytest.raises(InputError, match="min_cell"):
+        result.to_model_card(min_cell=0)

@@ -1,0 +1,29 @@
+"""What the searches of one comparison share, whichever side is asked about."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mdfa_fairness_plugin.exceptions import InputError, OverlapError
+from mdfa_fairness_plugin.search.ground import orientation, reason_of
+
+
+def test_rarer_side_is_plus_one_however_labels_are_called():
+    s = np.array([1, 1, 1, 0, -1])
+    assert orientation(s) == -1
+    assert orientation(-s) == 1
+
+
+def test_a_tie_goes_to_the_first_row_compared():
+    """So both labelings of the same rows are turned to the same orientation."""
+    s = np.array([0, -1, 1, 1, -1])
+    assert orientation(s) == -1
+    assert orientation(-s) == 1
+    np.testing.assert_array_equal(orientation(s) * s, orientation(-s) * -s)
+
+
+@pytest.mark.parametrize("error", [OverlapError, InputError])
+def test_reasons_drop_the_argument(error):
+    assert reason_of(error("sensitive_features: too few rows: 3")) == "too few rows: 3"
+    assert reason_of(error("nothing")) == "nothing"

@@ -1,0 +1,270 @@
+"""Which region is kept among those proposed: worked cases, and what never happens."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mdfa_fairness_plugin.measure.estimates import measure
+from mdfa_fairness_plugin.measure.intervals import delta_interval
+from mdfa_fairness_plugin.search.level_sets import Sweep
+from mdfa_fairness_plugin.search.selection import (
+    FEWEST_ROWS,
+    Family,
+    Judged,
+    Proposals,
+    at_least_everybody,
+    choose,
+    cross_selected,
+    plateau_thresholds,
+    select_region,
+)
+
+
+def propose(scores, thresholds, name="score"):
+    return Family(
+        name=name, scores=np.asarray(scores, dtype=float), thresholds=np.array(thresholds)
+    )
+
+
+def in_cells(x, order, thresholds=None):
+    """A score that puts the cells in this order, cut between all of them."""
+    rank = np.empty(len(order))
+    rank[list(order)] = np.arange(len(order), 0, -1)
+    return propose(rank[x], rank - 0.5 if thresholds is None else thresholds)
+
+
+def lower_limit(data, member):
+    held = data.held_out
+    rates = measure(data.positive[held], data.s[held], data.weights[held], member[held])
+    return delta_interval(rates, data.confidence_level)[0]
+
+
+def test_the_cell_with_the_violation_is_kept(cells):
+    """.8 against .2 in cell 2, alike elsewhere; the order of the cells is known."""
+    data, x = cells([(0.5, 0.5), (0.3, 0.3), (0.8, 0.2), (0.6, 0.6)], n_folds=4)
+    kept = select_region(Proposals(data, [in_cells(x, [2, 0, 1, 3])]))
+    assert set(x[kept.member]) == {2}
+    assert kept.family == "score"
+    assert kept.threshold == 3.5
+    assert kept.core_threshold >= kept.threshold
+
+
+def test_two_cells_with_the_same_violation_are_kept_together(cells):
+    """Any part of a region has the same delta, and a part is not the whole."""
+    data, x = cells([(0.6, 0.2), (0.6, 0.2), (0.5, 0.5), (0.4, 0.4)], n_folds=3)
+    kept = select_region(Proposals(data, [in_cells(x, [0, 1, 2, 3])]))
+    assert set(x[kept.member]) == {0, 1}
+
+
+def test_ground_where_nobody_has_the_outcome_is_no_part_of_it(cells):
+    """Cell 1 adds rows but neither outcomes nor a difference."""
+    data, x = cells([(0.6, 0.2), (0.0, 0.0), (0.5, 0.5)], n_folds=3)
+    kept = select_region(Proposals(data, [in_cells(x, [0, 1, 2])]))
+    assert set(x[kept.member]) == {0}
+
+
+def test_the_better_score_wins(cells):
+    data, x = cells([(0.7, 0.2), (0.5, 0.5), (0.5, 0.5)], n_folds=3)
+    bad = in_cells(x, [1, 2, 0])
+    good = propose(in_cells(x, [0, 1, 2]).scores, [2.5], name="good")
+    for families in ([bad, good], [good, bad]):
+        kept = select_region(Proposals(data, families))
+        assert kept.family == "good"
+        assert set(x[kept.member]) == {0}
+
+
+def test_a_violation_of_everybody_is_everybodys(cells):
+    data, x = cells([(0.6, 0.2)] * 4)
+    kept = select_region(Proposals(data, [in_cells(x, [0, 1, 2, 3])]))
+    assert kept.member.all()
+
+
+def test_without_proposals_everybody_is_the_region(cells):
+    data, x = cells([(0.6, 0.2), (0.5, 0.5)])
+    kept = select_region(Proposals(data, [propose(x, [])]))
+    assert kept.threshold == -np.inf
+    assert kept.member.all()
+    assert len(kept.path.delta) > 0
+
+
+def test_small_proposals_grow_to_the_mass_and_rows_asked_for(cells):
+    """Ten cells of mass 1/20 each; half the mass takes ten, however few are proposed."""
+    rates = [(0.9, 0.1)] + [(0.5, 0.5)] * 9
+    for alpha, fewest in ((0.01, 1), (0.15, 3), (0.35, 7)):
+        data, x = cells(rates, n_folds=3, alpha=alpha)
+        kept = select_region(Proposals(data, [in_cells(x, range(10), thresholds=[9.5])]))
+        if np.isfinite(kept.threshold):
+            rates_in = measure(data.positive, data.s, data.weights, kept.member)
+            assert rates_in.mass >= alpha - 1e-12
+            assert len(set(x[kept.member])) >= fewest
+            assert 0 in x[kept.member]
+
+
+def test_regions_of_a_few_rows_are_never_kept(make_search):
+    """Three perfect rows are luck: a region holds ten rows of either side."""
+    n = 400
+    s = np.tile([1, -1], n // 2)
+    positive = np.random.default_rng(0).random(n) < 0.5
+    positive[:6] = s[:6] > 0
+    data = make_search(np.zeros(n), s, positive, alpha=0.001)
+    kept = select_region(Proposals(data, [propose(-np.arange(n), [-5.0, -2.0])]))
+    member = kept.member
+    assert min((member & (s > 0)).sum(), (member & (s < 0)).sum()) >= FEWEST_ROWS
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_region_is_never_vouched_for_less_than_everybody(make_search, seed):
+    """Everybody is a candidate too, so the lower limit of the one kept is at least everybody's."""
+    rng = np.random.default_rng(seed)
+    n = 300
+    s = rng.choice([-1, 1], n)
+    violation = rng.choice([0.0, 0.15, 0.3])
+    positive = rng.random(n) < np.where(s > 0, 0.3 + violation, 0.3)
+    data = make_search(np.zeros(n), s, positive)
+    families = [
+        propose(rng.normal(size=n), rng.normal(size=4), name=f"noise {k}") for k in range(6)
+    ]
+    kept = select_region(Proposals(data, families))
+    everybody = lower_limit(data, np.ones(n, dtype=bool))
+    assert lower_limit(data, kept.member) >= everybody - 1e-9
+
+
+def test_only_held_out_rows_decide(cells):
+    """Outcomes of rows that are not held out have no say."""
+    data, x = cells([(0.7, 0.2), (0.5, 0.5), (0.5, 0.5)], n_folds=4)
+    held = data.folds < 2
+    one = type(data)(**{**vars(data), "held_out": held})
+    two = type(data)(**{**vars(one), "positive": np.where(held, data.positive, data.s < 0)})
+    family = in_cells(x, [0, 1, 2])
+    assert (
+        select_region(Proposals(one, [family])).threshold
+        == select_region(Proposals(two, [family])).threshold
+    )
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0]])
+@pytest.mark.parametrize(
+    "rates",
+    [
+        [(0.0, 0.5), (0.0, 0.5), (0.0, 0.5)],
+        [(0.5, 0.0), (0.5, 0.0), (0.5, 0.0)],
+        [(0.0, 0.0), (0.0, 0.0), (0.0, 0.0)],
+        [(0.0, 0.5), (0.5, 0.0), (0.0, 0.0)],
+        [(1.0, 1.0), (1.0, 1.0), (1.0, 1.0)],
+        [(1.0, 0.0), (0.0, 1.0), (0.5, 0.5)],
+    ],
+)
+def test_rates_of_zero_and_one_are_no_obstacle(cells, rates, order):
+    """Infinite and undefined deltas among the candidates raise neither errors nor warnings."""
+    data, x = cells(rates)
+    kept = select_region(Proposals(data, [in_cells(x, order)]))
+    assert kept.member.any()
+    truth = [p1 / p0 if p0 else math.inf if p1 else 0.0 for p1, p0 in rates]
+    if max(truth) == math.inf and min(truth) < math.inf and order[0] == int(np.argmax(truth)):
+        assert set(x[kept.member]) == {int(np.argmax(truth))}
+
+
+@pytest.mark.parametrize("own", range(4))
+def test_rows_have_no_say_in_the_region_they_are_judged_by(make_search, own):
+    """Outcomes of one fold changed at will leave what its rows are told, and move others."""
+    rng = np.random.default_rng(3)
+    n = 800
+    s, score = rng.choice([-1, 1], n), rng.normal(size=n)
+    positive = rng.random(n) < np.where((score > 0.5) & (s > 0), 0.8, 0.3)
+    data = make_search(np.zeros(n), s, positive, n_folds=4)
+    families = [propose(score, [-1.0, 0.0, 0.5, 1.0]), propose(rng.normal(size=n), [0.0, 1.0])]
+    judged = cross_selected(Proposals(data, families))
+    assert 0 < judged.core.sum() <= judged.member.sum() < n
+    rows = data.folds == own
+    changed = replace(data, positive=np.where(rows, (score < -0.5) == (s > 0), positive))
+    again = cross_selected(Proposals(changed, families))
+    np.testing.assert_array_equal(judged.member[rows], again.member[rows])
+    np.testing.assert_array_equal(judged.core[rows], again.core[rows])
+    assert not np.array_equal(judged.member[~rows], again.member[~rows])
+
+
+def test_one_held_out_part_is_judged_in_five(make_search):
+    """After a 70/30 split no held-out row has a say in its own region either."""
+    rng = np.random.default_rng(4)
+    n = 1000
+    s, score = rng.choice([-1, 1], n), rng.normal(size=n)
+    positive = rng.random(n) < np.where((score > 0.5) & (s > 0), 0.8, 0.3)
+    data = make_search(np.zeros(n), s, positive)
+    held = np.arange(n) % 3 == 0
+    data = replace(data, held_out=held, folds=np.where(held, -1, 0))
+    families = [propose(score, [0.0, 0.5, 1.0])]
+    judged = cross_selected(Proposals(data, families))
+    assert not judged.member[~held].any()
+    alone = np.flatnonzero(judged.member)[0]
+    flipped = positive.copy()
+    flipped[alone] = not flipped[alone]
+    assert cross_selected(Proposals(replace(data, positive=flipped), families)).member[alone]
+
+
+def test_a_region_less_sure_than_everybody_gives_way(make_search):
+    """Everybody at 60 against 20 of 100; the region proposed shows nothing."""
+    s = np.repeat([1, 1, -1, -1], [60, 40, 20, 80])
+    positive = np.repeat([True, False, True, False], [60, 40, 20, 80])
+    data = make_search(np.zeros(200), s, positive)
+    everybody = np.ones(200, dtype=bool)
+    few = np.isin(np.arange(200), [0, 1, 60, 61, 62, 100, 101, 120])
+    kept = at_least_everybody(data, Judged(member=few, core=few))
+    assert kept.member.all()
+    assert kept.core.all()
+    better = (s > 0) & positive | (s < 0) & ~positive | (np.arange(200) == 100)
+    assert at_least_everybody(data, Judged(member=better, core=better)).member is better
+    assert at_least_everybody(data, Judged(member=everybody, core=better)).core is better
+    assert at_least_everybody(data, Judged(member=better, core=few)).core is better
+
+
+def test_core_is_inside_and_at_least_as_well_vouched_for(cells):
+    """A gradient: the whole right side is a violation, its far end the worst of it."""
+    data, x = cells([(0.9, 0.15), (0.75, 0.25), (0.6, 0.4), (0.5, 0.5), (0.4, 0.4)], n_folds=4)
+    kept = select_region(Proposals(data, [in_cells(x, range(5))]))
+    core = kept.scores >= kept.core_threshold
+    assert (kept.member | ~core).all()
+    assert lower_limit(data, core) >= lower_limit(data, kept.member) - 1e-9
+
+
+def test_path_grows_from_the_smallest_region_and_ends_with_everybody(cells):
+    data, x = cells([(0.9, 0.1), (0.75, 0.25), (0.6, 0.4), (0.5, 0.5)])
+    path = select_region(Proposals(data, [in_cells(x, range(4))])).path
+    assert (np.diff(path.threshold) < 0).all()
+    assert (np.diff(path.n_rows) >= 0).all()
+    assert set(path.n_rows) == {80, 160, 240, 320}
+    assert path.n_rows[-1] == len(x)
+
+
+def test_plateau_cut_is_half_way_up_the_top_twentieth(make_search):
+    s = np.tile([1, -1], 100)
+    sweep = Sweep.of(make_search(np.zeros(200), s, s > 0), np.where(np.arange(200) < 30, 0.8, 0.1))
+    assert plateau_thresholds(sweep, 0.05).tolist() == [pytest.approx(0.4)]
+    # Regions of less than a twentieth have a top of their own where alpha admits them.
+    small = Sweep.of(make_search(np.zeros(200), s, s > 0), np.where(np.arange(200) < 4, 0.8, 0.1))
+    assert plateau_thresholds(small, 0.05).tolist() == [pytest.approx(0.05)]
+    assert plateau_thresholds(small, 0.01).tolist() == [pytest.approx(0.05), pytest.approx(0.4)]
+
+
+def test_without_a_top_there_is_no_plateau(make_search):
+    sweep = Sweep.of(
+        make_search(np.zeros(4), [1, -1, 1, -1], [1, 0, 1, 0]), np.array([0.0, -1, -2, 0])
+    )
+    assert plateau_thresholds(sweep, 0.05).tolist() == []
+
+
+def test_old_and_new_rows_are_told_the_same_where_everybody_is_the_region(make_search):
+    """Nothing to find: whatever the cut of the score, everybody is inside, now and later."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        s, positive = rng.choice([-1, 1], 400), rng.random(400) < 0.4
+        data = make_search(np.zeros(400), s, positive, n_folds=4)
+        scores = rng.normal(size=400)
+        families = [propose(scores, [0.0, 1.0])]
+        selection, judged = choose(data, lambda _, given=families: given, lambda _: None)
+        everybody = bool(judged.member.all())
+        assert everybody == np.isneginf(selection.threshold)
+        assert everybody == bool(selection.member.all())
