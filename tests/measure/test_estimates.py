@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.measure.estimates import (
     log_ratio,
     measure,
     other_estimates,
+    robust_sums,
 )
 
 
@@ -102,6 +103,26 @@ def test_raw_counts_mistake_an_unbalanced_subgroup_for_a_violation():
     estimates = other_estimates(positive, s, ones, ones, member, half, half)
     assert estimates["hajek"] == pytest.approx(0.0, abs=1e-12)
     assert estimates["raw"] == pytest.approx(math.log(2), abs=1e-12)
+
+
+def test_doubly_robust_rates_are_the_overlap_weighted_ones():
+    """Two towns and their true nuisances; the group's rate is .2 higher in both.
+
+    Overlap ``N e (1 - e)`` is 16 in A and 75 in B, so the rates are (16 .3 + 75 .7) / 91 against
+    (16 .1 + 75 .5) / 91. Rows stand for as many people as a table of 100 and 300 has.
+    """
+    towns = [(100.0, 0.2, 0.1), (300.0, 0.5, 0.5)]
+    rows = [
+        (side, hit, n * (e if side > 0 else 1 - e) * (p if hit else 1 - p), e, p0 + 0.2 * e)
+        for n, e, p0 in towns
+        for side, p in ((1, p0 + 0.2), (-1, p0))
+        for hit in (True, False)
+    ]
+    s, positive, base, e, m = (np.array(column) for column in zip(*rows, strict=True))
+    sums = robust_sums(positive, s, base, np.ones(8, bool), e, m)
+    assert sums == pytest.approx([91, 91 * 0.2, 91, 16 * 0.14 + 75 * 0.6, 16 * 0.2 + 75 * 0.5])
+    found = other_estimates(positive, s, base, base, np.ones(8, bool), e, m)["doubly_robust"]
+    assert found == pytest.approx(math.log((16 * 0.3 + 75 * 0.7) / (16 * 0.1 + 75 * 0.5)))
 
 
 def test_doubly_robust_is_unknown_without_rows():

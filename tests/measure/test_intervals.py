@@ -169,6 +169,39 @@ def test_gamma_excludes_zero_where_the_difference_does(hits):
     assert (high < 0) == (difference < -up)
 
 
+def test_mass_interval_worked_from_scipys_limits():
+    """40 and 20 of 500 are inside and have the outcome: the mean of .08 and .04, and its limits.
+
+    Distances from each share to its Wilson limit add up in squares, and the mean halves them.
+    """
+    one = binomtest(40, 500).proportion_ci(method="wilson")
+    two = binomtest(20, 500).proportion_ci(method="wilson")
+    low, high = mass_interval(table_of((40, 20), (100, 100), (500, 500)), 0.95)
+    assert low == pytest.approx(0.06 - math.hypot(0.08 - one.low, 0.04 - two.low) / 2, abs=1e-9)
+    assert high == pytest.approx(0.06 + math.hypot(one.high - 0.08, two.high - 0.04) / 2, abs=1e-9)
+
+
+def test_mass_interval_stays_within_what_a_share_can_be():
+    """A single row inside has the outcome, or all have it: limits of one share reach 0 and 1."""
+    assert mass_interval(table_of((1, 0), (1, 1), (500, 500)), 0.999)[0] >= 0.0
+    assert mass_interval(table_of((9, 9), (9, 9), (9, 9)), 0.999)[1] == 1.0
+
+
+def test_gamma_interval_worked_from_scipys_limits():
+    """40 and 20 of 100 inside, a fifth of 500 each: a quarter of .2 times Newcombe's .4 - .2.
+
+    The share's own error, z sqrt(.2 .8 / 1000), moves gamma by the difference times it.
+    """
+    one = binomtest(40, 100).proportion_ci(method="wilson")
+    two = binomtest(20, 100).proportion_ci(method="wilson")
+    share = 0.2 * Z * math.sqrt(0.2 * 0.8 / 1000)
+    down = math.hypot(0.2 * math.hypot(0.4 - one.low, two.high - 0.2), share)
+    up = math.hypot(0.2 * math.hypot(one.high - 0.4, 0.2 - two.low), share)
+    low, high = gamma_interval(table_of((40, 20), (100, 100), (500, 500)), 0.95)
+    assert low == pytest.approx(0.01 - down / 4, abs=1e-9)
+    assert high == pytest.approx(0.01 + up / 4, abs=1e-9)
+
+
 def test_mass_and_gamma_are_covered():
     """4,000 draws of a known table; a miss of 1.2 points has a chance under one in 1,000."""
     rng = np.random.default_rng(5)

@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import binom, norm
 
 from mdfa_fairness_plugin.measure.tests import (
     SEARCH_SPREAD,
+    LeakSums,
     detectable_delta,
     holm,
     interval_spread,
@@ -61,6 +63,40 @@ def test_what_no_redraw_reaches_is_still_told_apart():
         half = np.full(n, 0.5)
         z = leak_statistic(np.ones(n, bool), np.ones(n), half, half, np.ones(n), everywhere(n))
         assert 2.0**-n * (1 - 1e-6) <= norm.sf(z) <= 2.0 ** -(0.9 * n)
+
+
+def test_every_outcome_the_groups_and_none_the_others_is_as_rare_as_can_be():
+    """Leftovers of both signs, S a coin: of 2^40 ways to draw it one is as extreme."""
+    positive = np.arange(40) < 20
+    s, half, m = np.where(positive, 1, -1), np.full(40, 0.5), np.full(40, 0.75)
+    z = leak_statistic(positive, s, half, m, np.ones(40), everywhere(40))
+    assert 2.0**-40 * (1 - 1e-6) <= norm.sf(z) <= 2.0**-30
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_parts_of_the_rows_add_up_to_all_of_them(seed):
+    """Rows no longer kept are told by their variance, and by the bound on their sum."""
+    rng = np.random.default_rng(seed)
+    n = 1500
+    positive, s = rng.random(n) < 0.1, rng.choice([-1, 1], n)
+    e, m = rng.uniform(0.2, 0.8, (2, n))
+    base = rng.uniform(0.5, 2.0, n)
+    whole = LeakSums.of(positive, s, e, m, base, everywhere(n))
+    parts = [
+        LeakSums.of(positive, s, e, m, base, rows)
+        for rows in np.arange(n) // 500 == [[0], [1], [2]]
+    ]
+    total = sum((part.shortened() for part in parts[1:]), start=parts[0].shortened()).shortened()
+    for name in ("total", "squares", "fourths"):
+        assert getattr(total, name) == pytest.approx(getattr(whole, name))
+    assert len(total.leftover) < 500
+    kept = total.leftover**2
+    assert total.bound + kept.sum() == pytest.approx((whole.leftover**2).sum())
+    assert total.variance + (
+        kept * total.propensity * (1 - total.propensity)
+    ).sum() == pytest.approx((whole.leftover**2 * e * (1 - e)).sum())
+    # Kept are those that matter most.
+    assert np.abs(total.leftover).min() >= np.sort(np.abs(whole.leftover))[-len(kept)] - 1e-9
 
 
 def test_no_rows_no_statistic():
@@ -187,6 +223,36 @@ def test_more_rows_more_mass_and_laxer_levels_detect_less():
 )
 def test_hopeless_audits_detect_nothing(change):
     assert detectable_delta(**PLAN | change) == math.inf
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"alpha": 0.4},
+        {"alpha": 0.4, "sizes": (100.0, 900.0), "spread": 1.4},
+        {"rate": 0.6, "sizes": (100.0, 100.0), "level": 0.05},
+        {"rate": 0.6, "sizes": (1.0, 5000.0)},
+        {"power": 0.5, "level": 0.01},
+    ],
+)
+def test_detectable_delta_is_where_it_equals_what_is_needed(change):
+    """Solved for: delta over its standard error is the test's quantile and the power's together.
+
+    Rates have the overall one as their mean as long as the larger is below 1, and the share of the
+    people inside is what has that mass, or everybody.
+    """
+    plan = PLAN | {"power": 0.8} | change
+
+    def lacking(delta):
+        p1 = min(2 * plan["rate"] * expit(delta), 1.0)
+        p0 = p1 / math.exp(delta)
+        inside = min(plan["alpha"] / (p1 / 2 + p0 / 2), 1.0) * np.array(plan["sizes"])
+        error = math.sqrt(((1 - np.array([p1, p0])) / (np.array([p1, p0]) * inside)).sum())
+        quantiles = norm.isf(plan["level"]) * plan["spread"] + norm.ppf(plan["power"])
+        return delta - quantiles * error
+
+    assert detectable_delta(**plan) == pytest.approx(brentq(lacking, 1e-3, 3.0), abs=0.0036)
 
 
 def test_detectable_delta_is_found_four_times_in_five():
