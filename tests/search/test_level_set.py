@@ -95,6 +95,14 @@ def test_worst_ratio_among_regions_of_the_mass_is_found(cells):
         assert set(x[kept.member]) == expected
 
 
+def test_every_twentieth_of_the_rows_is_proposed(cells):
+    data, _ = cells([(0.5, 0.5)] * 5)
+    scores = np.arange(len(data.s), 0, -1.0)
+    (family,) = level_set_families(scores)
+    cuts = Sweep.of(data, scores).quantiles(np.array(family.shares))
+    assert [(scores >= cut).mean() for cut in cuts] == pytest.approx(np.arange(1, 20) / 20)
+
+
 @pytest.mark.parametrize("learner", [n for n in LEARNERS if n != "network_features"])
 @pytest.mark.parametrize("side", [1, -1])
 def test_outcome_of_one_side_only(cells, learner, side):

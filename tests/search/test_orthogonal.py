@@ -295,3 +295,18 @@ def test_families_propose_cuts_half_way_up(make_search):
         else:
             top = math.log((0.7 + choice.shrinkage * 0.2) / (0.3 + choice.shrinkage * 0.2))
             assert cuts == [pytest.approx(top / 2)]
+
+
+def test_scores_tried_are_worked_by_hand():
+    """Rates .5 and .1 where .3 have the outcome: a difference of .4, and ratios shrunk towards it."""
+    e, m, tau = np.array([0.25]), np.array([0.2]), np.array([[0.4], [0.0]])
+    found = {one.name: one.scores[0] for one in orthogonal_families(tau, e, m, 0.3)}
+    expected = {
+        f"ratio shrunk by {c}": math.log((0.5 + c * 0.3) / (0.1 + c * 0.3))
+        for c in (0.1, 0.25, 0.5, 1, 3)
+    }
+    expected["difference"] = 0.4
+    assert found == pytest.approx(
+        {f"{name}, scale 0": value for name, value in expected.items()}
+        | {f"{name}, scale 1": 0.0 for name in expected}
+    )

@@ -60,6 +60,24 @@ def test_two_cells_with_the_same_violation_are_kept_together(cells):
     assert set(x[kept.member]) == {0, 1}
 
 
+def test_a_worse_part_takes_in_what_is_as_plain_a_violation(cells):
+    """.95 against .15 and .6 against .2 are both beyond a ratio of three; .6 against .5 is not.
+
+    The first cell alone is vouched for by far the most, so no near tie makes it grow.
+    """
+    data, x = cells([(0.95, 0.15), (0.6, 0.2), (0.6, 0.5), (0.4, 0.4)], n_folds=16)
+    kept = select_region(Proposals(data, [in_cells(x, range(4))]))
+    assert set(x[kept.member]) == {0, 1}
+
+
+def test_ground_without_a_violation_is_no_part_of_it_where_cuts_are_scores(cells):
+    """A set holds the rows at its threshold, so a cut at a score adds that score's cell."""
+    data, x = cells([(0.8, 0.2), (0.4, 0.4), (0.3, 0.3), (0.3, 0.3)], n_folds=4)
+    kept = select_region(Proposals(data, [in_cells(x, range(4), thresholds=[4.0, 3.0, 2.0])]))
+    assert kept.threshold == 4.0
+    assert set(x[kept.member]) == {0}
+
+
 def test_ground_where_nobody_has_the_outcome_is_no_part_of_it(cells):
     """Cell 1 adds rows but neither outcomes nor a difference."""
     data, x = cells([(0.6, 0.2), (0.0, 0.0), (0.5, 0.5)], n_folds=3)
@@ -114,6 +132,44 @@ def test_regions_of_a_few_rows_are_never_kept(make_search):
     kept = select_region(Proposals(data, [propose(-np.arange(n), [-5.0, -2.0])]))
     member = kept.member
     assert min((member & (s > 0)).sum(), (member & (s < 0)).sum()) >= FEWEST_ROWS
+
+
+def lucky_rows(rng, rates, n=800):
+    """Rates of (group, others) by rank of a score, the first of 16 perfect by luck: 8 against 8."""
+    s = np.tile([1, -1], n // 2)
+    p1, p0 = np.array(rates).T
+    block = np.arange(n) * len(rates) // n
+    positive = rng.random(n) < np.where(s > 0, p1[block], p0[block])
+    positive[:16] = s[:16] > 0
+    return s, positive, -np.arange(n, dtype=float)
+
+
+def test_no_core_is_of_a_few_rows_or_beyond_its_region(make_search):
+    """Eight of either side are perfect by luck; the core holds ten of either, inside the region."""
+    s, positive, score = lucky_rows(np.random.default_rng(1), [(0.6, 0.2), (0.4, 0.4)])
+    data = make_search(np.zeros(800), s, positive)
+    kept = select_region(Proposals(data, [propose(score, [-399.5])]))
+    assert kept.threshold == -399.5
+    core = kept.scores >= kept.core_threshold
+    assert min((core & (s > 0)).sum(), (core & (s < 0)).sum()) >= FEWEST_ROWS
+    assert kept.core_threshold >= kept.threshold
+
+
+def test_everybody_is_ranked_by_the_score_with_the_best_sets_of_enough_rows(make_search):
+    """Perfect luck among the first sixteen of one score is no match for a half in the other."""
+    s, positive, lucky = lucky_rows(np.random.default_rng(2), [(0.5, 0.5), (0.5, 0.3)])
+    positive[16:32] = s[16:32] < 0  # the luck is made up for at once
+    data = make_search(np.zeros(800), s, positive)
+    honest = np.where(lucky < -399.5, 1.0, 0.0) + 1e-6 * lucky[::-1]
+    honest[:32] = -1.0
+    families = [propose(lucky, [], name="lucky"), propose(honest, [], name="honest")]
+    few = Sweep.of(data, lucky).at([-15.0])
+    most = Sweep.of(data, honest).at(np.unique(honest)[::-1])
+    assert few.low[0] > most.low[most.fewest >= FEWEST_ROWS].max()
+    for given in (families, families[::-1]):
+        kept = select_region(Proposals(data, given))
+        assert kept.threshold == -np.inf
+        assert kept.family == "honest"
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -185,6 +241,21 @@ def test_rows_have_no_say_in_the_region_they_are_judged_by(make_search, own):
     np.testing.assert_array_equal(judged.member[rows], again.member[rows])
     np.testing.assert_array_equal(judged.core[rows], again.core[rows])
     assert not np.array_equal(judged.member[~rows], again.member[~rows])
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_where_the_other_parts_hold_one_side_only_they_have_no_say(make_search, side):
+    """All of one side are in the first fold: nobody else can tell who of it is inside."""
+    rng = np.random.default_rng(5)
+    n = 400
+    s, score = rng.choice([-1, 1], n), rng.normal(size=n)
+    positive = rng.random(n) < np.where((score > 0) & (s > 0), 0.8, 0.3)
+    folds = np.where(s == side, 0, np.arange(n) % 3)
+    data = make_search(np.zeros(n), s, positive, folds=folds)
+    judged = cross_selected(Proposals(data, [propose(score, [-1.0, 0.0, 0.5])]))
+    assert judged.member[folds == 0].all()
+    assert judged.core[folds == 0].all()
+    assert not judged.member[folds > 0].all()
 
 
 def test_one_held_out_part_is_judged_in_five(make_search):
