@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -21,3 +23,42 @@ def data_home() -> Path:
     if not folder.is_dir():
         pytest.skip(f"MDFA_DATA_HOME is not a folder: {named}")
     return folder
+
+
+@pytest.fixture
+def steps_of():
+    """Count the steps of Python that a call takes: no busy machine adds to them."""
+
+    def count(work):
+        steps = 0
+
+        def trace(frame, event, argument):
+            nonlocal steps
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            steps += event == "opcode"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            work()
+        finally:
+            sys.settrace(before)
+        return steps
+
+    return count
+
+
+@pytest.fixture
+def peak_of():
+    """Count the bytes that a call holds at most, arrays included."""
+
+    def count(work):
+        tracemalloc.start()
+        try:
+            work()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    return count

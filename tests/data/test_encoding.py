@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 import warnings
 
 import numpy as np
@@ -239,20 +238,41 @@ def test_a_pool_of_too_few_joins_the_most_frequent_level_and_is_shown_apart():
     assert "1 rows of 'x' like 'b'" in notes_of(X)["PooledLevels"]
 
 
-def test_a_wide_categorical_is_quick_and_singles_no_one_out(rng):
-    X = pd.DataFrame(
+def wide(rng, n_levels):
+    """Two columns of many levels: two rows each, and a few rows of most."""
+    return pd.DataFrame(
         {
-            "zip": rng.permutation(np.tile([f"z{i}" for i in range(1500)], 2)),
-            "town": [f"t{i % 1500}" for i in rng.zipf(1.6, size=3000)],
-            "age": rng.normal(size=3000),
+            "zip": rng.permutation(np.tile([f"z{i}" for i in range(n_levels)], 2)),
+            "town": [f"t{i % n_levels}" for i in rng.zipf(1.6, size=2 * n_levels)],
+            "age": rng.normal(size=2 * n_levels),
         }
     )
-    start = time.perf_counter()
+
+
+def test_many_levels_take_no_more_work_each_than_few(rng, steps_of, peak_of):
+    def encoding(n_levels):
+        X = wide(rng, n_levels)
+
+        def work():
+            with pytest.warns(FeatureWarning, match=r"no level has enough rows"):
+                encoder = FeatureEncoder().fit(X)
+            encoder.transform(X)
+            encoder.display_frame(X)
+
+        return work
+
+    encoding(300)()
+    assert steps_of(encoding(1500)) < 3 * steps_of(encoding(500))
+    # 31 columns of a town's rows, twice; a column of every level would be 1,500.
+    assert peak_of(encoding(1500)) < 3000 * 31 * 8 * 2
+
+
+def test_a_wide_categorical_singles_no_one_out(rng):
+    X = wide(rng, 1500)
     with pytest.warns(FeatureWarning, match=r"no level has enough rows .*'zip'"):
         encoder = FeatureEncoder().fit(X)
     out = encoder.transform(X)
     shown = encoder.display_frame(X)
-    assert time.perf_counter() - start < 2
     levels = [i for i, name in enumerate(encoder.encoded_names_) if name.startswith("town=")]
     assert 2 < len(levels) <= 31
     assert out[:, levels].sum(axis=0).min() >= encoder.min_level_count_ == 15
@@ -463,14 +483,13 @@ def test_sparse_equals_dense(rng):
         np.testing.assert_array_equal(encoder.transform(dense), dense)
 
 
-def test_rare_sparse_columns_are_dropped_without_densifying(rng):
+def test_rare_sparse_columns_are_dropped_without_densifying(rng, peak_of):
     n_rows, n_columns = 3000, 20_000
     common = sparse.random(n_rows, 5, density=0.2, random_state=rng)
     rare = sparse.random(n_rows, n_columns, density=0.0002, random_state=rng)
-    start = time.perf_counter()
-    log = WarningLog()
-    encoder = FeatureEncoder().fit(sparse.hstack([common, rare]), log)
-    assert time.perf_counter() - start < 5
+    matrix, log, encoder = sparse.hstack([common, rare]), WarningLog(), FeatureEncoder()
+    # A thirtieth of the dense matrix.
+    assert peak_of(lambda: encoder.fit(matrix, log)) < n_rows * n_columns * 8 / 30
     assert encoder.encoded_names_ == ("x0", "x1", "x2", "x3", "x4")
     assert "20,000 of 20,005 sparse columns" in log.records[0].message
 
