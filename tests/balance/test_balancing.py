@@ -44,6 +44,7 @@ def test_the_network_by_name(quadratic, monkeypatch):
     assert found.diagnostics.method == "mmd_network"
     assert found.details.features(X).shape == (200, 8)
     assert not found.details.joint
+    assert found.details.max_weight == 10.0
     joint = balance(X, s, method="mmd_network", label=s, max_weight=4.0, random_state=0)
     assert joint.details.joint
     assert joint.details.max_weight == 4.0
@@ -177,6 +178,16 @@ def test_largest_weight_can_be_limited(quadratic):
         group = s > 0
         limit = 3.0 * free.weights[group].mean()
         assert cut.weights[group] == pytest.approx(np.minimum(free.weights[group], limit))
+
+
+def test_kernel_matching_is_limited_to_ten_or_to_what_is_asked(quadratic):
+    X, s, e = quadratic
+    X, s, e = X[:400], s[:400], e[:400]
+    for asked, limit in ((None, 10.0), (1.3, 1.3)):
+        found = balance(X, s, method="kernel_matching", propensity=e, max_weight=asked)
+        assert found.details.max_weight == limit
+    # The last one binds, relative to an average near one.
+    assert found.diagnostics.largest_weight < 1.5
 
 
 def test_any_object_with_fit_and_weights(cells):

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from mdfa_fairness_plugin.balance import EntropyBalancing, mmd
+from mdfa_fairness_plugin.balance.mmd import FourierFeatures, median_bandwidth
+from mdfa_fairness_plugin.numerics.basis import QuadraticBasis
 
 
 def test_exact_weights_of_discrete_features(cells):
@@ -13,6 +15,29 @@ def test_exact_weights_of_discrete_features(cells):
     found = EntropyBalancing(ridge=1e-6, random_state=0).fit(X, s)
     assert found.converged_
     assert found.weights(X, s) == pytest.approx(weights * 150 / 150, rel=1e-3)
+
+
+def test_solves_its_problem_in_the_features_documented(quadratic):
+    """At the solution what is left between the means is the ridge times the coefficients.
+
+    Squares and products of the features, and waves of kernels half, once and twice as wide as the
+    median distance; weights are the exponential of their sum. Ridge: 100 over the smaller group.
+    """
+    X, s, _ = quadratic
+    X, s = X[:600], s[:600]
+    group = s > 0
+    fitted = EntropyBalancing(random_state=3).fit(X, s)
+    basis = QuadraticBasis.fit(X, np.ones(600))
+    Z = basis.standardise(X)
+    wide = median_bandwidth(Z, np.ones(600))
+    waves = FourierFeatures.draw(2, 64, [wide / 2, wide, 2 * wide], 3)(Z)
+    F = np.hstack([basis(X), 8 * waves])
+    odds = np.exp(F[group] @ fitted.coef_)
+    weights = fitted.weights(X, s)[group]
+    assert weights / weights.sum() == pytest.approx(odds / odds.sum())
+    left = odds @ F[group] / odds.sum() - F[~group].mean(axis=0)
+    ridge = 100 / min(group.sum(), (~group).sum())
+    assert left == pytest.approx(-ridge * fitted.coef_, abs=1e-4)
 
 
 def test_default_ridge_shrinks_only_a_little(cells):

@@ -82,6 +82,20 @@ def test_features_are_the_last_hidden_layer(fitted, quadratic):
     assert fitted.weights(X, np.ones(20)) == pytest.approx(fitted._scale * expected, rel=1e-10)
 
 
+def test_layers_start_with_features_of_every_size(torch):
+    """Untrained, the last layer of twenty networks spreads as the features they are given do."""
+    networks = _Networks(torch, 5, 20, 0, 10.0, "cpu")
+    Z = torch.as_tensor(np.random.default_rng(0).normal(size=(500, 5)), dtype=torch.float32)
+    hidden = Z.expand(20, 500, 5)
+    for matrix, offset in networks.layers:
+        hidden = torch.nn.functional.silu(hidden @ matrix + offset)
+    spread = hidden.std(dim=1).mean()
+    assert 0.25 < spread < 1.5
+    with torch.no_grad():
+        u, _ = networks(Z)
+    assert float(u.mean()) == pytest.approx(1.0, abs=0.15)
+
+
 def test_the_answer_depends_on_the_seed_alone(torch, quadratic):
     """Not on torch's global seed or threads, which stay as they were."""
     X, s, _ = quadratic
@@ -170,6 +184,34 @@ def test_the_risk_reaches_the_weights_through_shared_layers_only(torch):
         gradients.append([networks.weight[0].grad, networks.layers[0][0].grad])
     assert torch.allclose(gradients[0][0], gradients[1][0], atol=1e-7)
     assert not torch.allclose(gradients[0][1], gradients[1][1], atol=1e-4)
+
+
+def test_loss_of_a_minibatch_worked_by_hand(torch):
+    """Unbiased MMD over that of equal weights, a penalty on connections, 0.1 on the scale."""
+    base = np.random.default_rng(1).uniform(0.5, 2.0, 40)
+    sample, networks = _sample_and_networks(torch, base=base)
+    Z = np.random.default_rng(0).normal(size=(40, 2))
+    with torch.no_grad():
+        u = networks(torch.as_tensor(Z, dtype=torch.float32))[0].numpy()[0]
+        penalties = np.array([0.02, 0.0])
+        found = sample.training_loss(
+            networks, (np.arange(20), np.arange(20, 40)), penalties, None
+        ).numpy()[0]
+        connections = sum((pair[0][0] ** 2).sum() for pair in networks._pairs()).item()
+    waves, group = FourierFeatures.draw(2, 16, 1.0, 0)(Z), np.arange(40) % 2 == 0
+    gram = waves @ waves.T
+
+    def within(shares):
+        apart = np.outer(shares, shares)
+        np.fill_diagonal(apart, 0.0)
+        return (apart * gram).sum() / apart.sum()
+
+    one = np.where(group, u * base, 0.0) / (u * base)[group].sum()
+    two = np.where(group, 0.0, base) / base[~group].sum()
+    equal = np.where(group, base, 0.0) / base[group].sum() - two
+    mmd2 = (within(one) + within(two) - 2 * one @ gram @ two) / (equal @ gram @ equal)
+    scale = np.average(u[group], weights=base[group])
+    assert found == pytest.approx(mmd2 + 0.02 * connections + 0.1 * (scale - 1) ** 2, rel=1e-4)
 
 
 def test_training_does_not_see_the_fold_held_out(torch):

@@ -115,6 +115,14 @@ def test_refusal_names_counts_share_and_ways_out():
     assert check_support(e, s, policy="refuse", tolerance=0.05).n_outside == 23
 
 
+def test_refusing_puts_up_with_the_tolerance_and_with_nobody_outside():
+    assert check_support(*_groups((50, 50, 0.5)), policy="refuse").mask.all()
+    e, s = _groups((980, 997, 0.5), (20, 3, 0.99))
+    assert check_support(e, s, policy="refuse", tolerance=23 / 2000).n_outside == 23
+    with pytest.raises(OverlapError):
+        check_support(e, s, policy="refuse", tolerance=22 / 2000)
+
+
 def test_trimming_counts_what_it_leaves_out():
     e, s = _groups((980, 997, 0.5), (20, 3, 0.99))
     found = check_support(e, s)
