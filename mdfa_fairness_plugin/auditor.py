@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mdfa_fairness_plugin.balance import METHODS
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.data.problem import AuditProblem, build_problem
-from mdfa_fairness_plugin.describe.comparators import AuditedRows
+from mdfa_fairness_plugin.describe.audited import AuditedRows
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     WarningLog,
@@ -422,19 +422,25 @@ class MDFAuditor(BaseEstimator):
                 "explain_row: a distributed audit keeps no rows to compare a person with; audit a "
                 "sample in memory for that."
             )
-        from mdfa_fairness_plugin.person.card import explain
+        from mdfa_fairness_plugin.person.card import make_card
+        from mdfa_fairness_plugin.person.find import find_person
 
-        return explain(
+        return make_card(
             self.result_,
             self._audited,
-            self._encoder,
-            x,
-            sensitive=sensitive,
-            outcome=outcome,
+            self._encoder.displays_,
+            find_person(
+                self.result_,
+                self._audited,
+                self._encoder,
+                x,
+                sensitive=sensitive,
+                outcome=outcome,
+                row=row,
+            ),
             n_comparators=n_comparators,
             show_records=show_records,
             min_cell=min_cell,
-            row=row,
         )
 
     def __sklearn_tags__(self):

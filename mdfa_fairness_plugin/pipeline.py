@@ -16,8 +16,8 @@ import pandas as pd
 from mdfa_fairness_plugin.balance import BalanceDiagnostics, Weighing
 from mdfa_fairness_plugin.balance.overlap import effective_sample_size
 from mdfa_fairness_plugin.data.problem import AuditProblem, Contrast
+from mdfa_fairness_plugin.describe.audited import AuditedRows, SearchedRows
 from mdfa_fairness_plugin.describe.cells import unequal
-from mdfa_fairness_plugin.describe.comparators import AuditedRows, SearchedRows
 from mdfa_fairness_plugin.describe.held_out_rule import HeldOutRule, describe_held_out
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.describe.rules import EVERYBODY, Rule, describe_rule
@@ -729,7 +729,7 @@ class AuditRun:
                     member=found.member,
                     scores=found.selection.scores,
                     threshold=found.selection.threshold,
-                    predictor=found.predictor if told else None,
+                    region=found.predictor if told else None,
                     rule=self._rules[i].rule,
                 )
             )

@@ -7,9 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mdfa_fairness_plugin.describe.comparators import (
+from mdfa_fairness_plugin.person.comparators import (
     CALIPER,
-    Nearest,
     around,
     nearest,
     private_size,
@@ -53,11 +52,8 @@ def test_units_constant_columns_and_how_a_category_is_coded_do_not_matter():
 def test_nearest_come_in_order_and_stay_within_the_caliper():
     distance = np.array([0.5, 0.0, CALIPER, CALIPER + 1e-9, 0.2])
     offered = np.array([True, False, True, True, True])
-    found = nearest(distance, offered)
-    assert found.positions.tolist() == [4, 0, 2]
-    assert found.n_within == 3
-    assert nearest(distance, offered, 2).positions.tolist() == [4, 0]
-    assert nearest(distance, np.zeros(5, dtype=bool)).n_within == 0
+    assert nearest(distance, offered).tolist() == [4, 0, 2]
+    assert len(nearest(distance, np.zeros(5, dtype=bool))) == 0
 
 
 def test_surroundings_are_half_as_many_of_the_highest_scores():
@@ -75,14 +71,13 @@ def test_rows_that_tie_in_score_are_all_in_the_surroundings_or_none():
 def test_rows_sorted_by_what_they_got_do_not_favour_an_outcome():
     """A thousand people alike, those with the outcome first: of the nearest, half have it."""
     positive = np.repeat([True, False], 500)
-    found = nearest(np.zeros(1000), np.ones(1000, dtype=bool), 200)
-    assert positive[found.positions].mean() == pytest.approx(0.5, abs=0.1)
-    again = nearest(np.zeros(1000), np.ones(1000, dtype=bool), 200)
-    np.testing.assert_array_equal(found.positions, again.positions)
+    found = nearest(np.zeros(1000), np.ones(1000, dtype=bool))
+    assert positive[found[:200]].mean() == pytest.approx(0.5, abs=0.1)
+    np.testing.assert_array_equal(found, nearest(np.zeros(1000), np.ones(1000, dtype=bool)))
 
 
 def sides(n):
-    return [Nearest(positions=np.arange(k * n, (k + 1) * n), n_within=n) for k in (0, 1)]
+    return [np.arange(k * n, (k + 1) * n) for k in (0, 1)]
 
 
 def test_counts_grow_until_none_is_small():
@@ -98,5 +93,5 @@ def test_counts_that_stay_small_give_no_size():
     assert private_size(np.zeros(2000, dtype=bool), sides(1000), 5, 11) is None
     assert private_size(np.arange(40) % 2 == 0, sides(20), 5, 11) is None
     assert private_size(np.arange(44) % 2 == 0, sides(22), 5, 11) == 25
-    none = [Nearest(positions=np.empty(0, dtype=int), n_within=0)] * 2
+    none = [np.empty(0, dtype=int)] * 2
     assert private_size(np.zeros(3, dtype=bool), none, 5, 11) is None

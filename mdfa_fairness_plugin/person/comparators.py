@@ -1,0 +1,148 @@
+"""Who is comparable to one person: the nearest rows of either side, and what they got."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.records import Violation
+
+# Two people drawn at random are at a squared distance of about 2; beyond half of that nobody is
+# called comparable.
+CALIPER: Final = 1.0
+# Rows just outside the subgroup that count as its surroundings, per row inside.
+_SURROUNDINGS: Final = 0.5
+# First number of nearest rows looked at where small counts may not be shown.
+_FIRST_SIZE: Final = 25
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparators:
+    """The people of one side who are most like the person, and what they got.
+
+    Parameters
+    ----------
+    label : str
+        Who they are.
+    n : int or None
+        How many were counted; None if that may not be shown.
+    n_outcome : int or None
+        How many of them got the audited outcome.
+    rate : float
+        ``n_outcome / n``; NaN if nobody was counted or it may not be shown.
+    suppressed : bool
+        Whether the counts are too small to be shown.
+    records : DataFrame
+        Features, outcome and distance of the nearest; empty unless records were asked for.
+    """
+
+    label: str
+    n: int | None = None
+    n_outcome: int | None = None
+    rate: float = math.nan
+    suppressed: bool = False
+    records: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+
+def squared_distance(X: np.ndarray, x: np.ndarray, displays: Sequence[Any]) -> np.ndarray:
+    """Squared distance (n,) of rows (n, d) to one row (d,), every feature counting alike.
+
+    The mean over features of the squared differences in standard deviations, averaged over the
+    feature's columns: two rows drawn at random are at 2 on average, whatever the features.
+    """
+    share = np.zeros(X.shape[1])
+    for feature in displays:
+        columns = list(feature.encoded_columns)
+        share[columns] += 1.0 / (len(displays) * len(columns))
+    spread = X.std(axis=0)
+    varies = spread > 0
+    weight = np.zeros(X.shape[1])
+    weight[varies] = share[varies] / spread[varies] ** 2
+    return ((X - x) ** 2) @ weight
+
+
+def around(member: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Members, and half as many others or more: those of the highest scores, ties included."""
+    outside = scores[~member]
+    n_more = min(math.ceil(_SURROUNDINGS * int(member.sum())), len(outside))
+    if n_more == 0:
+        return member.copy()
+    return member | (scores >= np.partition(outside, -n_more)[-n_more])
+
+
+def nearest(distance: np.ndarray, offered: np.ndarray) -> np.ndarray:
+    """Positions of the rows offered within the caliper of a squared distance, nearest first."""
+    within = np.flatnonzero(offered & (distance <= CALIPER))
+    # Rows may be sorted by what they got: of those equally far, which come first is drawn at random,
+    # the same each time.
+    drawn = np.random.default_rng(0).permutation(len(within))
+    return within[np.lexsort((drawn, distance[within]))]
+
+
+def private_size(
+    positive: np.ndarray, sides: Sequence[np.ndarray], wanted: int, min_cell: int
+) -> int | None:
+    """Smallest number of nearest rows whose counts may be shown; ``sides`` has all within the caliper.
+
+    At least ``wanted``: that number, or one of 25, 50, 100... such that on either side at least
+    ``min_cell`` rows have the outcome and as many do not. None if there is no such number.
+    """
+    if min_cell <= 1:
+        return wanted
+    size = max(wanted, _FIRST_SIZE)
+    longest = max(map(len, sides))
+    while True:
+        got = [positive[side[:size]] for side in sides]
+        if min(min(g.sum(), (~g).sum()) for g in got) >= min_cell:
+            return size
+        if size >= longest:
+            return None
+        size *= 2
+
+
+def counted(
+    label: str,
+    distance: np.ndarray,
+    positive: np.ndarray,
+    records: pd.DataFrame | None,
+    outcome: str,
+) -> Comparators:
+    """Count people, nearest first, by whether they got the outcome; ``records`` shows each of them."""
+    if len(distance) == 0:
+        return Comparators(label=label, n=0)
+    shown = pd.DataFrame()
+    if records is not None:
+        shown = records.reset_index(drop=True)
+        for title, values in ((f"outcome {outcome}", positive), ("distance", np.sqrt(distance))):
+            shown.insert(shown.shape[1], title, values, allow_duplicates=True)
+    return Comparators(
+        label=label,
+        n=len(distance),
+        n_outcome=int(positive.sum()),
+        rate=float(positive.mean()),
+        records=shown,
+    )
+
+
+def in_subgroup(
+    violation: Violation, names: tuple[str, str], min_cell: int
+) -> tuple[Comparators, Comparators]:
+    """Rates of both sides in the subgroup, or nothing if a cell is too small to be shown."""
+    counts = violation.counts
+    if counts.shape[0] != 2 or counts.shape[1] < 1:
+        return Comparators(label=names[0]), Comparators(label=names[1])
+    n = counts.sum(axis=1).to_numpy(dtype=int)
+    hits = counts.iloc[:, 0].to_numpy(dtype=int)
+    if min(*hits, *(n - hits)) < min_cell:
+        first, second = (Comparators(label=name, suppressed=True) for name in names)
+        return first, second
+    first, second = (
+        Comparators(label=name, n=int(n[i]), n_outcome=int(hits[i]), rate=float(violation.rates[i]))
+        for i, name in enumerate(names)
+    )
+    return first, second

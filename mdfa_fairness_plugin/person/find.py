@@ -1,0 +1,323 @@
+"""Who a card is about: their features, side and outcome, and the search that concerns them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.data.columns import find_label, listing, python_value
+from mdfa_fairness_plugin.data.encoding import MISSING
+from mdfa_fairness_plugin.data.sensitive import JOINT
+from mdfa_fairness_plugin.describe.audited import AuditedRows, SearchedRows
+from mdfa_fairness_plugin.describe.wording import is_missing
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.records import AuditRecord, Violation
+from mdfa_fairness_plugin.report.story import ranked
+from mdfa_fairness_plugin.settings import check_whole
+
+GROUP: Final = "group"
+OTHERS: Final = "others"
+UNKNOWN: Final = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Person:
+    """One person as an audit knows people."""
+
+    encoded: np.ndarray  # float (n_encoded,)
+    display: pd.DataFrame  # one row of features as people read them
+    values: Mapping[str, Any]  # sensitive values by column; those not known are left out
+    received: Hashable | None  # outcome
+    row: int | None  # of the audited data
+
+    def side_of(self, violation: Violation) -> str:
+        """Side of a search the person is on: by the value given, or else by their row."""
+        value = self.values.get(violation.sensitive_feature)
+        if value is not None:
+            if same(value, violation.group):
+                return GROUP
+            if violation.reference is None or same(value, violation.reference):
+                return OTHERS
+        if self.row is None or len(violation.side) == 0:
+            return UNKNOWN
+        return {1: GROUP, -1: OTHERS}.get(int(violation.side[self.row]), UNKNOWN)
+
+    def got_outcome_of(self, violation: Violation) -> bool | None:
+        """Whether the person got the outcome of a search; None if not known."""
+        return None if self.received is None else same(self.received, violation.outcome)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two labels are one, whatever their types."""
+    return find_label(one, [python_value(other)]) is not None
+
+
+def find_person(
+    result: AuditRecord,
+    audited: AuditedRows,
+    encoder: Any,
+    x: Any,
+    *,
+    sensitive: Any = None,
+    outcome: Any = None,
+    row: Any = None,
+) -> Person:
+    """Read who is meant; see ``MDFAuditor.explain_row`` for the arguments."""
+    own = _audited_row(result, audited, row)
+    encoded, display = _read_features(x, encoder, audited, own, row)
+    received = _read_outcome(outcome, result)
+    values = _read_sensitive(sensitive, result)
+    if own is not None:
+        found = result.outcome_labels[int(audited.y[own])]
+        if received is not None and not same(received, found):
+            raise InputError(
+                f"outcome: {received!r} was given, but row {row} of the audited data has "
+                f"{found!r}; pass one of the two."
+            )
+        received = found if received is None else received
+        _check_sensitive(values, result, len(audited.source_row), own, row)
+    return Person(
+        encoded=encoded,
+        display=display,
+        values=values,
+        received=received,
+        row=None if row is None else int(row),
+    )
+
+
+def _audited_row(result: AuditRecord, audited: AuditedRows, row: Any) -> int | None:
+    """Working row of a row of the input; None if it was not audited."""
+    if row is None:
+        return None
+    check_whole("row", row, 0)
+    if row >= result.n_samples:
+        raise InputError(
+            f"row: {row} was given, but the audited data end at row {result.n_samples - 1}; "
+            "rows are counted from 0."
+        )
+    own = np.flatnonzero(audited.source_row == row)
+    return int(own[0]) if len(own) else None
+
+
+def _read_features(
+    x: Any, encoder: Any, audited: AuditedRows, own: int | None, row: Any
+) -> tuple[np.ndarray, pd.DataFrame]:
+    """Encoded and displayed features of the person, by value or by position."""
+    if x is None:
+        if row is None:
+            raise InputError("x: None was given; pass the person's features, or their row.")
+        if own is None:
+            raise InputError(
+                f"row: row {row} has no weight and was not audited; pass its features as x."
+            )
+        return audited.X[own], audited.display.iloc[[own]].reset_index(drop=True)
+    table = _as_table(x, encoder)
+    encoded = encoder.transform(table)[0]
+    if own is not None and not np.array_equal(encoded, audited.X[own]):
+        raise InputError(f"x: it differs from row {row} of the audited data; pass one of the two.")
+    return encoded, encoder.display_frame(table)
+
+
+def _as_table(x: Any, encoder: Any) -> Any:
+    """One person as a table of one row."""
+    names = encoder.feature_names_in_
+    if isinstance(x, pd.Series):
+        x = dict(zip(x.index.tolist(), x.tolist(), strict=True))
+    if isinstance(x, Mapping):
+        single = {name: _only_value(name, value) for name, value in x.items()}
+        return pd.DataFrame({name: pd.Series([value]) for name, value in single.items()})
+    if isinstance(x, np.ndarray) and x.dtype.names is None and x.ndim == 2:
+        x = x[0] if len(x) == 1 else _refuse_several(len(x))
+    if hasattr(x, "columns"):
+        return x if len(x) == 1 else _refuse_several(len(x))
+    if isinstance(x, str | bytes) or not isinstance(x, Sequence | np.ndarray):
+        raise InputError(
+            f"x: one person's features expected (a Series, a mapping, a one-row table or a "
+            f"sequence), {type(x).__name__} found."
+        )
+    if len(x) != len(names):
+        raise InputError(
+            f"x: {len(x)} values were given, but {len(names)} features are known: {listing(names)}."
+        )
+    return pd.DataFrame({name: pd.Series([value]) for name, value in zip(names, x, strict=True)})
+
+
+def _only_value(name: Hashable, value: Any) -> Any:
+    if isinstance(value, list | np.ndarray | pd.Series):
+        if len(value) != 1:
+            raise InputError(f"x: {len(value)} values were given for {name!r}; pass one person.")
+        return next(iter(value))
+    return value
+
+
+def _refuse_several(n: int) -> Any:
+    raise InputError(f"x: {n} rows were given; pass one person, such as X.iloc[[0]].")
+
+
+def _read_outcome(outcome: Any, result: AuditRecord) -> Hashable | None:
+    if outcome is None:
+        return None
+    place = find_label(outcome, result.outcome_labels)
+    if place is None:
+        raise InputError(
+            f"outcome: {outcome!r} is not among those audited: {listing(result.outcome_labels)}."
+        )
+    return result.outcome_labels[place]
+
+
+def _read_sensitive(sensitive: Any, result: AuditRecord) -> dict[str, Any]:
+    """Sensitive values by column, those of combined columns included; unknown ones left out."""
+    known = list(dict.fromkeys(v.sensitive_feature for v in result.violations))
+    parts = {part for name in known for part in name.split(JOINT)} | set(known)
+    if isinstance(sensitive, pd.DataFrame):
+        sensitive = {name: sensitive[name].tolist() for name in sensitive}
+    elif isinstance(sensitive, pd.Series):
+        by_column = len(sensitive) != 1 or str(sensitive.index[0]) in parts
+        sensitive = sensitive.to_dict() if by_column else sensitive.tolist()
+    if not isinstance(sensitive, Mapping):
+        label = _only_label(sensitive, "sensitive")
+        if len(known) > 1 and is_missing(label):
+            return {}
+        column = known[0] if len(known) == 1 else _column_of(label, known, result)
+        label = _seen(label, column, result)
+        return {} if is_missing(label) else {column: label}
+    unknown = [str(name) for name in sensitive if str(name) not in parts]
+    if unknown:
+        raise InputError(
+            f"sensitive: {listing(unknown)} was not audited; the columns audited are "
+            f"{listing(known)}."
+        )
+    values = {}
+    for key, given in sensitive.items():
+        name = str(key)
+        label = _seen(_only_label(given, f"sensitive: column {name!r}"), name, result)
+        if not is_missing(label):
+            values[name] = label
+    for name in known:
+        own = name.split(JOINT)
+        if name not in values and len(own) > 1 and all(part in values for part in own):
+            values[name] = tuple(values[part] for part in own)
+    return values
+
+
+def _only_label(value: Any, what: str) -> Any:
+    """One label, which may come in a list or an array of one."""
+    if isinstance(value, np.ndarray):
+        value = value.ravel().tolist()
+    elif isinstance(value, pd.Series):
+        value = value.tolist()
+    if isinstance(value, list | set | frozenset):
+        if len(value) != 1:
+            raise InputError(f"{what}: {len(value)} values were given; pass that of one person.")
+        value = next(iter(value))
+    return python_value(value)
+
+
+def _sensitive_columns(result: AuditRecord) -> Sequence[Any]:
+    return getattr(getattr(result.source, "problem", None), "sensitive", ())
+
+
+def _labels_of(result: AuditRecord, column: str) -> list[Hashable]:
+    """Labels of a sensitive column, those that were not audited too."""
+    labels: list[Hashable] = []
+    for one in _sensitive_columns(result):
+        if one.name == column:
+            labels += one.labels.values
+    for violation in result.violations:
+        if violation.sensitive_feature == column:
+            labels += [violation.group]
+            labels += [] if violation.reference is None else [violation.reference]
+    return list(dict.fromkeys(labels))
+
+
+def _column_of(label: Any, known: list[str], result: AuditRecord) -> str:
+    """Column a label belongs to, where several were audited."""
+    having = [name for name in known if find_label(label, _labels_of(result, name)) is not None]
+    if not having:
+        each = "; ".join(f"{name!r}: {listing(_labels_of(result, name))}" for name in known)
+        raise InputError(f"sensitive: {label!r} was given; the labels audited are {each}.")
+    if len(having) > 1:
+        raise InputError(
+            f"sensitive: which of {listing(having)} is {label!r}? Pass a mapping, such as "
+            f"{{{having[0]!r}: {label!r}}}."
+        )
+    return having[0]
+
+
+def _seen(label: Any, column: str, result: AuditRecord) -> Any:
+    """The label, if the audit has seen it; a missing one is the group of those, if there is one."""
+    labels = _labels_of(result, column)
+    if is_missing(label):
+        return MISSING if label is not None and MISSING in labels else None
+    if labels and find_label(label, labels) is None:
+        raise InputError(
+            f"sensitive: {label!r} was given, but the labels of {column!r} are {listing(labels)}."
+        )
+    return label
+
+
+def _check_sensitive(
+    values: Mapping[str, Any], result: AuditRecord, n_rows: int, own: int, row: Any
+) -> None:
+    """Refuse a sensitive value that the audited row contradicts."""
+    columns = {column.name: column.labels for column in _sensitive_columns(result)}
+    for name, value in values.items():
+        labels = columns.get(name)
+        if labels is None or len(labels.codes) != n_rows or labels.codes[own] < 0:
+            continue
+        found = labels.values[int(labels.codes[own])]
+        if not same(value, found):
+            raise InputError(
+                f"sensitive: {value!r} was given, but row {row} of the audited data has {found!r} "
+                f"in {name!r}; pass one of the two."
+            )
+
+
+def choose_search(
+    result: AuditRecord, audited: AuditedRows, person: Person
+) -> tuple[Violation, SearchedRows]:
+    """Search for the person's group and outcome, or the one closest to that."""
+    made = [
+        (violation, searched)
+        for violation, searched in zip(result.violations, audited.searches, strict=True)
+        if searched is not None
+    ]
+    if not made:
+        raise InputError(
+            "explain_row: no group could be compared in this audit, so there is nothing to explain."
+        )
+    got = [one for one in made if person.got_outcome_of(one[0]) is not False]
+    # The columns given, if any, say which searches are meant.
+    meant = [one for one in got if not person.values or one[0].sensitive_feature in person.values]
+    unknown = not person.values and person.row is None
+    preferred = (
+        [one for one in meant if person.side_of(one[0]) == GROUP],
+        [one for one in meant if person.side_of(one[0]) == OTHERS],
+        [one for one in got if unknown and one[0] is result.worst_case],
+        got,
+        made,
+    )
+    candidates = next(filter(None, preferred))
+    best = ranked(violation for violation, _ in candidates)[0]
+    return next(one for one in candidates if one[0] is best)
+
+
+def only_match(
+    audited: AuditedRows,
+    searched: SearchedRows,
+    encoded: np.ndarray,
+    side: str,
+    has_outcome: bool | None,
+) -> int | None:
+    """Row of the input with these very features, side and outcome, if there is only one."""
+    alike = (audited.X[searched.rows] == encoded).all(axis=1)
+    if side != UNKNOWN:
+        alike &= searched.s == (1 if side == GROUP else -1)
+    if has_outcome is not None:
+        alike &= searched.positive == has_outcome
+    found = np.unique(audited.source_row[searched.rows[alike]])
+    return int(found[0]) if len(found) == 1 else None

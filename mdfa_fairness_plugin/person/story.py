@@ -1,0 +1,283 @@
+"""What a card says, as text and as a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.describe.rules import EVERYBODY
+from mdfa_fairness_plugin.describe.wording import clean, label_text, number, percent, rounded
+from mdfa_fairness_plugin.person.comparators import Comparators
+from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
+from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION
+from mdfa_fairness_plugin.report.html import environment
+from mdfa_fairness_plugin.report.story import Table, frame_table, p_text, ratio_text
+from mdfa_fairness_plugin.report.summary import drawn, wrapped
+
+if TYPE_CHECKING:
+    from mdfa_fairness_plugin.person.card import ContestationCard
+
+_MAX_FEATURES: Final = 40
+
+
+def value_text(value: Any) -> str:
+    """Write one feature's value; years keep their usual form."""
+    if isinstance(value, float | np.floating) and not math.isnan(value):
+        whole = float(value) == math.floor(value)
+        return number(float(value)) if whole else rounded(float(value), 5)
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    return label_text(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A heading with its paragraphs and tables."""
+
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    tables: tuple[tuple[str, Table], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardStory:
+    """What a card has to say, in the order text and page say it; cleaned, not escaped."""
+
+    title: str
+    person: str
+    sections: tuple[Section, ...]
+
+
+def tell_card(card: ContestationCard) -> CardStory:
+    """Put a card into words."""
+    tables = [("The nearest people", _rates_table(card, card.nearest, "Rate"))]
+    tables += [
+        (f"The nearest of {side.label}", table)
+        for side in card.nearest
+        if (table := frame_table(_numbered(side.records))) is not None
+    ]
+    comparable = any(side.n for side in card.nearest)
+    return CardStory(
+        title="Where this person stands",
+        person=_person(card),
+        sections=(
+            Section(title="Is this person in the subgroup?", paragraphs=_standing(card)),
+            Section(
+                title="What the audit found there",
+                paragraphs=_finding(card),
+                tables=(("In the subgroup", _rates_table(card, card.subgroup, "Rate, weighted")),)
+                if any(side.n for side in card.subgroup)
+                else (),
+            ),
+            Section(
+                title="How comparable people fared",
+                paragraphs=_comparison(card),
+                tables=tuple(tables) if comparable else (),
+            ),
+            Section(title="How certain this is", paragraphs=_certainty(card)),
+            Section(
+                title="What this card does not say",
+                paragraphs=(
+                    "Unlike outcomes of two similar people can be chance: look at the rates, not "
+                    "at single cases. People are compared at equal values of the audited features; "
+                    "one that was not audited may explain a difference, or hide one.",
+                    "Being in the subgroup does not show that this decision was wrong, and being "
+                    "outside does not show that it was right.",
+                ),
+            ),
+        ),
+    )
+
+
+def _person(card: ContestationCard) -> str:
+    who = {
+        GROUP: f"of the group {card.group_name}",
+        OTHERS: f"compared with {card.group_name}",
+        UNKNOWN: "sensitive value not known",
+    }[card.side]
+    got = "outcome not known" if card.received is None else f'outcome "{label_text(card.received)}"'
+    shown = [f"{clean(name, 40)} {value}" for name, value in card.features[:_MAX_FEATURES]]
+    if len(card.features) > _MAX_FEATURES:
+        shown.append(f"and {len(card.features) - _MAX_FEATURES} more features")
+    where = "" if card.row is None else f" Row {card.row:,d} of the audited data, counted from 0."
+    return f"Person: {who}; {got}; {', '.join(shown)}.{where}"
+
+
+def _standing(card: ContestationCard) -> tuple[str, ...]:
+    if not card.comparable:
+        return (
+            "This audit cannot speak about this person: nobody on the other side is like them in "
+            "the audited features, so they were left out of the comparison.",
+        )
+    if card.inside is None:
+        return (
+            "Not known: this search found no violation, and its model was not kept.",
+            *_rule_lines(card),
+        )
+    lines = []
+    if card.threshold == -math.inf:
+        lines.append("Yes: the subgroup is everybody compared; no smaller one was worse.")
+        return tuple(lines)
+    answer = "Yes" if card.inside else "No"
+    lines.append(
+        f"{answer}. Their score is {rounded(card.score)} (higher than {percent(card.score_rank)} "
+        f"of those compared); the subgroup begins at {rounded(card.threshold)}."
+        if not math.isnan(card.score)
+        else f"{answer}."
+    )
+    if card.row is not None:
+        lines.append("Membership was judged by a model that had not seen this person.")
+    if not math.isnan(card.score) and card.inside != (card.score >= card.threshold):
+        lines.append(
+            "This is a border case: the part of the data that judged this person draws the border "
+            "on their other side."
+        )
+    return (*lines, *_rule_lines(card))
+
+
+def _rule_lines(card: ContestationCard) -> tuple[str, ...]:
+    if card.meets_rule is None or card.violation.rule in ("", EVERYBODY):
+        return ()
+    verb = "meet" if card.meets_rule else "do not meet"
+    return (
+        f"They {verb} the rule that describes the subgroup in short: "
+        f"{clean(card.violation.rule, 400)}.",
+    )
+
+
+def _finding(card: ContestationCard) -> tuple[str, ...]:
+    v = card.violation
+    confidence = f"with {percent(v.confidence_level)} confidence"
+    if not v.measured:
+        return (f"Nothing could be measured: {clean(v.reason, 200) or 'no reason recorded'}.",)
+    low, high = v.ratio_interval
+    if math.isinf(v.delta):
+        ratio = (
+            f'{_capital(card.group_name)} gets the outcome "{card.outcome_name}" there, and '
+            f"{card.others_name} never does"
+            if v.delta > 0
+            else f'{_capital(card.group_name)} never gets the outcome "{card.outcome_name}" there'
+        )
+    else:
+        ratio = (
+            f'In the subgroup, {card.group_name} gets the outcome "{card.outcome_name}" '
+            f"{ratio_text(v.ratio)} times as often as {card.others_name} with equal audited "
+            "features"
+        )
+    span = ""
+    if not math.isnan(low):
+        end = f"{ratio_text(high)} times" if math.isfinite(high) else "any number of times"
+        span = f", between {ratio_text(low)} and {end} {confidence}"
+    verdict = {
+        VIOLATION: "This is a violation, more than chance explains",
+        INSUFFICIENT: "There is not enough evidence to go by",
+    }.get(v.verdict, "This cannot be told from chance")
+    p = "" if math.isnan(v.p_value_adjusted) else f" ({p_text(v.p_value_adjusted)}, adjusted)"
+    lines = [f"{ratio}{span}.", f"{verdict}{p}."]
+    if card.has_outcome is False:
+        lines.append(
+            f'The person got another outcome, "{label_text(card.received)}": this search is about '
+            f'"{card.outcome_name}".'
+        )
+    if any(side.suppressed for side in card.subgroup):
+        lines.append(_hidden(card, "Counts in the subgroup"))
+    return tuple(lines)
+
+
+def _comparison(card: ContestationCard) -> tuple[str, ...]:
+    where = "in the subgroup and its surroundings" if card.inside else "among all those compared"
+    lines = [
+        f"The people most like this one {where}, by all audited features alike, and not farther "
+        "away than half the usual distance between two people."
+    ]
+    if any(side.suppressed for side in card.nearest):
+        lines.append(_hidden(card, "Counts of the nearest people"))
+    for side in card.nearest:
+        if side.n == 0:
+            lines.append(f"Nobody of {side.label} is near enough to be compared.")
+    return tuple(lines)
+
+
+def _hidden(card: ContestationCard, what: str) -> str:
+    return f"{what} are not shown: some of them are below {card.min_cell}."
+
+
+def _certainty(card: ContestationCard) -> tuple[str, ...]:
+    v = card.violation
+    lines = []
+    if card.n_models and card.threshold != -math.inf:
+        n = card.n_models_inside
+        agree = n if card.inside else card.n_models - n
+        where = "inside" if card.inside else "outside"
+        if card.n_models == 1:
+            lines.append("One model draws the border, so nothing can be said about its stability.")
+        elif agree == card.n_models:
+            lines.append(f"All {card.n_models} models of the audit put this person {where}.")
+        else:
+            lines.append(
+                f"{agree} of the {card.n_models} models of the audit put this person {where}: near "
+                "the border, so membership is not certain."
+            )
+    low = v.ratio_interval[0]
+    if v.verdict == VIOLATION and low > 1:
+        lines.append(
+            f"The ratio in the subgroup is at least {ratio_text(low)} at this confidence. It is a "
+            "statement about the whole subgroup, not about each person in it."
+        )
+    elif v.verdict != VIOLATION:
+        lines.append(
+            "No violation was found here that could be told from chance; that is no finding of "
+            "equal treatment."
+        )
+    small = [side.n for side in card.nearest if side.n]
+    if small:
+        lines.append(
+            f"Rates of {min(small)} people are rough: chance alone moves them by up to "
+            f"{percent(1.0 / math.sqrt(min(small)))} either way."
+        )
+    return tuple(lines)
+
+
+def _rates_table(card: ContestationCard, sides: Sequence[Comparators], rate: str) -> Table:
+    rows = tuple(
+        (
+            side.label,
+            "" if side.n is None else f"{side.n:,d}",
+            "" if side.n_outcome is None else f"{side.n_outcome:,d}",
+            "" if math.isnan(side.rate) else percent(side.rate),
+        )
+        for side in sides
+    )
+    return Table(header=("Who", "People", f'Outcome "{card.outcome_name}"', rate), rows=rows)
+
+
+def _numbered(records: pd.DataFrame) -> pd.DataFrame:
+    shown = records.astype(object).map(value_text)
+    shown.index = pd.Index(range(1, len(shown) + 1))
+    return shown
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def card_text(card: ContestationCard) -> str:
+    """Give a card as a page of plain text."""
+    story = tell_card(card)
+    blocks = [[story.title.upper(), "=" * len(story.title)], wrapped([story.person])]
+    for section in story.sections:
+        block = [section.title.upper(), *wrapped(section.paragraphs)]
+        for caption, table in section.tables:
+            block += ["", f"{caption}:", *drawn(table)]
+        blocks.append(block)
+    return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def card_html(card: ContestationCard, template: str) -> str:
+    """Give a card as one of the templates lays it out."""
+    return environment().get_template(template).render(card=tell_card(card))
