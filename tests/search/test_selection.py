@@ -146,7 +146,7 @@ def lucky_rows(rng, rates, n=800):
 
 def test_no_core_is_of_a_few_rows_or_beyond_its_region(make_search):
     """Eight of either side are perfect by luck; the core holds ten of either, inside the region."""
-    s, positive, score = lucky_rows(np.random.default_rng(1), [(0.6, 0.2), (0.4, 0.4)])
+    s, positive, score = lucky_rows(np.random.default_rng(1), [(0.5, 0.3), (0.3, 0.4)])
     data = make_search(np.zeros(800), s, positive)
     kept = select_region(Proposals(data, [propose(score, [-399.5])]))
     assert kept.threshold == -399.5

@@ -1,0 +1,204 @@
+"""What the stages of an audit hand on: every figure from the rows it is made of."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.exceptions import MissingSensitiveWarning, OverlapWarning
+from mdfa_fairness_plugin.measure.intervals import log_ratio_interval
+from mdfa_fairness_plugin.measure.tests import (
+    SEARCH_SPREAD,
+    holm,
+    interval_spread,
+    one_sided_p_value,
+)
+
+FAST = {"learner": "tree", "n_splits": 2, "random_state": 0}
+
+
+def people(n=400, seed=0, extra=0.0):
+    """Women are a quarter in town A and half elsewhere; those in A are denied more often by extra."""
+    rng = np.random.default_rng(seed)
+    town = rng.choice(["A", "B"], n)
+    X = pd.DataFrame({"town": town, "age": rng.integers(2, 6, n) * 10.0})
+    woman = rng.random(n) < np.where(town == "A", 0.25, 0.5)
+    y = rng.random(n) < np.where(woman & (town == "A"), 0.3 + extra, 0.3)
+    return X, np.where(y, "deny", "grant"), np.where(woman, "f", "m").astype(object)
+
+
+def audit(X, y, s, **params):
+    return mdfa.audit(X, y, sensitive_features=s, **(FAST | params))
+
+
+@pytest.fixture(scope="module", params=["cross_fit", "holdout"])
+def plain(request):
+    """Audits without balancing, of which every figure is a count: with a violation and without."""
+    results = []
+    for extra in (0.0, 0.5):
+        data = people(500, seed=1, extra=extra)
+        results.append((audit(*data, balance="none", evaluation=request.param), *data))
+    return results
+
+
+# -- figures
+
+
+def interval_of(counts, spread):
+    sizes = counts.to_numpy().sum(axis=1)
+    low, high = log_ratio_interval(counts.to_numpy()[:, 0] / sizes, sizes, 0.95, spread)
+    return float(low), float(high)
+
+
+def test_intervals_are_those_of_the_counts(plain):
+    """Everybody was not searched for, so only other sets have wider intervals than their counts."""
+    searched = 0
+    for result, *_ in plain:
+        for v in result.violations:
+            for found in (v, v.population, v.core, v.rule_subgroup):
+                if found.n_rows == 0:
+                    continue
+                usual, widest = (interval_of(found.counts, spread) for spread in (1, SEARCH_SPREAD))
+                if found.n_rows == v.population.n_rows:
+                    assert found.interval == pytest.approx(usual)
+                else:
+                    searched += 1
+                    assert widest[0] - 1e-9 <= found.interval[0] < usual[0]
+                    assert usual[1] < found.interval[1] <= widest[1] + 1e-9
+            if v.share < 1 and v.held_out.all():  # where rows are few, redraws tell the statistic
+                assert v.interval == pytest.approx(
+                    interval_of(v.counts, interval_spread(v.statistic))
+                )
+    assert searched > 3
+
+
+def test_p_values_follow_from_the_statistics_of_the_family(plain):
+    for result, *_ in plain:
+        p = np.array([v.p_value for v in result.violations])
+        for v in result.violations:
+            spread = 1.0 if v.share == 1 else SEARCH_SPREAD
+            assert v.p_value == pytest.approx(one_sided_p_value(v.statistic, spread))
+        adjusted = [v.p_value_adjusted for v in result.violations]
+        assert adjusted == pytest.approx(holm(p).tolist())
+
+
+def test_rows_are_told_their_side_and_propensity(plain):
+    for result, _, _, s in plain:
+        for v in result.violations:
+            np.testing.assert_array_equal(v.side, np.where(s == v.group, 1, -1))
+            assert not v.left_out.any()
+        by_key = {(v.group, v.outcome): v for v in result.violations}
+        f, m = by_key["f", "deny"], by_key["m", "deny"]
+        np.testing.assert_allclose(f.propensity, 1 - m.propensity)
+        assert f.propensity[s == "f"].mean() > f.propensity[s == "m"].mean()
+
+
+def test_three_tenths_of_every_group_and_outcome_are_held_out():
+    X, y, s = people(700, seed=3)
+    held = audit(X, y, s, evaluation="holdout").violations[0].held_out
+    for group in "fm":
+        for outcome in ("deny", "grant"):
+            rows = (s == group) & (y == outcome)
+            assert abs(held[rows].sum() - 0.3 * rows.sum()) < 1
+
+
+def test_everybody_is_the_answer_for_people_not_seen_before_too():
+    """Without a violation; also where a cut was chosen whose region gave way to everybody."""
+    n_everybody = 0
+    new = pd.DataFrame({"town": ["A", "B", "C"] * 4, "age": np.repeat([20.0, 50.0, 90.0, -5.0], 3)})
+    X, y, s = people(300, seed=2)
+    for v in audit(X, y, s).violations:
+        if v.share < 1:
+            continue
+        n_everybody += 1
+        assert v.membership.all()
+        auditor = mdfa.MDFAuditor(**FAST, groups=[v.group], outcomes=[v.outcome])
+        auditor.fit(X, y, sensitive_features=s)
+        assert auditor.predict(new).all()
+    assert n_everybody > 2
+
+
+# -- unknown sensitive values
+
+
+def filled_ratio(sides, asked, hit, share, with_outcome):
+    """Log ratio with the outcome's rows of those asked about on this side, the rest on the other."""
+    rates = []
+    for number, (rows, weight) in enumerate(sides):
+        filled = asked & (hit == (number == with_outcome))
+        total = weight[rows].sum() + share * weight[filled].sum()
+        rates.append((weight[rows & hit].sum() + share * weight[filled & hit].sum()) / total)
+    return math.log(rates[0] / rates[1])
+
+
+@pytest.mark.parametrize("evaluation", ["cross_fit", "holdout"])
+@pytest.mark.parametrize("balance", ["overlap", "propensity", "none"])
+def test_unknown_values_are_filled_in_with_the_weights_of_either_side(balance, evaluation):
+    """The largest ratio: who was denied is of the group, who was not of the others.
+
+    Each weighs what people like them weigh on that side; after a split, the share that was held out.
+    """
+    X, y, s = people(900, seed=4)
+    X = X[["town"]]
+    unknown = np.arange(900) % 20 == 0
+    s[unknown] = None
+    with pytest.warns(MissingSensitiveWarning):
+        result = audit(X, y, s, balance=balance, evaluation=evaluation)
+    for v in result.violations:
+        known, e = v.held_out & v.membership, v.propensity.copy()
+        for town in "AB":
+            like = (X["town"] == town).to_numpy()
+            e[like & unknown] = np.nanmean(e[like])
+        group, others = {
+            "overlap": (1 - e, e),
+            "propensity": ((1 - e) / e, np.ones(900)),
+            "none": (np.ones(900), np.ones(900)),
+        }[balance]
+        share = v.held_out.sum() / (~unknown).sum()
+        asked = unknown & v.membership
+        assert v.n_missing == asked.sum()
+        sides = ((known & (v.side > 0), group), (known & (v.side < 0), others))
+        bounds = [
+            filled_ratio(sides, asked, y == v.outcome, share, with_outcome)
+            for with_outcome in (1, 0)
+        ]
+        assert v.missing_bounds == pytest.approx(tuple(bounds), abs=0.01)
+
+
+# -- notes and warnings
+
+
+@pytest.mark.parametrize(("alpha", "noted"), [(0.1, False), (0.11, True)])
+def test_a_mass_of_more_than_half_of_the_outcome_is_noted(alpha, noted):
+    X, _, s = people(400, seed=5)
+    y = np.where(np.arange(400) % 5 == 0, "deny", "grant")
+    result = audit(X, y, s, alpha=alpha, outcomes=["deny"])
+    notes = [w.message for w in result.warnings if w.category == "LargeAlpha"]
+    assert bool(notes) == noted
+    assert all("a rate of 0.2" in message for message in notes)
+
+
+@pytest.mark.parametrize(("n_alone", "warned"), [(15, False), (20, True)])
+def test_rows_without_counterpart_are_a_warning_from_a_twentieth_on(n_alone, warned):
+    """People of town C are all of one group; their rule is told where they are ten or more."""
+    X, y, s = people(400, seed=6)
+    X["town"] = np.where(np.arange(400) < n_alone, "C", X["town"])
+    s[:n_alone] = "m"
+    if warned:
+        with pytest.warns(OverlapWarning, match=f"{n_alone} of 400 rows .5%"):
+            result = audit(X, y, s)
+    else:
+        result = audit(X, y, s)
+    for v in result.violations:
+        np.testing.assert_array_equal(v.left_out, X["town"] == "C")
+        assert not v.membership[:n_alone].any()
+    assert {entry.group: entry.n_group for entry in result.silence} == {"f": 0, "m": n_alone}
+    for entry in result.silence:
+        assert entry.n_rows == n_alone
+        assert entry.share == pytest.approx(n_alone / 400)
+        assert entry.rule == "town is C"
+    assert sorted(n for n in result.excluded.values()) == [n_alone, n_alone]
