@@ -116,13 +116,17 @@ def rows(values: Any) -> str:
     )
 
 
-def judged(auditor: Any, frame: pd.DataFrame) -> Artifacts:
+def judged(auditor: Any) -> Artifacts:
     """What a fitted auditor says of new rows."""
-    new = frame[FEATURES]
+    new = people(200, 9)[FEATURES]
     return {
         "inside": rows(auditor.predict(new)),
         "scores": np.asarray(auditor.decision_function(new))[:100].tolist(),
     }
+
+
+def audited(auditor: Any) -> Artifacts:
+    return everything(auditor.result_) | judged(auditor)
 
 
 # -- audits
@@ -133,46 +137,51 @@ def overlap() -> Artifacts:
     """As users have it who choose nothing, with new rows judged."""
     auditor = auditor_of(people())
     control = rows(auditor.result_.as_control_feature() == "inside")
-    return everything(auditor.result_) | judged(auditor, people(200, 9)) | {"control": control}
+    return audited(auditor) | {"control": control}
 
 
 @case()
 def entropy() -> Artifacts:
-    auditor = auditor_of(people(seed=1), balance="entropy", solver="level_set", n_splits=3)
-    return everything(auditor.result_) | judged(auditor, people(200, 9))
+    return audited(auditor_of(people(seed=1), balance="entropy", solver="level_set", n_splits=3))
 
 
 @case()
 def kernel_matching() -> Artifacts:
-    auditor = auditor_of(
-        people(600, 2),
-        balance="kernel_matching",
-        solver="iterative",
-        learner="logistic",
-        evaluation="holdout",
-        alpha=0.02,
-        max_iter=60,
+    return audited(
+        auditor_of(
+            people(600, 2),
+            balance="kernel_matching",
+            solver="iterative",
+            learner="logistic",
+            evaluation="holdout",
+            alpha=0.02,
+            max_iter=60,
+        )
     )
-    return everything(auditor.result_) | judged(auditor, people(200, 9))
 
 
 @case()
 def propensity_and_integer_weights() -> Artifacts:
     counts = np.random.default_rng(3).integers(0, 4, 700)
-    auditor = auditor_of(
-        people(seed=3), weight=counts, balance="propensity", evaluation="holdout", learner="tree"
+    return audited(
+        auditor_of(
+            people(seed=3),
+            weight=counts,
+            balance="propensity",
+            evaluation="holdout",
+            learner="tree",
+        )
     )
-    return everything(auditor.result_) | judged(auditor, people(200, 9))
 
 
 @case()
 def no_balance_and_sampling_weights() -> Artifacts:
     weight = np.random.default_rng(4).gamma(4.0, 0.25, 700)
     frame = people(seed=4)
-    return everything(
+    return audited(
         auditor_of(
             frame, weight=weight, balance="none", solver="level_set", learner="tree", n_splits=3
-        ).result_
+        )
     )
 
 
@@ -182,7 +191,7 @@ def given_weights_and_three_groups() -> Artifacts:
     frame = people(800, 5)
     bold = (frame["race"] == "B") & (frame["x1"] > 0)
     frame.loc[bold, "decision"] = "yes"
-    return everything(auditor_of(frame, "race", balance=weights, **TREE).result_)
+    return audited(auditor_of(frame, "race", balance=weights, **TREE))
 
 
 class ByTown:
@@ -204,13 +213,12 @@ class ByTown:
 def own_balance_and_missing_as_category() -> Artifacts:
     frame = people(seed=6)
     frame.loc[np.random.default_rng(6).random(len(frame)) < 0.15, "sex"] = None
-    return everything(auditor_of(frame, balance=ByTown(), missing="category", **TREE).result_)
+    return audited(auditor_of(frame, balance=ByTown(), missing="category", **TREE))
 
 
 @case("torch")
 def mmd_network() -> Artifacts:
-    auditor = auditor_of(people(600, 7), balance="mmd_network", **TREE)
-    return everything(auditor.result_) | judged(auditor, people(200, 9))
+    return audited(auditor_of(people(600, 7), balance="mmd_network", **TREE))
 
 
 @case("torch")
@@ -218,7 +226,7 @@ def as_in_paper() -> Artifacts:
     frame = people(600, 8)
     auditor = mdfa.MDFAuditor.as_in_paper(random_state=0, max_iter=40, alpha=0.02)
     auditor.fit(frame[FEATURES], frame["decision"], sensitive_features=frame["sex"])
-    return everything(auditor.result_) | judged(auditor, people(200, 9))
+    return audited(auditor)
 
 
 @case()
@@ -227,10 +235,10 @@ def intersections_and_missing_left_out() -> Artifacts:
     rng = np.random.default_rng(10)
     frame.loc[rng.random(len(frame)) < 0.1, "race"] = None
     frame.loc[rng.random(len(frame)) < 0.05, "sex"] = np.nan
-    return everything(
+    return audited(
         auditor_of(
             frame, ["sex", "race"], intersections=True, outcomes="yes", min_group_size=80, **TREE
-        ).result_
+        )
     )
 
 
@@ -239,20 +247,21 @@ def no_common_support() -> Artifacts:
     """Nobody of one sex beyond a point; compared with one reference."""
     frame = people(900, 11)
     frame = frame[(frame["sex"] == "f") | (frame["x1"] < 0.6)].reset_index(drop=True)
-    return everything(auditor_of(frame, reference_group="m", **TREE).result_)
+    return audited(auditor_of(frame, reference_group="m", **TREE))
 
 
 @case()
 def few_learning_rows() -> Artifacts:
-    auditor = auditor_of(
-        people(900, 12),
-        max_learning_rows=400,
-        learner="gradient_boosting",
-        estimator="doubly_robust",
-        n_splits=3,
-        confidence_level=0.9,
+    return audited(
+        auditor_of(
+            people(900, 12),
+            max_learning_rows=400,
+            learner="gradient_boosting",
+            estimator="doubly_robust",
+            n_splits=3,
+            confidence_level=0.9,
+        )
     )
-    return everything(auditor.result_) | judged(auditor, people(200, 9))
 
 
 # -- what is built on audits
@@ -324,7 +333,7 @@ def dask() -> Artifacts:
     )
     inside = result.membership(parts).compute(scheduler="synchronous")
     members = {"members": rows(inside)}
-    return everything(result) | judged(result.auditor, people(200, 9)) | members
+    return everything(result) | judged(result.auditor) | members
 
 
 @case()

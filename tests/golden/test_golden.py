@@ -23,7 +23,7 @@ CASES = [
 
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_those_frozen(name):
-    reason = make.unlike_pinned(name)
+    reason = make.unlike_frozen(name)
     if reason:
         pytest.skip(reason)
     lines = make.run(name)
