@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
-import os
-import warnings
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import pandas as pd
 from sklearn.utils import Bunch
 
 from mdfa_fairness_plugin._optional import import_optional
-from mdfa_fairness_plugin.exceptions import DataNotFoundError, InputError
+from mdfa_fairness_plugin.datasets.origin import DataHome, Origin
+from mdfa_fairness_plugin.exceptions import InputError
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +24,13 @@ _COMPAS_COLUMNS = [
     "v_decile_score", "v_score_text", "is_recid", "is_violent_recid", "two_year_recid",
 ]  # fmt: skip
 _COMPAS_FEATURES = ["priors_count", "c_charge_degree", "age_cat", "juv_fel_count", "juv_misd_count"]
+_COMPAS = Origin(
+    title="COMPAS",
+    alternatives=(("compas_two_years.csv",), ("compas-scores-two-years.csv",)),
+    files="compas_two_years.csv or compas-scores-two-years.csv",
+    advice="Get compas-scores-two-years.csv from https://github.com/propublica/compas-analysis",
+    aif360_folder="compas",
+)
 
 _ADULT_COLUMNS = [
     "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation",
@@ -35,6 +39,15 @@ _ADULT_COLUMNS = [
 ]  # fmt: skip
 _ADULT_FEATURES = ["education", "education-num", "hours-per-week", "occupation", "age"]
 _ADULT_TEST_ROWS = 16_281
+_ADULT = Origin(
+    title="Adult",
+    alternatives=(("adult_train.csv", "adult_test.csv"), ("adult.data", "adult.test")),
+    files="adult_train.csv and adult_test.csv (or adult.data and adult.test)",
+    advice="Get adult.data and adult.test from https://archive.ics.uci.edu/dataset/2/adult",
+    aif360_folder="adult",
+    openml=("adult", 2),
+    required=(*_ADULT_COLUMNS[:-1], "class"),
+)
 
 _GERMAN_COLUMNS = [
     "status", "month", "credit_history", "purpose", "credit_amount", "savings", "employment",
@@ -66,6 +79,18 @@ _GERMAN_LABELS = {
     "A191": "none", "A192": "yes",
     "A201": "yes", "A202": "no",
 }  # fmt: skip
+_GERMAN = Origin(
+    title="German credit",
+    alternatives=(("german_credit.csv",), ("german.data",)),
+    files="german_credit.csv or german.data",
+    advice=(
+        "Get german.data from https://archive.ics.uci.edu/dataset/144/statlog+german+credit+data"
+    ),
+    aif360_folder="german",
+    openml=("credit-g", 1),
+    required=("personal_status", "class"),
+    n_columns=len(_GERMAN_COLUMNS),
+)
 
 _CRIMES_TARGET = "ViolentCrimesPerPop"
 # Above the 70th percentile of the UCI value, which is 0.28 itself.
@@ -81,13 +106,17 @@ _CRIMES_NOT_FEATURES = [
     "PolicCars", "PolicOperBudg", "LemasPctPolicOnPatr", "LemasGangUnitDeploy",
     "PolicBudgPerPop",
 ]  # fmt: skip
-
-
-class _OpenML(NamedTuple):
-    """A table of openml.org by name and version."""
-
-    name: str
-    version: int
+_CRIMES = Origin(
+    title="Communities and Crime",
+    alternatives=(("communities_crime_uci.csv",), ("communities_crime_gerryfair.csv",)),
+    files="communities_crime_uci.csv",
+    advice=(
+        "Get communities.data from https://archive.ics.uci.edu/dataset/183/communities+and+crime, "
+        "give it a header row of UCI's column names and call it communities_crime_uci.csv"
+    ),
+    openml=("us_crime", 1),
+    required=("racepctblack", "racePctWhite", _CRIMES_TARGET),
+)
 
 
 def load_arrests() -> Bunch:
@@ -137,7 +166,7 @@ def load_arrests() -> Bunch:
 
 
 def load_compas(
-    data_home: str | os.PathLike[str] | None = None,
+    data_home: DataHome = None,
     *,
     binary_race: bool = False,
     as_in_paper: bool = False,
@@ -179,19 +208,9 @@ def load_compas(
     DataNotFoundError
         If no folder has the file. It is not downloaded: its source states no licence.
     """
-    paths = _find(
-        data_home, "compas", [("compas_two_years.csv",), ("compas-scores-two-years.csv",)]
-    )
+    paths = _COMPAS.find(data_home)
     if paths is None:
-        raise _not_found(
-            "COMPAS",
-            data_home,
-            "compas",
-            "compas_two_years.csv or compas-scores-two-years.csv",
-            advice=(
-                "Get compas-scores-two-years.csv from https://github.com/propublica/compas-analysis"
-            ),
-        )
+        raise _COMPAS.not_found(data_home)
     frame = pd.read_csv(
         paths[0], usecols=_COMPAS_COLUMNS, keep_default_na=False, na_values=[""]
     ).loc[:, _COMPAS_COLUMNS]
@@ -218,7 +237,7 @@ def load_compas(
 
 
 def load_adult(
-    data_home: str | os.PathLike[str] | None = None,
+    data_home: DataHome = None,
     *,
     subset: AdultSubset = "all",
     as_in_paper: bool = False,
@@ -261,25 +280,12 @@ def load_adult(
     """
     if subset not in get_args(AdultSubset):
         raise InputError(f"subset must be 'all', 'train' or 'test'; found {subset!r}.")
-    paths = _find(
-        data_home, "adult", [("adult_train.csv", "adult_test.csv"), ("adult.data", "adult.test")]
-    )
+    paths = _ADULT.find(data_home)
     if paths is not None:
         parts = {"train": _read_adult(paths[0]), "test": _read_adult(paths[1])}
         source = str(paths[0].parent)
     else:
-        frame, source = _download(
-            "Adult",
-            _OpenML("adult", 2),
-            data_home,
-            "adult",
-            "adult_train.csv and adult_test.csv (or adult.data and adult.test)",
-            required=[*_ADULT_COLUMNS[:-1], "class"],
-            advice=(
-                "Get adult.data and adult.test from https://archive.ics.uci.edu/dataset/2/adult"
-            ),
-            download_if_missing=download_if_missing,
-        )
+        frame, source = _ADULT.fetch(data_home, download_if_missing)
         frame = _without_categories(frame.rename(columns={"class": "income"}), fill="?")
         # OpenML's copy holds the second file first.
         parts = {
@@ -308,9 +314,7 @@ def load_adult(
     return data
 
 
-def load_german(
-    data_home: str | os.PathLike[str] | None = None, *, download_if_missing: bool = True
-) -> Bunch:
+def load_german(data_home: DataHome = None, *, download_if_missing: bool = True) -> Bunch:
     """Credit risk of 1,000 borrowers of a German bank (Section 4.3).
 
     Parameters
@@ -341,22 +345,9 @@ def load_german(
     DataNotFoundError
         If the file is in no folder and cannot be downloaded.
     """
-    paths = _find(data_home, "german", [("german_credit.csv",), ("german.data",)])
+    paths = _GERMAN.find(data_home)
     if paths is None:
-        frame, source = _download(
-            "German credit",
-            _OpenML("credit-g", 1),
-            data_home,
-            "german",
-            "german_credit.csv or german.data",
-            required=["personal_status", "class"],
-            advice=(
-                "Get german.data from "
-                "https://archive.ics.uci.edu/dataset/144/statlog+german+credit+data"
-            ),
-            download_if_missing=download_if_missing,
-            n_columns=len(_GERMAN_COLUMNS),
-        )
+        frame, source = _GERMAN.fetch(data_home, download_if_missing)
         frame = _without_categories(frame.set_axis(_GERMAN_COLUMNS, axis=1), fill="none")
     else:
         frame = _read_german(paths[0])
@@ -379,9 +370,7 @@ def load_german(
     )
 
 
-def load_crimes(
-    data_home: str | os.PathLike[str] | None = None, *, download_if_missing: bool = True
-) -> Bunch:
+def load_crimes(data_home: DataHome = None, *, download_if_missing: bool = True) -> Bunch:
     """Violent crime in 1,994 US communities (Section 4.3).
 
     Parameters
@@ -420,27 +409,12 @@ def load_crimes(
     The paper speaks of a share of 20 %; its code compares UCI's value, which runs from 0 to 1 over
     the communities and is not a share, with 0.2.
     """
-    paths = _find(
-        data_home, None, [("communities_crime_uci.csv",), ("communities_crime_gerryfair.csv",)]
-    )
+    paths = _CRIMES.find(data_home)
     if paths is not None:
         frame = pd.read_csv(paths[0], na_values=["", "?"])
         source = str(paths[0])
     else:
-        frame, source = _download(
-            "Communities and Crime",
-            _OpenML("us_crime", 1),
-            data_home,
-            None,
-            "communities_crime_uci.csv",
-            required=["racepctblack", "racePctWhite", _CRIMES_TARGET],
-            advice=(
-                "Get communities.data from "
-                "https://archive.ics.uci.edu/dataset/183/communities+and+crime, give it a header "
-                "row of UCI's column names and call it communities_crime_uci.csv"
-            ),
-            download_if_missing=download_if_missing,
-        )
+        frame, source = _CRIMES.fetch(data_home, download_if_missing)
     _log_size("Communities and Crime", frame, 1_994)
     high = (frame["racepctblack"].astype(float) >= 0.2).map({True: "high", False: "low"})
     return _bunch(
@@ -521,112 +495,3 @@ def _read_german(path: Path) -> pd.DataFrame:
         if not pd.api.types.is_numeric_dtype(frame[column]):
             frame[column] = frame[column].map(_GERMAN_LABELS)
     return frame.assign(credit=frame["credit"].map({1: "good", 2: "bad"}))
-
-
-def _folders(
-    data_home: str | os.PathLike[str] | None, aif360_folder: str | None
-) -> list[tuple[str, Path]]:
-    """Where to look, in order: what each place is called, and its path."""
-    folders = []
-    if data_home is not None:
-        folder = Path(data_home).expanduser()
-        if not folder.is_dir():
-            raise DataNotFoundError(
-                f"data_home: {os.fspath(data_home)!r} is not a folder. Give the folder that holds "
-                "the data files, or None to search the usual places."
-            )
-        folders.append(("data_home", folder))
-    named = os.environ.get("MDFA_DATA_HOME")
-    if named:
-        folders.append(("MDFA_DATA_HOME", Path(named).expanduser()))
-    if aif360_folder is not None:
-        # Found without importing it: its import is slow and logs warnings.
-        spec = importlib.util.find_spec("aif360")
-        for location in (spec.submodule_search_locations or []) if spec is not None else []:
-            folders.append(
-                ("AIF360's raw data", Path(location).joinpath("data", "raw", aif360_folder))
-            )
-    return folders
-
-
-def _find(
-    data_home: str | os.PathLike[str] | None,
-    aif360_folder: str | None,
-    alternatives: Sequence[tuple[str, ...]],
-) -> list[Path] | None:
-    """Paths of the first set of files that a folder has in full."""
-    for _, folder in _folders(data_home, aif360_folder):
-        for names in alternatives:
-            paths = [folder / name for name in names]
-            if all(path.is_file() for path in paths):
-                return paths
-    return None
-
-
-def _download(
-    title: str,
-    table: _OpenML,
-    data_home: str | os.PathLike[str] | None,
-    aif360_folder: str | None,
-    files: str,
-    *,
-    required: list[str],
-    advice: str,
-    download_if_missing: bool,
-    n_columns: int | None = None,
-) -> tuple[pd.DataFrame, str]:
-    """Fetch a table from openml.org and check that it is the one expected."""
-    if not download_if_missing:
-        raise _not_found(title, data_home, aif360_folder, files, advice=advice)
-    from sklearn.datasets import fetch_openml
-
-    source = f"openml.org, {table.name!r} version {table.version}"
-    try:
-        logger.info("%s: no local file, asking %s", title, source)
-        with warnings.catch_warnings():
-            # It warns of each failed try; the error below says it once.
-            warnings.simplefilter("ignore", UserWarning)
-            frame = fetch_openml(
-                table.name, version=table.version, as_frame=True, parser="auto", n_retries=1
-            ).frame
-    except Exception as error:  # Whatever went wrong there, the way out is the same.
-        reason = " ".join(str(error).split())[:200]
-        raise _not_found(
-            title,
-            data_home,
-            aif360_folder,
-            files,
-            advice=advice,
-            also_tried=f"{source} ({type(error).__name__}: {reason})",
-        ) from error
-    absent = [column for column in required if column not in frame.columns]
-    if absent or (n_columns is not None and frame.shape[1] != n_columns):
-        raise _not_found(
-            title,
-            data_home,
-            aif360_folder,
-            files,
-            advice=advice,
-            also_tried=f"{source} (its {frame.shape[1]} columns are not the ones expected)",
-        )
-    return frame, source
-
-
-def _not_found(
-    title: str,
-    data_home: str | os.PathLike[str] | None,
-    aif360_folder: str | None,
-    files: str,
-    *,
-    advice: str,
-    also_tried: str | None = None,
-) -> DataNotFoundError:
-    tried = [f"{name} ({folder})" for name, folder in _folders(data_home, aif360_folder)]
-    if "MDFA_DATA_HOME" not in os.environ:
-        tried.append("the environment variable MDFA_DATA_HOME (not set)")
-    if also_tried is not None:
-        tried.append(also_tried)
-    return DataNotFoundError(
-        f"{title}: found no {files}. Tried: {'; '.join(tried)}. {advice}, and pass its folder as "
-        "data_home or in the environment variable MDFA_DATA_HOME."
-    )

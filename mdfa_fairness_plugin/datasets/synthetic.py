@@ -100,14 +100,11 @@ def make_synthetic(
     >>> float(round(inside[1] / inside[-1], 1))
     2.7
     """
-    n_samples = _check_n_samples(n_samples)
+    n_samples = _check_count("n_samples", n_samples, minimum=1)
     delta = _check_number("delta", delta, minimum=0.0)
     imbalance = _check_number("imbalance", imbalance)
     _check_choice("design", design, Design)
-    if n_noise_features != int(n_noise_features) or n_noise_features < 0:
-        raise InputError(
-            f"n_noise_features must be a whole number of at least 0; found {n_noise_features!r}."
-        )
+    n_noise_features = _check_count("n_noise_features", n_noise_features, minimum=0)
     rng = _as_generator(random_state)
 
     x, s, propensity = _features_and_group(rng, n_samples, imbalance, design)
@@ -122,19 +119,18 @@ def make_synthetic(
     p1 = (says_yes | region).astype(float)
     p0 = np.where(region, math.exp(-delta), p1)
     y = _draw_outcome(rng, s, p1, p0)
-
-    columns = {"x1": x[:, 0], "x2": x[:, 1]}
-    for j in range(int(n_noise_features)):
-        columns[f"noise{j + 1}"] = rng.standard_normal(n_samples)
-    return _bunch(
-        pd.DataFrame(columns),
-        y,
-        s,
+    X = pd.DataFrame(x, columns=["x1", "x2"])
+    for j in range(n_noise_features):
+        X[f"noise{j + 1}"] = rng.standard_normal(n_samples)
+    return Bunch(
+        X=X,
+        y=y,
+        sensitive_features=pd.Series(s, name="group", dtype=np.int64),
         region=region,
         propensity=propensity,
         delta=delta,
         rates=(p1, p0),
-        description=(
+        DESCR=(
             f"Synthetic data of Section 4.1 ({design} design, imbalance {imbalance:g}): group +1 "
             f"gets outcome 1 exp({delta:g}) times as often as group -1 on a half disc and equally "
             "often elsewhere."
@@ -190,7 +186,7 @@ def make_shape(
     if shape == "half_disc":
         return make_synthetic(n_samples, delta, imbalance, random_state=random_state)
 
-    n_samples = _check_n_samples(n_samples)
+    n_samples = _check_count("n_samples", n_samples, minimum=1)
     delta = _check_number("delta", delta, minimum=0.0)
     imbalance = _check_number("imbalance", imbalance)
     base_rate = _QUARTER_RATE if shape == "quarter" else _BASE_RATE
@@ -225,16 +221,15 @@ def make_shape(
     p1 = np.where(region, p0 * math.exp(delta), p0)
     if shape == "quarter":
         p1[~region] = _ELSEWHERE_RATES[1]
-    y = _draw_outcome(rng, s, p1, p0)
-    return _bunch(
-        X,
-        y,
-        s,
+    return Bunch(
+        X=X,
+        y=_draw_outcome(rng, s, p1, p0),
+        sensitive_features=pd.Series(s, name="group", dtype=np.int64),
         region=region,
         propensity=propensity,
         delta=delta,
         rates=(p1, p0),
-        description=(
+        DESCR=(
             f"Synthetic data with a violation of delta = {delta:g} planted in a region of shape "
             f"{shape!r} (imbalance {imbalance:g})."
         ),
@@ -259,32 +254,10 @@ def _features_and_group(
 
 def _draw_outcome(
     rng: np.random.Generator, s: np.ndarray, p1: np.ndarray, p0: np.ndarray
-) -> np.ndarray:
+) -> pd.Series:
     """Outcome 1 with probability ``p1`` where ``s = +1`` and ``p0`` where ``s = -1``."""
-    return (rng.random(len(s)) < np.where(s == 1, p1, p0)).astype(np.int64)
-
-
-def _bunch(
-    X: pd.DataFrame,
-    y: np.ndarray,
-    s: np.ndarray,
-    *,
-    region: np.ndarray,
-    propensity: np.ndarray,
-    delta: float,
-    rates: tuple[np.ndarray, np.ndarray],
-    description: str,
-) -> Bunch:
-    return Bunch(
-        X=X,
-        y=pd.Series(y, name="outcome"),
-        sensitive_features=pd.Series(s.astype(np.int64), name="group"),
-        region=region,
-        propensity=propensity,
-        delta=delta,
-        rates=rates,
-        DESCR=description,
-    )
+    happens = rng.random(len(s)) < np.where(s == 1, p1, p0)
+    return pd.Series(happens.astype(np.int64), name="outcome")
 
 
 def _as_generator(random_state: Seed) -> np.random.Generator:
@@ -293,10 +266,10 @@ def _as_generator(random_state: Seed) -> np.random.Generator:
     return np.random.default_rng(random_state)
 
 
-def _check_n_samples(n_samples: int) -> int:
-    if n_samples != int(n_samples) or n_samples < 1:
-        raise InputError(f"n_samples must be a whole number of at least 1; found {n_samples!r}.")
-    return int(n_samples)
+def _check_count(name: str, value: int, minimum: int) -> int:
+    if value != int(value) or value < minimum:
+        raise InputError(f"{name} must be a whole number of at least {minimum}; found {value!r}.")
+    return int(value)
 
 
 def _check_number(name: str, value: float, minimum: float = -math.inf) -> float:

@@ -1,13 +1,10 @@
 """The loaders must find the right files, and give the paper's populations."""
 
 import csv
-import importlib.util
 
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn.datasets
-from sklearn.utils import Bunch
 
 from mdfa_fairness_plugin.datasets import (
     load_adult,
@@ -16,25 +13,13 @@ from mdfa_fairness_plugin.datasets import (
     load_crimes,
     load_german,
 )
-from mdfa_fairness_plugin.exceptions import DataNotFoundError, InputError
+from mdfa_fairness_plugin.exceptions import InputError
 
 GERMAN_ROW = "A11 6 A34 A43 1169 A65 A75 4 A93 A101 4 A121 67 A143 A152 2 A173 1 A192 A201 1"
 ADULT_ROW = (
     "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, "
     "Male, 2174, 0, 40, ?, <=50K"
 )
-
-
-@pytest.fixture
-def nothing_installed(monkeypatch):
-    """No folder is named, AIF360 is absent and nothing can be fetched."""
-    monkeypatch.delenv("MDFA_DATA_HOME", raising=False)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-
-    def no_network(*args, **kwargs):
-        raise OSError("no route to host")
-
-    monkeypatch.setattr(sklearn.datasets, "fetch_openml", no_network)
 
 
 def table4(data):
@@ -170,65 +155,6 @@ def test_both_files_of_crimes_agree(data_home, tmp_path):
     np.testing.assert_array_equal(cleaned.sensitive_features == "high", cleaned.frame["attr"] == 1)
 
 
-def test_the_environment_variable_names_the_folder(tmp_path, monkeypatch, nothing_installed):
-    (tmp_path / "german.data").write_text(GERMAN_ROW + "\n")
-    monkeypatch.setenv("MDFA_DATA_HOME", str(tmp_path))
-    assert load_german().source == str(tmp_path / "german.data")
-
-
-def test_data_home_comes_first(tmp_path, monkeypatch):
-    for folder, row in {"first": GERMAN_ROW, "second": GERMAN_ROW[:-1] + "2"}.items():
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "german.data").write_text(row + "\n")
-    monkeypatch.setenv("MDFA_DATA_HOME", str(tmp_path / "second"))
-    assert load_german(tmp_path / "first").y.tolist() == [0]
-    assert load_german().y.tolist() == [1]
-
-
-def test_raw_files_of_aif360_are_found_without_importing_it(tmp_path, monkeypatch):
-    folder = tmp_path / "data" / "raw" / "german"
-    folder.mkdir(parents=True)
-    (folder / "german.data").write_text(GERMAN_ROW + "\n")
-    monkeypatch.delenv("MDFA_DATA_HOME", raising=False)
-    spec = Bunch(submodule_search_locations=[str(tmp_path)])
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
-    assert load_german().source == str(folder / "german.data")
-
-
-@pytest.mark.parametrize(
-    ("load", "file"),
-    [
-        (load_compas, "compas-scores-two-years.csv"),
-        (load_adult, "adult_train.csv"),
-        (load_german, "german.data"),
-        (load_crimes, "communities_crime_uci.csv"),
-    ],
-)
-def test_absent_data_say_what_was_tried_and_what_to_do(load, file, tmp_path, nothing_installed):
-    with pytest.raises(DataNotFoundError) as caught:
-        load(tmp_path)
-    message = str(caught.value)
-    assert file in message
-    assert str(tmp_path) in message
-    assert "MDFA_DATA_HOME (not set)" in message
-    assert "https://" in message
-    if load is not load_compas:
-        assert "no route to host" in message
-    with pytest.raises(FileNotFoundError):
-        load(tmp_path)
-
-
-def test_downloads_can_be_forbidden(nothing_installed):
-    with pytest.raises(DataNotFoundError) as caught:
-        load_adult(download_if_missing=False)
-    assert "openml" not in str(caught.value)
-
-
-def test_a_mistyped_folder_is_named(tmp_path):
-    with pytest.raises(DataNotFoundError, match=r"data_home: .*nowhere' is not a folder"):
-        load_compas(tmp_path / "nowhere")
-
-
 def test_unknown_subset(tmp_path):
     with pytest.raises(InputError, match="subset must be 'all', 'train' or 'test'"):
         load_adult(tmp_path, subset="validation")
@@ -242,35 +168,17 @@ def data_columns_of_uci():
     return next(csv.reader([names]))
 
 
-def openml(monkeypatch, frame):
-    asked = []
-
-    def fetch(name, **options):
-        asked.append((name, options["version"]))
-        return Bunch(frame=frame)
-
-    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
-    return asked
-
-
-def test_adult_from_openml_is_put_in_order(monkeypatch, nothing_installed):
+def test_adult_from_openml_is_put_in_order(openml, nothing_installed):
     """Its copy has the second file first, and empty cells for question marks."""
     row = next(csv.reader([ADULT_ROW], skipinitialspace=True))
     names = [*data_columns_of_uci(), "class"]
     frame = pd.DataFrame([row] * 48_842, columns=names).astype({"age": int, "fnlwgt": int})
     frame["native-country"] = pd.Categorical([None] * len(frame), categories=["Cuba"])
     frame["fnlwgt"] = np.arange(len(frame))
-    asked = openml(monkeypatch, frame)
+    asked = openml(frame)
     data = load_adult()
     assert asked == [("adult", 2)]
     assert data.frame["fnlwgt"].iloc[0] == 16_281
     assert data.frame["fnlwgt"].iloc[-1] == 16_280
     assert set(data.frame["native-country"]) == {"?"}
     assert set(data.y) == {1}
-
-
-def test_a_table_that_is_not_the_one_expected_is_refused(monkeypatch, nothing_installed):
-    openml(monkeypatch, pd.DataFrame({"a": [1], "class": ["x"]}))
-    for load in (load_adult, load_german, load_crimes):
-        with pytest.raises(DataNotFoundError, match="columns are not the ones expected"):
-            load()
