@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         worst_case_ratio,
         worst_case_violation,
     )
-    from mdfa_fairness_plugin.aif360.toolkit import toolkit_status
 
 _HOMES = {
     "MDFAClassificationMetric": "metrics",
@@ -42,7 +41,6 @@ _HOMES = {
     "load_compas": "datasets",
     "load_german": "datasets",
     "mdfa_scan": "scan",
-    "toolkit_status": "toolkit",
     "unfairness_certificate": "scan",
     "worst_case_ratio": "scan",
     "worst_case_violation": "scan",
@@ -59,7 +57,6 @@ __all__ = [
     "load_compas",
     "load_german",
     "mdfa_scan",
-    "toolkit_status",
     "unfairness_certificate",
     "worst_case_ratio",
     "worst_case_violation",

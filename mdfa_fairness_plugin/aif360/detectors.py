@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,11 +28,14 @@ from mdfa_fairness_plugin.aif360.groups import (
 from mdfa_fairness_plugin.aif360.reading import audited_features, outcomes
 from mdfa_fairness_plugin.aif360.toolkit import part, quiet
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.balance import cross_fitted_propensity, overlap_weights, support
+from mdfa_fairness_plugin.balance import overlap_weights, support
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.exceptions import InputError, MDFAError
-from mdfa_fairness_plugin.measure.estimates import Rates, measure
+from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
+from mdfa_fairness_plugin.measure.estimates import measure
 from mdfa_fairness_plugin.measure.intervals import delta_interval
+from mdfa_fairness_plugin.measure.splitting import draw_folds
+from mdfa_fairness_plugin.records import ratio_of
 
 DETECTORS = ("mdss", "gerryfair", "mdfa")
 _COLUMNS = (
@@ -76,8 +81,8 @@ class _Region:
     on_search: np.ndarray
     on_held_out: np.ndarray
     own_score: float
-    group: str | None = None
-    outcome: str | None = None
+    groups: tuple[str, ...] = (UNPRIVILEGED, PRIVILEGED)  # who may get the outcome more often
+    outcomes: tuple[str, ...] = (UNFAVORABLE, FAVORABLE)
 
 
 def compare_detectors(
@@ -168,27 +173,17 @@ def compare_detectors(
         random_state,
     )
     judge = _Judge(held_out, random_state, float(auditor.get("confidence_level", 0.95)))
+    parts = search_part, held_out
+    settings = {"random_state": random_state} | auditor
     searches: list[tuple[str, Callable[[], _Region]]] = []
     if "mdss" in detectors:
-        scan = _BiasScan(search_part, held_out, penalty, num_iters)
-        searches += [("mdss", scan.lower), ("mdss", scan.higher)]
+        for overpredicted in (True, False):
+            searches.append(("mdss", partial(_mdss, *parts, overpredicted, penalty, num_iters)))
     if "gerryfair" in detectors:
-        searches.append(("gerryfair", lambda: _gerryfair(search_part, held_out)))
+        searches.append(("gerryfair", partial(_gerryfair, *parts)))
     if "mdfa" in detectors:
-        for group in (UNPRIVILEGED, PRIVILEGED):
-            for outcome in (FAVORABLE, UNFAVORABLE):
-                searches.append(
-                    (
-                        "mdfa",
-                        _MDFASearch(
-                            search_part,
-                            held_out,
-                            group,
-                            outcome,
-                            {"random_state": random_state} | auditor,
-                        ),
-                    )
-                )
+        for direction in itertools.product((UNPRIVILEGED, PRIVILEGED), (FAVORABLE, UNFAVORABLE)):
+            searches.append(("mdfa", partial(_mdfa, *parts, *direction, settings)))
     rows = [_timed(name, find, search_part, judge) for name, find in searches]
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
@@ -236,10 +231,15 @@ class _Judge:
     def __init__(self, held_out: _Part, random_state: int | None, confidence_level: float) -> None:
         self.part = held_out
         self._level = confidence_level
+        rng = np.random.default_rng(random_state)
         encoded = FeatureEncoder().fit(held_out.X).transform(held_out.X)
-        propensity = cross_fitted_propensity(
-            encoded, held_out.s, held_out.weight, random_state=random_state
-        )
+        propensity = cross_fitted_probability(
+            encoded,
+            held_out.s > 0,
+            draw_folds(held_out.s, 5, rng),
+            sample_weight=held_out.weight,
+            random_state=int(rng.integers(2**31 - 1)),
+        ).out_of_fold
         self._balanced = held_out.weight * overlap_weights(propensity, held_out.s)
         self._inside = support(propensity, held_out.s, held_out.weight)
 
@@ -259,10 +259,10 @@ class _Judge:
         balanced = measure(positive, s, self._balanced, comparable)
         low, high = delta_interval(balanced, self._level)
         return row | {
-            "raw_ratio": _exp(measure(positive, s, part.weight, member).delta),
-            "balanced_ratio": _exp(balanced.delta),
-            "ratio_low": _exp(low),
-            "ratio_high": _exp(high),
+            "raw_ratio": ratio_of(measure(positive, s, part.weight, member).delta),
+            "balanced_ratio": ratio_of(balanced.delta),
+            "ratio_low": ratio_of(low),
+            "ratio_high": ratio_of(high),
         }
 
 
@@ -292,79 +292,59 @@ def _timed(
 
 def _best_direction(part: _Part, region: _Region) -> tuple[str, str]:
     """Choose the (group, outcome) a region says most about, on the search rows."""
-    best, chosen = -math.inf, (UNPRIVILEGED, UNFAVORABLE)
-    for group in (UNPRIVILEGED, PRIVILEGED) if region.group is None else (region.group,):
-        for outcome in (UNFAVORABLE, FAVORABLE) if region.outcome is None else (region.outcome,):
-            rates: Rates = measure(
-                part.positive(outcome), part.sides(group), part.weight, region.on_search
-            )
-            low = delta_interval(rates, 0.95)[0]
-            if low > best or (region.group is not None and region.outcome is not None):
-                best, chosen = low, (group, outcome)
-    return chosen
+
+    def says(direction: tuple[str, str]) -> float:
+        group, outcome = direction
+        rates = measure(part.positive(outcome), part.sides(group), part.weight, region.on_search)
+        low = delta_interval(rates, 0.95)[0]
+        return -math.inf if math.isnan(low) else low
+
+    return max(itertools.product(region.groups, region.outcomes), key=says)
 
 
 # ---------------------------------------------------------------------------------------------
 # Detectors
 
 
-class _BiasScan:
-    """MDSS: the subset whose outcomes differ most from what is expected of everybody."""
-
-    def __init__(self, search_part: _Part, held_out: _Part, penalty: float, num_iters: int) -> None:
-        self._part = search_part
-        self._held_out = held_out
-        self._penalty = penalty
-        self._num_iters = num_iters
-
-    def lower(self) -> _Region:
-        """People with less favorable outcomes than expected."""
-        return self._scan(overpredicted=True)
-
-    def higher(self) -> _Region:
-        """People with more favorable outcomes than expected."""
-        return self._scan(overpredicted=False)
-
-    def _scan(self, overpredicted: bool) -> _Region:
-        encoder = FeatureEncoder().fit(self._part.X)
-        shown, shown_held_out = (
-            encoder.display_frame(part.X) for part in (self._part, self._held_out)
+def _mdss(
+    search_part: _Part, held_out: _Part, overpredicted: bool, penalty: float, num_iters: int
+) -> _Region:
+    """MDSS: the subset whose outcomes are rarer (or more frequent) than expected of everybody."""
+    encoder = FeatureEncoder().fit(search_part.X)
+    searched, judged = _few_values(
+        encoder.display_frame(search_part.X), encoder.display_frame(held_out.X)
+    )
+    group = _unused("group", searched.columns)
+    named = np.where(search_part.s > 0, UNPRIVILEGED, PRIVILEGED)
+    with _global_state_kept():
+        subset, score = part("detectors").bias_scan(
+            data=searched.assign(**{group: named}),
+            observations=pd.Series(search_part.favorable.astype(int)),
+            favorable_value=1,
+            overpredicted=overpredicted,
+            penalty=penalty,
+            num_iters=num_iters,
         )
-        searched, judged = _few_values(shown, shown_held_out)
-        group = _unused("group", searched.columns)
-        named = np.where(self._part.s > 0, UNPRIVILEGED, PRIVILEGED)
-        with _global_state_kept():
-            subset, score = part("detectors").bias_scan(
-                data=searched.assign(**{group: named}),
-                observations=pd.Series(self._part.favorable.astype(int)),
-                favorable_value=1,
-                overpredicted=overpredicted,
-                penalty=self._penalty,
-                num_iters=self._num_iters,
-            )
-        features = {name: values for name, values in subset.items() if name != group}
-        return _Region(
-            text=_subset_text(subset),
-            on_search=_in_subset(searched, features),
-            on_held_out=_in_subset(judged, features),
-            own_score=float(score),
-            outcome=UNFAVORABLE if overpredicted else FAVORABLE,
-        )
+    features = {name: values for name, values in subset.items() if name != group}
+    return _Region(
+        text=_subset_text(subset),
+        on_search=_in_subset(searched, features),
+        on_held_out=_in_subset(judged, features),
+        own_score=float(score),
+        outcomes=(UNFAVORABLE if overpredicted else FAVORABLE,),
+    )
 
 
 def _few_values(searched: pd.DataFrame, judged: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both tables as text, numbers of many values by quarter of the first."""
-    out: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    tables = searched.copy(), judged.copy()
     for name in searched.columns:
-        first, second = searched[name], judged[name]
+        first = searched[name]
         if pd.api.types.is_numeric_dtype(first) and first.nunique() > _MOST_VALUES:
             edges = np.unique(np.nanquantile(first.astype(float), [0.25, 0.5, 0.75]))
-            bounds = [-np.inf, *edges, np.inf]
-            first, second = (
-                pd.cut(column.astype(float), bounds).astype(str) for column in (first, second)
-            )
-        out[0][name], out[1][name] = first.astype(str).to_numpy(), second.astype(str).to_numpy()
-    return pd.DataFrame(out[0]).astype(object), pd.DataFrame(out[1]).astype(object)
+            for table in tables:
+                table[name] = pd.cut(table[name].astype(float), [-np.inf, *edges, np.inf])
+    return tables[0].astype(str).astype(object), tables[1].astype(str).astype(object)
 
 
 def _in_subset(frame: pd.DataFrame, subset: dict[str, list[Any]]) -> np.ndarray:
@@ -375,12 +355,8 @@ def _in_subset(frame: pd.DataFrame, subset: dict[str, list[Any]]) -> np.ndarray:
 
 
 def _subset_text(subset: dict[str, list[Any]]) -> str:
-    return (
-        " and ".join(
-            f"{name} in {{{', '.join(map(str, values))}}}" for name, values in subset.items()
-        )
-        or "everybody"
-    )
+    texts = [f"{name} in {{{', '.join(map(str, values))}}}" for name, values in subset.items()]
+    return " and ".join(texts) or "everybody"
 
 
 def _gerryfair(search_part: _Part, held_out: _Part) -> _Region:
@@ -419,53 +395,39 @@ def _gerryfair(search_part: _Part, held_out: _Part) -> _Region:
     )
 
 
-@dataclass(frozen=True)
-class _MDFASearch:
-    """One (group, outcome) search of this package, on the search rows."""
-
-    search_part: _Part
-    held_out: _Part
-    group: str
-    outcome: str
-    parameters: dict[str, Any]
-
-    def __call__(self) -> _Region:
-        rows = self.search_part
-        auditor = MDFAuditor(
-            **(self.parameters | {"groups": [self.group], "outcomes": [self.outcome]})
+def _mdfa(
+    search_part: _Part, held_out: _Part, group: str, outcome: str, settings: dict[str, Any]
+) -> _Region:
+    """One (group, outcome) search of this package."""
+    weight = search_part.weight
+    sides = np.where(search_part.s > 0, UNPRIVILEGED, PRIVILEGED).astype(object)
+    auditor = MDFAuditor(**(settings | {"groups": [group], "outcomes": [outcome]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Said once per search, of the same rows.
+        auditor.fit(
+            search_part.X,
+            np.where(search_part.favorable, FAVORABLE, UNFAVORABLE).astype(object),
+            sensitive_features=pd.Series(sides, name="group"),
+            sample_weight=None if (weight == 1).all() else weight,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Said once per search, of the same rows.
-            auditor.fit(
-                rows.X,
-                np.where(rows.favorable, FAVORABLE, UNFAVORABLE).astype(object),
-                sensitive_features=pd.Series(
-                    np.where(rows.s > 0, UNPRIVILEGED, PRIVILEGED).astype(object), name="group"
-                ),
-                sample_weight=None if (rows.weight == 1).all() else rows.weight,
-            )
-        worst = auditor.result_.worst_case
-        if worst is None:
-            reason = "; ".join(one.reason for one in auditor.result_.violations if one.reason)
-            raise InputError(f"nothing could be measured: {reason or 'no region was found'}")
-        return _Region(
-            text=worst.rule or "no short rule",
-            on_search=worst.membership,
-            on_held_out=auditor.predict(self.held_out.X),
-            own_score=worst.delta,
-            group=self.group,
-            outcome=self.outcome,
-        )
+    worst = auditor.result_.worst_case
+    if worst is None:
+        reason = "; ".join(one.reason for one in auditor.result_.violations if one.reason)
+        raise InputError(f"nothing could be measured: {reason or 'no region was found'}")
+    return _Region(
+        text=worst.rule or "no short rule",
+        on_search=worst.membership,
+        on_held_out=auditor.predict(held_out.X),
+        own_score=worst.delta,
+        groups=(group,),
+        outcomes=(outcome,),
+    )
 
 
 def _unused(name: str, taken: Any) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def _exp(delta: float) -> float:
-    return math.exp(delta) if delta < 700 else math.inf
 
 
 @contextmanager

@@ -5,16 +5,78 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from mdfa_fairness_plugin.aif360.groups import OTHERS, describe
 from mdfa_fairness_plugin.aif360.metrics import BinaryLabelDatasetMetric, _AuditMethods
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.exceptions import InputTypeError
-from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION, Violation
+from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION, Violation, ratio_of
 
 MetricTextExplainer: Any = part("explainers").MetricTextExplainer
 MetricJSONExplainer: Any = part("explainers").MetricJSONExplainer
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Figure:
+    """One figure of a violation, and what is said of it."""
+
+    title: str
+    field: str  # of a Violation
+    meaning: str
+    description: str
+    ideal: str
+
+
+_VIOLATION = _Figure(
+    title="Worst-Case Violation",
+    field="delta",
+    meaning=(
+        "log ratio of an outcome's rates at equal features, in the subgroup treated most unequally"
+    ),
+    description=(
+        "Computed as the log ratio of the outcome's rates for the group and for those it is "
+        "compared with, weighted to equal features, in the subgroup where it is largest, on rows "
+        "the search has not seen."
+    ),
+    ideal=(
+        "The value without any violation is 0; sampling noise alone makes it positive, so see the "
+        "interval and the verdict."
+    ),
+)
+_RATIO = _Figure(
+    title="Worst-Case Ratio",
+    field="ratio",
+    meaning=(
+        "ratio of an outcome's rates at equal features, in the subgroup treated most unequally"
+    ),
+    description=_VIOLATION.description.replace("the log ratio", "the ratio"),
+    ideal=(
+        "The value without any violation is 1; sampling noise alone raises it, so see the interval "
+        "and the verdict."
+    ),
+)
+_CERTIFICATE = _Figure(
+    title="Unfairness Certificate",
+    field="gamma",
+    meaning=(
+        "strength gamma, at most 1/4: how many get the outcome in the subgroup, times how "
+        "unequally it is shared there"
+    ),
+    description=(
+        "Computed as Pr[Y=y, x in G] (Pr[S=s | Y=y, x in G] - 1/2) on weighted data, G the "
+        "subgroup, s the group and y the outcome."
+    ),
+    ideal="A certificate is evidence of a violation; a small one is no evidence of its absence.",
+)
+_SUBGROUP = _Figure(
+    title="Worst-Case Subgroup",
+    field="rule",
+    meaning="who is treated most unequally",
+    description="The largest region of the features whose violation is of the worst kind found.",
+    ideal="There is no ideal subgroup.",
+)
 
 
 class MDFATextExplainer(MetricTextExplainer):
@@ -25,76 +87,64 @@ class MDFATextExplainer(MetricTextExplainer):
     metric : Metric
         Of AIF360, or ``MDFADatasetMetric`` or ``MDFAClassificationMetric`` for the methods added
         here.
-
-    Notes
-    -----
-    AIF360 0.6.1 misspells its ``false_omission_rate_difference``, and has no explanation of base
-    and selection rates; both are there.
     """
-
-    # -- the audit ----------------------------------------------------------------------------
 
     def audit(self) -> str:
         """Tell everything that was found, in a page of text."""
         metric = self._audited()
-        lists = [
-            f"Unprivileged: {describe(metric.unprivileged_groups, metric.dataset)}.",
-            f"Privileged: {describe(metric.privileged_groups, metric.dataset)}.",
-        ]
-        has_lists = metric.unprivileged_groups is not None or metric.privileged_groups is not None
-        head = " ".join(lists) + "\n\n" if has_lists else ""
+        head = ""
+        if metric.unprivileged_groups is not None or metric.privileged_groups is not None:
+            low = describe(metric.unprivileged_groups, metric.dataset)
+            high = describe(metric.privileged_groups, metric.dataset)
+            head = f"Unprivileged: {low}. Privileged: {high}.\n\n"
         return head + str(metric.audit().summary())
 
     def worst_case_violation(self, privileged: bool | None = None, outcome: Any = None) -> str:
         """Explain ``worst_case_violation``."""
-        worst = self._audited().worst_case(privileged, outcome)
-        value = "not measured" if worst is None else f"{worst.delta:.4g}"
-        return (
-            "Worst-case violation (log ratio of an outcome's rates at equal features, in the "
-            f"subgroup treated most unequally): {value}{self._evidence(worst)}"
-        )
+        return self._explain(_VIOLATION, privileged, outcome)
 
     def worst_case_ratio(self, privileged: bool | None = None, outcome: Any = None) -> str:
         """Explain ``worst_case_ratio``."""
-        worst = self._audited().worst_case(privileged, outcome)
-        value = "not measured" if worst is None else f"{worst.ratio:.4g}"
-        return (
-            "Worst-case ratio (ratio of an outcome's rates at equal features, in the subgroup "
-            f"treated most unequally): {value}{self._evidence(worst)}"
-        )
+        return self._explain(_RATIO, privileged, outcome)
 
     def unfairness_certificate(self, privileged: bool | None = None, outcome: Any = None) -> str:
         """Explain ``unfairness_certificate``."""
-        worst = self._audited().worst_case(privileged, outcome)
-        value = "not measured" if worst is None else f"{worst.gamma:.4g}"
-        return (
-            "Unfairness certificate (strength gamma, at most 1/4: how many get the outcome in the "
-            f"subgroup, times how unequally it is shared there): {value}{self._evidence(worst)}"
-        )
+        return self._explain(_CERTIFICATE, privileged, outcome)
 
     def worst_case_subgroup(self, privileged: bool | None = None, outcome: Any = None) -> str:
         """Explain who is in ``worst_case_subgroup``."""
-        worst = self._audited().worst_case(privileged, outcome)
-        if worst is None:
-            return "Worst-case subgroup: nothing could be measured."
-        rule = worst.rule or "no short rule describes it"
-        return (
-            f"Worst-case subgroup (who is treated most unequally): {rule} "
-            f"({worst.n_rows} rows, {worst.share:.1%} of those compared)"
-        )
+        return self._explain(_SUBGROUP, privileged, outcome)
 
     def coverage(self) -> str:
         """Explain ``coverage``."""
+        return self._coverage_sentence()
+
+    def _explain(self, figure: _Figure, privileged: bool | None, outcome: Any) -> str:
+        return self._sentence(figure, self._audited().worst_case(privileged, outcome))
+
+    def _coverage_sentence(self) -> str:
         counts = self._audited().coverage()
         return (
             f"Rows covered by the group lists: {counts['unprivileged']} unprivileged, "
             f"{counts['privileged']} privileged, {counts['neither']} in neither list (not compared)"
         )
 
-    def _evidence(self, worst: Violation | None) -> str:
-        """Tell where a number comes from, and how sure it is."""
+    def _sentence(self, figure: _Figure, worst: Violation | None) -> str:
+        name = figure.title.capitalize()
+        if figure is _SUBGROUP:
+            if worst is None:
+                return f"{name}: nothing could be measured."
+            return (
+                f"{name} ({figure.meaning}): {worst.rule or 'no short rule describes it'} "
+                f"({worst.n_rows} rows, {worst.share:.1%} of those compared)"
+            )
         if worst is None:
-            return ""
+            return f"{name} ({figure.meaning}): not measured"
+        value = f"{getattr(worst, figure.field):.4g}"
+        return f"{name} ({figure.meaning}): {value} ({self._evidence(worst)})"
+
+    def _evidence(self, worst: Violation) -> str:
+        """Tell where a number comes from, and how sure it is."""
         low, high = worst.ratio_interval
         verdict = {
             VIOLATION: f"a violation, p = {worst.p_value_adjusted:.2g} over all searches",
@@ -102,12 +152,12 @@ class MDFATextExplainer(MetricTextExplainer):
         }.get(
             worst.verdict,
             "no violation shown; one larger than a ratio of "
-            f"{_exp(worst.detectable_delta):.3g} would have been found",
+            f"{ratio_of(worst.detectable_delta):.3g} would have been found",
         )
         return (
-            f" ({self._people(worst.group, worst)} get the {worst.outcome} outcome "
+            f"{self._people(worst.group, worst)} get the {worst.outcome} outcome "
             f"{worst.ratio:.3g} times as often as {self._people(worst.reference, worst)}, "
-            f"{worst.confidence_level:.0%} interval {low:.3g} to {high:.3g}; {verdict})"
+            f"{worst.confidence_level:.0%} interval {low:.3g} to {high:.3g}; {verdict}"
         )
 
     def _people(self, value: Any, worst: Violation) -> str:
@@ -127,34 +177,6 @@ class MDFATextExplainer(MetricTextExplainer):
             )
         return self.metric
 
-    # -- what AIF360 leaves out ---------------------------------------------------------------
-
-    def base_rate(self, privileged: bool | None = None) -> str:
-        """Explain ``base_rate``."""
-        return (
-            f"Base rate{_of(privileged)} (share with the favorable label): "
-            f"{self.metric.base_rate(privileged=privileged)}"
-        )
-
-    def selection_rate(self, privileged: bool | None = None) -> str:
-        """Explain ``selection_rate``."""
-        return (
-            f"Selection rate{_of(privileged)} (share predicted to have the favorable label): "
-            f"{self.metric.selection_rate(privileged=privileged)}"
-        )
-
-    def false_omission_rate_difference(self) -> str:
-        """Explain ``false_omission_rate_difference``."""
-        return (
-            "False omission rate difference (false omission rate on unprivileged instances - false "
-            "omission rate on privileged instances): "
-            f"{self.metric.false_omission_rate_difference()}"
-        )
-
-    def falses_omission_rate_difference(self) -> str:
-        """Explain ``false_omission_rate_difference``, by the name AIF360 has for it."""
-        return MDFATextExplainer.false_omission_rate_difference(self)
-
 
 class MDFAJSONExplainer(MetricJSONExplainer, MDFATextExplainer):
     """Explains metrics in JSON.
@@ -168,178 +190,48 @@ class MDFAJSONExplainer(MetricJSONExplainer, MDFATextExplainer):
         As for ``MDFATextExplainer``.
     """
 
-    # -- the audit ----------------------------------------------------------------------------
-
     def audit(self) -> str:
         """Give the whole result, as ``AuditResult.to_json``."""
         return str(self._audited().audit().to_json())
-
-    def worst_case_violation(self, privileged: bool | None = None, outcome: Any = None) -> str:
-        """Explain ``worst_case_violation``."""
-        return self._worst(
-            "Worst-Case Violation",
-            MDFATextExplainer.worst_case_violation(self, privileged, outcome),
-            "Computed as the log ratio of the outcome's rates for the group and for those it is "
-            "compared with, weighted to equal features, in the subgroup where it is largest, on "
-            "rows the search has not seen.",
-            "The value without any violation is 0; sampling noise alone makes it positive, so see "
-            "the interval and the verdict.",
-            privileged,
-            outcome,
-        )
-
-    def worst_case_ratio(self, privileged: bool | None = None, outcome: Any = None) -> str:
-        """Explain ``worst_case_ratio``."""
-        return self._worst(
-            "Worst-Case Ratio",
-            MDFATextExplainer.worst_case_ratio(self, privileged, outcome),
-            "Computed as the ratio of the outcome's rates for the group and for those it is "
-            "compared with, weighted to equal features, in the subgroup where it is largest, on "
-            "rows the search has not seen.",
-            "The value without any violation is 1; sampling noise alone raises it, so see the "
-            "interval and the verdict.",
-            privileged,
-            outcome,
-        )
-
-    def unfairness_certificate(self, privileged: bool | None = None, outcome: Any = None) -> str:
-        """Explain ``unfairness_certificate``."""
-        return self._worst(
-            "Unfairness Certificate",
-            MDFATextExplainer.unfairness_certificate(self, privileged, outcome),
-            "Computed as Pr[Y=y, x in G] (Pr[S=s | Y=y, x in G] - 1/2) on weighted data, G the "
-            "subgroup, s the group and y the outcome.",
-            "A certificate is evidence of a violation; a small one is no evidence of its absence.",
-            privileged,
-            outcome,
-        )
-
-    def worst_case_subgroup(self, privileged: bool | None = None, outcome: Any = None) -> str:
-        """Explain who is in ``worst_case_subgroup``."""
-        return self._worst(
-            "Worst-Case Subgroup",
-            MDFATextExplainer.worst_case_subgroup(self, privileged, outcome),
-            "The largest region of the features whose violation is of the worst kind found.",
-            "There is no ideal subgroup.",
-            privileged,
-            outcome,
-        )
 
     def coverage(self) -> str:
         """Explain ``coverage``."""
         return _strict(
             {
                 "metric": "Coverage",
-                "message": MDFATextExplainer.coverage(self),
+                "message": self._coverage_sentence(),
                 **self._audited().coverage(),
                 "description": "Rows by the group list that covers them.",
                 "ideal": "Every row is in one of the lists.",
             }
         )
 
-    def _worst(
-        self,
-        title: str,
-        message: str,
-        description: str,
-        ideal: str,
-        privileged: bool | None,
-        outcome: Any,
-    ) -> str:
-        metric = self._audited()
-        worst = metric.worst_case(privileged, outcome)
-        found = {} if worst is None else _numbers_of(worst)
-        return _strict(
-            {"metric": title, "message": message}
-            | found
-            | {"description": description, "ideal": ideal}
-        )
-
-    # -- what AIF360 leaves out, or looks up by the exact class -------------------------------
-
-    def base_rate(self, privileged: bool | None = None) -> str:
-        """Explain ``base_rate``."""
-        return _strict(
-            {
-                "metric": "Base Rate",
-                "message": MDFATextExplainer.base_rate(self, privileged),
-                "numPositives": self.metric.num_positives(privileged=privileged),
-                "numInstances": self.metric.num_instances(privileged=privileged),
-                "description": "Computed as the share of instances with the favorable label.",
-                "ideal": "Equal for both groups.",
-            }
-        )
-
-    def selection_rate(self, privileged: bool | None = None) -> str:
-        """Explain ``selection_rate``."""
-        return _strict(
-            {
-                "metric": "Selection Rate",
-                "message": MDFATextExplainer.selection_rate(self, privileged),
-                "numPositivePredictions": self.metric.num_pred_positives(privileged=privileged),
-                "numInstances": self.metric.num_instances(privileged=privileged),
-                "description": "Computed as the share of instances predicted favorable.",
-                "ideal": "Equal for both groups.",
-            }
-        )
-
-    def false_omission_rate_difference(self) -> str:
-        """Explain ``false_omission_rate_difference``."""
-        return _strict(
-            {
-                "metric": "False Omission Rate Difference",
-                "message": MDFATextExplainer.false_omission_rate_difference(self),
-                "description": "Computed as the difference of the false omission rate (false "
-                "negatives / predicted negatives) between unprivileged and privileged groups.",
-                "ideal": "The ideal value of this metric is 0.0",
-            }
-        )
-
-    def falses_omission_rate_difference(self) -> str:
-        """Explain ``false_omission_rate_difference``, by the name AIF360 has for it."""
-        return self.false_omission_rate_difference()
-
     def disparate_impact(self) -> str:
         """Explain ``disparate_impact``."""
-        explainer = self._of_exact_class()
-        own = explainer is self
-        return str(super().disparate_impact() if own else explainer.disparate_impact())
+        return str(MetricJSONExplainer(self._plain_metric()).disparate_impact())
 
     def statistical_parity_difference(self) -> str:
         """Explain ``statistical_parity_difference``."""
-        explainer = self._of_exact_class()
-        own = explainer is self
-        return str(
-            super().statistical_parity_difference()
-            if own
-            else explainer.statistical_parity_difference()
+        return str(MetricJSONExplainer(self._plain_metric()).statistical_parity_difference())
+
+    def _explain(self, figure: _Figure, privileged: bool | None, outcome: Any) -> str:
+        worst = self._audited().worst_case(privileged, outcome)
+        return _strict(
+            {"metric": figure.title, "message": self._sentence(figure, worst)}
+            | ({} if worst is None else _numbers_of(worst))
+            | {"description": figure.description, "ideal": figure.ideal}
         )
 
-    def _of_exact_class(self) -> Any:
-        """Itself, or AIF360's explainer of the same metric of AIF360's own class.
-
-        It takes every subclass of its metric of labels for one of predictions.
-        """
+    def _plain_metric(self) -> Any:
+        """The metric, of AIF360's own class: it takes every subclass for one of predictions."""
         metric = self.metric
         if not isinstance(metric, BinaryLabelDatasetMetric) or hasattr(metric, "selection_rate"):
-            return self
-        return MetricJSONExplainer(
-            BinaryLabelDatasetMetric(
-                metric.dataset,
-                unprivileged_groups=metric.unprivileged_groups,
-                privileged_groups=metric.privileged_groups,
-            )
+            return metric
+        return BinaryLabelDatasetMetric(
+            metric.dataset,
+            unprivileged_groups=metric.unprivileged_groups,
+            privileged_groups=metric.privileged_groups,
         )
-
-
-def _of(privileged: bool | None) -> str:
-    if privileged is None:
-        return ""
-    return f" on {'privileged' if privileged else 'unprivileged'} instances"
-
-
-def _exp(delta: float) -> float:
-    return math.exp(delta) if delta < 700 else math.inf
 
 
 def _numbers_of(worst: Violation) -> dict[str, Any]:

@@ -21,20 +21,7 @@ Groups = Sequence[Mapping[str, float]] | None
 
 
 def check_lists(dataset: Any, unprivileged_groups: Groups, privileged_groups: Groups) -> None:
-    """Refuse lists that do not say who belongs to whom.
-
-    Parameters
-    ----------
-    dataset : StructuredDataset
-    unprivileged_groups, privileged_groups : list of dict or None
-        Each dict names values of protected attributes that hold together; a row belongs to the list
-        if it fits any of its dicts.
-
-    Raises
-    ------
-    InputTypeError, InputError
-        Naming the list.
-    """
+    """Refuse lists that are no lists of dicts of protected attributes, or overlap."""
     lists = {"unprivileged_groups": unprivileged_groups, "privileged_groups": privileged_groups}
     for name, groups in lists.items():
         if groups is not None:
@@ -119,19 +106,9 @@ def coverage(
 def sensitive_column(
     dataset: Any, unprivileged_groups: Groups, privileged_groups: Groups
 ) -> pd.DataFrame:
-    """Sensitive columns of the audit.
+    """Sensitive columns of the audit: one of the lists, or without any the protected attributes.
 
-    Parameters
-    ----------
-    dataset : StructuredDataset
-    unprivileged_groups, privileged_groups : list of dict or None
-
-    Returns
-    -------
-    sensitive : DataFrame of shape (n, 1) or (n, n_protected_attributes)
-        With lists one column, ``"unprivileged"`` or ``"privileged"`` and None in neither; with a
-        single list those outside are ``"everybody else"``. Without lists the protected attributes,
-        their values as the dataset's metadata calls them.
+    Rows in neither of two lists are None; with a single list those outside are everybody else.
     """
     if unprivileged_groups is None and privileged_groups is None:
         return protected_frame(dataset)
@@ -141,11 +118,8 @@ def sensitive_column(
     column = np.full(len(low), rest, dtype=object)
     column[low] = UNPRIVILEGED
     column[high] = PRIVILEGED
-    used = {
-        attribute
-        for group in [*(unprivileged_groups or ()), *(privileged_groups or ())]
-        for attribute in group
-    }
+    listed = [*(unprivileged_groups or ()), *(privileged_groups or ())]
+    used = {attribute for group in listed for attribute in group}
     name = " & ".join(name for name in dataset.protected_attribute_names if name in used)
     return pd.DataFrame({name or "group": pd.Series(column, dtype=object)})
 

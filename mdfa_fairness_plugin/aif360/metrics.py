@@ -4,45 +4,32 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from mdfa_fairness_plugin.aif360.groups import (
-    FAVORABLE,
-    NEITHER,
     PRIVILEGED,
-    UNFAVORABLE,
     UNPRIVILEGED,
     Groups,
     check_lists,
     coverage,
-    describe,
-    mask_of,
-    sensitive_column,
 )
-from mdfa_fairness_plugin.aif360.reading import audited_features, fingerprint, outcomes, weights
+from mdfa_fairness_plugin.aif360.question import Answer, Question, is_table
+from mdfa_fairness_plugin.aif360.reading import audited_features
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.exceptions import (
-    AuditWarning,
-    InputError,
-    MissingSensitiveWarning,
-    WarningLog,
-)
-from mdfa_fairness_plugin.records import Subgroup, Violation
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.results import AuditResult
 
 BinaryLabelDatasetMetric: Any = part("metrics").BinaryLabelDatasetMetric
 ClassificationMetric: Any = part("metrics").ClassificationMetric
 
 SUBGROUP = "worst_case_subgroup"
-_IN_NEITHER = "in neither unprivileged_groups nor privileged_groups"
 
 
 def _undo_memoising(cls: type) -> None:
@@ -57,22 +44,13 @@ def _undo_memoising(cls: type) -> None:
             setattr(cls, name, method.__wrapped__)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Audited:
-    """One audit and what it was made of."""
-
-    key: str
-    auditor: MDFAuditor
-    result: AuditResult
-    X: Any
-
-
 class _AuditMethods:
     """What both metric classes add to AIF360's; they say whose labels are audited."""
 
     dataset: Any
     unprivileged_groups: Groups
     privileged_groups: Groups
+    _labels_argument = "dataset.labels"
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -94,169 +72,37 @@ class _AuditMethods:
         self._audit_features = audit_features
         self._include_protected = include_protected
         self._auditor = auditor
-        self._last: _Audited | None = None
+        self._last: tuple[str, Answer] | None = None
 
-    # -- what is audited ----------------------------------------------------------------------
+    def _question(self) -> Question:
+        """Audit to be made of the data as they are now."""
+        return Question(
+            dataset=self.dataset,
+            labelled=self._labelled(),
+            argument=self._labels_argument,
+            featured=self._featured(),
+            unprivileged=self.unprivileged_groups,
+            privileged=self.privileged_groups,
+            audit_features=self._audit_features,
+            include_protected=self._include_protected,
+            auditor=self._auditor,
+        )
 
     def _labelled(self) -> Any:
         """Dataset whose labels are audited."""
         return self.dataset
 
-    def _labels_argument(self) -> str:
-        return "dataset.labels"
-
     def _featured(self) -> Any:
         """Dataset whose features people are compared by."""
         return self.dataset
 
-    def _features(self, dataset: Any, log: WarningLog | None = None) -> Any:
-        if _is_table(self._audit_features):
-            return self._audit_features
-        return audited_features(
-            dataset,
-            audit_features=self._audit_features,
-            include_protected=self._include_protected,
-            log=log,
-        )
-
-    def _key(self) -> str:
-        labelled, featured = self._labelled(), self._featured()
-        return fingerprint(
-            labelled.labels,
-            labelled.favorable_label,
-            labelled.unfavorable_label,
-            featured.features,
-            featured.feature_names,
-            self.dataset.protected_attributes,
-            self.dataset.protected_attribute_names,
-            self.dataset.metadata.get("protected_attribute_maps"),
-            self.dataset.instance_weights,
-            self.unprivileged_groups,
-            self.privileged_groups,
-            *_content(self._audit_features),
-            self._include_protected,
-            *(one for pair in sorted(self._auditor.items()) for one in pair),
-        )
-
-    def _state(self) -> _Audited:
+    def _state(self) -> Answer:
         """Audit of the data as they are now; made anew only if they have changed."""
-        key = self._key()
-        if self._last is None or self._last.key != key:
-            self._last = self._run(key)
-        return self._last
-
-    def _run(self, key: str) -> _Audited:
-        log = WarningLog()
-        check_lists(self.dataset, self.unprivileged_groups, self.privileged_groups)
-        y = outcomes(self._labelled(), self._labels_argument())
-        sensitive = sensitive_column(self.dataset, self.unprivileged_groups, self.privileged_groups)
-        self._check_covered()
-        parameters = self._parameters()
-        n_neither = 0
-        if self._has_both_lists():
-            absent = sensitive.iloc[:, 0].isna().to_numpy()
-            n_neither = int((absent & (np.asarray(self.dataset.instance_weights) > 0)).sum())
-            if parameters.get("missing", "exclude") == "category":
-                sensitive = sensitive.fillna(NEITHER)
-                n_neither = 0
-        X = self._features(self._featured(), log)
-        if n_neither:
-            self._tell_of_uncovered(n_neither, log)
-            parameters["missing"] = "exclude"
-        auditor = MDFAuditor(**parameters)
-        with warnings.catch_warnings():
-            if n_neither:  # Said above, in AIF360's words.
-                warnings.filterwarnings("ignore", category=MissingSensitiveWarning)
-            auditor.fit(X, y, sensitive_features=sensitive, sample_weight=weights(self.dataset))
-        result = self._in_own_words(auditor.result_, n_neither, log.records)
-        sides = sensitive.iloc[:, 0].dropna().unique().tolist()
-        if self._has_a_list() and len(sides) == 2:
-            other = dict(zip(sides, reversed(sides), strict=True))
-            violations = tuple(_against(one, other[one.group]) for one in result.violations)
-            result = replace(result, violations=violations)
-        return _Audited(key=key, auditor=auditor, result=result, X=X)
-
-    def _has_a_list(self) -> bool:
-        return self.unprivileged_groups is not None or self.privileged_groups is not None
-
-    def _has_both_lists(self) -> bool:
-        return self.unprivileged_groups is not None and self.privileged_groups is not None
-
-    def _check_covered(self) -> None:
-        for name in ("unprivileged_groups", "privileged_groups"):
-            groups = getattr(self, name)
-            if groups is None or mask_of(self.dataset, groups).any():
-                continue
-            found = {
-                attribute: np.unique(self.dataset.protected_attributes[:, place]).tolist()[:10]
-                for place, attribute in enumerate(self.dataset.protected_attribute_names)
-            }
-            raise InputError(
-                f"{name}: no row is in {describe(groups)}, so there is nobody to compare. Values "
-                f"found: {found}."
-            )
-
-    def _tell_of_uncovered(self, n_neither: int, log: WarningLog) -> None:
-        n = len(self.dataset.protected_attributes)
-        message = (
-            f"unprivileged_groups, privileged_groups: {n_neither:,} of {n:,} rows are in neither "
-            f"({describe(self.unprivileged_groups)}; {describe(self.privileged_groups)}) and are "
-            "not compared."
-        )
-        if self._auditor.get("missing") == "raise":
-            raise InputError(f"{message} Name them in one of the lists, or pass missing='exclude'.")
-        log.warn(MissingSensitiveWarning, f"{message} Pass missing='category' to audit them too.")
-
-    def _parameters(self) -> dict[str, Any]:
-        """Auditor's arguments, with label values as outcomes' names."""
-        parameters = dict(self._auditor)
-        asked = parameters.get("outcomes")
-        if asked is not None:
-            listed = [asked] if isinstance(asked, str) or np.ndim(asked) == 0 else list(asked)
-            parameters["outcomes"] = [self._outcome_name(one) for one in listed]
-        return parameters
-
-    def _outcome_name(self, outcome: Any) -> str:
-        """Name of an outcome given by name or by label."""
-        labelled = self._labelled()
-        if isinstance(outcome, str):
-            if outcome in (FAVORABLE, UNFAVORABLE):
-                return outcome
-        elif outcome == labelled.favorable_label:
-            return FAVORABLE
-        elif outcome == labelled.unfavorable_label:
-            return UNFAVORABLE
-        raise InputError(
-            f"outcomes: {outcome!r} is not among the outcomes 'favorable' (label "
-            f"{labelled.favorable_label:g}) and 'unfavorable' (label "
-            f"{labelled.unfavorable_label:g})."
-        )
-
-    def _in_own_words(
-        self, result: AuditResult, n_neither: int, told: tuple[AuditWarning, ...]
-    ) -> AuditResult:
-        """Let the engine's result speak of lists rather than of missing values."""
-        excluded = dict(result.excluded)
-        said = list(result.warnings)
-        if n_neither:
-            excluded = {
-                reason: count
-                for reason, count in excluded.items()
-                if not reason.startswith("missing sensitive value")
-            }
-            excluded = {_IN_NEITHER: n_neither} | excluded
-            said = [one for one in said if one.category != MissingSensitiveWarning.__name__]
-        labelled = self._labelled()
-        provenance = dict(result.provenance)
-        provenance["aif360"] = {
-            "unprivileged_groups": describe(self.unprivileged_groups, self.dataset),
-            "privileged_groups": describe(self.privileged_groups, self.dataset),
-            "favorable_label": float(labelled.favorable_label),
-            "unfavorable_label": float(labelled.unfavorable_label),
-        }
-        return replace(result, excluded=excluded, warnings=(*told, *said), provenance=provenance)
-
-    # -- answers ------------------------------------------------------------------------------
+        question = self._question()
+        key = question.key()
+        if self._last is None or self._last[0] != key:
+            self._last = key, question.answer()
+        return self._last[1]
 
     def audit(self) -> AuditResult:
         """Audit the labels as they are now.
@@ -297,7 +143,7 @@ class _AuditMethods:
                 )
             found = tuple(one for one in found if one.group == side)
         if outcome is not None:
-            name = self._outcome_name(outcome)
+            name = self._question().outcome_name(outcome)
             found = tuple(one for one in found if one.outcome == name)
         return replace(result, violations=found).worst_case
 
@@ -416,14 +262,9 @@ class _AuditMethods:
         new.feature_names = [*source.feature_names, name]
         new.protected_attributes = np.hstack([source.protected_attributes, inside])
         new.protected_attribute_names = [*source.protected_attribute_names, name]
-        new.unprivileged_protected_attributes = [
-            *source.unprivileged_protected_attributes,
-            np.array([1.0]),
-        ]
-        new.privileged_protected_attributes = [
-            *source.privileged_protected_attributes,
-            np.array([0.0]),
-        ]
+        yes, no = np.array([1.0]), np.array([0.0])
+        new.unprivileged_protected_attributes = [*source.unprivileged_protected_attributes, yes]
+        new.privileged_protected_attributes = [*source.privileged_protected_attributes, no]
         maps = source.metadata.get("protected_attribute_maps")
         if isinstance(maps, Sequence) and len(maps) == len(source.protected_attribute_names):
             new.metadata["protected_attribute_maps"] = [*maps, {1.0: "inside", 0.0: "outside"}]
@@ -469,7 +310,7 @@ class _AuditMethods:
             return np.zeros(n, dtype=bool)
         if dataset is self._labelled() or dataset is self.dataset:
             return worst.membership
-        if _is_table(self._audit_features):
+        if is_table(self._audit_features):
             if n == len(worst.membership):
                 return worst.membership
             raise InputError(
@@ -477,7 +318,7 @@ class _AuditMethods:
                 "rows can be judged only if audit_features names features of the dataset."
             )
         X = audited_features(dataset, audit_features=list(state.X.columns))
-        if fingerprint(X) == fingerprint(state.X):
+        if X.equals(state.X):
             return worst.membership
         if worst is not state.result.worst_case:
             raise InputError(
@@ -496,38 +337,6 @@ class _AuditMethods:
             Keys ``"unprivileged"``, ``"privileged"`` and ``"neither"``.
         """
         return coverage(self.dataset, self.unprivileged_groups, self.privileged_groups)
-
-    def aggregates(self) -> dict[str, float]:
-        """Rates of the favorable outcome among everybody, as AIF360 computes them.
-
-        Returns
-        -------
-        aggregates : dict of str to float
-            ``"rate"``, ``"rate_unprivileged"``, ``"rate_privileged"``, ``"disparate_impact"`` and
-            ``"statistical_parity_difference"`` of the audited labels; NaN where a list is missing.
-            Unlike the audit's numbers they compare people whatever their features.
-        """
-        labelled = self._labelled()
-        favorable = np.asarray(labelled.labels).ravel() == labelled.favorable_label
-        weight = np.asarray(self.dataset.instance_weights, dtype=float)
-
-        def rate(groups: Groups, everybody: bool = False) -> float:
-            rows = mask_of(self.dataset, groups) | everybody
-            total = weight[rows].sum(dtype=np.float64)
-            if not total:
-                return math.nan
-            return float(weight[rows & favorable].sum(dtype=np.float64) / total)
-
-        low, high = rate(self.unprivileged_groups), rate(self.privileged_groups)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            impact = float(np.float64(low) / np.float64(high))
-        return {
-            "rate": rate(None, everybody=True),
-            "rate_unprivileged": low,
-            "rate_privileged": high,
-            "disparate_impact": impact,
-            "statistical_parity_difference": low - high,
-        }
 
 
 class MDFADatasetMetric(_AuditMethods, BinaryLabelDatasetMetric):
@@ -626,6 +435,8 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
         If the lists overlap, name no protected attribute, or an argument is unknown.
     """
 
+    _labels_argument = "classified_dataset.labels"
+
     def __init__(
         self,
         dataset: Any,
@@ -660,9 +471,6 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
     def _labelled(self) -> Any:
         return self.classified_dataset
 
-    def _labels_argument(self) -> str:
-        return "classified_dataset.labels"
-
     def _featured(self) -> Any:
         if self._features_from == "classified_dataset":
             return self.classified_dataset
@@ -696,42 +504,3 @@ def _compared_without_features(*datasets: Any) -> Iterator[None]:
     finally:
         for one, fields in kept:
             one.ignore_fields = fields
-
-
-def _against(violation: Violation, reference: str) -> Violation:
-    """Call the reference by name rather than everyone else."""
-    named = {"everyone else": reference}
-    profile = violation.profile
-    if profile.columns.nlevels > 1:
-        profile = profile.rename(columns=named, level=1)
-    return replace(
-        violation,
-        reference=reference,
-        counts=violation.counts.rename(index=named),
-        population=_counts_against(violation.population, named),
-        core=_counts_against(violation.core, named),
-        rule_subgroup=_counts_against(violation.rule_subgroup, named),
-        profile=profile,
-    )
-
-
-def _counts_against(subgroup: Subgroup, named: dict[str, str]) -> Subgroup:
-    return replace(subgroup, counts=subgroup.counts.rename(index=named))
-
-
-def _content(audit_features: Any) -> tuple[Any, ...]:
-    """What tells one value of ``audit_features`` from another."""
-    if not _is_table(audit_features):
-        return (audit_features,)
-    if hasattr(audit_features, "tocsr"):
-        matrix = audit_features.tocsr()
-        return matrix.shape, matrix.data, matrix.indices, matrix.indptr
-    names = [str(name) for name in getattr(audit_features, "columns", ())]
-    return names, pd.DataFrame(np.asarray(audit_features, dtype=object)).astype(str)
-
-
-def _is_table(value: Any) -> bool:
-    """Whether ``audit_features`` is data rather than names."""
-    if value is None or isinstance(value, str):
-        return False
-    return getattr(value, "ndim", None) == 2 or hasattr(value, "columns")

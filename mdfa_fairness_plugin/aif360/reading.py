@@ -28,23 +28,9 @@ def audited_features(
     include_protected: bool | Collection[str] = False,
     log: WarningLog | None = None,
 ) -> pd.DataFrame:
-    """Features people are compared by.
+    """Features people are compared by; protected attributes that were asked for come last.
 
-    Parameters
-    ----------
-    dataset : StructuredDataset
-    audit_features : list of str or None
-        Names of features, a category standing for its one-hot columns. None: all that are not
-        protected.
-    include_protected : bool or list of str
-        Protected attributes to compare people by as well.
-    log : WarningLog or None
-        Told of features left out because they repeat a protected attribute.
-
-    Returns
-    -------
-    X : DataFrame of shape (n, n_features)
-        Protected attributes that were asked for come last, their values as the metadata calls them.
+    The log is told of features left out because they repeat a protected attribute.
     """
     names = [str(name) for name in dataset.feature_names]
     protected = list(dataset.protected_attribute_names)

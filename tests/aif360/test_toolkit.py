@@ -120,20 +120,3 @@ def test_other_messages_on_the_root_logger_are_let_through(caplog):
         root.warning("somebody else's news")
         root.handle(theirs)
     assert caplog.messages == ["somebody else's news"]
-
-
-def test_status_names_what_does_not_run_and_the_way_out():
-    """What is said of each part agrees with trying it."""
-    import pandas as pd
-
-    from mdfa_fairness_plugin.aif360 import toolkit_status
-
-    status = toolkit_status().set_index("component")
-    assert (status["reason"].eq("") == status["runs"]).all()
-    assert (status["advice"].eq("") == status["runs"]).all()
-    found = importlib.util.find_spec("BlackBoxAuditing") is not None
-    assert status.loc["DisparateImpactRemover", "runs"] == found
-    standard = status.filter(like="StandardDataset", axis=0).iloc[0]
-    if not standard["runs"]:
-        assert pd.__version__ in standard["reason"]
-        assert "load_compas" in standard["advice"]
