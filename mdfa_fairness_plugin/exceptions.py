@@ -3,18 +3,100 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final, Self
 
 logger = logging.getLogger(__name__)
 
-_PACKAGE_ROOT = str(Path(__file__).resolve().parent)
+_PACKAGE_ROOT: Final = str(Path(__file__).resolve().parent)
+# What the text of an error begins with: "X: ", "X['age']: ", "y_true, y_pred: ".
+_ARGUMENT: Final = re.compile(r"(\w+(?:, \w+)*)(\[.*?\])?: ", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many rows or values a message speaks of.
+
+    Parameters
+    ----------
+    n : int
+    of : int or None
+        Among how many.
+    unit : str
+        What is counted; empty for a number alone.
+    said : str
+        All of it in words, where they are not ``"n of m rows"``.
+    """
+
+    n: int
+    of: int | None = None
+    unit: str = "rows"
+    said: str = ""
+
+    def __str__(self) -> str:
+        among = "" if self.of is None else f" of {self.of:,}"
+        return self.said or f"{self.n:,}{among} {self.unit}".rstrip()
+
+
+class Message(str):
+    """Text that keeps the counts it was put together from, so that they can be withheld.
+
+    Parameters
+    ----------
+    *parts : str, Message or Count
+        In the order they are read; `parts` has them without messages inside.
+    """
+
+    parts: tuple[str | Count, ...]
+
+    def __new__(cls, *parts: str | Count) -> Self:
+        """Join the parts."""
+        message = super().__new__(cls, "".join(map(str, parts)))
+        kept: list[str | Count] = []
+        for one in (one for part in parts for one in getattr(part, "parts", (part,)) if one != ""):
+            last = kept[-1] if kept else None
+            if isinstance(one, str) and isinstance(last, str):
+                kept[-1] = last + one
+            else:
+                kept.append(one)
+        message.parts = tuple(kept)
+        return message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.parts
 
 
 class MDFAError(Exception):
     """Base class of every error this package raises on purpose."""
+
+    @property
+    def argument(self) -> str:
+        """Name of the argument at fault, empty if there is none."""
+        return self._head()[0]
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, without the argument."""
+        return self._after(self._head()[1])
+
+    def renamed(self, argument: str) -> Self:
+        """Give the same error about an argument that is called otherwise."""
+        return type(self)(Message(argument, self._after(len(self.argument))))
+
+    def _head(self) -> tuple[str, int]:
+        """The argument, and how many characters its naming takes."""
+        found = _ARGUMENT.match(str(self))
+        return (found.group(1), found.end()) if found else ("", 0)
+
+    def _after(self, n: int) -> str:
+        """The text without its first characters; its counts are kept."""
+        text = self.args[0] if self.args else ""
+        first, *others = text.parts if isinstance(text, Message) else (str(text),)
+        return text if n == 0 else Message(str(first)[n:], *others)
 
 
 class InputError(MDFAError, ValueError):
@@ -86,7 +168,7 @@ class AuditWarning:
     category : str
         Name of the warning class, or of the notice.
     message : str
-        What the user was told.
+        What the user was told; a `Message` if it speaks of counts.
     """
 
     category: str
@@ -104,15 +186,21 @@ class WarningLog:
         """Everything said so far, in order, without repeats."""
         return tuple(dict.fromkeys(self._records))
 
-    def warn(self, category: type[MDFAWarning], message: str) -> None:
+    def warn(self, category: type[MDFAWarning], *message: str | Count) -> None:
         """Emit a warning at the user's line and keep it."""
-        self._records.append(AuditWarning(category.__name__, message))
-        warnings.warn(message, category, stacklevel=_stacklevel_of_caller())
+        text = _text(message)
+        self._records.append(AuditWarning(category.__name__, text))
+        warnings.warn(text, category, stacklevel=_stacklevel_of_caller())
 
-    def note(self, category: str, message: str) -> None:
+    def note(self, category: str, *message: str | Count) -> None:
         """Keep a notice that needs no warning."""
-        self._records.append(AuditWarning(category, message))
-        logger.info("%s: %s", category, message)
+        text = _text(message)
+        self._records.append(AuditWarning(category, text))
+        logger.info("%s: %s", category, text)
+
+
+def _text(parts: tuple[str | Count, ...]) -> str:
+    return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else Message(*parts)
 
 
 def _stacklevel_of_caller() -> int:

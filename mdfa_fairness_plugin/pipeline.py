@@ -22,6 +22,7 @@ from mdfa_fairness_plugin.describe.held_out_rule import HeldOutRule, describe_he
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.describe.rules import EVERYBODY, Rule, describe_rule
 from mdfa_fairness_plugin.exceptions import (
+    Count,
     InputError,
     OverlapError,
     OverlapWarning,
@@ -70,7 +71,6 @@ from mdfa_fairness_plugin.search.ground import (
     label_of,
     orientation,
     rarer,
-    reason_of,
     search,
 )
 from mdfa_fairness_plugin.search.selection import region_spread
@@ -184,7 +184,7 @@ class AuditRun:
                 grounds[key] = self._ground(contrast, s, folds, outcomes)
             shared = grounds[key]
             if isinstance(shared, OverlapError):
-                reason = reason_of(shared)
+                reason = shared.reason
                 refused.append(shared)
             else:
                 ground = shared
@@ -261,10 +261,12 @@ class AuditRun:
             return error
         share = ground.support.share_outside
         if share >= _MANY_OUTSIDE:
+            n, of = len(ground.outside), int(contrast.rows.sum())
             self.log.warn(
                 OverlapWarning,
-                f"{contrast.sensitive_feature}: {len(ground.outside)} of "
-                f"{int(contrast.rows.sum())} rows ({share:.0%}) have no comparable row on the "
+                f"{contrast.sensitive_feature}: ",
+                Count(n, of=of, said=f"{n} of {of} rows ({share:.0%})"),
+                " have no comparable row on the "
                 f"other side of {contrast.sensitive_feature}={contrast.group!r} and were left out of "
                 "the search; this audit cannot speak about them.",
             )

@@ -22,7 +22,13 @@ from mdfa_fairness_plugin.aif360.groups import (
 )
 from mdfa_fairness_plugin.aif360.reading import audited_features, fingerprint, outcomes, weights
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.exceptions import InputError, MissingSensitiveWarning, WarningLog
+from mdfa_fairness_plugin.exceptions import (
+    Count,
+    InputError,
+    Message,
+    MissingSensitiveWarning,
+    WarningLog,
+)
 from mdfa_fairness_plugin.records import Subgroup, Violation
 from mdfa_fairness_plugin.results import AuditResult
 
@@ -147,13 +153,16 @@ class Question:
 
     def _tell_of_uncovered(self, n_neither: int, log: WarningLog) -> None:
         n = len(self.dataset.protected_attributes)
-        message = (
-            f"unprivileged_groups, privileged_groups: {n_neither:,} of {n:,} rows are in neither "
-            f"({describe(self.unprivileged)}; {describe(self.privileged)}) and are not compared."
+        message = Message(
+            "unprivileged_groups, privileged_groups: ",
+            Count(n_neither, of=n),
+            f" are in neither ({describe(self.unprivileged)}; {describe(self.privileged)}) and are "
+            "not compared.",
         )
         if self.auditor.get("missing") == "raise":
             raise InputError(f"{message} Name them in one of the lists, or pass missing='exclude'.")
-        log.warn(MissingSensitiveWarning, f"{message} Pass missing='category' to audit them too.")
+        advice = " Pass missing='category' to audit them too."
+        log.warn(MissingSensitiveWarning, message, advice)
 
     def _in_own_words(self, result: AuditResult, n_neither: int, log: WarningLog) -> AuditResult:
         """Let the audit's result speak of lists rather than of missing values."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mdfa_fairness_plugin.exceptions import InputError, OverlapError
+from mdfa_fairness_plugin.exceptions import Count, InputError, Message, OverlapError
 
 # A row is looked at only where one group is more than nine times as frequent as
 # the other, each relative to its size: the 0.1 to 0.9 of Crump et al. (2009).
@@ -147,11 +147,14 @@ def check_support(
     n_outside_reference = n_outside - n_outside_group
     share_outside = float(weight[outside].sum() / weight.sum()) if len(s) else 0.0
     n_group, n_reference = int(positive.sum()), int((~positive).sum())
-    message = (
-        f"{n_outside} of {len(s)} rows ({share_outside:.1%}) have no comparable row on the other "
-        f"side: {n_outside_group} of the {n_group} rows of {group} and {n_outside_reference} of "
-        f"the {n_reference} rows of {reference}. Their features nearly tell which group they "
-        "belong to, so like cannot be compared with like there, whatever the weights."
+    message = Message(
+        Count(n_outside, of=len(s), said=f"{n_outside} of {len(s)} rows ({share_outside:.1%})"),
+        " have no comparable row on the other side: ",
+        _rows_of(n_outside_group, n_group),
+        f" of {group} and ",
+        _rows_of(n_outside_reference, n_reference),
+        f" of {reference}. Their features nearly tell which group they belong to, so like cannot be "
+        "compared with like there, whatever the weights.",
     )
     found = Support(
         mask=mask,
@@ -162,23 +165,33 @@ def check_support(
         message=message if n_outside else "",
     )
     left = (n_group - n_outside_group, n_reference - n_outside_reference)
+    advice: tuple[str | Count, ...] = ()
     if n_outside and min(left) < min_rows:
-        raise OverlapError(
-            f"sensitive_features: {message} Leaving them out would keep only {left[0]} and "
-            f"{left[1]} rows, and at least {min_rows} of each are needed. Audit fewer or coarser "
-            "features: leave out those that stand in for the sensitive attribute."
+        advice = (
+            " Leaving them out would keep ",
+            Count(left[0], unit="", said=f"only {left[0]}"),
+            " and ",
+            Count(left[1], said=f"{left[1]} rows"),
+            f", and at least {min_rows} of each are needed. Audit fewer or coarser features: leave "
+            "out those that stand in for the sensitive attribute.",
         )
-    if share_outside > _MOST_ROWS:
-        raise OverlapError(
-            f"sensitive_features: {message} What is left is too little to speak for the whole. Audit "
-            "fewer or coarser features: leave out those that stand in for the sensitive attribute."
+    elif share_outside > _MOST_ROWS:
+        advice = (
+            " What is left is too little to speak for the whole. Audit fewer or coarser features: "
+            "leave out those that stand in for the sensitive attribute.",
         )
-    if policy == "refuse" and share_outside > tolerance:
-        raise OverlapError(
-            f"sensitive_features: {message} Audit fewer or coarser features, or pass "
-            "overlap='trim' to leave those rows out and have the report count them."
+    elif policy == "refuse" and share_outside > tolerance:
+        advice = (
+            " Audit fewer or coarser features, or pass overlap='trim' to leave those rows out and "
+            "have the report count them.",
         )
+    if advice:
+        raise OverlapError(Message("sensitive_features: ", message, *advice))
     return found
+
+
+def _rows_of(n: int, of: int) -> Count:
+    return Count(n, of=of, said=f"{n} of the {of} rows")
 
 
 def effective_sample_size(weights):

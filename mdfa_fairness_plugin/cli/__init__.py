@@ -40,7 +40,7 @@ class _Group(click.Group):
             ctx.exit(_INTERRUPTED)
         except MDFAError as error:
             self._show(ctx, error)
-            complain(f"Error: {in_options(str(error))}")
+            complain(f"Error: {in_options(error)}")
             ctx.exit(USAGE_ERROR)
         except Exception as error:  # A bug must not look like a tripped gate (status 1).
             self._show(ctx, error)

@@ -17,7 +17,10 @@ from typing import TextIO
 
 import click
 
-from mdfa_fairness_plugin.exceptions import MDFAWarning
+from mdfa_fairness_plugin.exceptions import MDFAError, MDFAWarning
+
+# What arguments of the package are called on the command line.
+_OPTIONS = {"outcomes": "--outcome-label", "outcomes_by_model": "--outcomes"}
 
 DONE = 0
 GATE_TRIPPED = 1
@@ -194,19 +197,19 @@ def check_apart(*given: tuple[Path | None, str]) -> None:
             )
 
 
-def in_options(message: str) -> str:
+def in_options(error: MDFAError) -> str:
     """Write an error of the package in terms of the command line: options, not Python arguments."""
+    if error.argument in _OPTIONS:
+        error = error.renamed(_OPTIONS[error.argument])
     message = re.sub(
         r"outcomes=\[(.*)\](?=; or merge)",
         lambda match: f"--outcome-label {_word(match.group(1))}",
-        message,
+        str(error),
     )
-    message = re.sub(r"^outcomes: ", "--outcome-label: ", message)
     message = message.replace(
         "name the ones to audit in outcomes.", "name one with --outcome-label."
     )
-    message = message.replace("or pass None for both.", "or leave the option out for both.")
-    return re.sub(r"^outcomes_by_model(\[.*?\])?: ", r"--outcomes\1: ", message)
+    return message.replace("or pass None for both.", "or leave the option out for both.")
 
 
 def _word(literal: str) -> str:

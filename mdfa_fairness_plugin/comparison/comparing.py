@@ -49,7 +49,6 @@ from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.pipeline import AuditRun, describe_parameter
 from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.results import AuditResult
-from mdfa_fairness_plugin.search.ground import reason_of
 from mdfa_fairness_plugin.settings import check_whole, draw_seed
 
 logger = logging.getLogger(__name__)
@@ -260,8 +259,8 @@ class _GatheredWarnings:
             if text in said:
                 continue
             said.add(text)
-            if issubclass(one.category, MDFAWarning):
-                self._log.warn(one.category, str(one.message))
+            if isinstance(one.message, MDFAWarning):
+                self._log.warn(type(one.message), one.message.args[0])
             else:
                 warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
@@ -390,7 +389,7 @@ class _Bench:
                 self._audit_one(number, model, present)
             except OverlapError as error:
                 refused.append(error)
-                self.reasons[model] = reason_of(error)
+                self.reasons[model] = error.reason
         if refused and not self.audits:
             raise refused[0]
 

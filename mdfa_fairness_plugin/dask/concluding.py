@@ -30,12 +30,10 @@ from mdfa_fairness_plugin.dask.survey import (
     Columns,
     Survey,
 )
+from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.describe.profile import ROWS
 from mdfa_fairness_plugin.describe.rules import EVERYBODY, NOBODY
-from mdfa_fairness_plugin.exceptions import (
-    FeatureWarning,
-    WarningLog,
-)
+from mdfa_fairness_plugin.exceptions import Count, FeatureWarning, Message, WarningLog
 from mdfa_fairness_plugin.measure.conclude import Measured, conclude, counts_frame
 from mdfa_fairness_plugin.measure.estimates import Leftover, estimates_of
 from mdfa_fairness_plugin.measure.intervals import delta_interval
@@ -116,7 +114,9 @@ class Conclusion:
             given = without_rows(learned.result.violations[i])
             fitted = self.fitted[i]
             if search is None or fitted is None:
-                reason = f"among the {self._n_learned:,} rows learned from, {given.reason}"
+                reason = Message(
+                    "among the ", Count(self._n_learned), " learned from, ", given.reason
+                )
                 violations.append(replace(given, reason=reason))
                 regions.append(None)
                 continue
@@ -316,13 +316,17 @@ class Conclusion:
 
     def _warn_of_unseen(self) -> None:
         if self.measured.unseen:
-            found = ", ".join(
-                f"{name!r} ({count:,} rows)" for name, count in self.measured.unseen.items()
+            unseen = self.measured.unseen.items()
+            found = listing(
+                (Message(f"{name!r} (", Count(count), ")") for name, count in unseen), len(unseen)
             )
             self.log.warn(
                 FeatureWarning,
-                f"X: some rows have values that the {self._n_learned:,} rows learned from do not have: "
-                f"{found}. New labels are read as the rare ones are, missing numbers as the median. "
+                "X: some rows have values that the ",
+                Count(self._n_learned),
+                " learned from do not have: ",
+                found,
+                ". New labels are read as the rare ones are, missing numbers as the median. "
                 "A larger max_learning_rows tells them apart.",
             )
 

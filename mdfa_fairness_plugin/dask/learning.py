@@ -25,7 +25,9 @@ from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.data.encoding import MISSING
 from mdfa_fairness_plugin.data.problem import AuditProblem, build_problem
 from mdfa_fairness_plugin.exceptions import (
+    Count,
     MDFAWarning,
+    Message,
     MissingSensitiveWarning,
     WarningLog,
     WeightWarning,
@@ -56,14 +58,14 @@ class _SampleLog(WarningLog):
 
     def __init__(self, n_rows: int) -> None:
         super().__init__()
-        self._where = f"in the {n_rows:,} rows learned from: "
+        self._where = Message("in the ", Count(n_rows), " learned from: ")
 
-    def warn(self, category: type[MDFAWarning], message: str) -> None:
+    def warn(self, category: type[MDFAWarning], *message: str | Count) -> None:
         if category is not MissingSensitiveWarning:  # told of all rows
-            super().warn(category, self._where + message)
+            super().warn(category, self._where, *message)
 
-    def note(self, category: str, message: str) -> None:
-        super().note(category, self._where + message)
+    def note(self, category: str, *message: str | Count) -> None:
+        super().note(category, self._where, *message)
 
 
 def audit_frame(
@@ -119,7 +121,9 @@ def learn(
             if count:
                 log.warn(
                     MissingSensitiveWarning,
-                    f"sensitive_features: {count:,} rows have no value in {name!r} and are not "
+                    "sensitive_features: ",
+                    Count(count),
+                    f" have no value in {name!r} and are not "
                     "compared. Pass missing='category' to audit them as a group.",
                 )
     if weight_type == "none":
@@ -127,8 +131,9 @@ def learn(
     elif weight_type == "sampling" and auditor.weight_type == "auto" and survey.weights.whole:
         log.warn(
             WeightWarning,
-            f"sample_weight: whole numbers summing to {survey.weights.total:,.0f} over "
-            f"{survey.n_rows:,} rows are read as sampling weights, not as counts of repeated rows. "
+            f"sample_weight: whole numbers summing to {survey.weights.total:,.0f} over ",
+            Count(survey.n_rows),
+            " are read as sampling weights, not as counts of repeated rows. "
             "Pass weight_type='frequency' if each counts rows, or weight_type='sampling' to confirm.",
         )
     learning_type = weight_type

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
+from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, Message
 
 Kind = Literal["numeric", "boolean", "categorical", "ordinal", "datetime", "timedelta"]
 
@@ -136,22 +136,14 @@ class Table:
         return Table(self.argument, self.names, arrays, len(rows), None, self.named, matrix)
 
 
-def listing(items: Iterable[Any], limit: int = 10) -> str:
-    """Items for a message, as ``repr``, cut after `limit`."""
+def listing(items: Iterable[Any], limit: int = 10) -> Message:
+    """Items for a message, as ``repr`` where they are no messages themselves, cut after `limit`."""
     items = list(items)
-    text = ", ".join(item if isinstance(item, _Raw) else repr(item) for item in items[:limit])
-    return text if len(items) <= limit else f"{text} and {len(items) - limit:,} more"
-
-
-class _Raw(str):
-    """Text that `listing` shows without quotes."""
-
-    __slots__ = ()
-
-
-def raw(text: str) -> str:
-    """Text that `listing` shows without quotes."""
-    return _Raw(text)
+    parts: list[str] = []
+    for item in items[:limit]:
+        parts += [", ", item if isinstance(item, Message) else repr(item)]
+    more = f" and {len(items) - limit:,} more" if len(items) > limit else ""
+    return Message(*parts[1:], more)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -17,10 +17,9 @@ from mdfa_fairness_plugin.data.columns import (
     TypedColumn,
     listing,
     python_value,
-    raw,
     read_table,
 )
-from mdfa_fairness_plugin.exceptions import FeatureWarning, InputError, WarningLog
+from mdfa_fairness_plugin.exceptions import Count, FeatureWarning, InputError, Message, WarningLog
 
 MISSING = "(missing)"
 OTHER = "(other levels)"
@@ -295,7 +294,7 @@ class FeatureEncoder:
         self.dropped_.update(notes.dropped)
         notes.write(log)
         if not plans:
-            reasons = [raw(f"{name!r} ({reason})") for name, reason in self.dropped_.items()]
+            reasons = [Message(f"{name!r} ({reason})") for name, reason in self.dropped_.items()]
             raise InputError(
                 f"X: no feature is left to audit: {listing(reasons)}. Pass at least one feature "
                 "that varies and is not the sensitive one."
@@ -505,7 +504,7 @@ class FeatureEncoder:
         if kind == "boolean":
             fill = float(fill >= 0.5)
         if n_missing:
-            notes.missing.append(raw(f"{name!r} ({n_missing:,})"))
+            notes.missing.append(Message(f"{name!r} (", Count(n_missing, unit=""), ")"))
         return _NumberPlan(
             position=position,
             name=name,
@@ -542,7 +541,12 @@ class FeatureEncoder:
             texts.append(OTHER)
             targets.update({labels.values[place]: other for place in rare})
             notes.pooled.append(
-                raw(f"{len(rare):,} of {len(counts):,} levels of {name!r} ({n_rare:,} rows)")
+                Message(
+                    Count(len(rare), of=len(counts), unit="levels"),
+                    f" of {name!r} (",
+                    Count(n_rare),
+                    ")",
+                )
             )
             if len(counts) > self.max_levels and _are_numbers(labels.values):
                 notes.text_numbers.append(name)
@@ -550,12 +554,12 @@ class FeatureEncoder:
             largest = int(np.argmax(counts[kept]))
             targets.update({labels.values[place]: largest for place in rare})
             shown_as_other = frozenset(labels.values[place] for place in rare)
-            notes.merged.append(raw(f"{n_rare:,} rows of {name!r} like {texts[largest]!r}"))
+            notes.merged.append(Message(Count(n_rare), f" of {name!r} like {texts[largest]!r}"))
         missing = other
         if n_missing:
             missing = len(texts)
             texts.append(MISSING)
-            notes.missing.append(raw(f"{name!r} ({n_missing:,})"))
+            notes.missing.append(Message(f"{name!r} (", Count(n_missing, unit=""), ")"))
         if len(texts) == 1:
             why = "all levels rare" if other >= 0 else "constant but for a few rows"
             notes.drop(name, why)
@@ -790,18 +794,21 @@ class _Notes:
                 "Convert with pandas.to_numeric if they are quantities.",
             )
         if self.pooled:
-            log.note("PooledLevels", f"X: pooled into {OTHER!r}: {listing(self.pooled)}.")
+            log.note("PooledLevels", f"X: pooled into {OTHER!r}: ", listing(self.pooled), ".")
         if self.merged:
             log.note(
                 "PooledLevels",
-                f"X: too few to stand alone even when pooled, encoded like the most frequent "
-                f"level: {listing(self.merged)}.",
+                "X: too few to stand alone even when pooled, encoded like the most frequent level: ",
+                listing(self.merged),
+                ".",
             )
         if self.missing:
             log.note(
                 "MissingFeatureValues",
-                f"X: missing values have a level or an indicator column of their own (numbers are "
-                f"filled with the median): {listing(self.missing)}.",
+                "X: missing values have a level or an indicator column of their own (numbers are "
+                "filled with the median): ",
+                listing(self.missing),
+                ".",
             )
 
 

@@ -37,6 +37,7 @@ from mdfa_fairness_plugin.data.sensitive import (
 )
 from mdfa_fairness_plugin.exceptions import (
     AuditWarning,
+    Count,
     InputError,
     InputTypeError,
     NothingToAuditError,
@@ -371,8 +372,9 @@ def _read_weights(weight: Any, weight_type: str, n_samples: int, log: WarningLog
             )
         log.warn(
             WeightWarning,
-            f"sample_weight: whole numbers summing to {total:,.0f} over {n_samples:,} rows are "
-            "read as sampling weights, not as counts of repeated rows. Pass "
+            f"sample_weight: whole numbers summing to {total:,.0f} over ",
+            Count(n_samples),
+            " are read as sampling weights, not as counts of repeated rows. Pass "
             "weight_type='frequency' if each counts rows, or weight_type='sampling' to confirm.",
         )
     scaled = values / values.max()

@@ -19,13 +19,14 @@ from mdfa_fairness_plugin.data.columns import (
     is_fractional,
     listing,
     python_value,
-    raw,
     read_labels,
 )
 from mdfa_fairness_plugin.data.encoding import MISSING
 from mdfa_fairness_plugin.exceptions import (
+    Count,
     InputError,
     LeakedFeatureWarning,
+    Message,
     MissingSensitiveWarning,
     SmallGroupWarning,
     WarningLog,
@@ -133,8 +134,10 @@ def read_sensitive(
                 excluded[f"missing sensitive value ({text})"] = n_missing
                 log.warn(
                     MissingSensitiveWarning,
-                    f"sensitive_features: {n_missing:,} rows have no value in {text!r} and are not "
-                    "compared. Pass missing='category' to audit them as a group.",
+                    "sensitive_features: ",
+                    Count(n_missing),
+                    f" have no value in {text!r} and are not compared. "
+                    "Pass missing='category' to audit them as a group.",
                 )
         n_present = int((labels.counts > 0).sum())
         if n_present < 2:
@@ -315,7 +318,7 @@ def build_contrasts(
     for column, places, reference in zip(columns, wanted, references, strict=True):
         found = _column_contrasts(column, places, reference, y, outcome_labels, min_group_size)
         small = [
-            raw(f"{contrast.group!r} ({contrast.reason})")
+            Message(f"{contrast.group!r} (", contrast.reason, ")")
             for contrast in found
             if contrast.reason is not None
         ]
@@ -323,7 +326,9 @@ def build_contrasts(
             log.warn(
                 SmallGroupWarning,
                 f"sensitive_features: {len(small):,} of {len(found):,} groups of {column.name!r} "
-                f"cannot be audited and are listed as insufficient evidence: {listing(small, 5)}.",
+                "cannot be audited and are listed as insufficient evidence: ",
+                listing(small, 5),
+                ".",
             )
         out += found
     if not out:
@@ -378,7 +383,9 @@ def _select(
     for value in listed:
         hits = [find_label(value, column.labels.values) for column in columns]
         if all(place is None for place in hits):
-            known = [raw(f"{column.name!r}: {listing(column.labels.values)}") for column in columns]
+            known = [
+                Message(f"{column.name!r}: {listing(column.labels.values)}") for column in columns
+            ]
             raise InputError(
                 f"{argument}: {value!r} is not among the sensitive values found in "
                 f"{'; '.join(known)}."
@@ -498,8 +505,11 @@ def _reason(
 ) -> str | None:
     for count, text in (group, reference):
         if count < min_group_size:
-            found = "no row has" if count == 0 else f"only {count} row(s) have"
-            return f"{found} {text}; at least {min_group_size} are needed"
+            found: tuple[str | Count, ...] = ("no row has",)
+            if count:
+                found = (Count(count, unit="row(s)", said=f"only {count} row(s)"), " have")
+            return Message(*found, f" {text}; at least {min_group_size} are needed")
     if (y == y[0]).all():
-        return f"all {len(y):,} rows compared have the outcome {outcome_labels[y[0]]!r}"
+        outcome = outcome_labels[y[0]]
+        return Message("all ", Count(len(y)), f" compared have the outcome {outcome!r}")
     return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-import re
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -982,10 +981,9 @@ def _own_names() -> Iterator[None]:
     try:
         yield
     except MDFAError as error:
-        text = re.sub(r"^X\b", "audit_features", str(error))
-        if text == str(error):
+        if error.argument != "X":
             raise
-        raise type(error)(text) from error
+        raise error.renamed("audit_features") from error
 
 
 def _masked(weight: Any, among: np.ndarray) -> Any:

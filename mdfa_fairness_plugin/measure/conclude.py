@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.exceptions import Count, Message
 from mdfa_fairness_plugin.measure.estimates import (
     Leftover,
     Rates,
@@ -135,9 +136,9 @@ def _verdict(
     if np.isnan(delta) or np.isnan(adjusted):
         return INSUFFICIENT, "nobody in the subgroup has the outcome on either side"
     if n_hits < _FEWEST_POSITIVES:
-        return INSUFFICIENT, (
-            f"only {n_hits} rows of the subgroup have the outcome; at least "
-            f"{_FEWEST_POSITIVES} are needed"
+        return INSUFFICIENT, Message(
+            Count(n_hits, said=f"only {n_hits} rows"),
+            f" of the subgroup have the outcome; at least {_FEWEST_POSITIVES} are needed",
         )
     if adjusted < 1.0 - confidence_level and delta > 0:
         return VIOLATION, ""

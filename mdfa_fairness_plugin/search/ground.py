@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.balance import (
     weigh,
 )
 from mdfa_fairness_plugin.data.problem import AuditProblem, Contrast
-from mdfa_fairness_plugin.exceptions import InputError, OverlapError, WarningLog
+from mdfa_fairness_plugin.exceptions import WarningLog
 from mdfa_fairness_plugin.learn.probability import CrossFittedProbability, cross_fitted_probability
 from mdfa_fairness_plugin.measure.tests import FOLD_SPREAD
 from mdfa_fairness_plugin.numerics.rows import RowView
@@ -607,11 +607,6 @@ def rarer(positive: np.ndarray) -> np.ndarray:
     if 2 * n_positive != len(positive):
         return positive if 2 * n_positive < len(positive) else ~positive
     return positive if positive[0] else ~positive
-
-
-def reason_of(error: OverlapError | InputError) -> str:
-    """Text of an error as a reason in the result, without the argument it names."""
-    return str(error).partition(": ")[2] or str(error)
 
 
 def label_of(contrast: Contrast) -> tuple[str, Hashable]:

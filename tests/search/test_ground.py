@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mdfa_fairness_plugin.exceptions import InputError, OverlapError
-from mdfa_fairness_plugin.search.ground import orientation, rarer, reason_of
+from mdfa_fairness_plugin.search.ground import orientation, rarer
 
 
 def test_rarer_side_is_plus_one_however_labels_are_called():
@@ -31,9 +30,3 @@ def test_models_are_fitted_to_the_rarer_outcome_or_that_of_the_first_row(positiv
     positive = np.array(positive, dtype=bool)
     np.testing.assert_array_equal(rarer(positive), ~positive if turned else positive)
     np.testing.assert_array_equal(rarer(~positive), rarer(positive))
-
-
-@pytest.mark.parametrize("error", [OverlapError, InputError])
-def test_reasons_drop_the_argument(error):
-    assert reason_of(error("sensitive_features: too few rows: 3")) == "too few rows: 3"
-    assert reason_of(error("nothing")) == "nothing"

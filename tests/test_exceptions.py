@@ -1,0 +1,135 @@
+"""Errors name the argument at fault; messages keep their counts."""
+
+import copy
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.exceptions import (
+    AuditWarning,
+    Count,
+    DataNotFoundError,
+    FeatureWarning,
+    InputError,
+    InputTypeError,
+    Message,
+    OptionalDependencyError,
+    OverlapError,
+    WarningLog,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "argument", "reason"),
+    [
+        ("X: it has no rows.", "X", "it has no rows."),
+        ("X: column 'a: b' has dtype V8.", "X", "column 'a: b' has dtype V8."),
+        ("X['a: b']: 3 values.", "X", "3 values."),
+        ("y_true, y_pred: neither was given.", "y_true, y_pred", "neither was given."),
+        ("sensitive_features: too few rows: 3", "sensitive_features", "too few rows: 3"),
+        ("nothing", "", "nothing"),
+        ("no module named x; try: pip install x", "", "no module named x; try: pip install x"),
+        ("", "", ""),
+    ],
+)
+def test_an_error_knows_its_argument(text, argument, reason):
+    error = InputError(text)
+    assert error.argument == argument
+    assert error.reason == reason
+    assert str(error) == text
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [InputError, InputTypeError, OverlapError, OptionalDependencyError, DataNotFoundError],
+)
+def test_a_renamed_error_is_the_same_about_another_argument(kind):
+    renamed = kind("X['a']: 3 values, X: more.").renamed("audit_features")
+    assert type(renamed) is kind
+    assert str(renamed) == "audit_features['a']: 3 values, X: more."
+    assert renamed.argument == "audit_features"
+
+
+def test_counts_survive_what_errors_do():
+    message = Message("X: ", Count(3, of=20), " are late.")
+    error = InputError(message)
+    assert error.reason == "3 of 20 rows are late."
+    assert error.reason.parts == (Count(3, of=20), " are late.")
+    assert error.renamed("data").args[0].parts == ("data: ", Count(3, of=20), " are late.")
+    assert InputError(error.reason).reason.parts == (Count(3, of=20), " are late.")
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (Count(1234), "1,234 rows"),
+        (Count(3, of=2000), "3 of 2,000 rows"),
+        (Count(3, unit="levels"), "3 levels"),
+        (Count(3, unit=""), "3"),
+        (Count(3, said="only 3 row(s)"), "only 3 row(s)"),
+    ],
+)
+def test_counts_in_words(count, text):
+    assert str(count) == text
+    assert f"{count} here" == f"{text} here"
+
+
+def test_a_message_is_text_that_keeps_its_counts():
+    inner = Message("'age' (", Count(2, unit=""), ")")
+    message = Message("X: ", "missing in ", inner, ".")
+    assert message == "X: missing in 'age' (2)."
+    assert message.parts == ("X: missing in 'age' (", Count(2, unit=""), ").")
+    for same in (copy.deepcopy(message), pickle.loads(pickle.dumps(message))):
+        assert same == message
+        assert same.parts == message.parts
+
+
+def test_a_log_keeps_the_counts_and_warns_in_plain_words():
+    log = WarningLog()
+    with pytest.warns(FeatureWarning, match=r"^X: 3 rows are odd\.$") as caught:
+        log.warn(FeatureWarning, "X: ", Count(3), " are odd.")
+    log.note("Noted", "as it is {braces and all}")
+    assert log.records == (
+        AuditWarning("FeatureWarning", "X: 3 rows are odd."),
+        AuditWarning("Noted", "as it is {braces and all}"),
+    )
+    assert log.records[0].message.parts[1] == Count(3)
+    assert caught[0].message.args[0].parts[1] == Count(3)
+
+
+def test_an_audit_speaks_of_no_row_outside_a_count(tiny_groups):
+    X, y, sensitive = tiny_groups
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = mdfa.audit(X, y, sensitive_features=sensitive, overlap="trim", random_state=0)
+    messages = [warning.message for warning in result.warnings]
+    messages += [violation.reason for violation in result.violations]
+    counts = 0
+    for message in messages:
+        parts = getattr(message, "parts", (message,))
+        counts += sum(not isinstance(part, str) for part in parts)
+        words = "\N{LATIN SMALL LETTER N}".join(part for part in parts if isinstance(part, str))
+        assert not re.search(r"\d rows?\b|\(\d+\)|\d levels\b", words), message
+    assert counts > 6
+
+
+@pytest.fixture
+def tiny_groups():
+    rng = np.random.default_rng(0)
+    n = 600
+    age = rng.normal(size=n)
+    age[:7] = np.nan
+    town = rng.choice(["A", "B"], n).astype(object)
+    town[10:14] = ["C", "D", "E", "E"]
+    X = pd.DataFrame({"age": age, "town": town, "far": rng.normal(size=n)})
+    race = np.where(np.arange(n) % 2, "a", "b").astype(object)
+    race[:4] = "c"
+    race[4:9] = None
+    X.loc[X.index % 8 == 1, "far"] += 6
+    sensitive = pd.DataFrame({"race": race})
+    return X, rng.choice(["no", "yes"], n), sensitive
