@@ -171,91 +171,53 @@ def worst_case_violation(
         NaN if nothing was measured. Positive by chance alone without any violation; ``mdfa_scan``
         gives the interval and the verdict.
     """
-    found = mdfa_scan(
-        _rows_of(X, y_true),
-        y_true,
-        y_pred,
-        prot_attr=prot_attr,
-        priv_group=priv_group,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
-        **auditor,
-    )
-    return found.score
+    arguments = {"priv_group": priv_group, "pos_label": pos_label, "sample_weight": sample_weight}
+    return _worst("delta", y_true, y_pred, X=X, prot_attr=prot_attr, **arguments, **auditor)
 
 
 def worst_case_ratio(
-    y_true: Any,
-    y_pred: Any = None,
-    *,
-    X: Any,
-    prot_attr: Any = None,
-    priv_group: Any = 1,
-    pos_label: Any = 1,
-    sample_weight: Any = None,
-    **auditor: Any,
+    y_true: Any, y_pred: Any = None, *, X: Any, sample_weight: Any = None, **arguments: Any
 ) -> float:
     """Ratio ``exp(delta)`` of an outcome's rates in the subgroup treated most unequally.
 
     Parameters
     ----------
-    y_true, y_pred, X, prot_attr, priv_group, pos_label, sample_weight, **auditor
-        As in ``worst_case_violation``.
+    y_true, y_pred, X, sample_weight, **arguments
+        As in ``worst_case_violation``, with the same defaults.
 
     Returns
     -------
     ratio : float
         NaN if nothing was measured.
     """
-    found = mdfa_scan(
-        _rows_of(X, y_true),
-        y_true,
-        y_pred,
-        prot_attr=prot_attr,
-        priv_group=priv_group,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
-        **auditor,
-    )
-    worst = found.result.worst_case
-    return math.nan if worst is None else worst.ratio
+    return _worst("ratio", y_true, y_pred, X=X, sample_weight=sample_weight, **arguments)
 
 
 def unfairness_certificate(
-    y_true: Any,
-    y_pred: Any = None,
-    *,
-    X: Any,
-    prot_attr: Any = None,
-    priv_group: Any = 1,
-    pos_label: Any = 1,
-    sample_weight: Any = None,
-    **auditor: Any,
+    y_true: Any, y_pred: Any = None, *, X: Any, sample_weight: Any = None, **arguments: Any
 ) -> float:
     """Strength ``gamma`` of the worst violation's certificate (Section 3.1 of the paper).
 
     Parameters
     ----------
-    y_true, y_pred, X, prot_attr, priv_group, pos_label, sample_weight, **auditor
-        As in ``worst_case_violation``.
+    y_true, y_pred, X, sample_weight, **arguments
+        As in ``worst_case_violation``, with the same defaults.
 
     Returns
     -------
     gamma : float
         NaN if nothing was measured.
     """
+    return _worst("gamma", y_true, y_pred, X=X, sample_weight=sample_weight, **arguments)
+
+
+def _worst(figure: str, y_true: Any, y_pred: Any, *, X: Any, **arguments: Any) -> float:
+    """One figure of the worst violation, on those rows of ``X`` that ``y_true`` is about."""
     found = mdfa_scan(
-        _rows_of(X, y_true),
-        y_true,
-        y_pred,
-        prot_attr=prot_attr,
-        priv_group=priv_group,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
-        **auditor,
+        _rows_of(X, y_true), y_true, y_pred, **({"priv_group": 1, "pos_label": 1} | arguments)
     )
     worst = found.result.worst_case
-    return math.nan if worst is None else worst.gamma
+    return math.nan if worst is None else float(getattr(worst, figure))
 
 
 # ---------------------------------------------------------------------------------------------

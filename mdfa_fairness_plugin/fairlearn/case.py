@@ -1,0 +1,235 @@
+"""From Fairlearn's arguments to an audit: rows paired, the event as the outcome."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.auditor import MDFAuditor
+from mdfa_fairness_plugin.data.columns import (
+    Table,
+    alignment,
+    read_column,
+    read_labels,
+    read_table,
+)
+from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, MDFAError
+from mdfa_fairness_plugin.fairlearn.events import EVENTS, occurrence
+
+CONTROLS = "control_features"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Case:
+    """Arguments with their rows paired, in the order of ``audit_features``."""
+
+    features: Any
+    sensitive: Table
+    y_true: Any  # 1-D array, or None
+    y_pred: Table  # one column per repeat
+    given: Table  # the same in the order given, which is the one hashed
+    sample_weight: Any
+    others: dict[str, Table]
+    notes: tuple[AuditWarning, ...]
+
+    def only_repeat(self) -> Any:
+        """Give the predictions, if there are no repeats."""
+        if self.y_pred.n_columns != 1:
+            raise InputError(
+                f"y_pred: {self.y_pred.n_columns} columns were given; one label per row is needed. "
+                "Audit repeats of a randomised predictor one at a time, or average over them with "
+                "worst_case_violation and the like."
+            )
+        return self.y_pred.array(0)
+
+
+class _Pairing:
+    """The index rows are paired by: that of the first argument that has one."""
+
+    def __init__(self, notes: list[AuditWarning]) -> None:
+        self.index: pd.Index | None = None
+        self.owner = ""
+        self.notes = notes
+
+    def align(self, table: Table) -> Table:
+        if table.index is None:
+            return table
+        if self.index is None:
+            self.index, self.owner = table.index, table.argument
+            return table
+        order = alignment(table.index, self.index, table.argument, self.owner)
+        if order is None:
+            return table
+        text = f"{table.argument}: its rows were put in the order of {self.owner}, by index."
+        self.notes.append(AuditWarning("AlignedIndex", text))
+        return table.take(order)
+
+
+def pair(
+    *,
+    y_true: Any,
+    y_pred: Any,
+    sensitive_features: Any,
+    audit_features: Any,
+    sample_weight: Any = None,
+    rows: Any = None,
+    control_features: Any = None,
+    others: Mapping[str, Any] | None = None,
+) -> Case:
+    """Read the arguments and pair their rows: by index where there is one, else by position."""
+    features = read_table(audit_features, "audit_features")
+    sensitive = _read_groups(sensitive_features, "sensitive_features", "sensitive_feature")
+    given = read_table(y_pred, "y_pred", column_name="y_pred")
+    columns = {"y_true": y_true, "sample_weight": sample_weight, **(others or {})}
+    tables = {
+        name: read_table(value, name, column_name=name)
+        for name, value in columns.items()
+        if value is not None
+    }
+    if control_features is not None:
+        tables[CONTROLS] = _read_groups(control_features, CONTROLS, "control_feature")
+    notes: list[AuditWarning] = []
+    pairing = _Pairing(notes)
+    _check_length(sensitive, features, "audit_features")
+    pairing.align(features)
+    sensitive = pairing.align(sensitive)
+    source, anchor = audit_features, "audit_features"
+    if rows is not None:
+        places = _positions(rows, features.n_rows)
+        source = features = features.take(places)
+        sensitive = sensitive.take(places)
+        pairing, anchor = _Pairing(notes), "rows"
+    for table in (given, *tables.values()):
+        _check_length(table, features, anchor)
+    predictions = pairing.align(given)
+    aligned = {}
+    for name, table in tables.items():
+        if table.n_columns != 1 and name != CONTROLS:
+            raise InputError(
+                f"{name}: {table.n_columns} columns were given; one value per row is needed."
+            )
+        aligned[name] = pairing.align(table)
+    true, weight = aligned.pop("y_true", None), aligned.pop("sample_weight", None)
+    return Case(
+        features=source,
+        sensitive=sensitive,
+        y_true=None if true is None else true.array(0),
+        y_pred=predictions,
+        given=given,
+        sample_weight=None if weight is None else weight.array(0),
+        others=aligned,
+        notes=tuple(notes),
+    )
+
+
+def _check_length(table: Table, features: Table, anchor: str) -> None:
+    if table.n_rows != features.n_rows:
+        raise InputError(
+            f"{table.argument}: {table.n_rows:,} rows were given, but {anchor} has "
+            f"{features.n_rows:,}. Pass one per row of {anchor}."
+        )
+
+
+def _read_groups(data: Any, argument: str, base: str) -> Table:
+    """Read grouping columns; those without a name get ``base_0`` and so on, as in Fairlearn."""
+    table = read_table(data, argument, column_name=f"{base}_0")
+    names = tuple(map(str, table.names))
+    if not table.named and table.n_columns > 1:
+        names = tuple(f"{base}_{place}" for place in range(table.n_columns))
+    return replace(table, names=names)
+
+
+def _positions(rows: Any, n_rows: int) -> np.ndarray:
+    places = np.asarray(rows)
+    if places.ndim != 1 or places.dtype.kind not in "iu":
+        raise InputError(
+            f"rows: whole-number positions, one per prediction, are needed; an array of shape "
+            f"{places.shape} and dtype {places.dtype} was given."
+        )
+    wrong = (places < 0) | (places >= n_rows)
+    if wrong.any():
+        raise InputError(
+            f"rows: position {int(places[wrong][0])} was given, but audit_features has {n_rows:,} "
+            "rows, counted from 0."
+        )
+    return places.astype(np.intp)
+
+
+def audit_case(
+    case: Case, repeat: int = 0, *, event: str = "selection", pos_label: Any = None, **settings: Any
+) -> MDFAuditor:
+    """Audit the event; the result also says which predictions were audited."""
+    known = MDFAuditor().get_params()
+    unknown = sorted(set(settings) - set(known))
+    if unknown:
+        raise InputError(
+            f"unknown argument(s) {', '.join(unknown)}; those of MDFAuditor are "
+            f"{', '.join(sorted(known))}."
+        )
+    found = occurrence(case.y_true, case.y_pred.array(repeat), event, pos_label)
+    weight = case.sample_weight
+    if found.among is not None:
+        weight = _masked(weight, found.among)
+    auditor = MDFAuditor(**({"outcomes": [found.audited], "random_state": 0} | settings))
+    with _own_names():
+        auditor.fit(
+            case.features, found.outcome, sensitive_features=case.sensitive, sample_weight=weight
+        )
+    result = auditor.result_
+    excluded = dict(result.excluded)
+    n_other = 0 if found.among is None else int((~found.among).sum())
+    if n_other:
+        n_zero = excluded.pop("zero weight", n_other) - n_other
+        no = "not " if EVENTS[event].among_positive else ""
+        excluded = {f"true label is {no}{found.positive}": n_other} | excluded
+        if n_zero:
+            excluded["zero weight"] = n_zero
+    own = {
+        "event": event,
+        "pos_label": found.positive,
+        "predictions_hash": hash_of(case.given.array(repeat)),
+    }
+    auditor.result_ = replace(
+        result,
+        excluded=excluded,
+        warnings=(*case.notes, *result.warnings),
+        provenance=dict(result.provenance) | own,
+    )
+    return auditor
+
+
+def _masked(weight: Any, among: np.ndarray) -> Any:
+    """Weights that are zero outside ``among``, so that those rows are absent."""
+    if weight is None:
+        return among.astype(np.float64)
+    numbers = read_column(weight, "sample_weight").numbers
+    return weight if numbers is None else np.where(among, numbers, 0.0)
+
+
+@contextmanager
+def _own_names() -> Iterator[None]:
+    """Call the audited features by the name they have here, in errors of the audit."""
+    try:
+        yield
+    except MDFAError as error:
+        if error.argument != "X":
+            raise
+        raise error.renamed("audit_features") from error
+
+
+def hash_of(array: Any) -> str:
+    """SHA-256 of labels, one per line."""
+    labels = read_labels(array, "y_pred")
+    texts = [*(_text(value) for value in labels.values), "None"]
+    return hashlib.sha256("\n".join(texts[code] for code in labels.codes).encode()).hexdigest()
+
+
+def _text(value: Any) -> str:
+    whole = isinstance(value, float) and value == np.floor(value) and np.isfinite(value)
+    return repr(int(value) if whole else value)

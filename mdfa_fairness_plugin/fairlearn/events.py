@@ -1,0 +1,151 @@
+"""What is compared: an event in the predictions, and among which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from mdfa_fairness_plugin.data.columns import (
+    Labels,
+    find_label,
+    is_fractional,
+    listing,
+    python_value,
+    read_labels,
+)
+from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """An outcome by its opposite, and the true label it is a rate among (None: any)."""
+
+    opposite: str
+    among_positive: bool | None = None
+
+
+EVENTS: Final[Mapping[str, Event]] = {
+    "selection": Event(opposite="not selected"),
+    "error": Event(opposite="correct"),
+    "false_positive": Event(opposite="true_negative", among_positive=False),
+    "false_negative": Event(opposite="true_positive", among_positive=True),
+    "true_positive": Event(opposite="false_negative", among_positive=True),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Occurrence:
+    """Outcome of each row, the one audited, and the rows it is a rate among (None: all)."""
+
+    outcome: Any
+    audited: Hashable
+    among: np.ndarray | None = None
+    positive: Hashable = None  # label that means selected, where that matters
+
+
+def occurrence(y_true: Any, y_pred: Any, event: str, pos_label: Any) -> Occurrence:
+    """Tell in which rows the event happened, and refuse what leaves nothing to compare."""
+    if event not in EVENTS:
+        raise InputError(f"event: one of {listing(EVENTS)} expected, {event!r} found.")
+    labels = _decisions(y_pred, "y_pred")
+    if event == "selection":
+        positive = _positive(pos_label, labels.values)
+        place = find_label(positive, labels.values)
+        if place is None or len(labels.values) == 1:
+            raise NothingToAuditError(
+                f"y_pred: every one of the {len(labels.codes):,} predictions is "
+                f"{listing(labels.values, 3)}: nothing to audit. Pass predictions that differ "
+                "between people."
+            )
+        positive = labels.values[place]
+        return Occurrence(outcome=y_pred, audited=positive, positive=positive)
+    if y_true is None:
+        raise InputError(
+            f"y_true: None was given; event={event!r} needs true labels. Pass them, or audit "
+            "event='selection'."
+        )
+    truth = _decisions(y_true, "y_true")
+    values, codes = _joined(labels.values, truth)
+    rule, among, positive = EVENTS[event], None, None
+    if event == "error":
+        happened = codes != labels.codes
+    else:
+        positive = _positive(pos_label, values)
+        place = find_label(positive, values)
+        # A label that nobody has is none of the places.
+        place, positive = (-1, positive) if place is None else (place, values[place])
+        among = (codes == place) == rule.among_positive
+        happened = (labels.codes == place) != (event == "false_negative")
+        if not among.any():
+            other = "" if rule.among_positive else " other than"
+            raise InputError(
+                f"y_true: no row has a true label{other} {positive!r}, so there is no rate of "
+                f"event={event!r}."
+            )
+    seen = happened if among is None else happened[among]
+    if seen.all() or not seen.any():
+        only = event if seen.any() else rule.opposite
+        raise NothingToAuditError(
+            f"y_pred: every one of the {len(seen):,} rows that event={event!r} is about is a case "
+            f"of {only!r}: nothing to audit."
+        )
+    outcome = np.where(happened, event, rule.opposite).astype(object)
+    return Occurrence(outcome=outcome, audited=event, among=among, positive=positive)
+
+
+def _joined(predicted: tuple[Hashable, ...], truth: Labels) -> tuple[list[Hashable], np.ndarray]:
+    """Labels predicted or true, and the true ones as places among them."""
+    values = list(predicted)
+    places = []
+    for value in truth.values:
+        place = find_label(value, values)
+        if place is None:
+            place = len(values)
+            values.append(value)
+        places.append(place)
+    if len(values) == len(predicted) + len(truth.values):
+        raise InputError(
+            f"y_true: it has no label in common with y_pred: {listing(truth.values)} against "
+            f"{listing(predicted)}. Give both the same labels."
+        )
+    return values, np.array(places, dtype=np.intp)[truth.codes]
+
+
+def _decisions(array: Any, argument: str) -> Labels:
+    """Labels of decisions: none missing, no scores."""
+    labels = read_labels(array, argument).used()
+    n_missing = int((labels.codes < 0).sum())
+    what = "predictions" if argument == "y_pred" else "true labels"
+    if n_missing:
+        raise InputError(
+            f"{argument}: {n_missing:,} of {len(labels.codes):,} {what} are missing. Drop those "
+            "rows from every argument, or give them a label of their own."
+        )
+    fractional = [value for value in labels.values if is_fractional(value)]
+    if fractional:
+        raise InputError(
+            f"{argument}: scores were given ({len(labels.values):,} values such as "
+            f"{fractional[0]!r}), but an audit needs decisions. Apply the threshold that decides, "
+            f"as in {argument} >= 0.5."
+        )
+    return labels
+
+
+def _positive(pos_label: Any, labels: Sequence[Hashable]) -> Hashable:
+    """Label that means selected."""
+    if pos_label is None:
+        for pair in ((0, 1), (-1, 1)):
+            if all(find_label(label, pair) is not None for label in labels):
+                return 1
+        raise InputError(
+            f"pos_label: the labels are {listing(labels)}; say which of them means selected, as in "
+            f"pos_label={labels[-1]!r}."
+        )
+    if find_label(pos_label, labels) is None and len(labels) > 1:
+        raise InputError(
+            f"pos_label: {pos_label!r} is not among the labels found: {listing(labels)}."
+        )
+    return python_value(pos_label)
