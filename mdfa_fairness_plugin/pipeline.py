@@ -18,9 +18,10 @@ from mdfa_fairness_plugin.balance.overlap import effective_sample_size
 from mdfa_fairness_plugin.data.problem import AuditProblem, Contrast
 from mdfa_fairness_plugin.describe.audited import AuditedRows, SearchedRows
 from mdfa_fairness_plugin.describe.cells import unequal
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Rule
 from mdfa_fairness_plugin.describe.held_out_rule import HeldOutRule, describe_held_out
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
-from mdfa_fairness_plugin.describe.rules import EVERYBODY, Rule, describe_rule
+from mdfa_fairness_plugin.describe.rules import describe_rule
 from mdfa_fairness_plugin.exceptions import (
     Count,
     InputError,

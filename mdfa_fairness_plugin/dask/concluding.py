@@ -31,8 +31,8 @@ from mdfa_fairness_plugin.dask.survey import (
     Survey,
 )
 from mdfa_fairness_plugin.data.columns import listing
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY, NOBODY
 from mdfa_fairness_plugin.describe.profile import ROWS
-from mdfa_fairness_plugin.describe.rules import EVERYBODY, NOBODY
 from mdfa_fairness_plugin.exceptions import Count, FeatureWarning, Message, WarningLog
 from mdfa_fairness_plugin.measure.conclude import Measured, conclude, counts_frame
 from mdfa_fairness_plugin.measure.estimates import Leftover, estimates_of

@@ -19,7 +19,7 @@ from mdfa_fairness_plugin.dask.survey import (
 )
 from mdfa_fairness_plugin.data.columns import Labels, read_labels, read_table
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
-from mdfa_fairness_plugin.describe.rules import EVERYBODY, Rule
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Rule
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.probability import PROBABILITY_FLOOR, CrossFittedProbability
 from mdfa_fairness_plugin.measure.estimates import (

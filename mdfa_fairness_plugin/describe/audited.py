@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.describe.rules import Rule
+from mdfa_fairness_plugin.describe.conditions import Rule
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

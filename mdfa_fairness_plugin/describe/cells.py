@@ -43,22 +43,11 @@ def tally(codes: np.ndarray, n_codes: int, weights: np.ndarray | None = None) ->
 
 
 class Cells:
-    """Rows cut into cells, in each of which rows are at one place for every subgroup.
-
-    Parameters
-    ----------
-    n_rows : int
-
-    Attributes
-    ----------
-    of_row : ndarray of int of shape (n_rows,)
-        Cell of each row.
-    where : ndarray of int of shape (n_subgroups, n_cells)
-        Place of the rows of a cell for each subgroup, see ``N_PLACES``.
-    """
+    """Rows cut into cells, in each of which rows are at one place for every subgroup."""
 
     def __init__(self, n_rows: int) -> None:
-        self.of_row = np.zeros(n_rows, dtype=np.int16)
+        self.of_row = np.zeros(n_rows, dtype=np.int16)  # cell of each row
+        # Place of the rows of a cell for each subgroup, (n_subgroups, n_cells); see ``N_PLACES``.
         self.where = np.zeros((0, 1), dtype=np.int8)
 
     @property
@@ -67,19 +56,9 @@ class Cells:
         return self.where.shape[1]
 
     def add(self, s: np.ndarray, membership: np.ndarray) -> bool:
-        """Cut by one more subgroup, unless that makes too many cells.
+        """Cut by one more subgroup, unless that makes too many cells; the first is always taken.
 
-        Parameters
-        ----------
-        s : ndarray of shape (n_rows,)
-            +1, -1 or, for rows taking no part, 0.
-        membership : ndarray of shape (n_rows,)
-            Whether each row is in the subgroup.
-
-        Returns
-        -------
-        bool
-            Whether it was done; the first subgroup always is.
+        ``s`` is +1, -1 or, for rows taking no part, 0. Returns whether it was done.
         """
         s, outside = np.asarray(s), ~np.asarray(membership, dtype=bool)
         place = (s == 1).astype(np.int8)
@@ -111,20 +90,9 @@ class Cells:
         of_row: np.ndarray,
         weights: np.ndarray | None = None,
     ) -> Iterator[np.ndarray]:
-        """Rows with each code by place, or their weight, for each subgroup in turn.
+        """Rows with each code by place, or their weight, (5, n_codes) for each subgroup in turn.
 
-        Parameters
-        ----------
-        codes : ndarray of int of shape (n,)
-        n_codes : int
-        of_row : ndarray of int of shape (n,)
-            Cells of the same rows.
-        weights : ndarray of shape (n,), optional
-
-        Yields
-        ------
-        ndarray of shape (5, n_codes)
-            Those taking no part may be left out.
+        ``of_row`` has the cells of the rows coded. Those taking no part may be left out.
         """
         n_entries = self.n_cells * n_codes
         if n_entries <= _MOST_ENTRIES:
@@ -148,31 +116,17 @@ class Cells:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Moments:
-    """Weighted sums over the rows of several sets.
+class CellMoments:
+    """Weighted sums over the rows of several sets, (n_sets,) each."""
 
-    Parameters
-    ----------
-    n : ndarray of shape (n_sets,)
-        Rows.
-    weight, squared_weight : ndarray of shape (n_sets,)
-        Sums of the weights and of their squares.
-    mean : ndarray of shape (n_sets,)
-        0 where no row has a weight.
-    rest : ndarray of shape (n_sets,)
-        What ``mean`` lacks for rounding; sets far from zero differ by little more.
-    squares : ndarray of shape (n_sets,)
-        Weighted sum of the squares about the mean.
-    """
-
-    n: np.ndarray
+    n: np.ndarray  # rows
     weight: np.ndarray
     squared_weight: np.ndarray
-    mean: np.ndarray
-    rest: np.ndarray
-    squares: np.ndarray
+    mean: np.ndarray  # 0 where no row has a weight
+    rest: np.ndarray  # what ``mean`` lacks for rounding; sets far from zero differ by little more
+    squares: np.ndarray  # weighted, about the mean
 
-    def together(self, sets: np.ndarray) -> Moments:
+    def together(self, sets: np.ndarray) -> CellMoments:
         """Moments of sets of these sets, given by a mask of shape (n_new, n_sets)."""
         # From the mean of one of them, not from zero: no digits are lost to a common offset.
         centre = self.mean[(sets & (self.weight > 0)).argmax(axis=1)]
@@ -182,7 +136,7 @@ class Moments:
         shift = np.divide(shift, weight, out=np.zeros(len(sets)), where=weight > 0)
         mean = centre + shift
         squares = self.squares + self.weight * (apart - shift[:, None]) ** 2
-        return Moments(
+        return CellMoments(
             n=np.where(sets, self.n, 0).sum(axis=1),
             weight=weight,
             squared_weight=np.where(sets, self.squared_weight, 0.0).sum(axis=1),
@@ -218,34 +172,13 @@ def _ratio(above: np.ndarray, below: np.ndarray, where: np.ndarray) -> np.ndarra
     return np.divide(above, below, out=np.full(len(below), math.nan), where=where)
 
 
-def moments(
+def cell_moments(
     x: np.ndarray, of_row: np.ndarray, n_cells: int, weights: np.ndarray | None = None
-) -> Moments:
-    """Moments of the rows of every cell.
+) -> CellMoments:
+    """Moments of the rows of every cell; ``x`` without missing values, ``of_row`` their cells.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-        Without missing values.
-    of_row : ndarray of int of shape (n,)
-        Cell of each row.
-    n_cells : int
-    weights : ndarray of shape (n,), optional
-
-    Returns
-    -------
-    Moments
-
-    Notes
-    -----
     Two passes over blocks of rows. The second takes squares about the means of the first, and what
     these lack for rounding: a large offset costs no digits, and equal values have no spread.
-
-    Examples
-    --------
-    >>> found = moments(np.array([1.0, 3.0, 7.0]), np.array([0, 0, 1]), 2)
-    >>> found.means.tolist(), found.squares.tolist()
-    ([2.0, 7.0], [2.0, 0.0])
     """
     n, weight, squared_weight, total, lack, squares = np.zeros((6, n_cells))
     for block in row_blocks(len(x)):
@@ -269,7 +202,7 @@ def moments(
         value *= weighted
         squares += np.bincount(cell, value, minlength=n_cells)
     rest = np.divide(lack, weight, out=np.zeros(n_cells), where=some)
-    return Moments(
+    return CellMoments(
         n=n,
         weight=weight,
         squared_weight=squared_weight,
@@ -280,23 +213,9 @@ def moments(
 
 
 def value_codes(x: np.ndarray) -> tuple[np.ndarray | None, int]:
-    """Number the values that occur more than once.
+    """Number the values that occur more than once: codes, None if there are none, and how many.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-        Without missing values.
-
-    Returns
-    -------
-    codes : ndarray of int of shape (n,) or None
-        ``n_codes`` for values of one row only; None if all are.
-    n_codes : int
-
-    Examples
-    --------
-    >>> value_codes(np.array([0.5, 7.0, 0.5, 1.0]))
-    (array([0, 1, 0, 1], dtype=int32), 1)
+    ``x`` is without missing values; the code of values of one row only is ``n_codes``.
     """
     n = len(x)
     if n < 2:
@@ -335,10 +254,7 @@ def _whole(x: np.ndarray) -> bool:
 def value_counts(counts: np.ndarray) -> tuple[int, int, int]:
     """Distinct values, rows without the most frequent one, rows with the rarest one.
 
-    Parameters
-    ----------
-    counts : ndarray of int of shape (n_codes + 1,)
-        Rows with each code of ``value_codes``; the last are rows whose values no other row has.
+    ``counts`` has rows with each code of ``value_codes``.
     """
     several, n_alone = counts[:-1][counts[:-1] > 0], int(counts[-1])
     if len(several) == 0:

@@ -10,14 +10,8 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.cells import unequal
-from mdfa_fairness_plugin.describe.rules import (
-    EVERYBODY,
-    MIN_FIDELITY,
-    NOBODY,
-    Rule,
-    described,
-    rule_fit,
-)
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY, NOBODY, Rule, rule_fit
+from mdfa_fairness_plugin.describe.rules import MIN_FIDELITY, described
 
 # A part with fewer rows inside the subgroup, or outside, is too small to learn a rule from.
 _FEWEST_ROWS = 5
@@ -27,19 +21,10 @@ _ROWS_OF_A_PART = 5_000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HeldOutRule:
-    """The rule to print, how well it fits on other rows, and whom it covers when applied blindly.
+    """The rule to print, how well it fits on other rows, and whom it covers when applied blindly."""
 
-    Parameters
-    ----------
-    rule : Rule
-        Learned from every row. Its measures of fit are of rules learned in the same way without
-        the rows they are measured on.
-    covered : ndarray of bool of shape (n_rows,)
-        Rows that meet a version of the rule whose making had no access to their outcomes.
-    """
-
-    rule: Rule
-    covered: np.ndarray
+    rule: Rule  # learned from every row; its fit is of rules learned without the rows measured on
+    covered: np.ndarray  # bool: meets a version of the rule made without access to the outcomes
 
 
 def describe_held_out(
@@ -54,29 +39,9 @@ def describe_held_out(
 ) -> HeldOutRule:
     """Find a short rule for a subgroup whose members were told part by part.
 
-    Parameters
-    ----------
-    membership : ndarray of bool of shape (n_rows,)
-        Whether each row is in the subgroup, by a model that has not seen the rows of its part.
-    display : DataFrame of shape (n_display_rows, n_features)
-        Audited features with readable values.
-    parts : ndarray of int of shape (n_rows,)
-        Part (fold) of each row.
-    rows : ndarray of int of shape (n_rows,), optional
-        Positions in ``display`` of the rows described; every row of the frame, in its order, by
-        default.
-    displays : sequence of DisplayFeature, optional
-        Gives each column's ``kind``.
-    sample_weight : ndarray of shape (n_rows,), optional
-        Sampling weights.
-    max_conditions : int, default 4
+    Each row's membership is by a model that has not seen the rows of its part (fold). ``rows`` are
+    positions in ``display`` of the rows described, all by default.
 
-    Returns
-    -------
-    HeldOutRule
-
-    Notes
-    -----
     A rule learned from all rows may not be judged on them, for two reasons.
 
     *Fit.* Rows are split in two halves, of whole parts where there are several. Precision, recall

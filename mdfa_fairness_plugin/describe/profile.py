@@ -13,7 +13,7 @@ import pandas as pd
 from mdfa_fairness_plugin.describe.cells import (
     N_PLACES,
     Cells,
-    moments,
+    cell_moments,
     tally,
     unequal,
     value_codes,
@@ -27,7 +27,7 @@ OTHERS: Final = "(all other values)"
 PARTS: Final = ("population", "subgroup")
 # Column of the standardised differences, inside less outside the subgroup.
 DIFFERENCE: Final = ("difference", "standardised")
-# Attribute of the table, see ``profile_subgroup``.
+# Attribute of the table, see ``profile_subgroups``.
 VALUES: Final = "values"
 # Sets of rows that a profile speaks of, by their place as cells have it: the columns of the table,
 # those inside and outside, and those outside by sensitive value.
@@ -40,111 +40,14 @@ _OUTSIDE: Final = np.array([[0, 0, 1, 0, 0], [0, 0, 0, 0, 1]], dtype=bool)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProfiledSubgroup:
-    """A subgroup to describe beside the population.
+    """A subgroup to describe beside the population."""
 
-    Parameters
-    ----------
-    s : ndarray of shape (n_rows,)
-        +1 for the audited value, -1 for those compared with it, 0 for rows taking no part.
-    membership : ndarray of shape (n_rows,)
-        Whether each row is in the subgroup.
-    group, reference : hashable
-        Labels of ``s = +1`` and ``s = -1``; a reference of None is everyone else.
-    outcome : ndarray of shape (n_rows,), optional
-        Whether each row has the audited outcome; adds its share, as in Table 2.
-    outcome_name : str
-        Name of that row.
-    """
-
-    s: np.ndarray
-    membership: np.ndarray
-    group: Hashable
-    reference: Hashable | None = None
-    outcome: np.ndarray | None = None
+    s: np.ndarray  # +1 for the audited value, -1 for those compared with it, 0 for no part
+    membership: np.ndarray  # bool
+    group: Hashable  # label of s = +1
+    reference: Hashable | None = None  # label of s = -1; None is everyone else
+    outcome: np.ndarray | None = None  # bool; adds the share of the audited outcome, as in Table 2
     outcome_name: str = "audited outcome"
-
-
-def profile_subgroup(
-    display: pd.DataFrame,
-    s: np.ndarray,
-    membership: np.ndarray,
-    *,
-    group: Hashable,
-    reference: Hashable | None = None,
-    displays: Sequence[Any] | None = None,
-    outcome: np.ndarray | None = None,
-    outcome_name: str = "audited outcome",
-    sample_weight: np.ndarray | None = None,
-    max_levels: int = 12,
-) -> pd.DataFrame:
-    """Describe a subgroup beside the population, by sensitive value.
-
-    Laid out as Tables 2 and 4 of the paper: numeric features by mean and standard deviation,
-    categorical ones by the share of each level. Features that set the subgroup apart come first.
-
-    Parameters
-    ----------
-    display : DataFrame of shape (n_rows, n_features)
-        Audited features with readable values.
-    s : ndarray of shape (n_rows,)
-        +1 for the audited value, -1 for those compared with it, 0 for rows taking no part.
-    membership : ndarray of shape (n_rows,)
-        Whether each row is in the subgroup.
-    group, reference : hashable
-        Labels of ``s = +1`` and ``s = -1``; a reference of None is everyone else.
-    displays : sequence of DisplayFeature, optional
-        Gives each column's ``kind``; otherwise it follows from the column's type.
-    outcome : ndarray of shape (n_rows,), optional
-        Whether each row has the audited outcome; adds its share, as in Table 2.
-    outcome_name : str
-        Name of that row.
-    sample_weight : ndarray of shape (n_rows,), optional
-        Sampling weights. Balancing weights do not belong here: the profile shows people as
-        they are.
-    max_levels : int, default 12
-        Levels listed per categorical feature, most frequent first; the rest are added up.
-
-    Returns
-    -------
-    DataFrame
-        Rows are indexed by feature, level (empty for numeric features) and statistic
-        (``count``, ``mean``, ``sd``, ``share``), columns by part (``population``,
-        ``subgroup``) and sensitive value. The first row counts rows. A mean or share of no
-        rows is NaN, and so is the deviation of one row. The last column,
-        ``("difference", "standardised")``, is the mean or share of those in the subgroup less that
-        of those outside it, in units of the standard deviation (the root of the mean of both
-        sides' variances); features are sorted by the largest of their differences.
-
-        ``attrs["values"]`` says of each numeric feature how many distinct values it has, how many
-        rows have another than the most frequent one, and how many the rarest one: three numbers
-        for each of population, subgroup and those outside it, by sensitive value. Mean and
-        deviation of few values tell how many rows have each.
-
-    Examples
-    --------
-    >>> display = pd.DataFrame({"age": [20.0, 30.0, 40.0, 50.0]})
-    >>> table = profile_subgroup(
-    ...     display, np.array([1, 1, -1, -1]), np.array([True, False, True, True]), group="A"
-    ... )
-    >>> table.loc[("age", "", "mean")].round(2).tolist()
-    [25.0, 45.0, 20.0, 45.0, 0.76]
-    """
-    subgroup = ProfiledSubgroup(
-        s=s,
-        membership=membership,
-        group=group,
-        reference=reference,
-        outcome=outcome,
-        outcome_name=outcome_name,
-    )
-    (table,) = profile_subgroups(
-        display,
-        [subgroup],
-        displays=displays,
-        sample_weight=sample_weight,
-        max_levels=max_levels,
-    )
-    return table
 
 
 def profile_subgroups(
@@ -155,24 +58,24 @@ def profile_subgroups(
     sample_weight: np.ndarray | None = None,
     max_levels: int = 12,
 ) -> list[pd.DataFrame]:
-    """Describe several subgroups of the same rows, looking at every column once.
+    """Describe subgroups beside the population, by sensitive value, looking at every column once.
 
-    Parameters
-    ----------
-    display : DataFrame of shape (n_rows, n_features)
-        Audited features with readable values.
-    subgroups : iterable of ProfiledSubgroup
-        Taken one by one and not kept, so a generator saves memory.
-    displays, sample_weight, max_levels
-        Of ``profile_subgroup``.
+    Laid out as Tables 2 and 4 of the paper: numeric features by mean and standard deviation,
+    categorical ones by the share of each of ``max_levels`` levels, most frequent first. Features
+    that set the subgroup apart come first. Sampling weights count, balancing weights would not show
+    people as they are. Subgroups are taken one by one and not kept.
 
-    Returns
-    -------
-    list of DataFrame
-        What ``profile_subgroup`` gives for each.
+    Rows of each table are indexed by feature, level (empty for numeric features) and statistic
+    (``count``, ``mean``, ``sd``, ``share``), columns by part and sensitive value; the first row
+    counts rows. A mean or share of no rows is NaN, and so is the deviation of one row. The last
+    column is the mean or share of those in the subgroup less that of those outside it, in units of
+    the standard deviation (the root of the mean of both sides' variances).
 
-    Notes
-    -----
+    ``attrs["values"]`` says of each numeric feature how many distinct values it has, how many rows
+    have another than the most frequent one, and how many the rarest one: three numbers for each of
+    population, subgroup and those outside it, by sensitive value. Mean and deviation of few values
+    tell how many rows have each.
+
     The subgroups together cut the rows into few cells. Counts, means and variances of all cells are
     taken at once, and put together to those of the sets of rows that each table speaks of.
     """
@@ -279,7 +182,7 @@ def _add_numbers(
     origin, unit, suffix = (1970.0, 365.2425, " (year)") if kind == "datetime" else (0.0, 1.0, "")
     for cells, parts in batches:
         of_row = cells.of_row if complete else cells.of_row[known]
-        found = moments(x, of_row, cells.n_cells, known_weights)
+        found = cell_moments(x, of_row, cells.n_cells, known_weights)
         n_known = found.n.astype(np.int64)
         counts = (
             cells.by_place(n_known[:, None])  # every value has a row of its own

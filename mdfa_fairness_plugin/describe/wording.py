@@ -20,28 +20,10 @@ _REORDERING: Final = frozenset(
 
 
 def clean(text: object, limit: int | None = None) -> str:
-    r"""Make text from data safe for a terminal, one line long, and short.
+    r"""Make text from data safe for a terminal, on one line, its middle left out beyond ``limit``.
 
     Line breaks and tabs become spaces; other control characters, terminal escapes, marks that
     reorder text and lone surrogates become ``\ufffd``.
-
-    Parameters
-    ----------
-    text : object
-        Anything; ``str`` is applied.
-    limit : int, optional
-        Longest text given back; the middle of longer ones is left out.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> clean("age\nin years")
-    'age in years'
-    >>> clean("a name far too long for a table", limit=15)
-    'a name fa…table'
     """
     shown = "".join(_visible(character) for character in str(text))
     if limit is not None and len(shown) > limit:
@@ -66,17 +48,9 @@ def is_missing(label: object) -> bool:
 
 
 def label_text(label: object, limit: int | None = 40) -> str:
-    """Write a label of any type on one short line.
+    """Write a label of any type on one short line; tuples (intersections) are joined by ``" & "``.
 
-    Tuples (intersections) are joined by ``" & "``; text with blanks at its ends, or none at all, is
-    quoted so that it can be seen.
-
-    Examples
-    --------
-    >>> label_text(("Black", "Female"))
-    'Black & Female'
-    >>> label_text(" >50K")
-    "' >50K'"
+    Text with blanks at its ends, or none at all, is quoted so that it can be seen.
     """
     return clean(_plain_text(label), limit)
 
@@ -97,11 +71,6 @@ def plain_label(label: object) -> Any:
     """Turn a label of any type into one that JSON has: null, true, 1, 1.5, text or a list of these.
 
     Infinite numbers become text, missing ones null; dates are written in ISO 8601.
-
-    Examples
-    --------
-    >>> plain_label((np.int64(3), np.True_, pd.Timestamp("2020-01-31")))
-    [3, True, '2020-01-31']
     """
     if isinstance(label, np.generic) and not isinstance(label, np.datetime64 | np.timedelta64):
         label = label.item()
@@ -153,13 +122,7 @@ def named(feature: object, label: Hashable, limit: int = 40) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number exactly enough to be used, without needless digits.
-
-    Examples
-    --------
-    >>> number(25.0), number(0.35), number(50000.0)
-    ('25', '0.35', '50,000')
-    """
+    """Write a number exactly enough to be used, without needless digits: 25, 0.35, 50,000."""
     if math.isnan(value):
         return "unknown"
     if math.isinf(value):
@@ -171,13 +134,7 @@ def number(value: float) -> str:
 
 
 def rounded(value: float, digits: int = 3) -> str:
-    """Write a number for reading only, to a few significant digits.
-
-    Examples
-    --------
-    >>> rounded(0.012345), rounded(1234.56), rounded(2.0)
-    ('0.0123', '1,235', '2')
-    """
+    """Write a number for reading only, to a few significant digits: 0.0123, 1,235, 2."""
     if not math.isfinite(value):
         return number(value)
     if value == 0:
@@ -192,24 +149,12 @@ def rounded(value: float, digits: int = 3) -> str:
 
 
 def count(n: int, noun: str, plural: str | None = None) -> str:
-    """Write how many there are of something.
-
-    Examples
-    --------
-    >>> count(1, "row"), count(1200, "row"), count(2, "search", "searches")
-    ('1 row', '1,200 rows', '2 searches')
-    """
+    """Write how many there are of something: 1 row, 1,200 rows."""
     return f"{n:,d} {noun if n == 1 else plural or noun + 's'}"
 
 
 def percent(share: float) -> str:
-    """Write a share in percent, never rounding something to nothing or to all.
-
-    Examples
-    --------
-    >>> percent(0.2), percent(0.0004), percent(0.996), percent(0.0123)
-    ('20 %', 'under 0.1 %', '99.6 %', '1.2 %')
-    """
+    """Write a share in percent, never rounding something to nothing or to all: under 0.1 %."""
     if math.isnan(share):
         return "an unknown share"
     value = 100 * share

@@ -24,7 +24,7 @@ from mdfa_fairness_plugin.comparison.result import (
 from mdfa_fairness_plugin.comparison.result import (
     EVERYBODY as AT_EQUAL_FEATURES,
 )
-from mdfa_fairness_plugin.describe.rules import EVERYBODY
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import (
     clean,
     count,

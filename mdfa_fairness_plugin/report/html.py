@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup, escape
 
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.profile import DIFFERENCE, PARTS
-from mdfa_fairness_plugin.describe.rules import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import (
     clean,
     count,

@@ -10,7 +10,7 @@ from mdfa_fairness_plugin.describe import cells
 from mdfa_fairness_plugin.describe.cells import (
     N_PLACES,
     Cells,
-    moments,
+    cell_moments,
     tally,
     unequal,
     value_codes,
@@ -47,7 +47,7 @@ def test_moments_are_those_of_a_group_by(weighted, offset):
     cell, x = rng.integers(0, 6, N), rng.normal(size=N)
     x += 3 * cell + offset
     weights = rng.lognormal(size=N) if weighted else np.ones(N)
-    found = moments(x, cell, 7, weights if weighted else None)
+    found = cell_moments(x, cell, 7, weights if weighted else None)
     for i, rows in pd.DataFrame({"x": x, "w": weights}).groupby(cell):
         mean = np.average(rows.x - offset, weights=rows.w) + offset
         assert found.n[i] == len(rows)
@@ -67,10 +67,10 @@ def test_cells_put_together_are_as_if_never_apart(offset):
     cell, weights = rng.integers(0, 5, N), rng.lognormal(size=N)
     x = rng.normal(size=N) + 5 * cell + offset
     sets = np.array([[1, 1, 0, 0, 1], [0, 0, 1, 0, 0], [1, 1, 1, 1, 1], [0, 0, 0, 0, 0]], bool)
-    found = moments(x, cell, 5, weights).together(sets)
+    found = cell_moments(x, cell, 5, weights).together(sets)
     for i, chosen in enumerate(sets[:3]):
         rows = chosen[cell]
-        whole = moments(x[rows], np.zeros(rows.sum(), dtype=int), 1, weights[rows])
+        whole = cell_moments(x[rows], np.zeros(rows.sum(), dtype=int), 1, weights[rows])
         assert found.n[i] == whole.n[0]
         np.testing.assert_allclose(found.means[i], whole.means[0], rtol=1e-14)
         np.testing.assert_allclose(found.variances[i], whole.variances[0], rtol=1e-9)
@@ -82,8 +82,8 @@ def test_the_deviation_has_n_minus_one_whatever_all_weights_are():
     x = np.random.default_rng(0).normal(size=40)
     cell = np.zeros(40, dtype=int)
     for weights in (None, np.full(40, 2.5)):
-        assert moments(x, cell, 1, weights).deviations[0] == pytest.approx(x.std(ddof=1))
-    assert np.isnan(moments(x[:1], cell[:1], 1).deviations[0])
+        assert cell_moments(x, cell, 1, weights).deviations[0] == pytest.approx(x.std(ddof=1))
+    assert np.isnan(cell_moments(x[:1], cell[:1], 1).deviations[0])
 
 
 @pytest.mark.parametrize("value", [0.1, -1 / 3, 1e9 + 0.1, 0.0])
@@ -93,7 +93,7 @@ def test_equal_values_have_exactly_their_mean_and_no_spread(value, weighted):
     rng = np.random.default_rng(0)
     cell = rng.integers(0, 3, 5000)
     weights = rng.lognormal(size=5000) if weighted else None
-    found = moments(np.full(5000, value), cell, 3, weights)
+    found = cell_moments(np.full(5000, value), cell, 3, weights)
     together = found.together(np.array([[True, True, False], [False, False, True]]))
     for each in (found, together):
         assert (each.means == value).all()

@@ -11,7 +11,6 @@ import pytest
 from mdfa_fairness_plugin.describe import cells
 from mdfa_fairness_plugin.describe.profile import (
     ProfiledSubgroup,
-    profile_subgroup,
     profile_subgroups,
 )
 
@@ -23,6 +22,15 @@ DISPLAY = pd.DataFrame(
 )
 S = np.array([1, 1, -1, -1, -1, 0])
 INSIDE = np.array([True, False, True, True, True, True])
+
+
+def profile_subgroup(
+    display, s, membership, *, displays=None, sample_weight=None, max_levels=12, **named
+):
+    """Table of one subgroup."""
+    subgroup = ProfiledSubgroup(s=s, membership=membership, **named)
+    options = {"displays": displays, "sample_weight": sample_weight, "max_levels": max_levels}
+    return profile_subgroups(display, [subgroup], **options)[0]
 
 
 def test_profile_matches_a_table_worked_by_hand():

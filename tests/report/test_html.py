@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdfa_fairness_plugin.describe.profile import profile_subgroup
+from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.exceptions import AuditWarning
 from mdfa_fairness_plugin.records import Subgroup, Violation
 from mdfa_fairness_plugin.report.html import isolate, rerun_code
@@ -20,6 +20,12 @@ from mdfa_fairness_plugin.results import AuditResult
 
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=y>{{ 7 * 7 }}"
 VOID = {"meta", "br", "img", "link", "hr", "input"}
+
+
+def profile_subgroup(display, s, membership, **named):
+    """Table of one subgroup."""
+    subgroup = ProfiledSubgroup(s=s, membership=membership, **named)
+    return profile_subgroups(display, [subgroup])[0]
 
 
 class Page(HTMLParser):

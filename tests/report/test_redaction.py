@@ -12,13 +12,19 @@ import pytest
 from scipy.optimize import linprog
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.describe.profile import profile_subgroup
+from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 from mdfa_fairness_plugin.records import Silence, Subgroup, Violation, WorstCasePath
 from mdfa_fairness_plugin.report.redaction import WITHHELD, keep_safe, redact
 from mdfa_fairness_plugin.results import AuditResult
 
 SIDES, OUTCOMES = ["Black", "everyone else"], ["no", "yes"]
+
+
+def profile_subgroup(display, s, membership, **named):
+    """Table of one subgroup."""
+    subgroup = ProfiledSubgroup(s=s, membership=membership, **named)
+    return profile_subgroups(display, [subgroup])[0]
 
 
 def table(cells):

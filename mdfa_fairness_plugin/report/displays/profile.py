@@ -200,7 +200,7 @@ def separation(profile: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     profile : DataFrame
-        As ``profile_subgroup`` lays it out.
+        As ``profile_subgroups`` lays it out.
 
     Returns
     -------

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdfa_fairness_plugin.describe.profile import profile_subgroup
+from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Subgroup, Violation, WorstCasePath
 from mdfa_fairness_plugin.report.displays import (
@@ -39,6 +39,12 @@ HOSTILE = [
     "a$b^{c",
 ]
 N = 400
+
+
+def profile_subgroup(display, s, membership, **named):
+    """Table of one subgroup."""
+    subgroup = ProfiledSubgroup(s=s, membership=membership, **named)
+    return profile_subgroups(display, [subgroup])[0]
 
 
 def example(name="race", group="Black", outcome="no", features=("age", "kind")):
