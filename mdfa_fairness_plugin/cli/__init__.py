@@ -13,12 +13,8 @@ from typing import Any
 import click
 
 from mdfa_fairness_plugin import __version__
-from mdfa_fairness_plugin.cli.audit import audit_command
-from mdfa_fairness_plugin.cli.card import card_command
-from mdfa_fairness_plugin.cli.compare import compare_command
+from mdfa_fairness_plugin.cli.commands import COMMANDS
 from mdfa_fairness_plugin.cli.console import USAGE_ERROR, complain, in_options
-from mdfa_fairness_plugin.cli.demo import demo_command
-from mdfa_fairness_plugin.cli.reproduce import reproduce_command
 from mdfa_fairness_plugin.exceptions import MDFAError
 
 __all__ = ["main"]
@@ -55,7 +51,11 @@ class _Group(click.Group):
             traceback.print_exception(error, file=sys.stderr)
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Group,
+    commands=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="mdfa")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def main(debug: bool) -> None:
@@ -63,10 +63,3 @@ def main(debug: bool) -> None:
 
     Exit status: 0 done, 1 the gate of --fail-above tripped, 2 usage or input error.
     """
-
-
-main.add_command(audit_command)
-main.add_command(card_command)
-main.add_command(compare_command)
-main.add_command(demo_command)
-main.add_command(reproduce_command)

@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TextIO
 
 import click
@@ -22,8 +21,6 @@ from mdfa_fairness_plugin.exceptions import MDFAError, MDFAWarning
 # What arguments of the package are called on the command line.
 _OPTIONS = {"outcomes": "--outcome-label", "outcomes_by_model": "--outcomes"}
 
-DONE = 0
-GATE_TRIPPED = 1
 USAGE_ERROR = 2
 
 _LOGGER = "mdfa_fairness_plugin"
@@ -100,15 +97,7 @@ class _Status(logging.Handler):
 
 @contextmanager
 def progress(start: str, *, quiet: bool) -> Iterator[None]:
-    """Show what the package is doing, if anybody is watching.
-
-    Parameters
-    ----------
-    start : str
-        First message.
-    quiet : bool
-        Whether to show nothing even on a terminal.
-    """
+    """Show what the package is doing, from ``start`` on, if anybody is watching."""
     if quiet or not sys.stderr.isatty():
         yield
         return
@@ -153,17 +142,6 @@ def show_notes(notes: list[str], already_said: str) -> None:
             complain(f"note: {note}")
 
 
-min_cell_option = click.option(
-    "--min-cell",
-    type=click.IntRange(min=1),
-    default=11,
-    show_default=True,
-    metavar="N",
-    help="Counts of people below this are left out of the report, with what would give them away; "
-    "1 keeps all.",
-)
-
-
 def command_line() -> str:
     """Give the command being run as it could be typed again, without where it writes to."""
     context = click.get_current_context()
@@ -181,20 +159,6 @@ def command_line() -> str:
                 option = parameter.opts[-1]
                 words.append(option if one is True else f"{option}={one}")
     return shlex.join(words)
-
-
-def check_apart(*given: tuple[Path | None, str]) -> None:
-    """Refuse one file for two outputs, of which the second would write over the first."""
-    seen: dict[Path, str] = {}
-    for path, option in given:
-        if path is None or str(path) == "-":
-            continue
-        first = seen.setdefault(path.resolve(), option)
-        if first != option:
-            raise CommandError(
-                f"{first} and {option}: both would be written to {str(path)!r}; give each a name of "
-                "its own."
-            )
 
 
 def in_options(error: MDFAError) -> str:
@@ -218,15 +182,3 @@ def _word(literal: str) -> str:
         return shlex.quote(str(ast.literal_eval(literal)))
     except (ValueError, SyntaxError):
         return literal
-
-
-def check_writable(path: Path, option: str, *, not_over: Path | None = None) -> None:
-    """Refuse a file that cannot be written, before the work is done rather than after."""
-    folder = path.parent
-    if not folder.is_dir():
-        raise CommandError(f"{option}: the folder {str(folder)!r} does not exist.")
-    target = path if path.exists() else folder
-    if path.is_dir() or not os.access(target, os.W_OK):
-        raise CommandError(f"{option}: {str(path)!r} cannot be written.")
-    if not_over is not None and path.exists() and path.samefile(not_over):
-        raise CommandError(f"{option}: {str(path)!r} is the input; give another name.")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import csv
 import difflib
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from mdfa_fairness_plugin._optional import import_optional
-from mdfa_fairness_plugin.cli.console import CommandError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mdfa_fairness_plugin.cli.console import CommandError, complain
+from mdfa_fairness_plugin.cli.options import Request, given
 
 _CSV_SUFFIXES = (".csv", ".tsv", ".txt")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
@@ -28,15 +28,7 @@ _MAX_LISTED = 30
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
-    """A file's table, and how to find columns in it by name.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The values.
-    repeated_names : frozenset of str
-        Names that more than one column of the file has.
-    """
+    """A file's table, the names that more than one of its columns has, and how to find columns."""
 
     frame: pd.DataFrame
     repeated_names: frozenset[str] = frozenset()
@@ -70,7 +62,47 @@ class Table:
             names.extend(part if part in known else part.strip() for part in parts)
         return [self.column(name, option) for name in dict.fromkeys(names) if name]
 
-    def remarks(self, features: Sequence[Hashable]) -> list[str]:
+    def roles(self, named: Mapping[str, str | Sequence[str] | None]) -> dict[str, list[Hashable]]:
+        """Columns by option: the one of a text, those of several, or none."""
+        found = {}
+        for option, names in named.items():
+            if isinstance(names, str):
+                found[option] = [self.column(names, option)]
+            else:
+                found[option] = self.columns(names or (), option)
+        return found
+
+    def choose_features(
+        self, request: Request, roles: Mapping[str, Sequence[Hashable]]
+    ) -> list[Hashable]:
+        """Columns asked for or all, less those dropped or with a role; says what looks wrong."""
+        asked = self.columns(request.features, "--features")
+        dropped = self.columns(request.drop, "--drop")
+        role_of = {column: option for option, columns in roles.items() for column in columns}
+        for column in role_of:
+            if sum(column in columns for columns in roles.values()) > 1:
+                raise CommandError(
+                    f"column {str(column)!r} is given for two of {', '.join(roles)}; each needs its "
+                    "own."
+                )
+        for column in asked:
+            if column in role_of:
+                raise CommandError(
+                    f"--features: {str(column)!r} is already the column of {role_of[column]}."
+                )
+        candidates = asked or self.named_columns
+        chosen = [c for c in candidates if c not in role_of and c not in dropped]
+        if not chosen:
+            raise CommandError(
+                "no column is left as an audited feature; name fewer columns in --drop, or some in "
+                "--features."
+            )
+        if not request.quiet:
+            for remark in self._remarks(chosen):
+                complain(f"note: {remark}")
+        return chosen
+
+    def _remarks(self, features: Sequence[Hashable]) -> list[str]:
         """Say what looks wrong with the features."""
         found = []
         for column in self.frame.columns:
@@ -84,24 +116,87 @@ class Table:
         return found
 
 
-def read_table(
-    path: Path,
-    *,
-    separator: str | None = None,
-    encoding: str = "utf-8-sig",
-    na_values: Sequence[str] = (),
-) -> Table:
-    """Read a CSV or Parquet file; in a CSV only empty cells and ``na_values`` are missing."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Columns:
+    """The columns that a request names for one audit, and the audit's settings."""
+
+    outcome: Hashable
+    sensitive: list[Hashable]
+    features: list[Hashable]
+    weight: Hashable | None
+    settings: dict[str, Any]
+
+    def weights(self, frame: pd.DataFrame) -> pd.Series | None:
+        """Sample weights in this table, if there are any."""
+        return None if self.weight is None else frame[self.weight]
+
+
+def find_columns(
+    table: Table, request: Request, values: Callable[[Hashable], pd.Series]
+) -> Columns:
+    """Find what the request names, labels among the ``values`` of their columns."""
+    roles = table.roles(
+        {
+            "--outcome": request.outcome,
+            "--sensitive": request.sensitive,
+            "--weight": request.weight,
+        }
+    )
+    features = table.choose_features(request, roles)
+    (outcome,), sensitive = roles["--outcome"], roles["--sensitive"]
+    labels = find_labels(request.outcome_label, [outcome], values, "--outcome-label")
+    return Columns(
+        outcome=outcome,
+        sensitive=sensitive,
+        features=features,
+        weight=next(iter(roles["--weight"]), None),
+        settings=request.settings
+        | given(outcomes=labels, reference_group=find_reference(request, sensitive, values)),
+    )
+
+
+def find_labels(
+    texts: Sequence[str],
+    columns: Sequence[Hashable],
+    values: Callable[[Hashable], pd.Series],
+    option: str,
+) -> list[Hashable] | None:
+    """Values that texts stand for, looked up in all of the columns; None for no texts."""
+    if not texts:
+        return None
+    found = pd.concat([values(column) for column in columns], ignore_index=True)
+    found.name = ", ".join(str(column) for column in columns)
+    return [find_label(text, found, option) for text in texts]
+
+
+def find_reference(
+    request: Request, sensitive: Sequence[Hashable], values: Callable[[Hashable], pd.Series]
+) -> Hashable | None:
+    """Sensitive value that ``--reference`` means, in the one sensitive column; None for none."""
+    if request.reference is None:
+        return None
+    if len(sensitive) > 1:
+        raise CommandError(
+            "--reference names one value, so it needs one --sensitive column; audit the columns "
+            "one by one."
+        )
+    return find_label(request.reference, values(sensitive[0]), "--reference")
+
+
+def read_table(request: Request) -> Table:
+    """Read a CSV or Parquet file; in a CSV only empty cells and ``--na-values`` are missing."""
+    path = request.file
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
     kind = suffixes[-1] if suffixes else ""
     if kind in _PARQUET_SUFFIXES:
-        table = _read_parquet(path, na_values)
+        table = _read_parquet(path, request.na_values)
     elif kind in _CSV_SUFFIXES:
+        separator = request.separator
         if separator is None:
             separator = "\t" if kind == ".tsv" else ","
-        table = _read_csv(path, separator, encoding, na_values)
+        table = _read_csv(path, separator, request.encoding, request.na_values)
     else:
         raise CommandError(
             f"{path}: only files ending in .csv, .tsv or .parquet can be read; rename or convert "
@@ -113,8 +208,6 @@ def read_table(
 
 
 def _read_csv(path: Path, separator: str, encoding: str, na_values: Sequence[str]) -> Table:
-    import pandas as pd
-
     how: dict[str, Any] = {"sep": separator, "encoding": encoding, "keep_default_na": False}
     try:
         header = pd.read_csv(path, header=None, nrows=1, dtype=str, **how)
@@ -149,8 +242,6 @@ def _read_csv(path: Path, separator: str, encoding: str, na_values: Sequence[str
 
 def _keep_codes(frame: pd.DataFrame, path: Path, how: dict[str, Any]) -> None:
     """Give columns with a leading zero somewhere, such as postal codes, their text back."""
-    import pandas as pd
-
     numeric = [i for i, kind in enumerate(frame.dtypes) if pd.api.types.is_integer_dtype(kind)]
     numeric += [i for i, kind in enumerate(frame.dtypes) if pd.api.types.is_float_dtype(kind)]
     if not numeric:
@@ -162,8 +253,6 @@ def _keep_codes(frame: pd.DataFrame, path: Path, how: dict[str, Any]) -> None:
 
 
 def _read_parquet(path: Path, na_values: Sequence[str]) -> Table:
-    import pandas as pd
-
     import_optional("pyarrow", extra="parquet", feature=f"Reading {path.name}")
     try:
         frame = pd.read_parquet(path, engine="pyarrow")
@@ -177,8 +266,6 @@ def _read_parquet(path: Path, na_values: Sequence[str]) -> Table:
 
 
 def _remarks_on_column(name: str, values: pd.Series) -> list[str]:
-    import pandas as pd
-
     present = values.dropna()
     is_text = pd.api.types.is_string_dtype(present)
     if not is_text and not pd.api.types.is_integer_dtype(present):

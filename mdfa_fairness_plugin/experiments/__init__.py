@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any
 
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.experiments.experiment import Options, run
 from mdfa_fairness_plugin.experiments.reproduction import Comparison, Reproduction
 
 __all__ = ["EXPERIMENTS", "Comparison", "Reproduction", "reproduce"]
@@ -69,8 +69,8 @@ def reproduce(
         raise InputError(
             f"n_splits: at least 2 expected, for a standard deviation; {n_splits} found."
         )
-    module: Any = importlib.import_module(f"mdfa_fairness_plugin.experiments.{name}")
-    return module.run(
+    experiment = importlib.import_module(f"mdfa_fairness_plugin.experiments.{name}").EXPERIMENT
+    options = Options(
         data_home=data_home,
         n_splits=n_splits,
         n_jobs=n_jobs,
@@ -78,3 +78,4 @@ def reproduce(
         progress=progress,
         quick=quick,
     )
+    return run(name, experiment, options)

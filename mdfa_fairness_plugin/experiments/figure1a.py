@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import math
-import os
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.auditor import audit
-from mdfa_fairness_plugin.datasets import make_synthetic
 from mdfa_fairness_plugin.experiments.along_path import inner_half
+from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
+from mdfa_fairness_plugin.experiments.planted import IMBALANCE, audit_planted, overlap
 from mdfa_fairness_plugin.experiments.published import FIGURE1A, FIGURE1A_DELTAS
-from mdfa_fairness_plugin.experiments.repetition import repeat, spawn_seeds
 from mdfa_fairness_plugin.experiments.reproduction import (
     Comparison,
     Curve,
     Panel,
-    Reproduction,
+    beside,
+    curve,
     summarise,
 )
 from mdfa_fairness_plugin.measure.estimates import measure
 
-IMBALANCE = 0.2
 SIZES = (1000, 5000)
 # Of the grid of deltas: 0, 0.41, 1.10 and 1.73.
 QUICK_POINTS = (0, 2, 5, 7)
@@ -47,61 +44,24 @@ _REASONS = {
 }
 
 
-def run(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    n_splits: int = 100,
-    n_jobs: int | None = None,
-    random_state: int = 0,
-    progress: bool = False,
-    quick: bool = False,
-) -> Reproduction:
-    """Make Figure 1a again; see ``reproduce``."""
-    started = time.perf_counter()
-    n_sets = max(round(SETS_PER_SPLIT * n_splits), 2)
-    results = repeat(
-        _one_set,
-        [
-            (size, k, seed)
-            for size in SIZES
-            for k in (QUICK_POINTS if quick else range(len(FIGURE1A_DELTAS)))
-            for seed in spawn_seeds(random_state, n_sets, size, k)
-        ],
-        n_jobs=n_jobs,
-        progress=progress,
-        label="Figure 1a",
-    )
-    runs = pd.DataFrame(results)
-    return Reproduction(
-        name="figure1a",
-        title="Figure 1a: estimated against planted violation, by sample size",
-        comparisons=tuple(_compare(runs)),
-        runs=runs,
-        settings={"data sets per point": n_sets, "seed": random_state, "mu": IMBALANCE},
-        remarks=_remarks(runs),
-        panels=_panels(runs),
-        seconds=time.perf_counter() - started,
-    )
+def _runs(options: Options) -> pd.DataFrame:
+    n_sets = options.share(SETS_PER_SPLIT)
+    tasks = [
+        (size, k, seed)
+        for size in SIZES
+        for k in (QUICK_POINTS if options.quick else range(len(FIGURE1A_DELTAS)))
+        for seed in options.seeds(n_sets, size, k)
+    ]
+    return pd.DataFrame(options.repeat(_one_set, tasks, "Figure 1a"))
 
 
 def _one_set(size: int, k: int, seed: int) -> dict[str, Any]:
     """Audit one data set for S = +1 and outcome 1, and measure what was found."""
     delta = float(FIGURE1A_DELTAS[k])
-    data = make_synthetic(size, delta, IMBALANCE, random_state=seed)
-    result = audit(
-        data.X,
-        data.y,
-        sensitive_features=data.sensitive_features,
-        groups=[1],
-        outcomes=[1],
-        random_state=seed,
-    )
-    (found,) = result.violations
+    data, found = audit_planted(size, delta, seed)
     s = data.sensitive_features.to_numpy()
-    overlap = np.where(s > 0, 1.0 - data.propensity, data.propensity)
-    known = measure(data.y.to_numpy() == 1, s, overlap, data.region)
-    both = (found.membership & data.region).sum()
-    either = (found.membership | data.region).sum()
+    true_weights = np.where(s > 0, 1.0 - data.propensity, data.propensity)
+    known = measure(data.y.to_numpy() == 1, s, true_weights, data.region)
     return {
         "n_rows": size,
         "k": k,
@@ -110,7 +70,7 @@ def _one_set(size: int, k: int, seed: int) -> dict[str, Any]:
         WHOLE: found.delta,
         INNER: inner_half(found),
         KNOWN: known.delta,
-        "overlap with the true region": float(both / either),
+        "overlap with the true region": overlap(found.membership, data.region),
     }
 
 
@@ -130,20 +90,16 @@ def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
         for column in (WHOLE, INNER, KNOWN):
             points = _bias(runs, size, column)
             for k, (delta, bias, deviation) in zip(points.index, points.to_numpy(), strict=True):
-                printed = column != KNOWN
-                yield Comparison(
-                    quantity=f"bias at delta = {delta:.2f}, {size:,} rows",
-                    reading=column,
-                    paper=float(published[k] - delta) if printed else math.nan,
-                    paper_sd=float(bands[k]) if printed else math.nan,
-                    ours=float(bias),
-                    ours_sd=float(deviation),
+                yield beside(
+                    f"bias at delta = {delta:.2f}, {size:,} rows",
+                    column,
+                    (bias, deviation),
+                    math.nan if column == KNOWN else (published[k] - delta, bands[k]),
                     why=_REASONS[column],
                 )
 
 
-def _remarks(runs: pd.DataFrame) -> tuple[str, ...]:
-    lines = []
+def _remarks(runs: pd.DataFrame) -> Iterator[str]:
     for size in dict.fromkeys(runs["n_rows"]):
         known = _bias(runs, size, KNOWN)
         for column in (WHOLE, INNER):
@@ -152,39 +108,47 @@ def _remarks(runs: pd.DataFrame) -> tuple[str, ...]:
             largest = points.loc[near, "bias"].abs().max()
             paired = (points["bias"] - known["bias"])[near].abs().max()
             spread = points.loc[near, "deviation"]
-            lines.append(
+            yield (
                 f"{size:,} rows, {column}: largest |bias| up to delta = 2 is {largest:.3f} "
                 f"({paired:.3f} against the true region's estimate on the same data), standard "
                 f"deviation {spread.min():.2f} to {spread.max():.2f}."
             )
     lost = int((~np.isfinite(runs[WHOLE])).sum())
     if lost:
-        lines.append(
+        yield (
             f"In {lost} of {len(runs)} data sets the estimate is not finite (nobody of S = -1 in the "
             "subgroup has the outcome); they are left out of the means."
         )
-    return tuple(lines)
 
 
-def _panels(runs: pd.DataFrame) -> tuple[Panel, ...]:
-    panels = []
+def _panels(runs: pd.DataFrame) -> Iterator[Panel]:
     for size in dict.fromkeys(runs["n_rows"]):
         curves = []
         for column in (WHOLE, INNER, KNOWN):
-            points = _bias(runs, size, column)
-            x, y, spread = points.to_numpy(dtype=float).T
-            curves.append(Curve(label=column, x=x, y=y, spread=spread))
+            delta, *pairs = _bias(runs, size, column).to_numpy(dtype=float).T
+            curves.append(curve(column, delta, zip(*pairs, strict=True)))
         published, _ = FIGURE1A[size]
         drawn = np.isfinite(published)
         x = FIGURE1A_DELTAS[drawn]
         curves.append(Curve(label="paper", x=x, y=published[drawn] - x, published=True))
-        panels.append(
-            Panel(
-                title=f"{size:,} rows",
-                x_label="planted delta",
-                y_label="bias of the estimate (band: one standard deviation)",
-                curves=tuple(curves),
-                level=0.0,
-            )
+        yield Panel(
+            title=f"{size:,} rows",
+            x_label="planted delta",
+            y_label="bias of the estimate (band: one standard deviation)",
+            curves=tuple(curves),
+            level=0.0,
         )
-    return tuple(panels)
+
+
+EXPERIMENT = Experiment(
+    title="Figure 1a: estimated against planted violation, by sample size",
+    runs=_runs,
+    compare=_compare,
+    remarks=_remarks,
+    panels=_panels,
+    settings=lambda options: {
+        "data sets per point": options.share(SETS_PER_SPLIT),
+        "seed": options.random_state,
+        "mu": IMBALANCE,
+    },
+)

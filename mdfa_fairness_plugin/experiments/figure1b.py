@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
-from mdfa_fairness_plugin.auditor import audit
-from mdfa_fairness_plugin.datasets import make_synthetic
-from mdfa_fairness_plugin.experiments.repetition import repeat, spawn_seeds
+from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
+from mdfa_fairness_plugin.experiments.planted import IMBALANCE, audit_planted
 from mdfa_fairness_plugin.experiments.reproduction import (
     Comparison,
-    Curve,
     Panel,
-    Reproduction,
+    beside,
+    curve,
     summarise,
 )
 
-IMBALANCE = 0.2
 N_ROWS = 5000
 DELTA = 1.1
 ALPHA = 0.05
@@ -39,73 +36,26 @@ _AGREEMENT = (
 )
 
 
-def run(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    n_splits: int = 100,
-    n_jobs: int | None = None,
-    random_state: int = 0,
-    progress: bool = False,
-    quick: bool = False,
-) -> Reproduction:
-    """Make Figure 1b again; see ``reproduce``."""
-    started = time.perf_counter()
-    n_sets = max(round(SETS_PER_SPLIT * n_splits), 2)
-    results = repeat(
-        _paths,
-        [
-            (method, seed)
-            for method in ((FOREST, LEVEL_SET) if quick else (SVM, FOREST, LEVEL_SET))
-            for seed in spawn_seeds(random_state, n_sets)
-        ],
-        n_jobs=n_jobs,
-        progress=progress,
-        label="Figure 1b",
-    )
-    runs = pd.concat(results, ignore_index=True)
-    return Reproduction(
-        name="figure1b",
-        title="Figure 1b: the estimate along the iterations of Algorithm 1",
-        comparisons=_compare(runs),
-        runs=runs,
-        settings={
-            "data sets": n_sets,
-            "seed": random_state,
-            "rows": N_ROWS,
-            "delta": DELTA,
-            "mu": IMBALANCE,
-            "alpha": ALPHA,
-            "xi": XI,
-        },
-        remarks=_remarks(runs),
-        panels=_panels(runs),
-        seconds=time.perf_counter() - started,
-    )
+def _runs(options: Options) -> pd.DataFrame:
+    seeds = options.seeds(options.share(SETS_PER_SPLIT))
+    methods = (FOREST, LEVEL_SET) if options.quick else (SVM, FOREST, LEVEL_SET)
+    tasks = [(method, seed) for method in methods for seed in seeds]
+    return pd.concat(options.repeat(_path, tasks, "Figure 1b"), ignore_index=True)
 
 
-def _paths(method: str, seed: int) -> pd.DataFrame:
+def _path(method: str, seed: int) -> pd.DataFrame:
     """Held-out delta and mass at every step of one search, on the scale of Algorithm 1's ``t``."""
-    data = make_synthetic(N_ROWS, DELTA, IMBALANCE, random_state=seed)
     forest = RandomForestClassifier(n_estimators=50, min_samples_leaf=25)
-    common: dict[str, Any] = {
-        "sensitive_features": data.sensitive_features,
-        "groups": [1],
-        "outcomes": [1],
-        "balance": "entropy",
-        "evaluation": "holdout",
-        "alpha": ALPHA,
-        "random_state": seed,
-    }
-    if method == LEVEL_SET:
-        found = audit(data.X, data.y, learner=forest, solver="level_set", **common).violations[0]
-        # The score is the log of r; the iterate t keeps r > 1 + xi t / 2.
-        steps = 2.0 * (np.exp(found.path.threshold) - 1.0) / XI
-    else:
+    search: dict[str, Any] = {"learner": forest, "solver": "level_set"}
+    if method != LEVEL_SET:
         learner = "svm_rbf" if method == SVM else forest
-        found = audit(
-            data.X, data.y, learner=learner, solver="iterative", xi=XI, max_iter=N_STEPS, **common
-        ).violations[0]
-        steps = 2.0 * (found.path.threshold - 1.0) / XI
+        search = {"learner": learner, "solver": "iterative", "xi": XI, "max_iter": N_STEPS}
+    _, found = audit_planted(
+        N_ROWS, DELTA, seed, balance="entropy", evaluation="holdout", alpha=ALPHA, **search
+    )
+    # Level sets are cut at the log of r; the iterate t keeps r > 1 + xi t / 2.
+    ratio = np.exp(found.path.threshold) if method == LEVEL_SET else found.path.threshold
+    steps = 2.0 * (ratio - 1.0) / XI
     path = pd.DataFrame({"t": steps, "delta": found.path.delta, "mass": found.path.mass})
     path.insert(0, "method", method)
     path.insert(1, "seed", seed)
@@ -133,65 +83,64 @@ def _mean_path(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.flatnonzero(reached).astype(float), pairs[:, 0], pairs[:, 1]
 
 
-def _compare(runs: pd.DataFrame) -> tuple[Comparison, ...]:
-    comparisons = []
+def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
     for method in dict.fromkeys(runs["method"]):
-        values = _on_grid(runs, method, "delta")
-        steps, means, deviations = _mean_path(values)
+        steps, means, deviations = _mean_path(_on_grid(runs, method, "delta"))
         for name, i in (("first", 0), ("last", -1)):
-            comparisons.append(
-                Comparison(
-                    quantity=f"delta at the {name} step (t = {steps[i]:.0f})",
-                    reading=method,
-                    paper=DELTA,
-                    ours=float(means[i]),
-                    ours_sd=float(deviations[i]),
-                    why=_NO_NUMBER,
-                )
+            yield beside(
+                f"delta at the {name} step (t = {steps[i]:.0f})",
+                method,
+                (means[i], deviations[i]),
+                DELTA,
+                why=_NO_NUMBER,
             )
     gap = np.abs(_on_grid(runs, FOREST, "delta") - _on_grid(runs, LEVEL_SET, "delta"))
-    mean, deviation = summarise(gap.ravel())
-    comparisons.append(
-        Comparison(
-            quantity="|delta of Algorithm 1 - delta of the level set|",
-            reading="same forest, same t",
-            ours=mean,
-            ours_sd=deviation,
-            why=_AGREEMENT,
-        )
+    yield beside(
+        "|delta of Algorithm 1 - delta of the level set|",
+        "same forest, same t",
+        summarise(gap.ravel()),
+        why=_AGREEMENT,
     )
-    return tuple(comparisons)
 
 
-def _remarks(runs: pd.DataFrame) -> tuple[str, ...]:
-    lines = []
+def _remarks(runs: pd.DataFrame) -> Iterator[str]:
     for method in dict.fromkeys(runs["method"]):
         steps, means, _ = _mean_path(_on_grid(runs, method, "delta"))
         rising = float(np.mean(np.diff(means) > 0)) if len(means) > 1 else float("nan")
-        lines.append(
+        yield (
             f"{method}: from {means[0]:.2f} at t = {steps[0]:.0f} to {means[-1]:.2f} at "
             f"t = {steps[-1]:.0f}, going up in {rising:.0%} of the steps (planted: {DELTA})."
         )
-    return tuple(lines)
 
 
-def _panels(runs: pd.DataFrame) -> tuple[Panel, ...]:
-    panels = []
-    for column, label, level in (
-        ("delta", "held-out delta", DELTA),
-        ("mass", "held-out mass", ALPHA),
-    ):
+def _panels(runs: pd.DataFrame) -> Iterator[Panel]:
+    for column, level, meaning in (("delta", DELTA, "planted"), ("mass", ALPHA, "alpha")):
         curves = []
         for method in dict.fromkeys(runs["method"]):
             steps, means, deviations = _mean_path(_on_grid(runs, method, column))
-            curves.append(Curve(label=method, x=steps, y=means, spread=deviations))
-        panels.append(
-            Panel(
-                title=f"{label} (grey: {'planted' if column == 'delta' else 'alpha'})",
-                x_label="iteration t",
-                y_label=label,
-                curves=tuple(curves),
-                level=level,
-            )
+            curves.append(curve(method, steps, zip(means, deviations, strict=True)))
+        yield Panel(
+            title=f"held-out {column} (grey: {meaning})",
+            x_label="iteration t",
+            y_label=f"held-out {column}",
+            curves=tuple(curves),
+            level=level,
         )
-    return tuple(panels)
+
+
+EXPERIMENT = Experiment(
+    title="Figure 1b: the estimate along the iterations of Algorithm 1",
+    runs=_runs,
+    compare=_compare,
+    remarks=_remarks,
+    panels=_panels,
+    settings=lambda options: {
+        "data sets": options.share(SETS_PER_SPLIT),
+        "seed": options.random_state,
+        "rows": N_ROWS,
+        "delta": DELTA,
+        "mu": IMBALANCE,
+        "alpha": ALPHA,
+        "xi": XI,
+    },
+)

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import math
-import os
-import time
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.auditor import audit
-from mdfa_fairness_plugin.balance import balance
-from mdfa_fairness_plugin.datasets import make_synthetic
+from mdfa_fairness_plugin.balance import weigh
 from mdfa_fairness_plugin.experiments.along_path import smallest_above
-from mdfa_fairness_plugin.experiments.figure1c import draw_with_mass
+from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
+from mdfa_fairness_plugin.experiments.planted import (
+    IMBALANCE,
+    audit_planted,
+    draw_with_mass,
+    overlap,
+)
 from mdfa_fairness_plugin.experiments.published import AUDITOR_GAMMA_BIAS, FIGURE1A_DELTAS
-from mdfa_fairness_plugin.experiments.repetition import draw_train, repeat, spawn_seeds
+from mdfa_fairness_plugin.experiments.repetition import draw_train
 from mdfa_fairness_plugin.experiments.reproduction import (
     Comparison,
-    Curve,
     Panel,
-    Reproduction,
+    beside,
+    curve,
     summarise,
 )
 from mdfa_fairness_plugin.measure.estimates import certificate_strength
 from mdfa_fairness_plugin.search.certificate import certify
 
-IMBALANCE = 0.2
 N_ROWS = 5000
 # Of the grid of deltas in Figure 1a: 0.41, 1.10, 1.73, 2.20 and 2.94.
 POINTS = (2, 5, 7, 8, 9)
@@ -63,95 +63,53 @@ _GAMMA = (
 )
 
 
-def run(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    n_splits: int = 100,
-    n_jobs: int | None = None,
-    random_state: int = 0,
-    progress: bool = False,
-    quick: bool = False,
-) -> Reproduction:
-    """Make Figure 1d again; see ``reproduce``."""
-    started = time.perf_counter()
-    n_sets = max(round(SETS_PER_SPLIT * n_splits), 2)
-    points = QUICK_POINTS if quick else POINTS
+def _runs(options: Options) -> pd.DataFrame:
+    n_sets = options.share(SETS_PER_SPLIT)
+    points = QUICK_POINTS if options.quick else POINTS
     tasks = [
         ("delta", learner, float(delta), seed)
         for learner in (*CLASSES, OURS)
         for k, delta in zip(points, FIGURE1A_DELTAS[list(points)], strict=True)
-        for seed in spawn_seeds(random_state, n_sets, k)
+        for seed in options.seeds(n_sets, k)
     ]
     tasks += [
         ("gamma", learner, GAMMA_DELTA, seed)
         for learner in CLASSES
-        for seed in spawn_seeds(random_state, n_sets, len(FIGURE1A_DELTAS))
+        for seed in options.seeds(n_sets, len(FIGURE1A_DELTAS))
     ]
-    runs = pd.DataFrame(
-        repeat(_one_set, tasks, n_jobs=n_jobs, progress=progress, label="Figure 1d")
-    )
-    return Reproduction(
-        name="figure1d",
-        title="Figure 1d: bias of the estimates by auditor class",
-        comparisons=(*_compare_delta(runs), *_compare_gamma(runs)),
-        runs=runs,
-        settings={
-            "data sets per point": n_sets,
-            "seed": random_state,
-            "rows": N_ROWS,
-            "mu": IMBALANCE,
-            "alpha": ALPHA,
-            "solver": "level sets (Algorithm 1's path from one fit)",
-        },
-        remarks=_remarks(runs),
-        panels=_panels(runs),
-        seconds=time.perf_counter() - started,
-    )
+    return pd.DataFrame(options.repeat(_one_set, tasks, "Figure 1d"))
 
 
 def _one_set(measured: str, learner: str, delta: float, seed: int) -> dict[str, Any]:
-    row: dict[str, Any] = {"measured": measured, "class": learner, "delta": delta, "seed": seed}
-    if measured == "gamma":
-        return row | _certificate(learner, delta, seed)
-    data = make_synthetic(N_ROWS, delta, IMBALANCE, random_state=seed)
-    settings: dict[str, Any] = {}
-    if learner != OURS:
-        settings = {"learner": learner, "solver": "level_set", "balance": "entropy"}
-    found = audit(
-        data.X,
-        data.y,
-        sensitive_features=data.sensitive_features,
-        groups=[1],
-        outcomes=[1],
-        alpha=ALPHA,
-        random_state=seed,
-        **settings,
-    ).violations[0]
-    both = (found.membership & data.region).sum()
-    either = (found.membership | data.region).sum()
-    return row | {
+    row = {"measured": measured, "class": learner, "delta": delta, "seed": seed}
+    return row | (_certificate if measured == "gamma" else _estimate)(learner, delta, seed)
+
+
+def _estimate(learner: str, delta: float, seed: int) -> dict[str, Any]:
+    search = {"learner": learner, "solver": "level_set", "balance": "entropy"}
+    search = {} if learner == OURS else search
+    data, found = audit_planted(N_ROWS, delta, seed, alpha=ALPHA, **search)
+    return {
         WHOLE: found.delta,
         AT_ALPHA: smallest_above(found, ALPHA),
         "truth": delta,
-        "overlap": float(both / either),
+        "overlap": overlap(found.membership, data.region),
     }
 
 
 def _certificate(learner: str, delta: float, seed: int) -> dict[str, Any]:
     sample = draw_with_mass(N_ROWS, delta, IMBALANCE, GAMMA_MASS, seed)
-    s = sample["s"]
-    weights = np.asarray(balance(sample["X"], s, method="entropy", random_state=seed).weights)
+    X, s = sample["X"], sample["s"]
     found = certify(
-        sample["X"],
+        X,
         s,
         sample["positive"],
-        weights,
+        weigh(X, s, method="entropy", random_state=seed).weights,
         train=draw_train(N_ROWS, seed),
         learner=learner,
         random_state=seed % 2**31,
     )
-    true = float(certificate_strength(GAMMA_MASS, delta))
-    return {"gamma": found.gamma, "truth": true}
+    return {"gamma": found.gamma, "truth": float(certificate_strength(GAMMA_MASS, delta))}
 
 
 def _bias(runs: pd.DataFrame, column: str, learner: str, delta: float) -> tuple[float, float]:
@@ -167,30 +125,22 @@ def _planted(runs: pd.DataFrame) -> list[float]:
     return sorted({float(delta) for delta in runs.loc[runs["measured"] == "delta", "delta"]})
 
 
-def _compare_delta(runs: pd.DataFrame) -> Iterator[Comparison]:
+def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
     for column, why in ((AT_ALPHA, _ROBUST), (WHOLE, _CLASS)):
         for learner in (*CLASSES, OURS):
             for delta in _planted(runs):
-                mean, deviation = _bias(runs, column, learner, delta)
-                yield Comparison(
-                    quantity=f"bias at delta = {delta:.2f}",
-                    reading=f"{CLASSES.get(learner, learner)}; {column}",
-                    ours=mean,
-                    ours_sd=deviation,
+                yield beside(
+                    f"bias at delta = {delta:.2f}",
+                    f"{CLASSES.get(learner, learner)}; {column}",
+                    _bias(runs, column, learner, delta),
                     why=_OURS if learner == OURS else why,
                 )
-
-
-def _compare_gamma(runs: pd.DataFrame) -> Iterator[Comparison]:
     for learner, name in CLASSES.items():
-        mean, deviation = _bias(runs, "gamma", learner, GAMMA_DELTA)
-        yield Comparison(
-            quantity="bias of gamma at gamma = 0.0125",
-            reading=name,
-            paper=AUDITOR_GAMMA_BIAS[learner][0],
-            paper_sd=AUDITOR_GAMMA_BIAS[learner][1],
-            ours=mean,
-            ours_sd=deviation,
+        yield beside(
+            "bias of gamma at gamma = 0.0125",
+            name,
+            _bias(runs, "gamma", learner, GAMMA_DELTA),
+            AUDITOR_GAMMA_BIAS[learner],
             digits=4,
             why=_GAMMA,
         )
@@ -202,22 +152,34 @@ def _remarks(runs: pd.DataFrame) -> tuple[str, ...]:
     return (f"Overlap of the subgroup with the true half disc, mean over delta: {listed}.",)
 
 
-def _panels(runs: pd.DataFrame) -> tuple[Panel, ...]:
-    panels = []
+def _panels(runs: pd.DataFrame) -> Iterator[Panel]:
+    planted = _planted(runs)
     for column in (AT_ALPHA, WHOLE):
         curves = []
         for learner in (*CLASSES, OURS):
-            x = _planted(runs)
-            pairs = np.array([_bias(runs, column, learner, delta) for delta in x])
-            label = CLASSES.get(learner, learner)
-            curves.append(Curve(label=label, x=np.array(x), y=pairs[:, 0], spread=pairs[:, 1]))
-        panels.append(
-            Panel(
-                title=f"{column} ({N_ROWS:,} rows, mu = {IMBALANCE})",
-                x_label="planted delta",
-                y_label="bias of the estimate (band: one standard deviation)",
-                curves=tuple(curves),
-                level=0.0,
-            )
+            pairs = [_bias(runs, column, learner, delta) for delta in planted]
+            curves.append(curve(CLASSES.get(learner, learner), planted, pairs))
+        yield Panel(
+            title=f"{column} ({N_ROWS:,} rows, mu = {IMBALANCE})",
+            x_label="planted delta",
+            y_label="bias of the estimate (band: one standard deviation)",
+            curves=tuple(curves),
+            level=0.0,
         )
-    return tuple(panels)
+
+
+EXPERIMENT = Experiment(
+    title="Figure 1d: bias of the estimates by auditor class",
+    runs=_runs,
+    compare=_compare,
+    remarks=_remarks,
+    panels=_panels,
+    settings=lambda options: {
+        "data sets per point": options.share(SETS_PER_SPLIT),
+        "seed": options.random_state,
+        "rows": N_ROWS,
+        "mu": IMBALANCE,
+        "alpha": ALPHA,
+        "solver": "level sets (Algorithm 1's path from one fit)",
+    },
+)

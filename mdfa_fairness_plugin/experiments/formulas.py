@@ -20,15 +20,6 @@ def published_formulas(
     - "ratio x mass": ``ratio / (1 + ratio) - 1/2`` of the unweighted rates in the subgroup, times
       the unweighted ``Pr[Y = y, x in G]``;
     - "ratio x accuracy": the same, times the weighted share of labels ``S Y`` predicted rightly.
-
-    Parameters
-    ----------
-    positive, s, weights, member
-        Of the rows judged, as in ``measure``.
-
-    Returns
-    -------
-    gamma : dict of str to float
     """
     label = coincidence(s, positive)
     right = np.where(member, 1, -1) == label

@@ -21,7 +21,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from mdfa_fairness_plugin.datasets import load_adult, load_crimes, load_german
 from mdfa_fairness_plugin.exceptions import OptionalDependencyError
-from mdfa_fairness_plugin.experiments.repetition import repeat
+from mdfa_fairness_plugin.experiments.experiment import Options
 from mdfa_fairness_plugin.repairs import make_repair
 
 EQUALIZED_ODDS = "Red-LC (equalized odds)"
@@ -49,83 +49,28 @@ _CRIMES_AUDITED = [
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Case:
-    """One data set and what the models answer.
-
-    Parameters
-    ----------
-    name : str
-    X : DataFrame of shape (n, d)
-        Audited features.
-    sensitive : Series of shape (n,)
-    group : str
-        Value that is S = +1.
-    y : ndarray of shape (n,)
-        True labels, 1 or 0.
-    outcomes : dict of str to ndarray
-        Answers by model, 1 or 0.
-    absent : dict of str to str
-        Why a model is missing.
-    everything : DataFrame of shape (n, more) or None
-        All features, where they are too many to audit by.
-    """
+    """One data set and what the models answer: labels and answers are 1 or 0."""
 
     name: str
-    X: pd.DataFrame
+    X: pd.DataFrame  # audited features
     sensitive: pd.Series
-    group: str
+    group: str  # the value that is S = +1
     y: np.ndarray
-    outcomes: dict[str, np.ndarray]
-    absent: dict[str, str]
-    everything: pd.DataFrame | None = None
+    outcomes: dict[str, np.ndarray]  # answers by model
+    absent: dict[str, str]  # why a model is missing
+    everything: pd.DataFrame | None = None  # all features, where they are too many to audit by
 
 
-def build_cases(
-    names: Sequence[str],
-    models: Sequence[str],
-    *,
-    data_home: str | os.PathLike[str] | None,
-    random_state: int,
-    n_jobs: int | None,
-    progress: bool,
-) -> dict[str, Case]:
-    """Fit the models and gather their answers.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Among ``DATA_SETS``.
-    models : sequence of str
-        Names that ``make_repair`` knows.
-    data_home : path or None
-    random_state : int
-    n_jobs : int or None
-    progress : bool
-
-    Returns
-    -------
-    cases : dict of str to Case
-    """
-    makers: dict[str, Callable[..., Any]] = {
-        "Adult": _adult,
-        "German": _german,
-        "Crimes": _crimes,
-    }
+def build_cases(names: Sequence[str], models: Sequence[str], options: Options) -> dict[str, Case]:
+    """Fit the models of these names, which ``make_repair`` knows, and gather their answers."""
+    makers = {"Adult": _adult, "German": _german, "Crimes": _crimes}
+    data_by_name = {name: makers[name](options.data_home) for name in names}
     tasks = [(name, model) for name in names for model in models]
-    answers = repeat(
-        partial(_answers, {name: makers[name](data_home) for name in names}, random_state),
-        tasks,
-        n_jobs=n_jobs,
-        progress=progress,
-        label="repairs",
-    )
+    task = partial(_answers, data_by_name, options.random_state)
+    answers = dict(zip(tasks, options.repeat(task, tasks, "repairs"), strict=True))
     cases = {}
-    for name in names:
-        data = makers[name](data_home)
-        found = {
-            model: answer
-            for (own, model), answer in zip(tasks, answers, strict=True)
-            if own == name
-        }
+    for name, data in data_by_name.items():
+        found = {model: answers[name, model] for model in models}
         cases[name] = Case(
             name=name,
             X=data["audited"],
@@ -208,17 +153,7 @@ def _out_of_fold(
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateRatios:
-    """Ratios over everybody, features not looked at.
-
-    Parameters
-    ----------
-    reading : str
-        How LC was fitted.
-    true_positive : float
-        Of Pr[answer 1 | label 1], S = +1 over the others.
-    outcome : float
-        Of Pr[answer 1]: disparate impact.
-    """
+    """Ratios over everybody, S = +1 over the others, of answers 1 among labels 1 and among all."""
 
     reading: str
     true_positive: float
@@ -229,19 +164,7 @@ PUBLISHED = "as published"
 
 
 def published_lc(name: str, data_home: str | os.PathLike[str] | None) -> list[AggregateRatios]:
-    """LC as in the authors' code, then with each of its quirks undone.
-
-    Parameters
-    ----------
-    name : str
-        Among ``DATA_SETS``.
-    data_home : path or None
-
-    Returns
-    -------
-    ratios : list of AggregateRatios
-        The first is ``PUBLISHED``.
-    """
+    """LC as in the authors' code (``PUBLISHED``), then with each of its quirks undone."""
     makers = {"Adult": _published_adult, "German": _published_german, "Crimes": _published_crimes}
     with warnings.catch_warnings():
         # Unscaled columns do not always converge in the 100 steps of the default; nor did theirs.
@@ -255,20 +178,7 @@ def _logistic() -> LogisticRegression:
 
 
 def aggregate(reading: str, answer: Any, y: Any, is_group: Any) -> AggregateRatios:
-    """Both ratios of one set of answers.
-
-    Parameters
-    ----------
-    reading : str
-    answer, y : array-like of shape (n,)
-        1 or 0.
-    is_group : array-like of bool of shape (n,)
-        S = +1.
-
-    Returns
-    -------
-    ratios : AggregateRatios
-    """
+    """Both ratios of one set of answers."""
     answer, y = np.asarray(answer) == 1, np.asarray(y) == 1
     is_group = np.asarray(is_group, dtype=bool)
 
@@ -281,10 +191,7 @@ def aggregate(reading: str, answer: Any, y: Any, is_group: Any) -> AggregateRati
 
 
 def _published_adult(data_home: Any) -> list[AggregateRatios]:
-    train, test = (
-        load_adult(data_home, subset="train", as_in_paper=True),
-        load_adult(data_home, subset="test", as_in_paper=True),
-    )
+    train, test = (load_adult(data_home, subset=one, as_in_paper=True) for one in ("train", "test"))
     women = test.sensitive_features["sex"] == "Female"
     # Gender fifth, as theirs: where liblinear stops on unscaled columns depends on their order.
     seen = [*_ADULT_SEEN[:4], "sex", *_ADULT_SEEN[4:]]

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
+from tqdm import tqdm
 
 from mdfa_fairness_plugin.measure.splitting import HOLDOUT_SHARE
 
@@ -22,17 +23,7 @@ def spawn_seeds(random_state: int, n: int, *place: int) -> list[int]:
 
 
 def draw_train(n_rows: int, seed: int) -> np.ndarray:
-    """Mark 70 % of the rows at random, the paper's split (Section 3.4).
-
-    Parameters
-    ----------
-    n_rows : int
-    seed : int
-
-    Returns
-    -------
-    train : ndarray of bool of shape (n_rows,)
-    """
+    """Mark 70 % of the rows at random, the paper's split (Section 3.4)."""
     order = np.random.default_rng(seed).permutation(n_rows)
     train = np.ones(n_rows, dtype=bool)
     train[order[: round(HOLDOUT_SHARE * n_rows)]] = False
@@ -47,25 +38,7 @@ def repeat(
     progress: bool,
     label: str,
 ) -> list[_Result]:
-    """Call ``task`` once per tuple of arguments, in separate processes if ``n_jobs`` says so.
-
-    Parameters
-    ----------
-    task : callable
-        Of module level, or a partial of one, so that it can be sent to another process.
-    arguments : sequence of tuple
-    n_jobs : int or None
-    progress : bool
-    label : str
-        Of the progress bar, on stderr.
-
-    Returns
-    -------
-    results : list
-        In the order of the arguments.
-    """
-    from tqdm import tqdm
-
+    """Call ``task``, which other processes must be able to import, once per tuple, in order."""
     calls = (delayed(_quietly)(task, one) for one in arguments)
     results = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
     bar = tqdm(

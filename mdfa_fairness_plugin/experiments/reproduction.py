@@ -6,7 +6,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,36 +67,18 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Curve:
-    """One line of a panel, with a band where the spread is known.
-
-    Parameters
-    ----------
-    label : str
-    x, y : ndarray of shape (n_points,)
-    spread : ndarray of shape (n_points,) or None
-        Half width of the band: one standard deviation.
-    published : bool
-        Whether these are the paper's numbers, drawn in grey and without a band.
-    """
+    """One line of a panel; the paper's is drawn in grey."""
 
     label: str
     x: np.ndarray
     y: np.ndarray
-    spread: np.ndarray | None = None
+    spread: np.ndarray | None = None  # half width of the band: one standard deviation
     published: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Panel:
-    """One pair of axes.
-
-    Parameters
-    ----------
-    title, x_label, y_label : str
-    curves : tuple of Curve
-    level : float or None
-        Height of a grey line, such as no bias.
-    """
+    """One pair of axes, with a grey line at a level such as no bias."""
 
     title: str
     x_label: str
@@ -261,6 +243,36 @@ class Reproduction:
             # Without the date or the library's version the same numbers give the same file.
             figure.savefig(files[-1], dpi=150, metadata={"Software": None})
         return files
+
+
+def beside(
+    quantity: str,
+    reading: str,
+    ours: float | tuple[float, float],
+    paper: float | tuple[float, float] = math.nan,
+    *,
+    digits: int = 2,
+    why: str = "",
+) -> Comparison:
+    """Put our number beside the paper's, each alone or with its standard deviation."""
+    ours = ours if isinstance(ours, tuple) else (ours, math.nan)
+    paper = paper if isinstance(paper, tuple) else (paper, math.nan)
+    return Comparison(
+        quantity=quantity,
+        reading=reading,
+        paper=float(paper[0]),
+        paper_sd=float(paper[1]),
+        ours=float(ours[0]),
+        ours_sd=float(ours[1]),
+        digits=digits,
+        why=why,
+    )
+
+
+def curve(label: str, x: ArrayLike, pairs: Iterable[tuple[float, float]]) -> Curve:
+    """Curve of means and standard deviations."""
+    y, spread = np.array(list(pairs), dtype=float).reshape(-1, 2).T
+    return Curve(label=label, x=np.asarray(x, dtype=float), y=y, spread=spread)
 
 
 def summarise(values: ArrayLike) -> tuple[float, float]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -12,13 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils import Bunch
 
-from mdfa_fairness_plugin.balance import balance
+from mdfa_fairness_plugin.balance import weigh
 from mdfa_fairness_plugin.datasets import load_compas
+from mdfa_fairness_plugin.experiments.experiment import NETWORK_LEFT_OUT, Experiment, Options
 from mdfa_fairness_plugin.experiments.formulas import published_formulas
 from mdfa_fairness_plugin.experiments.published import FEATURE_SETS, TABLE1
-from mdfa_fairness_plugin.experiments.repetition import draw_train, repeat, spawn_seeds
-from mdfa_fairness_plugin.experiments.reproduction import Comparison, Reproduction, summarise
+from mdfa_fairness_plugin.experiments.repetition import draw_train
+from mdfa_fairness_plugin.experiments.reproduction import Comparison, beside, summarise
 from mdfa_fairness_plugin.measure.estimates import certificate_strength, measure
 from mdfa_fairness_plugin.search.certificate import certify
 
@@ -79,40 +78,9 @@ _GENDER = {
 }
 
 
-def run(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    n_splits: int = 100,
-    n_jobs: int | None = None,
-    random_state: int = 0,
-    progress: bool = False,
-    quick: bool = False,
-) -> Reproduction:
-    """Make Table 1 again; see ``reproduce``."""
-    started = time.perf_counter()
-    data = load_compas(data_home, as_in_paper=True)
-    seeds = spawn_seeds(random_state, n_splits)
-    has_torch = importlib.util.find_spec("torch") is not None and not quick
-    results = repeat(
-        partial(_certificates, data.X, data.y.to_numpy() == 1, data.sensitive_features),
-        list(_tasks(seeds, has_torch)),
-        n_jobs=n_jobs,
-        progress=progress,
-        label="Table 1",
-    )
-    runs = pd.DataFrame(results)
-    remarks = (
-        [] if has_torch else ["MMD network: left out (a quick run, or torch is not installed)."]
-    )
-    return Reproduction(
-        name="table1",
-        title="Table 1: certificate strength gamma of the COMPAS risk score",
-        comparisons=(*_compare(runs), _everybody(data.y.to_numpy() == 1, data.sensitive_features)),
-        runs=runs,
-        settings={"splits": n_splits, "seed": random_state, "auditor": "forest of depth 2"},
-        remarks=(*remarks, *_remarks(runs)),
-        seconds=time.perf_counter() - started,
-    )
+def _runs(options: Options, data: Bunch) -> pd.DataFrame:
+    tasks = list(_tasks(options.seeds(options.n_splits), options.has_network))
+    return pd.DataFrame(options.repeat(partial(_certificates, data), tasks, "Table 1"))
 
 
 def _tasks(seeds: list[int], has_torch: bool) -> Iterator[tuple[Any, ...]]:
@@ -128,21 +96,16 @@ def _tasks(seeds: list[int], has_torch: bool) -> Iterator[tuple[Any, ...]]:
 
 
 def _certificates(
-    X: pd.DataFrame,
-    positive: np.ndarray,
-    sensitive: pd.DataFrame,
-    weighting: str,
-    features: str,
-    direction: str,
-    seed: int,
+    data: Bunch, weighting: str, features: str, direction: str, seed: int
 ) -> dict[str, Any]:
     """Strength of one split's certificate by every formula."""
     column, value = DIRECTIONS[direction]
-    s = np.where(sensitive[column] == value, 1, -1)
-    table = X[list(FEATURE_SETS[features])].to_numpy(dtype=float)
+    s = np.where(data.sensitive_features[column] == value, 1, -1)
+    positive = data.y.to_numpy() == 1
+    table = data.X[list(FEATURE_SETS[features])].to_numpy(dtype=float)
     train = draw_train(len(s), seed)
     toward = -s if weighting == REVERSED else s
-    weights = balance(table, toward, method=METHODS[weighting], random_state=seed).weights
+    weights = weigh(table, toward, method=METHODS[weighting], random_state=seed).weights
     forest = RandomForestClassifier(n_estimators=100, max_depth=2, random_state=seed % 2**31)
     found = certify(table, s, positive, weights, train=train, learner=forest)
     test = ~train
@@ -159,58 +122,75 @@ def _certificates(
     }
 
 
-def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
+def _compare(runs: pd.DataFrame, data: Bunch) -> Iterator[Comparison]:
     for key, own in runs.groupby(["weighting", "features", "direction"], sort=False):
         weighting, features, direction = map(str, key)
         published = TABLE1[features, "race" if direction == "race" else "gender"]
         first = weighting == SECTION_32 and features == ALL_FEATURES
         for formula in FORMULAS if first else FORMULAS[:2]:
-            mean, deviation = summarise(own[formula])
             why = _REASONS[formula]
             if formula != "ratio x accuracy":
                 why = _GENDER.get(direction, why)
-            yield Comparison(
-                quantity=f"{direction}; {features}",
-                reading=f"{formula}; {weighting}",
-                paper=published[0],
-                paper_sd=published[1],
-                ours=mean,
-                ours_sd=deviation,
+            yield beside(
+                f"{direction}; {features}",
+                f"{formula}; {weighting}",
+                summarise(own[formula]),
+                published,
                 digits=4,
                 why=why,
             )
+    yield _everybody(data)
 
 
-def _everybody(positive: np.ndarray, sensitive: pd.DataFrame) -> Comparison:
+def _everybody(data: Bunch) -> Comparison:
     """The raw disparity of everybody in the form of gamma."""
-    s = np.where(sensitive["race"] == "African-American", 1, -1)
+    positive = data.y.to_numpy() == 1
+    s = np.where(data.sensitive_features["race"] == "African-American", 1, -1)
     raw = measure(positive, s, np.ones(len(s)))
-    return Comparison(
-        quantity=f"race; {ALL_FEATURES}",
-        reading="ratio x mass; no weights, no auditor, everybody",
-        paper=TABLE1[ALL_FEATURES, "race"][0],
-        ours=float(certificate_strength(positive.mean(), raw.delta)),
+    return beside(
+        f"race; {ALL_FEATURES}",
+        "ratio x mass; no weights, no auditor, everybody",
+        float(certificate_strength(positive.mean(), raw.delta)),
+        TABLE1[ALL_FEATURES, "race"][0],
         digits=4,
         why=_REASONS["ratio x mass"],
     )
 
 
-def _remarks(runs: pd.DataFrame) -> tuple[str, ...]:
+def _remarks(runs: pd.DataFrame, data: Bunch) -> Iterator[str]:
+    strengths = {
+        key: summarise(own["definition"])
+        for key, own in runs[runs["features"] == ALL_FEATURES].groupby(["direction", "weighting"])
+    }
+
     def strength(direction: str, weighting: str = SECTION_32) -> str:
-        own = runs[
-            (runs["weighting"] == weighting)
-            & (runs["direction"] == direction)
-            & (runs["features"] == ALL_FEATURES)
-        ]
-        mean, deviation = summarise(own["definition"])
+        mean, deviation = strengths[direction, weighting]
         return f"{mean:.4f}" if np.isnan(deviation) else f"{mean:.4f} ({deviation:.4f})"
 
     weightings = dict.fromkeys(runs["weighting"])
-    return (
+    if NETWORK not in weightings:
+        yield NETWORK_LEFT_OUT
+    yield (
         "Gamma for race by definition, five features: "
         + "; ".join(f"{strength('race', one)} with {one}" for one in weightings)
-        + ".",
+        + "."
+    )
+    yield (
         "By definition with the others' features: "
         + ", ".join(f"{direction} {strength(direction)}" for direction in DIRECTIONS)
-        + ". No evidence in one direction is no evidence that gender plays no role.",
+        + ". No evidence in one direction is no evidence that gender plays no role."
     )
+
+
+EXPERIMENT = Experiment(
+    title="Table 1: certificate strength gamma of the COMPAS risk score",
+    load=lambda options: load_compas(options.data_home, as_in_paper=True),
+    runs=_runs,
+    compare=_compare,
+    remarks=_remarks,
+    settings=lambda options: {
+        "splits": options.n_splits,
+        "seed": options.random_state,
+        "auditor": "forest of depth 2",
+    },
+)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-import time
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -13,8 +12,10 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch
 
-from mdfa_fairness_plugin.auditor import MDFAuditor
+from mdfa_fairness_plugin.auditor import audit
 from mdfa_fairness_plugin.datasets import load_compas
+from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
+from mdfa_fairness_plugin.experiments.profiles import Profile
 from mdfa_fairness_plugin.experiments.published import (
     TABLE2_POPULATION,
     TABLE2_POPULATION_RATIO,
@@ -22,8 +23,7 @@ from mdfa_fairness_plugin.experiments.published import (
     TABLE2_ROWS,
     TABLE2_VIOLATION,
 )
-from mdfa_fairness_plugin.experiments.repetition import repeat, spawn_seeds
-from mdfa_fairness_plugin.experiments.reproduction import Comparison, Reproduction, summarise
+from mdfa_fairness_plugin.experiments.reproduction import Comparison, beside, summarise
 
 GROUP = "African-American"
 # A tenth of those called high risk (9.6 % of the rows): the default of 0.05 would leave only
@@ -31,7 +31,7 @@ GROUP = "African-American"
 ALPHA = 0.01
 ALGORITHM_1 = "Algorithm 1"
 DEFAULT = "default search"
-_SIDES = ("AA", "Other")
+_PROFILE = Profile(sides=("AA", "Other"), titles=TABLE2_ROWS)
 
 _OTHER_SPLITS = (
     "the paper's subgroup is found by an unseeded network and forest; its own deviations show how "
@@ -51,68 +51,41 @@ _BALANCED = (
 )
 
 
-def auditors() -> dict[str, MDFAuditor]:
-    """The searches of Table 2: the authors' forest in Algorithm 1, and the package's default."""
-    common: dict[str, Any] = {
-        "alpha": ALPHA,
-        "groups": [GROUP],
-        "outcomes": [1],
-        "evaluation": "holdout",
-    }
+def _searches() -> dict[str, dict[str, Any]]:
+    """Settings of the authors' forest in Algorithm 1, and of the package's default."""
     forest = RandomForestClassifier(n_estimators=50, max_depth=2)
     return {
-        ALGORITHM_1: MDFAuditor(
-            balance="entropy", learner=forest, solver="iterative", xi=0.2, **common
-        ),
-        DEFAULT: MDFAuditor(**common),
+        ALGORITHM_1: {"balance": "entropy", "learner": forest, "solver": "iterative", "xi": 0.2},
+        DEFAULT: {},
     }
 
 
-def run(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    n_splits: int = 100,
-    n_jobs: int | None = None,
-    random_state: int = 0,
-    progress: bool = False,
-    quick: bool = False,
-) -> Reproduction:
-    """Make Table 2 again; see ``reproduce``."""
-    started = time.perf_counter()
-    data = load_compas(data_home, binary_race=True, as_in_paper=True)
-    seeds = spawn_seeds(random_state, n_splits)
-    results = repeat(
-        partial(_one_split, data),
-        [(name, auditor, seed) for name, auditor in auditors().items() for seed in seeds],
-        n_jobs=n_jobs,
-        progress=progress,
-        label="Table 2",
-    )
-    runs = pd.DataFrame(results)
-    comparisons = (*_population(data), *_violation(runs), *_ratios(runs, data))
-    return Reproduction(
-        name="table2",
-        title="Table 2: worst-case violation in the COMPAS risk score, African-American against other",
-        comparisons=comparisons,
-        runs=runs,
-        settings={"splits": n_splits, "seed": random_state, "alpha": ALPHA},
-        remarks=_remarks(runs),
-        seconds=time.perf_counter() - started,
-    )
+def _runs(options: Options, data: Bunch) -> pd.DataFrame:
+    seeds = options.seeds(options.n_splits)
+    tasks = [(name, search, seed) for name, search in _searches().items() for seed in seeds]
+    return pd.DataFrame(options.repeat(partial(_one_split, data), tasks, "Table 2"))
 
 
-def _one_split(data: Bunch, name: str, auditor: MDFAuditor, seed: int) -> dict[str, Any]:
+def _one_split(data: Bunch, name: str, search: dict[str, Any], seed: int) -> dict[str, Any]:
     """Profile of G on the 30 % of the rows held out, by race, and its ratios."""
-    auditor = MDFAuditor(**(auditor.get_params(deep=False) | {"random_state": seed}))
-    auditor.fit(data.X, data.y, sensitive_features=data.sensitive_features[["race"]])
-    (found,) = auditor.result_.violations
+    result = audit(
+        data.X,
+        data.y,
+        sensitive_features=data.sensitive_features[["race"]],
+        alpha=ALPHA,
+        groups=[GROUP],
+        outcomes=[1],
+        evaluation="holdout",
+        random_state=seed,
+        **search,
+    )
+    (found,) = result.violations
     inside = found.membership & found.held_out
     is_group = (data.sensitive_features["race"] == GROUP).to_numpy()
-    table = data.X.assign(high_risk=data.y)
-    row: dict[str, Any] = {"search": name, "seed": seed}
-    for side, rows in zip(_SIDES, (inside & is_group, inside & ~is_group), strict=True):
-        row |= {f"{feature} {side}": table.loc[rows, feature].mean() for feature in TABLE2_ROWS}
-    return row | {
+    return {
+        "search": name,
+        "seed": seed,
+        **_PROFILE.means(data.X.assign(high_risk=data.y), inside, is_group),
         "share": float(inside.sum() / found.held_out.sum()),
         "ratio_unweighted": float(np.exp(found.estimates["unweighted"])),
         "ratio_doubly_robust": float(np.exp(found.estimates["doubly_robust"])),
@@ -125,87 +98,37 @@ def _one_split(data: Bunch, name: str, auditor: MDFAuditor, seed: int) -> dict[s
     }
 
 
-def _population(data: Bunch) -> list[Comparison]:
-    race = data.sensitive_features["race"]
-    table = data.X.assign(high_risk=data.y).groupby(race == GROUP).agg(["mean", "std"])
-    return [
-        Comparison(
-            quantity=f"{title}, {side}",
-            reading="population",
-            paper=TABLE2_POPULATION[feature][i][0],
-            paper_sd=TABLE2_POPULATION[feature][i][1],
-            ours=float(table.loc[side == "AA", (feature, "mean")]),
-            ours_sd=float(table.loc[side == "AA", (feature, "std")]),
-        )
-        for feature, title in TABLE2_ROWS.items()
-        for i, side in enumerate(_SIDES)
-    ]
-
-
-def _violation(runs: pd.DataFrame) -> list[Comparison]:
-    comparisons = []
-    for search, own in runs.groupby("search", sort=False):
-        for feature, title in TABLE2_ROWS.items():
-            for i, side in enumerate(_SIDES):
-                mean, deviation = summarise(own[f"{feature} {side}"])
-                comparisons.append(
-                    Comparison(
-                        quantity=f"{title}, {side}",
-                        reading=f"violation, {search}",
-                        paper=TABLE2_VIOLATION[feature][i][0],
-                        paper_sd=TABLE2_VIOLATION[feature][i][1],
-                        ours=mean,
-                        ours_sd=deviation,
-                        why=_OTHER_SPLITS if search == ALGORITHM_1 else _EVERYBODY,
-                    )
-                )
-    return comparisons
-
-
-def _ratios(runs: pd.DataFrame, data: Bunch) -> list[Comparison]:
-    rates = data.y.groupby(data.sensitive_features["race"] == GROUP).mean()
-    comparisons = [
-        Comparison(
-            quantity="Ratio of high risk",
-            reading="population, raw",
-            paper=TABLE2_POPULATION_RATIO,
-            ours=float(rates[True] / rates[False]),
-            digits=1,
-            why="2.78, cut off rather than rounded",
-        )
-    ]
-    for search, own in runs.groupby("search", sort=False):
-        means = own[[f"high_risk {side}" for side in _SIDES]].mean()
-        comparisons.append(
-            Comparison(
-                quantity="Ratio of high risk",
-                reading=f"raw in G, of mean rates, {search}",
-                paper=TABLE2_RATIO,
-                ours=float(means.iloc[0] / means.iloc[1]),
-                why=_OTHER_SPLITS if search == ALGORITHM_1 else _EVERYBODY,
-            )
-        )
-        for column, reading, paper, why in (
-            ("ratio_unweighted", "raw in G, mean of splits", TABLE2_RATIO, _RATIO),
-            ("ratio_balanced", "balanced in G", math.nan, _BALANCED),
-            ("ratio_doubly_robust", "doubly robust in G", math.nan, _BALANCED),
-            ("everybody_balanced", "balanced, everybody", math.nan, _BALANCED),
+def _compare(runs: pd.DataFrame, data: Bunch) -> Iterator[Comparison]:
+    is_group = data.sensitive_features["race"] == GROUP
+    table = data.X.assign(high_risk=data.y)
+    yield from _PROFILE.of_population(table, is_group, TABLE2_POPULATION)
+    why = {ALGORITHM_1: _OTHER_SPLITS, DEFAULT: _EVERYBODY}
+    by_search = {str(search): own for search, own in runs.groupby("search", sort=False)}
+    for search, own in by_search.items():
+        yield from _PROFILE.of_subgroup(own, search, TABLE2_VIOLATION, why[search])
+    rates = data.y.groupby(is_group).mean()
+    yield beside(
+        "Ratio of high risk",
+        "population, raw",
+        rates[True] / rates[False],
+        TABLE2_POPULATION_RATIO,
+        digits=1,
+        why="2.78, cut off rather than rounded",
+    )
+    for search, own in by_search.items():
+        group, others = own["high_risk AA"].mean(), own["high_risk Other"].mean()
+        for ours, reading, paper, reason in (
+            (group / others, "raw in G, of mean rates", TABLE2_RATIO, why[search]),
+            (summarise(own["ratio_unweighted"]), "raw in G, mean of splits", TABLE2_RATIO, _RATIO),
+            (summarise(own["ratio_balanced"]), "balanced in G", math.nan, _BALANCED),
+            (summarise(own["ratio_doubly_robust"]), "doubly robust in G", math.nan, _BALANCED),
+            (summarise(own["everybody_balanced"]), "balanced, everybody", math.nan, _BALANCED),
         ):
-            mean, deviation = summarise(own[column])
-            comparisons.append(
-                Comparison(
-                    quantity="Ratio of high risk",
-                    reading=f"{reading}, {search}",
-                    paper=paper,
-                    ours=mean,
-                    ours_sd=deviation,
-                    why=why,
-                )
-            )
-    return comparisons
+            reading = f"{reading}, {search}"
+            yield beside("Ratio of high risk", reading, ours, paper, why=reason)
 
 
-def _remarks(runs: pd.DataFrame) -> tuple[str, ...]:
+def _remarks(runs: pd.DataFrame, data: Bunch) -> tuple[str, ...]:
     own = runs[runs["search"] == ALGORITHM_1]
     finite = own[np.isfinite(own["ratio_balanced"]) & np.isfinite(own["everybody_balanced"])]
     better = int((finite["ratio_balanced"] > finite["everybody_balanced"]).sum())
@@ -218,3 +141,17 @@ def _remarks(runs: pd.DataFrame) -> tuple[str, ...]:
         f"its interval lies above everybody's in {sure}.",
         f"The default search names everybody in {everybody} of {len(plain)} splits.",
     )
+
+
+EXPERIMENT = Experiment(
+    title="Table 2: worst-case violation in the COMPAS risk score, African-American against other",
+    load=lambda options: load_compas(options.data_home, binary_race=True, as_in_paper=True),
+    runs=_runs,
+    compare=_compare,
+    remarks=_remarks,
+    settings=lambda options: {
+        "splits": options.n_splits,
+        "seed": options.random_state,
+        "alpha": ALPHA,
+    },
+)

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import math
-import os
-import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.balance.overlap import support
-from mdfa_fairness_plugin.balance.propensity import cross_fitted_propensity
 from mdfa_fairness_plugin.comparison import ComparisonResult, compare
+from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
 from mdfa_fairness_plugin.experiments.published import TABLE3
 from mdfa_fairness_plugin.experiments.repaired import (
     DATA_SETS,
     EQUALIZED_ODDS,
     MODELS,
     PUBLISHED,
+    AggregateRatios,
     Case,
     build_cases,
     published_lc,
 )
-from mdfa_fairness_plugin.experiments.reproduction import Comparison, Reproduction
+from mdfa_fairness_plugin.experiments.reproduction import Comparison, beside
+from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
+from mdfa_fairness_plugin.measure.splitting import draw_folds
 
 DONE_PROPERLY = "done properly"
 _REFUSED = (
@@ -67,100 +69,100 @@ _REPAIRED = "another classifier, done properly: ratio of true positive rates"
 _INTERVAL = "not in the paper: one cross-fitted audit, whose 95 % interval is in the remarks"
 
 
-def run(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    n_splits: int = 100,
-    n_jobs: int | None = None,
-    random_state: int = 0,
-    progress: bool = False,
-    quick: bool = False,
-) -> Reproduction:
-    """Make Table 3 again; see ``reproduce``."""
-    started = time.perf_counter()
-    cases = build_cases(
-        DATA_SETS,
-        tuple(model for model in MODELS if not (quick and model == EQUALIZED_ODDS)),
-        data_home=data_home,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    comparisons: list[Comparison] = []
-    frames: list[pd.DataFrame] = []
-    remarks: list[str] = []
-    for name, case in cases.items():
-        result = compare(
-            case.X,
-            case.outcomes,
-            sensitive_features=case.sensitive,
-            y_true=case.y,
-            groups=[case.group],
-            outcomes=[1],
-            n_splits=n_splits,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            progress=progress,
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Audited:
+    """A case, its models compared, what the authors' code gives, and who has no counterpart."""
+
+    case: Case
+    result: ComparisonResult
+    published: list[AggregateRatios]
+    unlike: list[Comparison]
+
+
+def _load(options: Options) -> list[_Audited]:
+    models = tuple(model for model in MODELS if not (options.quick and model == EQUALIZED_ODDS))
+    return [
+        _Audited(
+            case=case,
+            result=compare(
+                case.X,
+                case.outcomes,
+                sensitive_features=case.sensitive,
+                y_true=case.y,
+                groups=[case.group],
+                outcomes=[1],
+                n_splits=options.n_splits,
+                n_jobs=options.n_jobs,
+                random_state=options.random_state,
+                progress=options.progress,
+            ),
+            published=published_lc(name, options.data_home),
+            unlike=list(_by_everything(case, options.random_state)),
         )
-        comparisons += _compare(case, result)
-        comparisons += _published(name, data_home)
-        comparisons += _by_everything(case, random_state)
-        frames.append(_runs(name, result))
-        remarks += _remarks(case, result)
-    return Reproduction(
-        name="table3",
-        title="Table 3: worst-case violations after repairs of the aggregate",
-        comparisons=tuple(comparisons),
-        runs=pd.concat(frames, ignore_index=True),
-        settings={"splits": n_splits, "seed": random_state},
-        remarks=tuple(remarks),
-        seconds=time.perf_counter() - started,
-    )
+        for name, case in build_cases(DATA_SETS, models, options).items()
+    ]
 
 
-def _compare(case: Case, result: ComparisonResult) -> Iterator[Comparison]:
+def _runs(options: Options, data: list[_Audited]) -> pd.DataFrame:
+    """DT_G of every split and model."""
+    rows = [
+        (one.case.name, i, model, float(one.result.split_delta[i, 0, k, k]))
+        for one in data
+        for i in range(len(one.result.split_delta))
+        for k, model in enumerate(one.result.models)
+    ]
+    return pd.DataFrame(rows, columns=["data", "split", "model", "delta"])
+
+
+def _compare(runs: pd.DataFrame, data: list[_Audited]) -> Iterator[Comparison]:
+    for one in data:
+        yield from _of_models(one.case, one.result)
+        yield from _of_published(one.case.name, one.published)
+        yield from one.unlike
+
+
+def _of_models(case: Case, result: ComparisonResult) -> Iterator[Comparison]:
     (search,) = result.searches
     for model in (*case.outcomes, *case.absent):
         # The paper has one row for both constraints of the reduction.
         worst, deviation, aggregate = TABLE3[case.name, model.partition(" (")[0]]
-        moved = model == "DI-LC" and case.name != "Crimes"
-        place = f"{case.name}, {model}"
+        violation, impact = f"{case.name}, {model}: DT_G", f"{case.name}, {model}: DI"
         if model in case.absent:
-            yield Comparison(
-                quantity=f"{place}: DT_G",
-                reading="not run",
-                paper=worst,
-                paper_sd=deviation,
-                why=case.absent[model],
-            )
+            yield beside(violation, "not run", math.nan, (worst, deviation), why=case.absent[model])
             continue
         row = result.row(model, search)
-        yield Comparison(
-            quantity=f"{place}: DT_G",
-            reading=DONE_PROPERLY,
-            paper=worst,
-            paper_sd=deviation,
-            ours=row.split_ratio_mean,
-            ours_sd=row.split_ratio_sd,
-            why=_WORST[case.name],
+        split_ratio = (row.split_ratio_mean, row.split_ratio_sd)
+        moved = model == "DI-LC" and case.name != "Crimes"
+        yield beside(
+            violation, DONE_PROPERLY, split_ratio, (worst, deviation), why=_WORST[case.name]
         )
-        yield Comparison(
-            quantity=f"{place}: DT_G",
-            reading="done properly, cross-fitted",
-            ours=row.ratio,
-            why=_INTERVAL,
-        )
-        yield Comparison(
-            quantity=f"{place}: DI",
-            reading="done properly, true positive rates",
-            paper=aggregate,
-            ours=row.true_positive.ratio,
+        yield beside(violation, f"{DONE_PROPERLY}, cross-fitted", row.ratio, why=_INTERVAL)
+        yield beside(
+            impact,
+            f"{DONE_PROPERLY}, true positive rates",
+            row.true_positive.ratio,
+            aggregate,
             why=_MOVED if moved else _REPAIRED,
         )
-        yield Comparison(
-            quantity=f"{place}: DI",
-            reading="done properly, outcome rates",
-            ours=row.selection.ratio,
+        yield beside(impact, f"{DONE_PROPERLY}, outcome rates", row.selection.ratio, why=_OUTCOME)
+
+
+def _of_published(name: str, published: list[AggregateRatios]) -> Iterator[Comparison]:
+    quantity, paper = f"{name}, LC: DI", TABLE3[name, "LC"][2]
+    for one in published:
+        first = one.reading == PUBLISHED
+        yield beside(
+            quantity,
+            f"{one.reading}, true positive rates",
+            one.true_positive,
+            paper,
+            why="" if first else _QUIRKS[name],
+        )
+        yield beside(
+            quantity,
+            f"{one.reading}, outcome rates",
+            one.outcome,
+            paper if first else math.nan,
             why=_OUTCOME,
         )
 
@@ -169,56 +171,43 @@ def _by_everything(case: Case, random_state: int) -> Iterator[Comparison]:
     """Share of rows without a comparable one if all features were audited by."""
     if case.everything is None:
         return
-    s = np.where(case.sensitive == case.group, 1, -1)
+    is_group = (case.sensitive == case.group).to_numpy()
     table = case.everything.to_numpy(dtype=float)
-    propensity = cross_fitted_propensity(table, s, random_state=random_state)
-    yield Comparison(
-        quantity=f"{case.name}: rows without a comparable row",
-        reading=f"all {table.shape[1]} features audited",
-        ours=float(np.mean(~support(propensity, s))),
+    rng = np.random.default_rng(random_state)
+    folds = draw_folds(is_group, 5, rng)
+    seed = int(rng.integers(2**31 - 1))
+    fitted = cross_fitted_probability(table, is_group, folds, random_state=seed)
+    comparable = support(fitted.out_of_fold, np.where(is_group, 1, -1))
+    yield beside(
+        f"{case.name}: rows without a comparable row",
+        f"all {table.shape[1]} features audited",
+        np.mean(~comparable),
         why=_REFUSED,
     )
 
 
-def _published(name: str, data_home: str | os.PathLike[str] | None) -> Iterator[Comparison]:
-    for one in published_lc(name, data_home):
-        yield Comparison(
-            quantity=f"{name}, LC: DI",
-            reading=f"{one.reading}, true positive rates",
-            paper=TABLE3[name, "LC"][2],
-            ours=one.true_positive,
-            why="" if one.reading == PUBLISHED else _QUIRKS[name],
-        )
-        yield Comparison(
-            quantity=f"{name}, LC: DI",
-            reading=f"{one.reading}, outcome rates",
-            paper=TABLE3[name, "LC"][2] if one.reading == PUBLISHED else math.nan,
-            ours=one.outcome,
-            why=_OUTCOME,
-        )
+def _remarks(runs: pd.DataFrame, data: list[_Audited]) -> Iterator[str]:
+    for one in data:
+        case, result = one.case, one.result
+        (search,) = result.searches
+        for model in case.outcomes:
+            row = result.row(model, search)
+            low, high = row.ratio_interval
+            everybody = math.exp(row.everybody_delta)
+            yield (
+                f"{case.name}, {model}: in the worst subgroup ({row.share:.0%} of the rows) "
+                f"{row.ratio:.2f} times, 95 % interval {low:.2f} to {high:.2f}; everybody at equal "
+                f"features {everybody:.2f}. {row.verdict}."
+            )
+        for model, reason in case.absent.items():
+            yield f"{case.name}, {model}: not run. {reason}"
 
 
-def _runs(name: str, result: ComparisonResult) -> pd.DataFrame:
-    """DT_G of every split and model."""
-    delta = result.split_delta
-    rows = [
-        {"data": name, "split": i, "model": model, "delta": float(delta[i, 0, k, k])}
-        for i in range(len(delta))
-        for k, model in enumerate(result.models)
-    ]
-    return pd.DataFrame(rows, columns=["data", "split", "model", "delta"])
-
-
-def _remarks(case: Case, result: ComparisonResult) -> Iterator[str]:
-    (search,) = result.searches
-    for model in case.outcomes:
-        row = result.row(model, search)
-        low, high = row.ratio_interval
-        everybody = math.exp(row.everybody_delta)
-        yield (
-            f"{case.name}, {model}: in the worst subgroup ({row.share:.0%} of the rows) "
-            f"{row.ratio:.2f} times, 95 % interval {low:.2f} to {high:.2f}; everybody at equal "
-            f"features {everybody:.2f}. {row.verdict}."
-        )
-    for model, reason in case.absent.items():
-        yield f"{case.name}, {model}: not run. {reason}"
+EXPERIMENT = Experiment(
+    title="Table 3: worst-case violations after repairs of the aggregate",
+    load=_load,
+    runs=_runs,
+    compare=_compare,
+    remarks=_remarks,
+    settings=lambda options: {"splits": options.n_splits, "seed": options.random_state},
+)

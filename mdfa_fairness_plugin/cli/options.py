@@ -1,0 +1,392 @@
+"""The options of the commands, and the request that they fill. Nothing here is slow to import."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from click import (
+    BadParameter,
+    Choice,
+    Context,
+    FloatRange,
+    IntRange,
+    Parameter,
+    argument,
+    option,
+)
+from click import (
+    Path as PathType,
+)
+
+Option = Callable[[Any], Any]
+
+# As the registry of the balance stage, which is slow to import.
+BALANCES: Final = (
+    "auto",
+    "mmd_network",
+    "kernel_matching",
+    "entropy",
+    "propensity",
+    "overlap",
+    "none",
+)
+# As mdfa_fairness_plugin.experiments.EXPERIMENTS, likewise.
+EXPERIMENTS: Final = (
+    "table1",
+    "table2",
+    "table3",
+    "table4",
+    "figure1a",
+    "figure1b",
+    "figure1c",
+    "figure1d",
+)
+STDOUT: Final = Path("-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a command line asks for; what its command has no option for stays as it is here."""
+
+    # What is audited.
+    file: Path = Path()
+    outcome: str = ""
+    outcomes: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    truth: str | None = None
+    features: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    outcome_label: tuple[str, ...] = ()
+    group: tuple[str, ...] = ()
+    reference: str | None = None
+    weight: str | None = None
+    row: int = 0
+    # How its file is read.
+    separator: str | None = None
+    encoding: str = "utf-8-sig"
+    na_values: tuple[str, ...] = ()
+    data_home: Path | None = None
+    # How it is audited.
+    alpha: float | None = None
+    missing: str | None = None
+    balance: str | None = None
+    confidence_level: float | None = None
+    baseline: str | None = None
+    splits: int = 100
+    n_comparators: int = 5
+    null_draws: int | None = None
+    n_repeats: int | None = None
+    name: str = "all"
+    quick: bool = False
+    seed: int = 0
+    n_jobs: int | None = None
+    scheduler: str | None = None
+    # What is said, and where it is written.
+    report: Path | None = None
+    html_file: Path | None = None
+    json_file: Path | None = None
+    junit_file: Path | None = None
+    plot: Path | None = None
+    out: Path | None = None
+    min_cell: int = 11
+    show_records: bool = False
+    fail_above: float | None = None
+    quiet: bool = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments of an audit that were given."""
+        return given(
+            alpha=self.alpha,
+            missing=self.missing,
+            balance=self.balance,
+            confidence_level=self.confidence_level,
+            n_jobs=self.n_jobs,
+        )
+
+    @property
+    def outputs(self) -> dict[str, Path]:
+        """Files to write by the option that names them."""
+        return given(
+            **{
+                "--report": self.report,
+                "--html": self.html_file,
+                "--json": self.json_file,
+                "--junit": self.junit_file,
+                "--plot": self.plot,
+            }
+        )
+
+    @property
+    def is_spread_out(self) -> bool:
+        """Whether the rows are audited where they lie."""
+        return self.scheduler is not None or are_parts(self.file)
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """Leave out what is None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def with_options(*options: Option) -> Option:
+    """Give a command these options, in this order."""
+
+    def decorate(command: Any) -> Any:
+        for one in reversed(options):
+            command = one(command)
+        return command
+
+    return decorate
+
+
+def are_parts(file: Path) -> bool:
+    """Whether a name stands for several files: a folder, or a pattern that is no file's name."""
+    return file.is_dir() or (not file.exists() and any(mark in str(file) for mark in "*?["))
+
+
+def _existing_or_parts(ctx: Context, param: Parameter, value: Path) -> Path:
+    if not (value.exists() or are_parts(value)):
+        raise BadParameter(f"File {str(value)!r} does not exist.")
+    return value
+
+
+def _refuse_nan(ctx: Context, param: Parameter, value: float | None) -> float | None:
+    # Nothing is above NaN, so such a gate would never trip.
+    if value is not None and math.isnan(value):
+        raise BadParameter("must be a number")
+    return value
+
+
+_OUTPUT: Final = PathType(dir_okay=False, path_type=Path)
+_OUTPUT_OR_STDOUT: Final = PathType(dir_okay=False, allow_dash=True, path_type=Path)
+_SHARE: Final = FloatRange(0, 1, min_open=True, max_open=True)
+
+
+def quiet_option(shown: str) -> Option:
+    """``--quiet``, with what it keeps to itself."""
+    return option("-q", "--quiet", is_flag=True, help=shown)
+
+
+def json_option(text: str) -> Option:
+    """``--json``, with what stdout has where it is not asked for."""
+    return option(
+        "--json",
+        "json_file",
+        type=_OUTPUT_OR_STDOUT,
+        metavar="FILE.json",
+        help=f"Write every number to this file; - for stdout, in the place of the {text}.",
+    )
+
+
+one_file = argument("file", type=PathType(exists=True, dir_okay=False, path_type=Path))
+any_files = argument("file", type=PathType(path_type=Path), callback=_existing_or_parts)
+
+outcome = option("--outcome", required=True, metavar="COL", help="What the classifier answered.")
+outcomes = option(
+    "--outcomes",
+    required=True,
+    multiple=True,
+    metavar="COL,...",
+    help="Columns of outcomes, one per model.",
+)
+truth = option("--true", "truth", metavar="COL", help="True labels, for accuracy and error rates.")
+group = option(
+    "--group", multiple=True, metavar="VALUE", help="Sensitive value to audit; may be repeated."
+)
+sensitive = option(
+    "--sensitive",
+    required=True,
+    multiple=True,
+    metavar="COL[,COL]",
+    help="Sensitive features, such as race or sex. Each is audited.",
+)
+features = option(
+    "--features",
+    multiple=True,
+    metavar="COL,...",
+    help="Features that make people alike. Default: every column not named otherwise.",
+)
+drop = option(
+    "--drop",
+    multiple=True,
+    metavar="COL,...",
+    help="Columns to leave out of the features, such as row numbers or true labels.",
+)
+outcome_label = option(
+    "--outcome-label",
+    multiple=True,
+    metavar="VALUE",
+    help="Outcome to audit; may be repeated. Default: both of two.",
+)
+reference = option(
+    "--reference",
+    metavar="VALUE",
+    help="Compare with this sensitive value only. Default: with everybody else.",
+)
+weight = option("--weight", metavar="COL", help="Column of sample weights.")
+row = option(
+    "--row",
+    required=True,
+    type=IntRange(0),
+    metavar="N",
+    help="Row of the person in FILE: 0 is the first below the header.",
+)
+
+alpha = option(
+    "--alpha",
+    type=_SHARE,
+    metavar="A",
+    help="Smallest share of people, in the subgroup and with the outcome, worth reporting.",
+)
+missing = option(
+    "--missing",
+    type=Choice(["exclude", "category", "raise"]),
+    help="Rows with a missing sensitive value: leave out (default), a group of their own, refuse.",
+)
+balance = option("--balance", type=Choice(BALANCES), help="How the groups are made comparable.")
+confidence = option(
+    "--confidence",
+    "confidence_level",
+    type=_SHARE,
+    metavar="LEVEL",
+    help="Level of the intervals, such as 0.95.",
+)
+seed = option("--seed", type=int, default=0, show_default=True, help="Same seed, same answer.")
+seed_from_zero = option(
+    "--seed",
+    type=IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Same seed, same answer.",
+)
+jobs = option("--jobs", "n_jobs", type=int, metavar="N", help="Processors to use; -1 for all.")
+baseline = option(
+    "--baseline", metavar="COL", help="Model to compare the others with. Default: the first."
+)
+repeated_splits = option(
+    "--splits",
+    type=IntRange(0),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Repeated 70/30 splits; 0 for none.",
+)
+train_test_splits = option(
+    "--splits",
+    type=IntRange(min=2),
+    default=100,
+    show_default=True,
+    help="Train/test splits. The slow parts, and the figures, use a stated share of them.",
+)
+comparators = option(
+    "--comparators",
+    "n_comparators",
+    type=IntRange(1),
+    default=5,
+    show_default=True,
+    metavar="K",
+    help="Nearest people of each side to count; more if counts would be too small to show.",
+)
+null_draws = option(
+    "--null-draws",
+    type=IntRange(min=1),
+    metavar="N",
+    help="Repeat the whole audit N times with sensitive values redrawn given the features, and say "
+    "where the violations found fall among these. Takes N times as long; 199 is a good number.",
+)
+stability = option(
+    "--stability",
+    "n_repeats",
+    type=IntRange(min=1),
+    metavar="N",
+    help="Repeat the audit on N half samples, and say whether they find the same people.",
+)
+scheduler = option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Compute on the Dask cluster whose scheduler is here, such as tcp://10.0.0.1:8786. Default, "
+    "for several files: this machine's processors.",
+)
+experiment = argument("name", type=Choice([*EXPERIMENTS, "all"]), metavar="NAME")
+quick = option(
+    "--quick",
+    is_flag=True,
+    help="Leave out what takes seconds per split: the MMD network, Algorithm 1 with a support vector "
+    "machine, equalized odds in Table 3, and most points of Figures 1a and 1d.",
+)
+
+separator = option(
+    "--separator", metavar="CHAR", help="Separates the cells of a CSV. Default: comma."
+)
+encoding = option("--encoding", default="utf-8-sig", help="Encoding of a CSV. Default: UTF-8.")
+na_values = option(
+    "--na-values",
+    multiple=True,
+    metavar="TEXT",
+    help="Text that means missing, beside the empty cell; may be repeated.",
+)
+data_home = option(
+    "--data-home",
+    type=PathType(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder of COMPAS, Adult, German credit and Crimes. Default: MDFA_DATA_HOME. The figures "
+    "need none.",
+)
+
+report = option(
+    "--report", type=_OUTPUT, metavar="FILE.html", help="Write the whole report to this page."
+)
+html = option(
+    "--html", "html_file", type=_OUTPUT, metavar="FILE.html", help="Write the card to this page."
+)
+junit = option(
+    "--junit",
+    "junit_file",
+    type=_OUTPUT,
+    metavar="FILE.xml",
+    help="Write one test case per search to this file, as continuous integration reads them: failed "
+    "where the gate of --fail-above trips, skipped where there is not enough evidence.",
+)
+plot = option(
+    "--plot",
+    type=_OUTPUT,
+    metavar="FILE.png",
+    help="Draw each model's worst case beside its aggregate ratio (.png, .svg or .pdf).",
+)
+out = option(
+    "--out",
+    type=PathType(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write NAME.csv, NAME_runs.csv, NAME.json and, for a figure, NAME.png to this folder.",
+)
+fail_above = option(
+    "--fail-above",
+    type=FloatRange(0, math.inf, max_open=True),
+    callback=_refuse_nan,
+    metavar="DELTA",
+    help="Exit with status 1 if a violation's lower confidence bound of delta, the log ratio of "
+    "outcome rates, is above this (0.22 is a ratio of 1.25).",
+)
+min_cell = option(
+    "--min-cell",
+    type=IntRange(min=1),
+    default=11,
+    show_default=True,
+    metavar="N",
+    help="Counts of people below this are left out of the report, with what would give them away; "
+    "1 keeps all.",
+)
+show_records = option(
+    "--show-records",
+    is_flag=True,
+    help="Print the records of the nearest people, and counts however small.",
+)
+
+# What commands share.
+COLUMNS: Final = (sensitive, features, drop, outcome_label, reference, weight)
+READING: Final = (separator, encoding, na_values)
+RUNNING: Final = (confidence, seed, jobs)

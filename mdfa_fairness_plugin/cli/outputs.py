@@ -1,0 +1,111 @@
+"""What a command hands over: files, text on stdout, notes on stderr, and the status of its gate."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mdfa_fairness_plugin.cli.console import CommandError, complain, say, show_notes
+from mdfa_fairness_plugin.cli.options import STDOUT, Request
+from mdfa_fairness_plugin.describe.wording import label_text, named
+from mdfa_fairness_plugin.records import INSUFFICIENT
+from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
+from mdfa_fairness_plugin.report.junit import trips
+
+DONE = 0
+GATE_TRIPPED = 1
+
+
+def check_outputs(request: Request) -> None:
+    """Refuse a file that cannot be written, or two in one, before the work is done."""
+    taken: dict[Path, str] = {}
+    for option, path in request.outputs.items():
+        if path != STDOUT:
+            _check_writable(path, option, request.file)
+    for option, path in request.outputs.items():
+        first = option if path == STDOUT else taken.setdefault(path.resolve(), option)
+        if first != option:
+            raise CommandError(
+                f"{first} and {option}: both would be written to {str(path)!r}; give each a name of "
+                "its own."
+            )
+
+
+def _check_writable(path: Path, option: str, source: Path) -> None:
+    folder = path.parent
+    if not folder.is_dir():
+        raise CommandError(f"{option}: the folder {str(folder)!r} does not exist.")
+    target = path if path.exists() else folder
+    if path.is_dir() or not os.access(target, os.W_OK):
+        raise CommandError(f"{option}: {str(path)!r} cannot be written.")
+    if source.is_file() and path.exists() and path.samefile(source):
+        raise CommandError(f"{option}: {str(path)!r} is the input; give another name.")
+
+
+def write(request: Request, result: Any, page: Mapping[str, Any]) -> None:
+    """Write the files asked for, the page with these arguments."""
+    try:
+        for option, path in request.outputs.items():
+            if option == "--json" and path == STDOUT:
+                say(result.to_json().rstrip("\n"))
+            elif option == "--json":
+                result.to_json(path)
+            elif option == "--junit":
+                result.to_junit(path, fail_above=request.fail_above)
+            elif option == "--plot":
+                figure: Any = ComparisonDisplay.from_result(result).plot().figure_
+                figure.savefig(path, dpi=150, facecolor=figure.get_facecolor())
+            else:
+                result.to_html(path, **page)
+    except OSError as error:
+        raise CommandError(f"cannot write {error.filename}: {error.strerror}.") from error
+
+
+def deliver(
+    request: Request,
+    result: Any,
+    notes: list[str],
+    *,
+    page: Mapping[str, Any],
+    more: Iterable[str] = (),
+) -> None:
+    """Write the files, then say the summary, more texts, and notes that these do not repeat."""
+    write(request, result, page)
+    if request.quiet:
+        return
+    # What is written for machines stays alone on stdout.
+    is_alone = request.json_file == STDOUT
+    summary = "" if is_alone else result.summary()
+    if summary:
+        say(summary)
+    for text in more:
+        (complain if is_alone else say)(text)
+    show_notes(notes, summary)
+    for path in request.outputs.values():
+        if path != STDOUT:
+            complain(f"written: {path}")
+
+
+def gate(request: Request, violations: Iterable[Any]) -> int:
+    """Exit status: 1 if any violation is surely larger than ``--fail-above``."""
+    if request.fail_above is None:
+        return DONE
+    violations = list(violations)
+    over = [violation for violation in violations if trips(violation, request.fail_above)]
+    for violation in over:
+        complain(
+            f"gate: {named(violation.sensitive_feature, violation.group)}, outcome "
+            f"{label_text(violation.outcome)}: lower bound of delta {violation.interval[0]:.3f} is "
+            f"above --fail-above {request.fail_above:g}"
+        )
+    if over:
+        return GATE_TRIPPED
+    unsure = sum(violation.verdict == INSUFFICIENT for violation in violations)
+    if unsure and not request.quiet:
+        complain(
+            f"note: the gate did not trip, but {unsure} of {len(violations)} searches had too little "
+            "evidence to tell"
+        )
+    return DONE

@@ -1,0 +1,58 @@
+"""Synthetic data with a planted violation, audited or drawn with a chosen mass (Section 4.1)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from mdfa_fairness_plugin.auditor import audit
+from mdfa_fairness_plugin.datasets import make_synthetic
+from mdfa_fairness_plugin.records import Violation
+
+IMBALANCE = 0.2
+
+
+def audit_planted(n_rows: int, delta: float, seed: int, **settings: Any) -> tuple[Bunch, Violation]:
+    """Data with a violation ``delta``, and what an audit of S = +1 and outcome 1 finds."""
+    data = make_synthetic(n_rows, delta, IMBALANCE, random_state=seed)
+    result = audit(
+        data.X,
+        data.y,
+        sensitive_features=data.sensitive_features,
+        groups=[1],
+        outcomes=[1],
+        random_state=seed,
+        **settings,
+    )
+    return data, result.violations[0]
+
+
+def overlap(one: np.ndarray, other: np.ndarray) -> float:
+    """Share of the rows of two regions that both hold."""
+    return float((one & other).sum() / (one | other).sum())
+
+
+def draw_with_mass(n_rows: int, delta: float, mu: float, mass: float, seed: int) -> dict[str, Any]:
+    """Synthetic data in which the half disc has a chosen mass ``Pr[Y = +1, x in G]``.
+
+    The mass is counted with both S values equally frequent in the half disc. Arrays of ``n_rows``:
+    ``X`` (of two columns), ``s``, ``positive``, ``region``, ``propensity``.
+    """
+    # In the half disc S = +1 always gets the outcome and S = -1 at the rate exp(-delta).
+    share = 2.0 * mass / (1.0 + math.exp(-delta))
+    data = make_synthetic(4 * n_rows, delta, mu, random_state=seed)
+    rng = np.random.default_rng(seed)
+    n_inside = round(share * n_rows)
+    inside = rng.choice(np.flatnonzero(data.region), n_inside, replace=False)
+    outside = rng.choice(np.flatnonzero(~data.region), n_rows - n_inside, replace=False)
+    rows = rng.permutation(np.concatenate([inside, outside]))
+    return {
+        "X": data.X.to_numpy()[rows],
+        "s": data.sensitive_features.to_numpy()[rows],
+        "positive": data.y.to_numpy()[rows] == 1,
+        "region": data.region[rows],
+        "propensity": data.propensity[rows],
+    }
