@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from mdfa_fairness_plugin.cli import options as o
+from mdfa_fairness_plugin.cli import options
 
 
 def _work(name: str, asked: dict[str, Any]) -> None:
     """Do what is asked, by a module that is imported only now: what commands need is slow to load."""
     module = importlib.import_module(f"mdfa_fairness_plugin.cli.{name}")
-    status = module.run(o.Request(**asked))
+    status = module.run(options.Request(**asked))
     click.get_current_context().exit(status or 0)
 
 
@@ -21,24 +21,19 @@ def _work(name: str, asked: dict[str, Any]) -> None:
     "audit",
     epilog="Example: mdfa audit loans.csv --outcome approved --sensitive sex,race --drop id",
 )
-@o.with_options(
-    o.any_files,
-    o.outcome,
-    *o.COLUMNS,
-    o.alpha,
-    o.missing,
-    o.balance,
-    *o.RUNNING,
-    o.report,
-    o.json_option("summary"),
-    o.junit,
-    o.fail_above,
-    o.null_draws,
-    o.stability,
-    o.scheduler,
-    o.min_cell,
-    *o.READING,
-    o.quiet_option("Print nothing but errors and a tripped gate."),
+@options.with_options(
+    options.any_files,
+    *options.AUDIT,
+    options.report,
+    options.json_option("summary"),
+    options.junit,
+    options.fail_above,
+    options.null_draws,
+    options.stability,
+    options.scheduler,
+    options.min_cell,
+    *options.READING,
+    options.quiet_option("Print nothing but errors and a tripped gate."),
 )
 def audit(**asked: Any) -> None:
     """Audit the outcomes in FILE, a .csv or .parquet table with one row per person.
@@ -56,22 +51,17 @@ def audit(**asked: Any) -> None:
     "card",
     epilog="Example: mdfa card loans.csv --outcome approved --sensitive sex --row 17 --html card.html",
 )
-@o.with_options(
-    o.one_file,
-    o.row,
-    o.comparators,
-    o.show_records,
-    o.html,
-    o.json_option("text"),
-    o.min_cell,
-    o.outcome,
-    *o.COLUMNS,
-    o.alpha,
-    o.missing,
-    o.balance,
-    *o.RUNNING,
-    *o.READING,
-    o.quiet_option("Print nothing but errors and a tripped gate."),
+@options.with_options(
+    options.one_file,
+    options.row,
+    options.comparators,
+    options.show_records,
+    options.html,
+    options.json_option("text"),
+    options.min_cell,
+    *options.AUDIT,
+    *options.READING,
+    options.quiet_option("Print nothing but errors and a tripped gate."),
 )
 def card(**asked: Any) -> None:
     """Tell where one person of FILE stands: a card to contest a decision with.
@@ -87,23 +77,23 @@ def card(**asked: Any) -> None:
     "compare",
     epilog="Example: mdfa compare loans.csv --outcomes before,repaired --sensitive sex --true paid",
 )
-@o.with_options(
-    o.one_file,
-    o.outcomes,
-    o.truth,
-    o.baseline,
-    o.repeated_splits,
-    o.group,
-    o.plot,
-    o.min_cell,
-    o.quiet_option("Print nothing but errors."),
-    *o.COLUMNS,
-    o.alpha,
-    o.missing,
-    *o.RUNNING,
-    o.report,
-    o.json_option("summary"),
-    *o.READING,
+@options.with_options(
+    options.one_file,
+    options.outcomes,
+    options.truth,
+    options.baseline,
+    options.repeated_splits,
+    options.group,
+    options.plot,
+    options.min_cell,
+    options.quiet_option("Print nothing but errors."),
+    *options.COLUMNS,
+    options.alpha,
+    options.missing,
+    *options.RUNNING,
+    options.report,
+    options.json_option("summary"),
+    *options.READING,
 )
 def compare(**asked: Any) -> None:
     """Compare the models whose outcomes are columns of FILE, a .csv or .parquet table.
@@ -115,7 +105,7 @@ def compare(**asked: Any) -> None:
 
 
 @click.command("demo")
-@o.with_options(o.report, o.min_cell, o.seed)
+@options.with_options(options.report, options.min_cell, options.seed)
 def demo(**asked: Any) -> None:
     """Audit who was released: 5,226 arrests, Black and White people compared like with like.
 
@@ -126,18 +116,17 @@ def demo(**asked: Any) -> None:
 
 
 @click.command(
-    "reproduce",
-    epilog="Example: mdfa reproduce table2 --data-home data --splits 20 --out results",
+    "reproduce", epilog="Example: mdfa reproduce table2 --data-home data --splits 20 --out results"
 )
-@o.with_options(
-    o.experiment,
-    o.data_home,
-    o.train_test_splits,
-    o.out,
-    o.jobs,
-    o.seed_from_zero,
-    o.quick,
-    o.quiet_option("Show no progress."),
+@options.with_options(
+    options.experiment,
+    options.data_home,
+    options.train_test_splits,
+    options.out,
+    options.jobs,
+    options.seed_from_zero,
+    options.quick,
+    options.quiet_option("Show no progress."),
 )
 def reproduce(**asked: Any) -> None:
     """Make a table or figure of the paper again: the paper's number, ours, and why they differ.

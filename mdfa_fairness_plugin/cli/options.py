@@ -8,34 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from click import (
-    BadParameter,
-    Choice,
-    Context,
-    FloatRange,
-    IntRange,
-    Parameter,
-    argument,
-    option,
-)
-from click import (
-    Path as PathType,
-)
+import click
+from click import Choice, FloatRange, IntRange, argument, option
 
 Option = Callable[[Any], Any]
 
 # As the registry of the balance stage, which is slow to import.
-BALANCES: Final = (
-    "auto",
-    "mmd_network",
-    "kernel_matching",
-    "entropy",
-    "propensity",
-    "overlap",
-    "none",
-)
+BALANCES = ("auto", "mmd_network", "kernel_matching", "entropy", "propensity", "overlap", "none")
 # As mdfa_fairness_plugin.experiments.EXPERIMENTS, likewise.
-EXPERIMENTS: Final = (
+EXPERIMENTS = (
     "table1",
     "table2",
     "table3",
@@ -111,15 +92,14 @@ class Request:
     @property
     def outputs(self) -> dict[str, Path]:
         """Files to write by the option that names them."""
-        return given(
-            **{
-                "--report": self.report,
-                "--html": self.html_file,
-                "--json": self.json_file,
-                "--junit": self.junit_file,
-                "--plot": self.plot,
-            }
-        )
+        files = {
+            "--report": self.report,
+            "--html": self.html_file,
+            "--json": self.json_file,
+            "--junit": self.junit_file,
+            "--plot": self.plot,
+        }
+        return given(**files)
 
     @property
     def is_spread_out(self) -> bool:
@@ -148,21 +128,21 @@ def are_parts(file: Path) -> bool:
     return file.is_dir() or (not file.exists() and any(mark in str(file) for mark in "*?["))
 
 
-def _existing_or_parts(ctx: Context, param: Parameter, value: Path) -> Path:
+def _existing_or_parts(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
     if not (value.exists() or are_parts(value)):
-        raise BadParameter(f"File {str(value)!r} does not exist.")
+        raise click.BadParameter(f"File {str(value)!r} does not exist.")
     return value
 
 
-def _refuse_nan(ctx: Context, param: Parameter, value: float | None) -> float | None:
+def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     # Nothing is above NaN, so such a gate would never trip.
     if value is not None and math.isnan(value):
-        raise BadParameter("must be a number")
+        raise click.BadParameter("must be a number")
     return value
 
 
-_OUTPUT: Final = PathType(dir_okay=False, path_type=Path)
-_OUTPUT_OR_STDOUT: Final = PathType(dir_okay=False, allow_dash=True, path_type=Path)
+_OUTPUT: Final = click.Path(dir_okay=False, path_type=Path)
+_OUTPUT_OR_STDOUT: Final = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 _SHARE: Final = FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -182,8 +162,8 @@ def json_option(text: str) -> Option:
     )
 
 
-one_file = argument("file", type=PathType(exists=True, dir_okay=False, path_type=Path))
-any_files = argument("file", type=PathType(path_type=Path), callback=_existing_or_parts)
+one_file = argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+any_files = argument("file", type=click.Path(path_type=Path), callback=_existing_or_parts)
 
 outcome = option("--outcome", required=True, metavar="COL", help="What the classifier answered.")
 outcomes = option(
@@ -257,11 +237,7 @@ confidence = option(
 )
 seed = option("--seed", type=int, default=0, show_default=True, help="Same seed, same answer.")
 seed_from_zero = option(
-    "--seed",
-    type=IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Same seed, same answer.",
+    "--seed", type=IntRange(min=0), default=0, show_default=True, help="Same seed, same answer."
 )
 jobs = option("--jobs", "n_jobs", type=int, metavar="N", help="Processors to use; -1 for all.")
 baseline = option(
@@ -331,7 +307,7 @@ na_values = option(
 )
 data_home = option(
     "--data-home",
-    type=PathType(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
     help="Folder of COMPAS, Adult, German credit and Crimes. Default: MDFA_DATA_HOME. The figures "
     "need none.",
@@ -359,7 +335,7 @@ plot = option(
 )
 out = option(
     "--out",
-    type=PathType(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Write NAME.csv, NAME_runs.csv, NAME.json and, for a figure, NAME.png to this folder.",
 )
@@ -386,7 +362,8 @@ show_records = option(
     help="Print the records of the nearest people, and counts however small.",
 )
 
-# What commands share.
-COLUMNS: Final = (sensitive, features, drop, outcome_label, reference, weight)
-READING: Final = (separator, encoding, na_values)
-RUNNING: Final = (confidence, seed, jobs)
+# What commands share, in the order in which their help has it.
+COLUMNS = (sensitive, features, drop, outcome_label, reference, weight)
+READING = (separator, encoding, na_values)
+RUNNING = (confidence, seed, jobs)
+AUDIT = (outcome, *COLUMNS, alpha, missing, balance, *RUNNING)

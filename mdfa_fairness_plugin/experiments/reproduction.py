@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import sklearn
+
+from mdfa_fairness_plugin import __version__
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -174,15 +177,7 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only; NaN and infinities become None."""
-        curves = [
-            {
-                "title": panel.title,
-                "x_label": panel.x_label,
-                "y_label": panel.y_label,
-                "curves": [asdict(curve) for curve in panel.curves],
-            }
-            for panel in self.panels
-        ]
+        drawn = ("title", "x_label", "y_label", "curves")
         return _plain(
             {
                 "name": self.name,
@@ -190,7 +185,7 @@ class Reproduction:
                 "settings": self.settings | {"versions": _versions()},
                 "comparisons": self.to_frame().to_dict(orient="records"),
                 "remarks": list(self.remarks),
-                "panels": curves,
+                "panels": [{name: getattr(panel, name) for name in drawn} for panel in self.panels],
                 "runs": self.runs.to_dict(orient="list"),
             }
         )
@@ -313,26 +308,19 @@ def _number(value: float, deviation: float, digits: int) -> str:
 
 
 def _plain(value: Any) -> Any:
+    """Types that strict JSON has; NaN and infinities become None."""
     if isinstance(value, dict):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
-    return value
+    if isinstance(value, Curve):
+        return _plain(asdict(value))
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _versions() -> dict[str, str]:
-    import sklearn
-
-    from mdfa_fairness_plugin import __version__
-
     return {
         "mdfa_fairness_plugin": __version__,
         "python": platform.python_version(),

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 import mdfa_fairness_plugin
-from mdfa_fairness_plugin.cli import main
+from mdfa_fairness_plugin.balance import METHODS
+from mdfa_fairness_plugin.cli import main, options
 
 SCRIPT = "import sys; from mdfa_fairness_plugin.cli import main; main(sys.argv[1:])"
 
@@ -94,3 +95,8 @@ def test_progress_is_for_terminals_only(tmp_path):
     assert shown.endswith(b"\r\x1b[2K")
     piped = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert piped.stderr == b""
+
+
+def test_every_way_to_balance_can_be_asked_for():
+    """The command line has a list of its own, as the registry is slow to import."""
+    assert ("auto", *METHODS) == options.BALANCES
