@@ -15,7 +15,6 @@ from mdfa_fairness_plugin.experiments import (
     reproduce,
 )
 from mdfa_fairness_plugin.experiments.along_path import inner_half, smallest_above
-from mdfa_fairness_plugin.experiments.planted import draw_with_mass
 from mdfa_fairness_plugin.records import Violation, WorstCasePath
 
 
@@ -101,17 +100,6 @@ def test_figure1c(check, monkeypatch):
     assert worst(figure1c.UNIFORM) > worst(figure1c.ENTROPY)
     assert made.find("bias of gamma at mu = +0.3", "entropy; definition").why
     assert len(made.panels) == 2
-
-
-def test_the_half_disc_gets_its_mass():
-    """Mass 0.1 at delta = ln 3: 15 % of the rows, of whom (1 + 1/3) / 2 get the outcome."""
-    sample = draw_with_mass(4000, math.log(3.0), 0.0, 0.1, seed=1)
-    assert sample["region"].mean() == pytest.approx(0.15, abs=1e-3)
-    inside = sample["region"]
-    rates = [sample["positive"][inside & (sample["s"] == side)].mean() for side in (1, -1)]
-    assert rates[0] == 1.0
-    assert rates[1] == pytest.approx(1 / 3, abs=0.08)
-    assert len(sample["X"]) == 4000
 
 
 def test_figure1d(check, monkeypatch):
