@@ -6,12 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.cli.console import (
-    CommandError,
-    collected_notes,
-    command_line,
-    progress,
-)
+from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, command_line, progress
 from mdfa_fairness_plugin.cli.options import Request, given
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
 from mdfa_fairness_plugin.cli.parts import audit_parts

@@ -136,11 +136,7 @@ def find_columns(
 ) -> Columns:
     """Find what the request names, labels among the ``values`` of their columns."""
     roles = table.roles(
-        {
-            "--outcome": request.outcome,
-            "--sensitive": request.sensitive,
-            "--weight": request.weight,
-        }
+        {"--outcome": request.outcome, "--sensitive": request.sensitive, "--weight": request.weight}
     )
     features = table.choose_features(request, roles)
     (outcome,), sensitive = roles["--outcome"], roles["--sensitive"]
