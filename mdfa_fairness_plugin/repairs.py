@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.aif360.toolkit import part, quiet
 from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_labels, read_table
-from mdfa_fairness_plugin.exceptions import InputError, OptionalDependencyError
+from mdfa_fairness_plugin.exceptions import InputError
 
 _SENSITIVE = "sensitive"
 _LABEL = "label"
@@ -105,10 +105,10 @@ class LogisticClassifier(ClassifierMixin, BaseEstimator):
     _needs_sensitive_to_predict = False
     _needs_two_groups = False
 
-    def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: np.ndarray | None) -> None:
+    def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: Any) -> None:
         self._model = self._base().fit(Z, codes)
 
-    def _predict(self, Z: np.ndarray, sides: np.ndarray | None) -> np.ndarray:
+    def _predict(self, Z: np.ndarray, sides: Any) -> np.ndarray:
         return self._model.predict(Z)
 
     def _base(self) -> Any:
@@ -132,8 +132,7 @@ class LogisticClassifier(ClassifierMixin, BaseEstimator):
     def _read_sensitive(self, sensitive: Any, n_rows: int, *, fitting: bool) -> np.ndarray | None:
         """Position of each row's value among those seen in the fit."""
         name = type(self).__name__
-        needed = self._needs_sensitive if fitting else self._needs_sensitive_to_predict
-        if not needed:
+        if not (self._needs_sensitive if fitting else self._needs_sensitive_to_predict):
             return None
         if sensitive is None:
             raise InputError(
@@ -188,15 +187,13 @@ class DisparateImpactClassifier(LogisticClassifier):
         super().__init__(estimator, random_state)
         self.repair_level = repair_level
 
-    def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: np.ndarray | None) -> None:
-        assert sides is not None
+    def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: Any) -> None:
         self._kept = ~_repeats(Z, sides)
         if not self._kept.any():
             raise InputError("X: every column only repeats the sensitive value; pass others.")
         self._model = self._base().fit(self._repaired(Z[:, self._kept], sides), codes)
 
-    def _predict(self, Z: np.ndarray, sides: np.ndarray | None) -> np.ndarray:
-        assert sides is not None
+    def _predict(self, Z: np.ndarray, sides: Any) -> np.ndarray:
         if len(np.unique(sides)) < 2:
             raise InputError(
                 "sensitive_features: rows are repaired among those predicted together, and these "
@@ -205,10 +202,15 @@ class DisparateImpactClassifier(LogisticClassifier):
         return self._model.predict(self._repaired(Z[:, self._kept], sides))
 
     def _repaired(self, Z: np.ndarray, sides: np.ndarray) -> np.ndarray:
-        _need_black_box_auditing()
+        preprocessing = part("algorithms.preprocessing")  # AIF360 itself comes first.
         dataset = _aif360_dataset(Z, np.zeros(len(Z), dtype=np.intp), sides)
         with quiet():
-            remover = part("algorithms.preprocessing").DisparateImpactRemover(
+            import_optional(
+                "BlackBoxAuditing.repairers.GeneralRepairer",
+                extra="repairs",
+                feature="DI-LC: AIF360's DisparateImpactRemover",
+            )
+            remover = preprocessing.DisparateImpactRemover(
                 repair_level=float(self.repair_level), sensitive_attribute=_SENSITIVE
             )
             repaired = remover.fit_transform(dataset)
@@ -230,8 +232,7 @@ class ReweighingClassifier(LogisticClassifier):
     _needs_sensitive = True
     _needs_two_groups = True
 
-    def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: np.ndarray | None) -> None:
-        assert sides is not None
+    def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: Any) -> None:
         preprocessing = part("algorithms.preprocessing")
         dataset = _aif360_dataset(Z, codes, sides)
         with quiet():
@@ -273,7 +274,7 @@ class ReductionClassifier(LogisticClassifier):
         self.eps = eps
         self.max_iter = max_iter
 
-    def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: np.ndarray | None) -> None:
+    def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: Any) -> None:
         reductions = _fairlearn("reductions")
         makers = {
             "demographic_parity": reductions.DemographicParity,
@@ -287,12 +288,10 @@ class ReductionClassifier(LogisticClassifier):
         mixture = reductions.ExponentiatedGradient(
             self._base(), makers[self.constraint](), eps=self.eps, max_iter=self.max_iter
         )
-        with warnings.catch_warnings():
-            # Its use of pandas warns of what pandas will change.
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):  # Of what pandas will change.
             self._model = mixture.fit(Z, codes, sensitive_features=sides)
 
-    def _predict(self, Z: np.ndarray, sides: np.ndarray | None) -> np.ndarray:
+    def _predict(self, Z: np.ndarray, sides: Any) -> np.ndarray:
         return self._model.predict(Z, random_state=_fixed(self.random_state))
 
 
@@ -316,17 +315,15 @@ class ThresholdClassifier(LogisticClassifier):
         super().__init__(estimator, random_state)
         self.constraint = constraint
 
-    def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: np.ndarray | None) -> None:
+    def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: Any) -> None:
         optimizer = _fairlearn("postprocessing").ThresholdOptimizer(
             estimator=self._base(), constraints=self.constraint, predict_method="auto"
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             self._model = optimizer.fit(Z, codes, sensitive_features=sides)
 
-    def _predict(self, Z: np.ndarray, sides: np.ndarray | None) -> np.ndarray:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    def _predict(self, Z: np.ndarray, sides: Any) -> np.ndarray:
+        with warnings.catch_warnings(action="ignore"):
             return self._model.predict(
                 Z, sensitive_features=sides, random_state=_fixed(self.random_state)
             )
@@ -350,7 +347,7 @@ class DecorrelatedClassifier(LogisticClassifier):
         super().__init__(estimator, random_state)
         self.alpha = alpha
 
-    def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: np.ndarray | None) -> None:
+    def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: Any) -> None:
         n_groups = len(self._groups)
         # One indicator fewer than there are groups: the last follows from the others.
         self._remover = _fairlearn("preprocessing").CorrelationRemover(
@@ -359,11 +356,10 @@ class DecorrelatedClassifier(LogisticClassifier):
         cleaned = self._remover.fit_transform(self._with_indicators(Z, sides))
         self._model = self._base().fit(cleaned, codes)
 
-    def _predict(self, Z: np.ndarray, sides: np.ndarray | None) -> np.ndarray:
+    def _predict(self, Z: np.ndarray, sides: Any) -> np.ndarray:
         return self._model.predict(self._remover.transform(self._with_indicators(Z, sides)))
 
-    def _with_indicators(self, Z: np.ndarray, sides: np.ndarray | None) -> np.ndarray:
-        assert sides is not None
+    def _with_indicators(self, Z: np.ndarray, sides: Any) -> np.ndarray:
         indicators = sides[:, np.newaxis] == np.arange(1, len(self._groups))
         return np.column_stack([indicators.astype(float), Z])
 
@@ -412,24 +408,14 @@ def make_repair(name: str, **options: Any) -> LogisticClassifier:
 def _as_frame(X: Any) -> pd.DataFrame:
     """Give any table as pandas, its columns by position."""
     table = read_table(X, "X")
-    columns = {}
-    for position in range(table.n_columns):
-        array = table.array(position)
-        columns[f"x{position}"] = (
-            np.asarray(array) if not isinstance(array, pd.api.extensions.ExtensionArray) else array
-        )
-    return pd.DataFrame(columns)
+    return pd.DataFrame({f"x{place}": table.array(place) for place in range(table.n_columns)})
 
 
 def _make_encoder(frame: pd.DataFrame) -> ColumnTransformer:
-    numeric = [c for c in frame if pd.api.types.is_numeric_dtype(frame[c].dtype)]
-    other = [c for c in frame if c not in numeric]
-    return ColumnTransformer(
-        [
-            ("numbers", StandardScaler(), numeric),
-            ("labels", OneHotEncoder(handle_unknown="ignore", sparse_output=False), other),
-        ]
-    )
+    numeric = [name for name in frame if pd.api.types.is_numeric_dtype(frame[name].dtype)]
+    others = [name for name in frame if name not in numeric]
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    return ColumnTransformer([("numbers", StandardScaler(), numeric), ("labels", one_hot, others)])
 
 
 def _labels(values: Any, argument: str, n_rows: int) -> Labels:
@@ -478,22 +464,6 @@ def _fairlearn(module: str) -> Any:
     return import_optional(
         f"fairlearn.{module}", extra="fairlearn", feature="mdfa_fairness_plugin.repairs"
     )
-
-
-def _need_black_box_auditing() -> None:
-    part("algorithms.preprocessing")  # AIF360 itself comes first
-    try:
-        with quiet():
-            import_optional(
-                "BlackBoxAuditing.repairers.GeneralRepairer",
-                extra="repairs",
-                feature="DisparateImpactRemover",
-            )
-    except OptionalDependencyError as error:
-        raise OptionalDependencyError(
-            "DI-LC: AIF360's DisparateImpactRemover needs the package 'BlackBoxAuditing', which is "
-            "not installed. Install it with: pip install 'mdfa-fairness-plugin[repairs]'"
-        ) from error
 
 
 def _aif360_dataset(Z: np.ndarray, codes: np.ndarray, sides: np.ndarray) -> Any:

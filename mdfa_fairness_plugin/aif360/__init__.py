@@ -17,33 +17,26 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from mdfa_fairness_plugin.aif360.datasets import load_adult, load_compas, load_german
+from mdfa_fairness_plugin.aif360.detectors import compare_detectors
+from mdfa_fairness_plugin.aif360.scan import (
+    MDFAScan,
+    mdfa_scan,
+    unfairness_certificate,
+    worst_case_ratio,
+    worst_case_violation,
+)
+
 if TYPE_CHECKING:
-    from mdfa_fairness_plugin.aif360.datasets import load_adult, load_compas, load_german
-    from mdfa_fairness_plugin.aif360.detectors import compare_detectors
     from mdfa_fairness_plugin.aif360.explainers import MDFAJSONExplainer, MDFATextExplainer
     from mdfa_fairness_plugin.aif360.metrics import MDFAClassificationMetric, MDFADatasetMetric
-    from mdfa_fairness_plugin.aif360.scan import (
-        MDFAScan,
-        mdfa_scan,
-        unfairness_certificate,
-        worst_case_ratio,
-        worst_case_violation,
-    )
 
+# Subclasses of AIF360's own.
 _HOMES = {
     "MDFAClassificationMetric": "metrics",
     "MDFADatasetMetric": "metrics",
     "MDFAJSONExplainer": "explainers",
-    "MDFAScan": "scan",
     "MDFATextExplainer": "explainers",
-    "compare_detectors": "detectors",
-    "load_adult": "datasets",
-    "load_compas": "datasets",
-    "load_german": "datasets",
-    "mdfa_scan": "scan",
-    "unfairness_certificate": "scan",
-    "worst_case_ratio": "scan",
-    "worst_case_violation": "scan",
 }
 
 __all__ = [
@@ -66,9 +59,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
