@@ -39,20 +39,9 @@ from mdfa_fairness_plugin.records import ratio_of
 
 DETECTORS = ("mdss", "gerryfair", "mdfa")
 _COLUMNS = (
-    "detector",
-    "region",
-    "group",
-    "outcome",
-    "n_rows",
-    "share",
-    "raw_ratio",
-    "balanced_ratio",
-    "ratio_low",
-    "ratio_high",
-    "own_score",
-    "seconds",
-    "note",
-)
+    "detector", "region", "group", "outcome", "n_rows", "share", "raw_ratio", "balanced_ratio",
+    "ratio_low", "ratio_high", "own_score", "seconds", "note",
+)  # fmt: skip
 # bias_scan lists values: a column with more of them than this is cut into quarters first.
 _MOST_VALUES = 10
 
@@ -162,15 +151,18 @@ def compare_detectors(
             "them."
         )
     check_lists(dataset, unprivileged_groups, privileged_groups)
+    argument, labelled = "classified_dataset.labels", classified_dataset
+    if labelled is None:
+        argument, labelled = "dataset.labels", dataset
     search_part, held_out = _split(
-        dataset,
-        dataset if classified_dataset is None else classified_dataset,
-        "dataset.labels" if classified_dataset is None else "classified_dataset.labels",
-        unprivileged_groups,
-        privileged_groups,
-        audit_features,
-        test_size,
-        random_state,
+        audited_features(dataset, audit_features=audit_features),
+        low=mask_of(dataset, unprivileged_groups),
+        high=mask_of(dataset, privileged_groups),
+        weight=np.asarray(dataset.instance_weights, dtype=float).ravel(),
+        favorable=outcomes(labelled, argument) == FAVORABLE,
+        argument=argument,
+        test_size=test_size,
+        random_state=random_state,
     )
     judge = _Judge(held_out, random_state, float(auditor.get("confidence_level", 0.95)))
     parts = search_part, held_out
@@ -189,21 +181,18 @@ def compare_detectors(
 
 
 def _split(
-    dataset: Any,
-    labelled: Any,
+    X: pd.DataFrame,
+    *,
+    low: np.ndarray,
+    high: np.ndarray,
+    weight: np.ndarray,
+    favorable: np.ndarray,
     argument: str,
-    unprivileged_groups: Groups,
-    privileged_groups: Groups,
-    audit_features: Sequence[str] | None,
     test_size: float,
     random_state: int | None,
 ) -> tuple[_Part, _Part]:
     """Search and held-out rows, alike in groups and outcomes."""
-    low, high = mask_of(dataset, unprivileged_groups), mask_of(dataset, privileged_groups)
-    weight = np.asarray(dataset.instance_weights, dtype=float).ravel()
     rows = np.flatnonzero((low | high) & (weight > 0))
-    X = audited_features(dataset, audit_features=audit_features)
-    favorable = outcomes(labelled, argument) == FAVORABLE
     strata = 2 * low[rows] + favorable[rows]
     counts = np.bincount(strata, minlength=4)
     if counts.min() < 2:
@@ -271,23 +260,20 @@ def _timed(
 ) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(_COLUMNS, math.nan)
     row |= {"detector": name, "region": "", "group": "", "outcome": "", "n_rows": 0, "note": ""}
+    region = None
     started = time.perf_counter()
     try:
         region = find()
     except MDFAError as error:
-        return row | {"seconds": time.perf_counter() - started, "note": str(error)}
+        row["note"] = str(error)
     except Exception as error:  # AIF360's detectors fail in many ways; the others go on.
-        told = f"AIF360's detector failed here: {type(error).__name__}: {error}"
-        return row | {"seconds": time.perf_counter() - started, "note": told}
+        row["note"] = f"AIF360's detector failed here: {type(error).__name__}: {error}"
     row["seconds"] = time.perf_counter() - started
+    if region is None:
+        return row
     group, outcome = _best_direction(search_part, region)
-    row |= {
-        "region": region.text,
-        "group": group,
-        "outcome": outcome,
-        "own_score": region.own_score,
-    }
-    return row | judge.row(region, group, outcome)
+    own = {"region": region.text, "own_score": region.own_score, "group": group, "outcome": outcome}
+    return row | own | judge.row(region, group, outcome)
 
 
 def _best_direction(part: _Part, region: _Region) -> tuple[str, str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +18,11 @@ from mdfa_fairness_plugin.aif360.groups import (
     coverage,
 )
 from mdfa_fairness_plugin.aif360.question import Answer, Question, is_table
-from mdfa_fairness_plugin.aif360.reading import audited_features
+from mdfa_fairness_plugin.aif360.reading import (
+    audited_features,
+    check_same_features,
+    compared_without_features,
+)
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.exceptions import InputError
@@ -457,8 +460,8 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
         if hasattr(dataset, "protected_attribute_names"):
             check_lists(dataset, unprivileged_groups, privileged_groups)
         if features_from is None:
-            _check_same_features(dataset, classified_dataset)
-        with _compared_without_features(dataset, classified_dataset):
+            check_same_features(dataset, classified_dataset)
+        with compared_without_features(dataset, classified_dataset):
             super().__init__(
                 dataset,
                 classified_dataset,
@@ -475,32 +478,3 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
         if self._features_from == "classified_dataset":
             return self.classified_dataset
         return self.dataset
-
-
-def _check_same_features(dataset: Any, classified_dataset: Any) -> None:
-    ours, theirs = (getattr(one, "features", None) for one in (dataset, classified_dataset))
-    if ours is None or theirs is None or ours.shape != theirs.shape:
-        return  # AIF360 says what is wrong.
-    if not np.array_equal(ours, theirs):
-        raise InputError(
-            "dataset, classified_dataset: their features differ, as after a repair of the "
-            "features. Pass features_from='dataset' or features_from='classified_dataset' to say "
-            "which people are to be compared by."
-        )
-
-
-@contextmanager
-def _compared_without_features(*datasets: Any) -> Iterator[None]:
-    """Let AIF360 compare two datasets without their features, and leave no trace.
-
-    Its own comparison adds to ``ignore_fields`` in place; copies share that set, so they would
-    ignore labels and scores ever after.
-    """
-    kept = [(one, one.ignore_fields) for one in datasets if hasattr(one, "ignore_fields")]
-    for one, fields in kept:
-        one.ignore_fields = fields | {"features"}
-    try:
-        yield
-    finally:
-        for one, fields in kept:
-            one.ignore_fields = fields

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -167,3 +168,33 @@ def fingerprint(*parts: Any) -> str:
             digest.update(repr(one).encode())
         digest.update(b"\0")
     return digest.hexdigest()
+
+
+def check_same_features(dataset: Any, classified_dataset: Any) -> None:
+    """Refuse datasets whose people differ, unless told whose features to compare by."""
+    ours, theirs = (getattr(one, "features", None) for one in (dataset, classified_dataset))
+    if ours is None or theirs is None or ours.shape != theirs.shape:
+        return  # AIF360 says what is wrong.
+    if not np.array_equal(ours, theirs):
+        raise InputError(
+            "dataset, classified_dataset: their features differ, as after a repair of the "
+            "features. Pass features_from='dataset' or features_from='classified_dataset' to say "
+            "which people are to be compared by."
+        )
+
+
+@contextmanager
+def compared_without_features(*datasets: Any) -> Iterator[None]:
+    """Let AIF360 compare two datasets without their features, and leave no trace.
+
+    Its own comparison adds to ``ignore_fields`` in place; copies share that set, so they would
+    ignore labels and scores ever after.
+    """
+    kept = [(one, one.ignore_fields) for one in datasets if hasattr(one, "ignore_fields")]
+    for one, fields in kept:
+        one.ignore_fields = fields | {"features"}
+    try:
+        yield
+    finally:
+        for one, fields in kept:
+            one.ignore_fields = fields
