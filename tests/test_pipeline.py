@@ -145,20 +145,29 @@ def test_unknown_values_are_filled_in_with_the_weights_of_either_side(balance, e
     X, y, s = people(900, seed=4)
     X = X[["town"]]
     unknown = np.arange(900) % 20 == 0
+    base = np.where(np.arange(900) % 3 == 0, 2.5, 1.0)
     s[unknown] = None
     with pytest.warns(MissingSensitiveWarning):
-        result = audit(X, y, s, balance=balance, evaluation=evaluation)
+        result = mdfa.audit(
+            X,
+            y,
+            sensitive_features=s,
+            sample_weight=base,
+            balance=balance,
+            evaluation=evaluation,
+            **FAST,
+        )
     for v in result.violations:
         known, e = v.held_out & v.membership, v.propensity.copy()
         for town in "AB":
             like = (X["town"] == town).to_numpy()
             e[like & unknown] = np.nanmean(e[like])
         group, others = {
-            "overlap": (1 - e, e),
-            "propensity": ((1 - e) / e, np.ones(900)),
-            "none": (np.ones(900), np.ones(900)),
+            "overlap": (base * (1 - e), base * e),
+            "propensity": (base * (1 - e) / e, base),
+            "none": (base, base),
         }[balance]
-        share = v.held_out.sum() / (~unknown).sum()
+        share = base[v.held_out].sum() / base[~unknown].sum()
         asked = unknown & v.membership
         assert v.n_missing == asked.sum()
         sides = ((known & (v.side > 0), group), (known & (v.side < 0), others))
@@ -167,6 +176,20 @@ def test_unknown_values_are_filled_in_with_the_weights_of_either_side(balance, e
             for with_outcome in (1, 0)
         ]
         assert v.missing_bounds == pytest.approx(tuple(bounds), abs=0.01)
+
+
+def test_unknown_values_of_people_without_counterpart_are_not_filled_in():
+    """People of town C are all men: whatever the unknown ones of them are, none is compared."""
+    X, y, s = people(500, seed=7)
+    alone, unknown = np.arange(500) < 25, np.arange(500) % 25 == 0
+    X["town"] = np.where(alone | (np.arange(500) == 475), "C", X["town"])
+    s[alone] = "m"
+    s[unknown] = None
+    with pytest.warns((MissingSensitiveWarning, OverlapWarning)):
+        result = audit(X, y, s)
+    for v in result.violations:
+        asked = unknown & v.membership & (X["town"] != "C").to_numpy()
+        assert v.n_missing == asked.sum() > 0
 
 
 # -- notes and warnings

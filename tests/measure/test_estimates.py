@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mdfa_fairness_plugin.measure.estimates import (
     certificate_strength,
+    estimates_of,
     lemma_strength,
     log_ratio,
     measure,
@@ -123,6 +124,16 @@ def test_doubly_robust_rates_are_the_overlap_weighted_ones():
     assert sums == pytest.approx([91, 91 * 0.2, 91, 16 * 0.14 + 75 * 0.6, 16 * 0.2 + 75 * 0.5])
     found = other_estimates(positive, s, base, base, np.ones(8, bool), e, m)["doubly_robust"]
     assert found == pytest.approx(math.log((16 * 0.3 + 75 * 0.7) / (16 * 0.1 + 75 * 0.5)))
+
+
+@pytest.mark.parametrize(
+    ("covariance", "delta"), [(0.5, math.log(0.55 / 0.05)), (0.7, math.inf), (-0.7, -math.inf)]
+)
+def test_doubly_robust_rates_end_at_zero(covariance, delta):
+    """Half are of the group and .3 have the outcome: rates .3 plus and minus half the difference."""
+    rates = measure(*table([[3, 7], [3, 7]]))
+    sums = np.array([1.0, covariance, 1.0, 0.3, 0.5])
+    assert estimates_of(rates, rates, sums)["doubly_robust"] == pytest.approx(delta)
 
 
 def test_doubly_robust_is_unknown_without_rows():
