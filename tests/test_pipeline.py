@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.exceptions import MissingSensitiveWarning, OverlapWarning
+from mdfa_fairness_plugin.exceptions import MissingSensitiveWarning, OverlapError, OverlapWarning
 from mdfa_fairness_plugin.measure.intervals import log_ratio_interval
 from mdfa_fairness_plugin.measure.tests import (
     SEARCH_SPREAD,
@@ -73,6 +73,8 @@ def test_intervals_are_those_of_the_counts(plain):
                 assert v.interval == pytest.approx(
                     interval_of(v.counts, interval_spread(v.statistic))
                 )
+            if v.rule == "everybody":
+                assert v.rule_subgroup.n_rows == v.population.n_rows
     assert searched > 3
 
 
@@ -216,6 +218,8 @@ def test_rows_without_counterpart_are_a_warning_from_a_twentieth_on(n_alone, war
             result = audit(X, y, s)
     else:
         result = audit(X, y, s)
+    with pytest.raises(OverlapError, match=f"{n_alone} of 400 rows"):
+        audit(X, y, s, overlap="refuse")
     for v in result.violations:
         np.testing.assert_array_equal(v.left_out, X["town"] == "C")
         assert not v.membership[:n_alone].any()

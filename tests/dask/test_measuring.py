@@ -12,8 +12,12 @@ from mdfa_fairness_plugin.exceptions import OverlapWarning
 dd = pytest.importorskip("dask.dataframe")
 
 
-def test_rows_without_comparable_rows_are_left_out_wherever_they_are():
-    """Beyond x = 0 everybody is of one group: that half is left out, seen by a model or not."""
+@pytest.mark.parametrize(("common", "left"), [(0.5, 0.5), (0.2, 0.7)])
+def test_rows_without_comparable_rows_are_left_out_wherever_they_are(common, left):
+    """Beyond a quantile of x everybody is of group p: they are left out, seen by a model or not.
+
+    Below it half, or a fifth, are of p, which makes it the more frequent group or the rarer.
+    """
     rng = np.random.default_rng(1)
     n = 3000
     x = rng.normal(size=n)
@@ -21,7 +25,7 @@ def test_rows_without_comparable_rows_are_left_out_wherever_they_are():
         {
             "x": x,
             "z": rng.normal(size=n),
-            "group": np.where((x > 0) | (rng.random(n) < 0.5), "p", "q"),
+            "group": np.where((x > np.quantile(x, left)) | (rng.random(n) < common), "p", "q"),
             "denied": np.where(rng.random(n) < 0.4, "yes", "no"),
         }
     )
@@ -36,4 +40,4 @@ def test_rows_without_comparable_rows_are_left_out_wherever_they_are():
             random_state=0,
         )
     for v in result.violations:
-        assert v.population.n_rows == pytest.approx(0.5 * 2000, rel=0.1)
+        assert v.population.n_rows == pytest.approx(left * 2000, rel=0.1)

@@ -83,6 +83,12 @@ def test_no_rows_no_interval():
     assert math.isnan(high)
 
 
+def test_a_rate_of_no_rows_puts_no_limit():
+    """Whatever rate is written for it, exact ends included."""
+    for rates, sizes in (([1.0, 0.25], [0.0, 10.0]), ([0.25, 1.0], [10.0, 0.0])):
+        assert all(math.isnan(end) for end in log_ratio_interval(rates, sizes, 0.95))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_exchanging_the_sides_mirrors_the_interval(seed):
     rng = np.random.default_rng(seed)
@@ -167,6 +173,19 @@ def test_gamma_excludes_zero_where_the_difference_does(hits):
     up = math.hypot(upper[0] - rates.rates[0], rates.rates[1] - lower[1])
     assert (low > 0) == (difference > down)
     assert (high < 0) == (difference < -up)
+
+
+def test_the_error_of_the_share_carries_no_end_across_zero():
+    """All tables of 25 rows a side, one in a hundred of everybody: the sign is the difference's."""
+    for one in range(26):
+        for two in range(26):
+            if one + two == 0:
+                continue
+            low, high = gamma_interval(table_of((one, two), (25, 25), (2500, 2500)), 0.95)
+            r = np.array([one, two]) / 25
+            lower, upper = wilson_limits(r, np.array([25.0, 25.0]), Z)
+            assert (low >= 0) == (r[0] - r[1] > math.hypot(r[0] - lower[0], upper[1] - r[1]))
+            assert (high <= 0) == (r[1] - r[0] > math.hypot(upper[0] - r[0], r[1] - lower[1]))
 
 
 def test_mass_interval_worked_from_scipys_limits():

@@ -99,6 +99,17 @@ def test_parts_of_the_rows_add_up_to_all_of_them(seed):
     assert np.abs(total.leftover).min() >= np.sort(np.abs(whole.leftover))[-len(kept)] - 1e-9
 
 
+def test_rows_no_longer_kept_still_count_beyond_all_redraws():
+    """Sixty rows decide; what 5,000 light ones may add is bounded as well as if they were kept."""
+    n = 5060
+    base = np.where(np.arange(n) < 60, 1.0, 0.05)
+    s = np.where((np.arange(n) < 60) | (np.arange(n) % 2 == 0), 1, -1)
+    half = np.full(n, 0.5)
+    sums = LeakSums.of(np.ones(n, bool), s, half, half, base, everywhere(n))
+    assert sums.statistic() > 5.0  # beyond what 9,999 redraws tell
+    assert sums.shortened().statistic() == pytest.approx(sums.statistic(), abs=0.01)
+
+
 def test_no_rows_no_statistic():
     z = leak_statistic(
         np.ones(3, bool), np.ones(3), *([np.full(3, 0.5)] * 2), np.ones(3), ~everywhere(3)

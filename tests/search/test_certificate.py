@@ -27,6 +27,8 @@ def test_each_side_carries_half_of_a_mean_of_one(seed):
     rng = np.random.default_rng(seed)
     s, weights = rng.choice([-1, 1], 50, p=[0.8, 0.2]), rng.uniform(0.1, 5, 50)
     scaled = halves(weights, s)
+    np.testing.assert_allclose(halves(1e-3 * weights, s), scaled)
+    assert (halves(np.where(s > 0, weights, 0.0), s)[s < 0] == 0).all()
     assert scaled.mean() == pytest.approx(1.0)
     assert scaled[s > 0].sum() == pytest.approx(25.0)
     assert scaled[s < 0].sum() == pytest.approx(25.0)
