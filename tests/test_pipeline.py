@@ -124,6 +124,18 @@ def test_everybody_is_the_answer_for_people_not_seen_before_too():
     assert n_everybody > 2
 
 
+def test_provenance_keeps_what_is_short_and_tells_long_arrays_by_their_content():
+    X, y, s = people(300)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, 300)
+    told = [
+        audit(X, y, s, outcomes=["deny"], balance=given).provenance["parameters"]
+        for given in (weights, weights.tolist(), weights[::-1].copy())
+    ]
+    assert all(one["outcomes"] == ["deny"] for one in told)
+    assert told[0]["balance"].startswith("array of shape (300,), sha256 ")
+    assert told[0]["balance"] == told[1]["balance"] != told[2]["balance"]
+
+
 # -- unknown sensitive values
 
 

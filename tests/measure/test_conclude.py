@@ -110,6 +110,7 @@ def test_an_estimate_without_end_leaves_the_interval_where_it_is():
         ((40, 20), 0.049, "violation", ""),
         ((40, 20), 0.051, "none_larger_than_detectable", ""),
         ((20, 40), 0.001, "none_larger_than_detectable", ""),
+        ((20, 20), 0.001, "none_larger_than_detectable", ""),
         ((7, 3), 0.001, "violation", ""),
         ((7, 2), 0.001, "insufficient_evidence", "only 9 rows of the subgroup have the outcome"),
         ((0, 0), 0.001, "insufficient_evidence", "nobody in the subgroup has the outcome"),
