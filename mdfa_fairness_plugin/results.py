@@ -11,6 +11,10 @@ import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import AuditRecord, Violation
+from mdfa_fairness_plugin.report import html, markdown, text
+from mdfa_fairness_plugin.report.junit import to_junit
+from mdfa_fairness_plugin.report.plain import as_json, to_plain, written
+from mdfa_fairness_plugin.report.story import tell, tell_card, tell_page
 
 if TYPE_CHECKING:
     from mdfa_fairness_plugin.replicate import NullDistribution, Stability
@@ -55,9 +59,7 @@ class AuditResult(AuditRecord):
     """
 
     def _repr_html_(self) -> str:
-        from mdfa_fairness_plugin.report.html import render_fragment
-
-        return render_fragment(self)
+        return html.render_fragment(tell(self))
 
     def as_control_feature(
         self, name: str = "mdfa_subgroup", *, violation: Violation | None = None, index: Any = None
@@ -161,10 +163,8 @@ class AuditResult(AuditRecord):
     def to_dict(self) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.
 
-        See :func:`mdfa_fairness_plugin.report.summary.to_plain` for the conventions.
+        See :func:`mdfa_fairness_plugin.report.plain.to_plain` for the conventions.
         """
-        from mdfa_fairness_plugin.report.summary import to_plain
-
         return to_plain(self)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -179,12 +179,7 @@ class AuditResult(AuditRecord):
         -------
         str
         """
-        from mdfa_fairness_plugin.report.summary import to_json, write_text
-
-        text = to_json(self)
-        if path is not None:
-            write_text(path, text)
-        return text
+        return written(as_json(to_plain(self)), path)
 
     def to_model_card(
         self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11
@@ -208,13 +203,7 @@ class AuditResult(AuditRecord):
         InputError
             If ``min_cell`` is no whole number of at least 1.
         """
-        from mdfa_fairness_plugin.report.model_card import to_markdown
-        from mdfa_fairness_plugin.report.summary import write_text
-
-        text = to_markdown(self, min_cell=min_cell)
-        if path is not None:
-            write_text(path, text)
-        return text
+        return written(markdown.render(tell_card(self, min_cell)), path)
 
     def to_junit(
         self, path: str | os.PathLike[str] | None = None, fail_above: float | None = None
@@ -234,19 +223,11 @@ class AuditResult(AuditRecord):
         -------
         str
         """
-        from mdfa_fairness_plugin.report.junit import to_junit
-        from mdfa_fairness_plugin.report.summary import write_text
-
-        text = to_junit(self, fail_above)
-        if path is not None:
-            write_text(path, text)
-        return text
+        return written(to_junit(self, fail_above), path)
 
     def summary(self) -> str:
         """Tell what was found in a page of plain text."""
-        from mdfa_fairness_plugin.report.summary import summarise
-
-        return summarise(self)
+        return text.render(tell(self))
 
     def to_html(
         self,
@@ -277,10 +258,4 @@ class AuditResult(AuditRecord):
         InputError
             If ``min_cell`` is no whole number of at least 1.
         """
-        from mdfa_fairness_plugin.report.html import render_page
-        from mdfa_fairness_plugin.report.summary import write_text
-
-        text = render_page(self, min_cell=min_cell, command=command)
-        if path is not None:
-            write_text(path, text)
-        return text
+        return written(html.render_page(tell_page(self, min_cell, command)), path)

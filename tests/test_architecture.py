@@ -26,13 +26,13 @@ ORDER = (
     ("measure",),
     ("search",),
     ("describe",),
+    ("report",),
     ("results",),
     ("pipeline",),
     ("auditor",),
     ("replicate",),
     ("comparison",),
     ("datasets",),
-    ("report",),
     ("person",),
     ("aif360", "fairlearn", "dask"),
     ("repairs",),
@@ -40,13 +40,12 @@ ORDER = (
     ("cli",),
 )
 RANK = {name: rank for rank, stage in enumerate(ORDER) for name in stage}
-# A result offers its own reports, and an auditor its cards, so they call them, from inside the
-# methods that do.
+# A result offers to repeat itself, an auditor its cards, and a page the defaults of an auditor, so
+# they call them, from inside the functions that do.
 CALLED_LATER = {
-    ("results", "report"),
+    ("report", "auditor"),
     ("results", "replicate"),
     ("auditor", "person"),
-    ("comparison", "report"),
 }
 # Packages a plain installation lacks, or which are too slow to import for everyone, and where they
 # may be imported: inside functions of these stages. The benchmarked searches need none of them.

@@ -350,7 +350,7 @@ class ComparisonResult:
         return f"ComparisonResult({self.n_samples} rows; worst ratios {worst})"
 
     def _repr_html_(self) -> str:
-        from mdfa_fairness_plugin.report.comparison import render_fragment
+        from mdfa_fairness_plugin.comparison.story import render_fragment
 
         return render_fragment(self)
 
@@ -443,7 +443,7 @@ class ComparisonResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON."""
-        from mdfa_fairness_plugin.report.comparison import to_plain
+        from mdfa_fairness_plugin.comparison.story import to_plain
 
         return to_plain(self)
 
@@ -459,17 +459,15 @@ class ComparisonResult:
         -------
         str
         """
-        from mdfa_fairness_plugin.report.comparison import to_json
-        from mdfa_fairness_plugin.report.summary import write_text
+        from mdfa_fairness_plugin.comparison.story import to_json
+        from mdfa_fairness_plugin.report.plain import written
 
         text = to_json(self)
-        if path is not None:
-            write_text(path, text)
-        return text
+        return written(text, path)
 
     def summary(self) -> str:
         """Tell what was found in a page of plain text."""
-        from mdfa_fairness_plugin.report.comparison import summarise
+        from mdfa_fairness_plugin.comparison.story import summarise
 
         return summarise(self)
 
@@ -493,13 +491,11 @@ class ComparisonResult:
         InputError
             If ``min_cell`` is no whole number of at least 1.
         """
-        from mdfa_fairness_plugin.report.comparison import render_page
-        from mdfa_fairness_plugin.report.summary import write_text
+        from mdfa_fairness_plugin.comparison.story import render_page
+        from mdfa_fairness_plugin.report.plain import written
 
         text = render_page(self, min_cell=min_cell)
-        if path is not None:
-            write_text(path, text)
-        return text
+        return written(text, path)
 
     def _check_model(self, model: Hashable) -> None:
         if model not in self.models:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Hashable, Sequence
@@ -23,10 +22,11 @@ from mdfa_fairness_plugin.person.comparators import (
     squared_distance,
 )
 from mdfa_fairness_plugin.person.find import Person, choose_search, only_match
-from mdfa_fairness_plugin.person.story import card_html, card_text, value_text
+from mdfa_fairness_plugin.person.story import tell, value_text
 from mdfa_fairness_plugin.records import AuditRecord, Violation
+from mdfa_fairness_plugin.report import html, text
+from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
 from mdfa_fairness_plugin.report.schema import CARD_SCHEMA
-from mdfa_fairness_plugin.report.summary import plain_value, write_text
 from mdfa_fairness_plugin.settings import check_whole
 
 _FORMAT: Final = "mdfa-contestation-card"
@@ -124,11 +124,11 @@ class ContestationCard:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        return card_html(self, "card.html")
+        return html.render_fragment(tell(self))
 
     def summary(self) -> str:
         """Tell where the person stands in a page of plain text."""
-        return card_text(self)
+        return text.render(tell(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.
@@ -163,11 +163,7 @@ class ContestationCard:
         -------
         str
         """
-        plain = self.to_dict()
-        text = json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True)
-        if path is not None:
-            write_text(path, text + "\n")
-        return text + "\n"
+        return written(as_json(self.to_dict()), path)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Give one self-contained page: no scripts, nothing fetched.
@@ -181,10 +177,7 @@ class ContestationCard:
         -------
         str
         """
-        text = card_html(self, "card_page.html")
-        if path is not None:
-            write_text(path, text)
-        return text
+        return written(html.render_page(tell(self)), path)
 
 
 def _told_apart(features: Sequence[tuple[str, str]]) -> dict[str, str]:

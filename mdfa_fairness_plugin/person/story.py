@@ -1,10 +1,9 @@
-"""What a card says, as text and as a page."""
+"""A card as a document."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,14 +14,21 @@ from mdfa_fairness_plugin.describe.wording import clean, label_text, number, per
 from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
 from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION
-from mdfa_fairness_plugin.report.html import environment
-from mdfa_fairness_plugin.report.story import Table, frame_table, p_text, ratio_text
-from mdfa_fairness_plugin.report.summary import drawn, wrapped
+from mdfa_fairness_plugin.report.document import Document, Paragraphs, Section, Table
+from mdfa_fairness_plugin.report.sentences import capital, p_text, ratio_text
+from mdfa_fairness_plugin.report.tables import frame_table
 
 if TYPE_CHECKING:
     from mdfa_fairness_plugin.person.card import ContestationCard
 
 _MAX_FEATURES: Final = 40
+_UNSAID: Final = (
+    "Unlike outcomes of two similar people can be chance: look at the rates, not at single cases. "
+    "People are compared at equal values of the audited features; one that was not audited may "
+    "explain a difference, or hide one.",
+    "Being in the subgroup does not show that this decision was wrong, and being outside does not "
+    "show that it was right.",
+)
 
 
 def value_text(value: Any) -> str:
@@ -35,62 +41,34 @@ def value_text(value: Any) -> str:
     return label_text(value)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A heading with its paragraphs and tables."""
-
-    title: str
-    paragraphs: tuple[str, ...] = ()
-    tables: tuple[tuple[str, Table], ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class CardStory:
-    """What a card has to say, in the order text and page say it; cleaned, not escaped."""
-
-    title: str
-    person: str
-    sections: tuple[Section, ...]
-
-
-def tell_card(card: ContestationCard) -> CardStory:
+def tell(card: ContestationCard) -> Document:
     """Put a card into words."""
-    tables = [("The nearest people", _rates_table(card, card.nearest, "Rate"))]
-    tables += [
-        (f"The nearest of {side.label}", table)
-        for side in card.nearest
-        if (table := frame_table(_numbered(side.records))) is not None
-    ]
-    comparable = any(side.n for side in card.nearest)
-    return CardStory(
-        title="Where this person stands",
-        person=_person(card),
-        sections=(
-            Section(title="Is this person in the subgroup?", paragraphs=_standing(card)),
+    return Document(
+        "Where this person stands",
+        (
+            Section("person", "", (Paragraphs((_person(card),), "person"),)),
+            Section("standing", "Is this person in the subgroup?", (Paragraphs(_standing(card)),)),
             Section(
-                title="What the audit found there",
-                paragraphs=_finding(card),
-                tables=(("In the subgroup", _rates_table(card, card.subgroup, "Rate, weighted")),)
-                if any(side.n for side in card.subgroup)
-                else (),
-            ),
-            Section(
-                title="How comparable people fared",
-                paragraphs=_comparison(card),
-                tables=tuple(tables) if comparable else (),
-            ),
-            Section(title="How certain this is", paragraphs=_certainty(card)),
-            Section(
-                title="What this card does not say",
-                paragraphs=(
-                    "Unlike outcomes of two similar people can be chance: look at the rates, not "
-                    "at single cases. People are compared at equal values of the audited features; "
-                    "one that was not audited may explain a difference, or hide one.",
-                    "Being in the subgroup does not show that this decision was wrong, and being "
-                    "outside does not show that it was right.",
+                "finding",
+                "What the audit found there",
+                (
+                    Paragraphs(_finding(card)),
+                    *_rates(card, card.subgroup, "In the subgroup", "Rate, weighted"),
                 ),
             ),
+            Section(
+                "comparable",
+                "How comparable people fared",
+                (
+                    Paragraphs(_comparison(card)),
+                    *_rates(card, card.nearest, "The nearest people", "Rate"),
+                    *map(_records, card.nearest),
+                ),
+            ),
+            Section("certainty", "How certain this is", (Paragraphs(_certainty(card)),)),
+            Section("unsaid", "What this card does not say", (Paragraphs(_UNSAID),)),
         ),
+        look="card",
     )
 
 
@@ -158,10 +136,10 @@ def _finding(card: ContestationCard) -> tuple[str, ...]:
     low, high = v.ratio_interval
     if math.isinf(v.delta):
         ratio = (
-            f'{_capital(card.group_name)} gets the outcome "{card.outcome_name}" there, and '
+            f'{capital(card.group_name)} gets the outcome "{card.outcome_name}" there, and '
             f"{card.others_name} never does"
             if v.delta > 0
-            else f'{_capital(card.group_name)} never gets the outcome "{card.outcome_name}" there'
+            else f'{capital(card.group_name)} never gets the outcome "{card.outcome_name}" there'
         )
     else:
         ratio = (
@@ -243,41 +221,26 @@ def _certainty(card: ContestationCard) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _rates_table(card: ContestationCard, sides: Sequence[Comparators], rate: str) -> Table:
+def _rates(
+    card: ContestationCard, sides: Sequence[Comparators], caption: str, rate: str
+) -> tuple[Table, ...]:
+    """Outcomes of both sides, if anybody was counted."""
+    if not any(side.n for side in sides):
+        return ()
     rows = tuple(
         (
             side.label,
-            "" if side.n is None else f"{side.n:,d}",
-            "" if side.n_outcome is None else f"{side.n_outcome:,d}",
+            side.n,
+            "" if side.n == 0 else side.n_outcome,
             "" if math.isnan(side.rate) else percent(side.rate),
         )
         for side in sides
     )
-    return Table(header=("Who", "People", f'Outcome "{card.outcome_name}"', rate), rows=rows)
+    header = ("Who", "People", f'Outcome "{card.outcome_name}"', rate)
+    return (Table(header=header, rows=rows, caption=caption),)
 
 
-def _numbered(records: pd.DataFrame) -> pd.DataFrame:
-    shown = records.astype(object).map(value_text)
+def _records(side: Comparators) -> Table:
+    shown = side.records.astype(object).map(value_text)
     shown.index = pd.Index(range(1, len(shown) + 1))
-    return shown
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def card_text(card: ContestationCard) -> str:
-    """Give a card as a page of plain text."""
-    story = tell_card(card)
-    blocks = [[story.title.upper(), "=" * len(story.title)], wrapped([story.person])]
-    for section in story.sections:
-        block = [section.title.upper(), *wrapped(section.paragraphs)]
-        for caption, table in section.tables:
-            block += ["", f"{caption}:", *drawn(table)]
-        blocks.append(block)
-    return "\n\n".join("\n".join(block) for block in blocks)
-
-
-def card_html(card: ContestationCard, template: str) -> str:
-    """Give a card as one of the templates lays it out."""
-    return environment().get_template(template).render(card=tell_card(card))
+    return frame_table(shown, f"The nearest of {side.label}")

@@ -7,7 +7,6 @@ import math
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 from xml.etree import ElementTree
 
@@ -26,8 +25,10 @@ from mdfa_fairness_plugin.report.displays import (
     WorstCasePathDisplay,
 )
 from mdfa_fairness_plugin.report.displays.style import PALETTES
+from mdfa_fairness_plugin.report.document import Picture, Table
+from mdfa_fairness_plugin.report.reading import shown_case
 from mdfa_fairness_plugin.report.redaction import Redaction
-from mdfa_fairness_plugin.report.story import Table, ratio_text, shown_case
+from mdfa_fairness_plugin.report.sentences import ratio_text
 
 _MOST_ROWS: Final = 60
 _WIDTH: Final = 7.2
@@ -40,29 +41,6 @@ _NUMBERED: Final = re.compile(r"#0[1-6]0[2-7]0[3-8]\b")
 # Characters that no XML document may hold.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REFERENCE: Final = re.compile(r"url\(#([\w.-]+)\)")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Picture:
-    """One picture with what those who do not see it need.
-
-    Parameters
-    ----------
-    key : str
-        Name, unique on the page.
-    title, text : str
-        What it is, and what it shows.
-    svg : Markup
-        The picture, safe to put on a page.
-    table : Table
-        The numbers behind it.
-    """
-
-    key: str
-    title: str
-    text: str
-    svg: Markup
-    table: Table
 
 
 def pictures(given: AuditRecord, redaction: Redaction) -> dict[str, Picture]:

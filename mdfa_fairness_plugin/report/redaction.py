@@ -20,7 +20,7 @@ from mdfa_fairness_plugin.describe.profile import DIFFERENCE, MISSING, OTHERS, P
 from mdfa_fairness_plugin.describe.wording import count, label_text
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import AuditRecord, Silence, Subgroup, Violation, WorstCasePath
-from mdfa_fairness_plugin.report.story import comparison, diagnostics, shown_case
+from mdfa_fairness_plugin.report.reading import comparison, diagnostics, shown_case
 
 # Stands for a count that is not shown.
 WITHHELD: Final = -1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 from dataclasses import replace
@@ -15,7 +14,7 @@ import pytest
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.exceptions import AuditWarning
 from mdfa_fairness_plugin.records import Subgroup, Violation
-from mdfa_fairness_plugin.report.html import isolate, rerun_code
+from mdfa_fairness_plugin.report.html import isolate
 from mdfa_fairness_plugin.results import AuditResult
 
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=y>{{ 7 * 7 }}"
@@ -167,31 +166,6 @@ def test_names_written_from_right_to_left_do_not_turn_their_neighbours():
     assert '"<bdi>' in page.replace("&#34;", '"')
     assert "<bdi>שלום עולם</bdi>" in page
     assert isolate("<b> 3 عربي 4") == "&lt;b&gt; 3 <bdi>عربي</bdi> 4"
-
-
-def test_page_can_be_made_again_from_what_it_says():
-    """The code names every argument that is not at its default, and can be read by Python."""
-    audited = AuditResult(
-        provenance={
-            "seed": 7,
-            "parameters": {
-                "alpha": 0.02,
-                "n_splits": 5,
-                "outcomes": ["no"],
-                "learner": object(),
-                "balance": "Entropy(tol=1)",
-            },
-        }
-    )
-    code = rerun_code(audited)
-    call = ast.parse(code).body[-1].value
-    given = {k.arg: getattr(k.value, "value", k.value) for k in call.keywords}
-    assert (given["alpha"], given["random_state"]) == (0.02, 7)
-    assert "n_splits" not in given
-    assert ast.literal_eval(given["outcomes"]) == ["no"]
-    assert "# learner: object" in code
-    assert "# balance: Entropy(tol=1)" in code
-    assert "mdfa audit x.csv &lt;b&gt;" in audited.to_html(command="mdfa audit x.csv <b>")
 
 
 def test_wide_tables_are_cut_and_say_so():

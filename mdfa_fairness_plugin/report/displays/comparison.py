@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.comparison import ComparisonResult
 from mdfa_fairness_plugin.describe.wording import count
 from mdfa_fairness_plugin.records import VIOLATION, ratio_of
 from mdfa_fairness_plugin.report.displays.style import (
@@ -21,7 +20,7 @@ from mdfa_fairness_plugin.report.displays.style import (
     search_name,
     short,
 )
-from mdfa_fairness_plugin.report.story import ratio_text
+from mdfa_fairness_plugin.report.sentences import ratio_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +65,7 @@ class ComparisonDisplay:
     verdicts: tuple[str, ...]
 
     @classmethod
-    def from_result(cls, result: ComparisonResult) -> ComparisonDisplay:
+    def from_result(cls, result: Any) -> ComparisonDisplay:
         """Take the numbers from each model's worst case.
 
         Parameters

@@ -21,7 +21,7 @@ from mdfa_fairness_plugin.report.displays.style import (
     short_names,
     write,
 )
-from mdfa_fairness_plugin.report.story import comparison, diagnostics
+from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,7 @@ from mdfa_fairness_plugin.report.displays.style import (
     short,
     write,
 )
-from mdfa_fairness_plugin.report.story import p_text, ratio_text
+from mdfa_fairness_plugin.report.sentences import p_text, ratio_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

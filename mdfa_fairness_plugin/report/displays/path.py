@@ -20,7 +20,7 @@ from mdfa_fairness_plugin.report.displays.style import (
     search_name,
     write,
 )
-from mdfa_fairness_plugin.report.story import ratio_text
+from mdfa_fairness_plugin.report.sentences import ratio_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

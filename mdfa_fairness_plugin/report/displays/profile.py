@@ -22,7 +22,7 @@ from mdfa_fairness_plugin.report.displays.style import (
     short_names,
     write,
 )
-from mdfa_fairness_plugin.report.story import told_apart
+from mdfa_fairness_plugin.report.sentences import told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,7 +19,8 @@ from mdfa_fairness_plugin.report.displays.style import (
     row_labels,
     search_name,
 )
-from mdfa_fairness_plugin.report.story import ranked, ratio_text
+from mdfa_fairness_plugin.report.reading import ranked
+from mdfa_fairness_plugin.report.sentences import ratio_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from mdfa_fairness_plugin.comparison import ComparisonResult, Difference, ModelSearch, Transfer
 from mdfa_fairness_plugin.comparison.result import (
     ACCURACY,
     FALSE_POSITIVE,
@@ -18,7 +17,11 @@ from mdfa_fairness_plugin.comparison.result import (
     SELECTION,
     TRUE_POSITIVE,
     WORST_CASE,
+    ComparisonResult,
+    Difference,
+    ModelSearch,
     Search,
+    Transfer,
     search_of,
 )
 from mdfa_fairness_plugin.comparison.result import (
@@ -44,11 +47,13 @@ from mdfa_fairness_plugin.records import (
     ratio_of,
 )
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
-from mdfa_fairness_plugin.report.html import MIN_CELL, environment
-from mdfa_fairness_plugin.report.pictures import Picture, draw, numbers_table
+from mdfa_fairness_plugin.report.document import Picture, Table
+from mdfa_fairness_plugin.report.html import environment
+from mdfa_fairness_plugin.report.pictures import draw, numbers_table
+from mdfa_fairness_plugin.report.plain import plain_value
 from mdfa_fairness_plugin.report.redaction import WITHHELD, redact
-from mdfa_fairness_plugin.report.story import Table, ratio_text
-from mdfa_fairness_plugin.report.summary import drawn, plain_value, wrapped
+from mdfa_fairness_plugin.report.sentences import ratio_text
+from mdfa_fairness_plugin.report.text import lines_of, wrapped
 
 _FORMAT: Final = "mdfa-comparison-result"
 _FORMAT_VERSION: Final = 1
@@ -126,17 +131,17 @@ def summarise(result: ComparisonResult) -> str:
     blocks = [
         [story.title.upper(), "=" * len(story.title)],
         wrapped(story.scope),
-        drawn(story.models),
+        lines_of(story.models),
         ["EACH MODEL'S WORST SUBGROUP", *wrapped(story.cases, bullet="- ")],
         [
             "DOES A REPAIR MOVE THE HARM?",
             *wrapped(["Ratio of each model's outcomes (columns) in the worst subgroup of each."]),
-            *drawn(story.transfer),
+            *lines_of(story.transfer),
             *wrapped(story.moved, bullet="- "),
         ],
     ]
     if story.differences is not None:
-        blocks.append([story.differences_title.upper(), *drawn(story.differences)])
+        blocks.append([story.differences_title.upper(), *lines_of(story.differences)])
     blocks.append(["HOW TO READ THIS", *wrapped(story.reading, bullet="- ")])
     if story.warnings:
         blocks.append(["WARNINGS", *wrapped(story.warnings, bullet="- ")])
@@ -144,7 +149,7 @@ def summarise(result: ComparisonResult) -> str:
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-def render_page(result: ComparisonResult, *, min_cell: int = MIN_CELL) -> str:
+def render_page(result: ComparisonResult, *, min_cell: int = 11) -> str:
     """Give a page that needs no script and fetches nothing; the same bytes for the same result.
 
     Parameters

@@ -1,13 +1,11 @@
-"""A result as a plain dictionary, as strict JSON, and as a page of plain text."""
+"""A result as a plain dictionary and as strict JSON."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
-import textwrap
-import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,12 +14,11 @@ import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
 from mdfa_fairness_plugin.records import AuditRecord, Violation
+from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA
-from mdfa_fairness_plugin.report.story import Table, comparison, diagnostics, tell
 
 _FORMAT: Final = "mdfa-audit-result"
 _FORMAT_VERSION: Final = 1
-_WIDTH: Final = 88
 # Numbers of every row, too many for a file that is read by people; the result itself has them.
 _ROW_BY_ROW: Final = frozenset({"propensity", "side", "left_out"})
 # Differ between two runs of the same audit.
@@ -82,27 +79,17 @@ def to_plain(result: AuditRecord) -> dict[str, Any]:
     }
 
 
-def to_json(result: AuditRecord) -> str:
-    """Write a result as strict JSON with sorted keys.
-
-    The conventions are those of :func:`to_plain`.
-
-    Parameters
-    ----------
-    result : AuditResult
-
-    Returns
-    -------
-    str
-        Ends with a line break.
-    """
-    plain = to_plain(result)
-    return json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+def as_json(plain: Mapping[str, Any]) -> str:
+    """Strict JSON with sorted keys, ending with a line break."""
+    text = json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True)
+    return f"{text}\n"
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write text as UTF-8 with the same line ends on every system."""
-    Path(path).write_text(text, encoding="utf-8", newline="\n")
+def written(text: str, path: str | os.PathLike[str] | None) -> str:
+    """The text; if there is a path also as a file, UTF-8 with the same line ends on every system."""
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8", newline="\n")
+    return text
 
 
 def _plain_violation(violation: Violation) -> dict[str, Any]:
@@ -175,85 +162,3 @@ def _plain_mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
         name = str(plain_label(name))
         plain[name if name not in plain else f"{name} ({type(key).__name__})"] = plain_value(item)
     return plain
-
-
-def summarise(result: AuditRecord) -> str:
-    """Tell what an audit found in a page of plain text.
-
-    Parameters
-    ----------
-    result : AuditResult
-
-    Returns
-    -------
-    str
-        Lines of at most 88 characters, tables apart. Names from the data are shortened and
-        their control characters neutralised.
-    """
-    story = tell(result)
-    blocks = [
-        [story.title.upper(), "=" * len(story.title)],
-        wrapped(story.scope),
-        wrapped([story.headline]),
-        wrapped([story.verdict]),
-        wrapped(story.details),
-    ]
-    if story.counts is not None:
-        blocks.append(["Rows in the subgroup:", *drawn(story.counts)])
-    if story.also:
-        blocks.append(["ALSO FOUND", *wrapped(story.also, bullet="- ")])
-    if story.searches.rows:
-        note = "Ratio: times as often in the worst subgroup; All: the same for everybody compared."
-        blocks.append(["ALL SEARCHES", *drawn(story.searches), note])
-    blocks.append(["WHAT THIS AUDIT COULD NOT SEE", *wrapped(story.unseen, bullet="- ")])
-    if story.warnings:
-        blocks.append(["WARNINGS", *wrapped(story.warnings, bullet="- ")])
-    blocks.append(["HOW IT WAS MADE", *wrapped(story.made)])
-    return "\n\n".join("\n".join(block) for block in blocks if block)
-
-
-def wrapped(paragraphs: Iterable[str], bullet: str = "") -> list[str]:
-    """Lines of paragraphs, no longer than a page is wide."""
-    lines: list[str] = []
-    for paragraph in paragraphs:
-        lines += textwrap.wrap(
-            paragraph,
-            _WIDTH,
-            initial_indent=bullet,
-            subsequent_indent=" " * len(bullet),
-            break_on_hyphens=False,
-        )
-    return lines
-
-
-def drawn(table: Table) -> list[str]:
-    """Draw a table as lines of text, columns aligned."""
-    cells = [table.header, *table.rows]
-    widths = [max(_columns(row[i]) for row in cells) for i in range(len(table.header))]
-    pad: list[Callable[[str, int], str]] = []
-    last = len(widths) - 1
-    for i in range(len(widths)):
-        # The last column of a wide table is text again.
-        left = i < table.n_text or (i == last and table.text_last)
-        pad.append(_to_left if left else _to_right)
-    lines = [
-        "  ".join(pad[i](cell, widths[i]) for i, cell in enumerate(row)).rstrip() for row in cells
-    ]
-    lines.insert(1, "-" * max(map(_columns, lines)))
-    return [*lines, table.more] if table.more else lines
-
-
-def _columns(text: str) -> int:
-    """Columns a text takes in a terminal."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
-
-
-def _to_left(text: str, width: int) -> str:
-    return text + " " * (width - _columns(text))
-
-
-def _to_right(text: str, width: int) -> str:
-    return " " * (width - _columns(text)) + text

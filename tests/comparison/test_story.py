@@ -18,9 +18,9 @@ from mdfa_fairness_plugin.comparison import (
     Search,
     Transfer,
 )
+from mdfa_fairness_plugin.comparison.story import tell
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 from mdfa_fairness_plugin.records import VIOLATION, Violation
-from mdfa_fairness_plugin.report.comparison import tell
 from mdfa_fairness_plugin.results import AuditResult
 
 NASTY = "<script>alert(1)</script>\x1b[2J\n& {{ 7*7 }}"

@@ -1,0 +1,51 @@
+"""Reading a result: which search is told first, the others in order, and its balance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mdfa_fairness_plugin.records import (
+    INSUFFICIENT,
+    NONE_LARGER,
+    VIOLATION,
+    AuditRecord,
+    Violation,
+)
+
+
+def shown_case(result: AuditRecord) -> Violation | None:
+    """Search told first: the worst case, or a violation whose interval is unbounded below."""
+    worst = result.worst_case
+    if worst is not None and worst.verdict == VIOLATION:
+        return worst
+    return next((v for v in result.violations if v.verdict == VIOLATION), worst)
+
+
+def ranked(violations: Iterable[Violation]) -> list[Violation]:
+    """Violations first, then those with enough evidence; in each the highest lower bound first."""
+    order = {VIOLATION: 0, NONE_LARGER: 1, INSUFFICIENT: 2}
+
+    def key(violation: Violation) -> tuple[int, bool, float]:
+        unknown = math.isnan(violation.lower)
+        return order[violation.verdict], unknown, 0.0 if unknown else -violation.lower
+
+    return sorted(violations, key=key)
+
+
+def comparison(key: Any) -> tuple[Any, Any]:
+    """Sensitive feature and group of a key of ``AuditResult.balance``."""
+    return key if isinstance(key, tuple) and len(key) == 2 else ("group", key)
+
+
+def diagnostics(value: Any) -> dict[str, Any]:
+    """The diagnostics of one balance as a dictionary, empty if there are none."""
+    found = value.to_dict() if hasattr(value, "to_dict") else value
+    return dict(found) if isinstance(found, Mapping) else {}
+
+
+def entries(provenance: Mapping[str, Any], name: str) -> dict[Any, Any]:
+    """What provenance lists under a name, such as versions; empty if it lists nothing."""
+    found = provenance.get(name)
+    return dict(found) if isinstance(found, Mapping) else {}

@@ -1,0 +1,324 @@
+"""How numbers, intervals, rules and verdicts of a search are said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY
+from mdfa_fairness_plugin.describe.wording import (
+    clean,
+    count,
+    label_text,
+    named,
+    number,
+    percent,
+    rounded,
+)
+from mdfa_fairness_plugin.records import (
+    INSUFFICIENT,
+    VIOLATION,
+    Subgroup,
+    Violation,
+    ratio_of,
+)
+
+# -- numbers
+
+
+def ratio_text(ratio: float) -> str:
+    """Write a ratio to one decimal, more where it is close to 1 or to 0.
+
+    Examples
+    --------
+    >>> [ratio_text(r) for r in (1.83, 1.04, 0.5, 0.031, 12.4, 2345.0)]
+    ['1.8', '1.04', '0.50', '0.031', '12', '2,345']
+    """
+    if math.isnan(ratio):
+        return "unknown"
+    if math.isinf(ratio):
+        return "infinitely many"
+    if ratio >= 10:
+        return f"{ratio:,.0f}"
+    if 0 < abs(ratio - 1) < 0.005:
+        return f"{ratio:.3f}"
+    if ratio >= 1.15:
+        return f"{ratio:.1f}"
+    return f"{ratio:.2f}" if ratio >= 0.1 or ratio == 0 else rounded(ratio, 2)
+
+
+def told_apart(values: Sequence[float]) -> list[str]:
+    """Write numbers to be compared, with digits enough to see the difference.
+
+    Examples
+    --------
+    >>> told_apart([1998.97, 1999.51]), told_apart([21.34, 23.8]), told_apart([52_300.0, 61_000.0])
+    (['1999.0', '1999.5'], ['21.3', '23.8'], ['52,300', '61,000'])
+    """
+    known = [value for value in values if math.isfinite(value)]
+    spread = max(known) - min(known) if known else 0.0
+    size = max(map(abs, known), default=0.0)
+    if spread == 0 or size >= 10_000 or size < 1e-4:
+        return [rounded(value) for value in values]
+    # Never fewer than three digits in all.
+    places = max(-math.floor(math.log10(spread)), 2 - math.floor(math.log10(size)), 0)
+    if places > 6:
+        return [rounded(value) for value in values]
+    return [f"{v:.{places}f}" if math.isfinite(v) else number(v) for v in values]
+
+
+def p_text(p_value: float) -> str:
+    """Write a p-value.
+
+    Examples
+    --------
+    >>> p_text(0.0004), p_text(0.0123), p_text(0.5)
+    ('p < 0.001', 'p = 0.012', 'p = 0.5')
+    """
+    if math.isnan(p_value):
+        return "p unknown"
+    return "p < 0.001" if p_value < 0.001 else f"p = {rounded(p_value, 2)}"
+
+
+def p_number(p_value: float) -> str:
+    """The same under a heading that says ``p``: ``0.012`` or ``< 0.001``; empty if unknown."""
+    return "" if math.isnan(p_value) else p_text(p_value).removeprefix("p ").removeprefix("= ")
+
+
+def rows_text(n: int | None) -> str:
+    """How many rows, in a sentence; None if that is withheld."""
+    return "some rows (number withheld)" if n is None or n < 0 else count(n, "row")
+
+
+def rows_in_brackets(n: int | None) -> str:
+    """The same where brackets are already there."""
+    return "number of rows withheld" if n is None or n < 0 else count(n, "row")
+
+
+def capital(text: str) -> str:
+    """The text with its first letter as a capital."""
+    return text[:1].upper() + text[1:]
+
+
+# -- intervals
+
+
+def between(low: float, high: float) -> str:
+    """An interval on the ratio in words; empty if it is unknown."""
+    if math.isnan(low) and math.isnan(high):
+        return ""
+    if math.isnan(high) or math.isinf(high):
+        return f"at least {ratio_text(low)} times"
+    if math.isnan(low):
+        return f"at most {ratio_text(high)} times"
+    return f"between {ratio_text(low)} and {ratio_text(high)} times"
+
+
+def ratio_cell(ratio: float) -> str:
+    """A ratio in a table; empty if it is unknown."""
+    if math.isnan(ratio):
+        return ""
+    return "inf" if math.isinf(ratio) else ratio_text(ratio)
+
+
+def interval_cell(low: float, high: float) -> str:
+    """An interval on the ratio in a table; empty if it is unknown."""
+    if math.isnan(low):
+        return ""
+    return (
+        f"at least {ratio_cell(low)}"
+        if math.isnan(high)
+        else f"{ratio_cell(low)} to {ratio_cell(high)}"
+    )
+
+
+# -- a search
+
+
+def group_of(violation: Violation) -> str:
+    """Who is audited."""
+    return f"those with {named(violation.sensitive_feature, violation.group)}"
+
+
+def others_of(violation: Violation) -> str:
+    """Whom they are compared with."""
+    if violation.reference is None:
+        return "everyone else"
+    return f"those with {named(violation.sensitive_feature, violation.reference)}"
+
+
+def case_sentence(violation: Violation) -> str:
+    """Who gets which outcome how much more often than whom, and where."""
+    start, others = f"{_where(violation)}{group_of(violation)}", others_of(violation)
+    start, outcome = capital(start), f'the outcome "{label_text(violation.outcome)}"'
+    span = between(*violation.ratio_interval)
+    confidence = f"with {percent(violation.confidence_level)} confidence"
+    if violation.delta == math.inf:
+        text = (
+            f"{start} get {outcome} and {others} with equal audited features never do here, so "
+            "that no ratio can be given"
+        )
+    elif violation.delta == -math.inf:
+        text = (
+            f"{start} never get {outcome} here, while some of {others} with equal audited "
+            "features do"
+        )
+    elif violation.measured:
+        text = (
+            f"{start} get {outcome} {ratio_text(violation.ratio)} times as often as {others} "
+            "with equal audited features"
+        )
+    elif math.isfinite(violation.lower):
+        # The estimate itself is withheld: it would tell of too few people.
+        return (
+            f"{start} get {outcome} at least {ratio_text(violation.ratio_interval[0])} times as "
+            f"often as {others} with equal audited features, {confidence}."
+        )
+    else:
+        return (
+            f"{start}: how much more often they get {outcome} than {others} with equal audited "
+            "features could not be measured."
+        )
+    return f"{text}: {span}, {confidence}." if span else f"{text}."
+
+
+def _where(violation: Violation) -> str:
+    """Beginning of a sentence about a subgroup; empty if it is everybody."""
+    rule = clean(violation.rule, 400)
+    if rule == EVERYBODY:
+        return ""
+    size = rows_in_brackets(violation.n_rows)
+    if not math.isnan(violation.share):
+        size = f"{size}, {percent(violation.share)} of those compared"
+    if not rule:
+        return f"In one subgroup ({size}), "
+    # The subgroup is what was measured; the rule only describes it.
+    where = "Where" if violation.rule_fidelity > 0.995 else "Mostly where"
+    return f"{where} {rule} ({size}), "
+
+
+def subgroup_sentence(start: str, subgroup: Subgroup) -> str:
+    """The ratio in a set of rows."""
+    if not subgroup.measured and math.isfinite(subgroup.lower):
+        return f"{start} the ratio is at least {ratio_text(subgroup.ratio_interval[0])}."
+    if not subgroup.measured:
+        return f"{start} the ratio is not known."
+    if subgroup.delta == math.inf:
+        text = f"{start} nobody else gets this outcome, so that no ratio can be given"
+    else:
+        text = f"{start} the ratio is {ratio_text(subgroup.ratio)}"
+    span = between(*subgroup.ratio_interval)
+    return f"{text} ({span.removesuffix(' times')})." if span else f"{text}."
+
+
+def rule_sentence(violation: Violation) -> str:
+    """How well the rule describes the subgroup."""
+    if not violation.rule:
+        return (
+            "No short rule describes this subgroup; its rows are marked in the membership of the "
+            "result."
+        )
+    precision, recall = violation.rule_precision, violation.rule_recall
+    if not (math.isnan(precision) or math.isnan(recall)):
+        return (
+            "The rule above is a short description of the subgroup: on rows it was not learned "
+            f"from, {percent(recall)} of the subgroup meets it, and {percent(precision)} of those "
+            "who meet it are in the subgroup."
+        )
+    if not math.isnan(violation.rule_fidelity):
+        return (
+            "The rule above is a short description of the subgroup; they agree to "
+            f"{percent(violation.rule_fidelity)}."
+        )
+    return "The rule above is a short description of the subgroup."
+
+
+def rates_sentence(violation: Violation) -> str:
+    """Weighted rates behind the ratio; empty if unknown."""
+    own, other = violation.rates
+    if math.isnan(own) or math.isnan(other):
+        return ""
+    return (
+        f"Weighted to equal features, {percent(own)} of {group_of(violation)} and "
+        f"{percent(other)} of {others_of(violation)} get this outcome in the subgroup."
+    )
+
+
+def paper_terms(violation: Violation) -> str:
+    """delta, gamma and mass, as far as they are known."""
+    terms = {"delta": violation.delta, "gamma": violation.gamma, "mass": violation.mass}
+    listed = ", ".join(f"{k} = {rounded(v)}" for k, v in terms.items() if not math.isnan(v))
+    return f"In the method's terms: {listed}." if listed else ""
+
+
+def unrecorded_sentence(violation: Violation) -> str:
+    """How strong a feature not recorded must be to explain it (VanderWeele and Ding 2017)."""
+    whole, limit = violation.e_value, violation.e_value_limit
+    strength = limit if math.isnan(whole) else whole
+    if math.isnan(strength) or strength <= 1:
+        return ""
+    size = ratio_text(strength)
+    text = (
+        "Could something that was not recorded explain this? Only a feature that is at least "
+        f"{size} times as common among {group_of(violation)} as among {others_of(violation)} who "
+        f"are otherwise alike, and that makes the outcome at least {size} times as likely, could "
+    )
+    if math.isnan(whole):
+        return f"{text}bring the difference down to what chance explains."
+    text += "explain all of it"
+    if math.isnan(limit):
+        return f"{text}."
+    if limit <= 1:
+        return f"{text}; as chance alone might explain it too, a weaker one may be enough."
+    return f"{text}; {ratio_text(limit)} times would do to leave no more than chance explains."
+
+
+def four_fifths_sentence(violation: Violation) -> str:
+    """The smaller rate over the larger, as numbers without a judgement; empty if unmeasured."""
+    low, high = violation.ratio_interval
+    if not violation.measured and math.isnan(low):
+        return ""
+    if not violation.measured:
+        value, span = f"at most {_inverse(low)}", ""
+    else:
+        value = _inverse(violation.ratio)
+        known = not (math.isnan(low) or math.isnan(high))
+        span = f" (between {_inverse(high)} and {_inverse(low)})" if known else ""
+    return (
+        f"Divided the other way round, {others_of(violation)} get it {value}{span} times as often; "
+        "the four-fifths rule of thumb, meant for favourable outcomes, looks at whether such a "
+        "number is below 0.8. That is no legal judgement."
+    )
+
+
+def missing_sentence(violation: Violation) -> str:
+    """What the rows without a sensitive value could change; or nothing."""
+    if violation.n_missing == 0:
+        return ""
+    feature = label_text(violation.sensitive_feature)
+    size = capital(rows_text(violation.n_missing))
+    text = f"{size} in the subgroup told of first have no known {feature}"
+    low, high = violation.missing_bounds
+    if math.isnan(low) or math.isnan(high):
+        return f"{text} and are in none of its numbers."
+    return (
+        f"{text}. Whatever it is, the ratio would lie between {ratio_text(ratio_of(low))} and "
+        f"{ratio_text(ratio_of(high))}."
+    )
+
+
+def short_verdict(violation: Violation) -> str:
+    """The verdict in a table."""
+    if violation.verdict == VIOLATION:
+        return "violation"
+    if violation.verdict == INSUFFICIENT:
+        return "not enough evidence"
+    # Everything the interval holds is less often than others: no sign of a violation this way.
+    less = "less often; " if violation.ratio_interval[1] < 1 else ""
+    if math.isfinite(violation.detectable_delta):
+        return f"{less}none above {ratio_text(ratio_of(min(violation.detectable_delta, 700)))}"
+    return f"{less}none told from chance"
+
+
+def _inverse(ratio: float) -> str:
+    return ratio_text(math.inf if ratio == 0 else 1 / ratio)

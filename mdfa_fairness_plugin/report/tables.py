@@ -1,0 +1,282 @@
+"""The tables of an audit's document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.describe.profile import DIFFERENCE, PARTS
+from mdfa_fairness_plugin.describe.wording import (
+    clean,
+    count,
+    is_missing,
+    label_text,
+    named,
+    percent,
+    rounded,
+)
+from mdfa_fairness_plugin.records import AuditRecord
+from mdfa_fairness_plugin.report.document import HTML, Table, Value
+from mdfa_fairness_plugin.report.reading import comparison, diagnostics, ranked
+from mdfa_fairness_plugin.report.sentences import (
+    interval_cell,
+    p_number,
+    ratio_cell,
+    short_verdict,
+    told_apart,
+)
+
+_MOST_SEARCHES: Final = 16
+_MOST_PROFILE_ROWS: Final = 30
+_MOST_COMPARISONS: Final = 16
+_MOST_LEVELS: Final = 3
+
+
+def frame_table(frame: pd.DataFrame, caption: str = "") -> Table:
+    """A DataFrame with its index as text."""
+    return Table(
+        header=("", *(label_text(label) for label in frame.columns)),
+        rows=tuple(
+            (label_text(label), *map(_cell, row))
+            for label, row in zip(frame.index, frame.to_numpy(dtype=object), strict=True)
+        ),
+        caption=caption,
+    )
+
+
+def _cell(cell: Any) -> Value:
+    if cell is None:
+        return None
+    if is_missing(cell):
+        return ""
+    if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
+        return f"{int(cell):,d}"
+    if isinstance(cell, float | np.floating):
+        return rounded(float(cell))
+    return label_text(cell)
+
+
+def searches_table(result: AuditRecord) -> Table:
+    """Every group with every outcome, the worst first."""
+    rows = []
+    listed = ranked(result.violations)
+    for violation in listed[:_MOST_SEARCHES]:
+        who = named(violation.sensitive_feature, violation.group, 24)
+        if violation.reference is not None:
+            who = f"{who} (vs {label_text(violation.reference, 16)})"
+        rows.append(
+            (
+                who,
+                label_text(violation.outcome, 16),
+                ratio_cell(violation.ratio),
+                interval_cell(*violation.ratio_interval),
+                ratio_cell(violation.population.ratio),
+                violation.n_rows,
+                p_number(violation.p_value_adjusted),
+                short_verdict(violation),
+            )
+        )
+    n_more = len(listed) - len(rows)
+    return Table(
+        header=("Who", "Outcome", "Ratio", "Between", "All", "Rows", "p", "Verdict"),
+        rows=tuple(rows),
+        caption="Every group with every outcome",
+        titled=HTML,
+        n_text=2,
+        text_last=True,
+        more=f"and {count(n_more, 'more search', 'more searches')}" if n_more else "",
+    )
+
+
+def silence_table(result: AuditRecord) -> Table:
+    """Who could not be compared, one row per comparison."""
+    rows: list[tuple[Value, ...]] = []
+    for entry in result.silence:
+        who = named(entry.sensitive_feature, entry.group)
+        if entry.reference is not None:
+            who = f"{who} (vs {label_text(entry.reference)})"
+        shares = (entry.share, entry.rule_recall, entry.rule_precision)
+        rows.append(
+            (
+                who,
+                clean(entry.rule, 200) if entry.rule else "no short rule",
+                entry.n_rows,
+                entry.n_group,
+                *("" if math.isnan(share) else percent(share) for share in shares),
+            )
+        )
+    header = (
+        "Comparison",
+        "Where they are found",
+        "Rows left out",
+        "of the group itself",
+        "Share of rows",
+        "Of them, meet the rule",
+        "Of those who meet it, left out",
+    )
+    caption = "Who could not be compared"
+    return _cut(Table(header=header, rows=tuple(rows), caption=caption, n_text=2))
+
+
+def balance_table(result: AuditRecord) -> Table:
+    """How alike the groups were made, one row per comparison."""
+    rows = []
+    for key, value in result.balance.items():
+        found = diagnostics(value)
+        sizes = found.get("effective_sample_size")
+        share = found.get("share_outside_support")
+        rows.append(
+            (
+                named(*comparison(key)),
+                label_text(found["method"]) if found.get("method") else "",
+                _number(found.get("mmd_before")),
+                _number(found.get("mmd_after")),
+                _largest(found.get("smd_before")),
+                _largest(found.get("smd_after")),
+                " / ".join(map(_number, sizes)) if isinstance(sizes, list | tuple) else "",
+                percent(float(share)) if isinstance(share, int | float | np.number) else "",
+            )
+        )
+    header = (
+        "Comparison",
+        "Method",
+        "MMD before",
+        "after",
+        "Largest standardised difference before",
+        "after",
+        "Effective rows (group / others)",
+        "No counterpart",
+    )
+    caption = "Differences between the groups, before and after weighting"
+    return _cut(Table(header=header, rows=tuple(rows), caption=caption, n_text=2))
+
+
+def _number(value: Any) -> str:
+    return rounded(float(value)) if isinstance(value, int | float | np.number) else ""
+
+
+def _largest(differences: Any) -> str:
+    """Largest absolute difference over features."""
+    if not isinstance(differences, Mapping):
+        return ""
+    sizes = [abs(float(d)) for d in differences.values() if isinstance(d, int | float)]
+    return rounded(max(sizes)) if sizes else ""
+
+
+def _cut(table: Table) -> Table:
+    """The first rows, with how many were cut."""
+    more = len(table.rows) - _MOST_COMPARISONS
+    if more <= 0:
+        return table
+    note = f"{count(more, 'more row')} not shown; the result itself has all."
+    return replace(table, rows=table.rows[:_MOST_COMPARISONS], more=note)
+
+
+def provenance_table(result: AuditRecord) -> Table:
+    """Versions, seed, parameters and hash, one row each."""
+    provenance = result.provenance
+    rows = [
+        (_title(name), label_text(value, 80))
+        for name, value in in_order(provenance)
+        if name not in ("timings", "parameters", "versions", "iterations")
+    ]
+    for name, between, limit in (("versions", " ", 30), ("parameters", " = ", 60)):
+        values = provenance.get(name)
+        if isinstance(values, Mapping):
+            pairs = (f"{clean(k, 30)}{between}{clean(v, limit)}" for k, v in in_order(values))
+            rows.append((_title(name), ", ".join(pairs)))
+    return Table(header=("What", "Value"), rows=tuple(rows), caption="Provenance", n_text=2)
+
+
+def in_order(values: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+    """Items by name; an object's address in memory differs from run to run and is left out."""
+    ordered = sorted(values.items(), key=lambda item: str(item[0]))
+    return [(k, type(v).__qualname__ if " at 0x" in str(v) else v) for k, v in ordered]
+
+
+def _title(name: object) -> str:
+    text = clean(name, 40).replace("_", " ")
+    return text[:1].upper() + text[1:]
+
+
+def profile_table(profile: pd.DataFrame, *, everybody: bool) -> Table:
+    """The subgroup beside the population; of the population alone if the subgroup is everybody."""
+    caption = "Features by sensitive value"
+    if not everybody:
+        caption += ", in the population and in the subgroup"
+    elif profile.columns.nlevels == 2:
+        profile = profile.loc[:, [str(label[0]) == PARTS[0] for label in profile.columns]]
+    if profile.empty:
+        return Table(header=(), rows=())
+    rows = []
+    n_all, profile = len(profile), _most_telling(profile)
+    for label, values in zip(profile.index, profile.to_numpy(dtype=object), strict=True):
+        parts = label if isinstance(label, tuple) else (label, "", "")
+        statistic = str(parts[-1])
+        kinds = ["difference" if c == DIFFERENCE else statistic for c in profile.columns]
+        cells = [_profile_cell(v, kind) for v, kind in zip(values, kinds, strict=True)]
+        if statistic.startswith("mean"):
+            # Means that differ must not look the same.
+            means = [i for i, kind in enumerate(kinds) if kind != "difference" and cells[i]]
+            for i, text in zip(means, told_apart([float(values[i]) for i in means]), strict=True):
+                cells[i] = text
+        rows.append((_row_name(parts), *cells))
+    n_cut = n_all - len(rows[:_MOST_PROFILE_ROWS])
+    more = f"{count(n_cut, 'more row')}, less different, not shown; the result itself has all."
+    return Table(
+        header=("Feature", *(_column_name(label) for label in profile.columns)),
+        rows=tuple(rows[:_MOST_PROFILE_ROWS]),
+        caption=caption,
+        more=more if n_cut > 0 else "",
+    )
+
+
+def _most_telling(profile: pd.DataFrame) -> pd.DataFrame:
+    """Profile without the levels that differ least, where it is long; features stay in order."""
+    if len(profile) <= _MOST_PROFILE_ROWS or profile.index.nlevels != 3:
+        return profile
+    numbers = pd.DataFrame(profile.to_numpy(dtype=object)).apply(pd.to_numeric, errors="coerce")
+    size = numbers.iloc[:, -1].abs().fillna(0.0).to_numpy(dtype=float)
+    keep = np.ones(len(profile), dtype=bool)
+    by_feature: dict[Any, list[int]] = {}
+    for i, (feature, level, _) in enumerate(profile.index):
+        if level != "":
+            by_feature.setdefault(feature, []).append(i)
+    for places in by_feature.values():
+        for i in sorted(places, key=lambda i: -size[i])[_MOST_LEVELS:]:
+            keep[i] = False
+    return profile.loc[keep]
+
+
+def _row_name(parts: tuple[Any, ...]) -> str:
+    *names, statistic = parts
+    name = ": ".join(label_text(part) for part in names if part != "")
+    return name if statistic in ("", "count", "share") else f"{name}, {statistic}"
+
+
+def _column_name(label: Any) -> str:
+    parts = label if isinstance(label, tuple) else (label,)
+    return ", ".join(label_text(part) for part in parts)
+
+
+def _profile_cell(value: Any, statistic: str) -> str:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return label_text(value)
+    if math.isnan(number):
+        return ""
+    if math.isinf(number):
+        return "only in it" if number > 0 else "only outside"
+    if statistic == "share":
+        return percent(number)
+    if statistic == "difference":
+        return f"{number:+.2f}"
+    if "year" in statistic:
+        return f"{number:.1f}"
+    return f"{number:,.0f}" if statistic == "count" else rounded(number)

@@ -1,0 +1,33 @@
+"""Code that makes an audit again."""
+
+from __future__ import annotations
+
+import ast
+
+from mdfa_fairness_plugin.report.rerun import rerun_code
+from mdfa_fairness_plugin.results import AuditResult
+
+
+def test_page_can_be_made_again_from_what_it_says():
+    """The code names every argument that is not at its default, and can be read by Python."""
+    audited = AuditResult(
+        provenance={
+            "seed": 7,
+            "parameters": {
+                "alpha": 0.02,
+                "n_splits": 5,
+                "outcomes": ["no"],
+                "learner": object(),
+                "balance": "Entropy(tol=1)",
+            },
+        }
+    )
+    code = rerun_code(audited)
+    call = ast.parse(code).body[-1].value
+    given = {k.arg: getattr(k.value, "value", k.value) for k in call.keywords}
+    assert (given["alpha"], given["random_state"]) == (0.02, 7)
+    assert "n_splits" not in given
+    assert ast.literal_eval(given["outcomes"]) == ["no"]
+    assert "# learner: object" in code
+    assert "# balance: Entropy(tol=1)" in code
+    assert "mdfa audit x.csv &lt;b&gt;" in audited.to_html(command="mdfa audit x.csv <b>")
