@@ -16,7 +16,7 @@ from mdfa_fairness_plugin.describe.audited import AuditedRows, SearchedRows
 from mdfa_fairness_plugin.describe.wording import is_missing
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import AuditRecord, Violation
-from mdfa_fairness_plugin.report.story import ranked
+from mdfa_fairness_plugin.report.reading import ranked
 from mdfa_fairness_plugin.settings import check_whole
 
 GROUP: Final = "group"
