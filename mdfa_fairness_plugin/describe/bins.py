@@ -154,25 +154,17 @@ class Bins:
         return np.bincount(codes, weights=each, minlength=2 * self._n_bins).reshape(2, -1)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Pairs:
-    """All runs of bins, that of all bins in place ``n_bins - 1``."""
-
-    first: np.ndarray
-    last: np.ndarray
-    after: np.ndarray  # the bin after the last
-    cost: np.ndarray  # without the missing values and with them
-
-
 @lru_cache(maxsize=128)
-def _pairs(n_bins: int) -> _Pairs:
-    """All runs of bins, wider runs after narrower starts."""
+def _all_runs(n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """First and last bin of all runs, that of all bins in place ``n_bins - 1``, and what they cost.
+
+    Costs are (2, n_runs): without the missing values and with them.
+    """
     first, last = np.triu_indices(n_bins)
     # Here a second end and "or missing" together cost no more than one; the cost of a condition, by
     # which it replaces another, counts both.
     detailed = ((first > 0) & (last < n_bins - 1)) | np.array([[False], [True]])
-    cost = CONDITION_COST + DETAIL_COST * detailed
-    return _Pairs(first=first, last=last, after=last + 1, cost=cost)
+    return first, last, CONDITION_COST + DETAIL_COST * detailed
 
 
 def _best_runs(
@@ -186,7 +178,7 @@ def _best_runs(
     Counts are of members and of others, a row for each histogram, missing values in the last column.
     """
     n = counts.shape[2] - 1
-    pairs = _pairs(n)
+    first, last, costs = _all_runs(n)
     raw, cost = np.empty((2, counts.shape[1]))
     chosen = np.empty(counts.shape[1], dtype=np.intp)
     up_to = np.zeros_like(counts)
@@ -195,14 +187,14 @@ def _best_runs(
     for begin in range(0, len(raw), _FEW):
         few = slice(begin, begin + _FEW)
         row = np.arange(len(raw[few]))
-        covered = up_to[:, few].take(pairs.after, axis=2)
-        covered -= up_to[:, few].take(pairs.first, axis=2)
+        covered = up_to[:, few].take(last + 1, axis=2)
+        covered -= up_to[:, few].take(first, axis=2)
         options = []
         for missing in (False, True) if has_missing else (False,):
             if missing:
                 covered += counts[:, few, n:]
             value = phi(covered[0] + start[0], covered[1] + start[1], *totals)
-            words = pairs.cost[int(missing)]
+            words = costs[int(missing)]
             net = value - words
             if missing or not has_missing:
                 net[:, n - 1] = -math.inf  # asks for nothing
@@ -219,12 +211,11 @@ def _best_runs(
         raw[few], cost[few], chosen[few] = option
 
     def condition(which: int, feature: Feature) -> Condition:
-        missing, place = divmod(int(chosen[which]), len(pairs.first))
+        missing, place = divmod(int(chosen[which]), len(first))
         low = high = math.inf  # the missing values alone
         if missing < 2:
-            first, last = pairs.first[place], pairs.last[place]
-            low = float(feature.edges[first - 1]) if first > 0 else -math.inf
-            high = float(feature.edges[last]) if last < n - 1 else math.inf
+            low = float(feature.edges[first[place] - 1]) if first[place] > 0 else -math.inf
+            high = float(feature.edges[last[place]]) if last[place] < n - 1 else math.inf
         return Condition(
             column=feature.column,
             name=feature.name,

@@ -57,15 +57,13 @@ def describe_held_out(
     """
     inside = np.asarray(membership, dtype=bool)
     weights = unequal(sample_weight)
-
-    def positions(chosen: np.ndarray) -> np.ndarray:
-        return np.flatnonzero(chosen) if rows is None else rows[chosen]
+    positions = np.arange(len(inside)) if rows is None else rows
 
     def learned(chosen: np.ndarray, longest: int) -> tuple[Rule, np.ndarray]:
         return described(
             inside[chosen],
             display,
-            rows=positions(chosen),
+            rows=positions[chosen],
             displays=displays,
             sample_weight=None if weights is None else weights[chosen],
             max_conditions=longest,
@@ -87,7 +85,7 @@ def describe_held_out(
     half = _halves(inside, parts)
     for test in (~half, half):
         other, _ = learned(~test, max_conditions)
-        guessed[test] = other.applies(display, positions(test))
+        guessed[test] = other.applies(display, positions[test])
     fit = rule_fit(guessed, inside, weights)
     if not fit["fidelity"] >= MIN_FIDELITY:
         return HeldOutRule(rule=Rule(), covered=np.zeros(len(inside), dtype=bool))

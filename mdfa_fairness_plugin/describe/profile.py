@@ -97,6 +97,10 @@ def profile_subgroups(
     return [part.laid_out() for _, parts in batches for part in parts]
 
 
+# Feature, level and statistic; the numbers of the table's columns, the difference last.
+_Row = tuple[tuple[str, str, str], list[float]]
+
+
 class _Part:
     """The table of one subgroup as it is gathered."""
 
@@ -104,23 +108,20 @@ class _Part:
         self, subgroup: ProfiledSubgroup, cells: Cells, weights: np.ndarray | None
     ) -> None:
         self.labels = _side_labels(subgroup.group, subgroup.reference)
-        self.table = _Rows()
-        self.blocks: list[_Rows] = []  # of every feature
+        self.blocks: list[list[_Row]] = []  # of every feature
         self.values: dict[str, list[tuple[int, int, int]]] = {}
         place = cells.where[-1][cells.of_row]
         self.n, self.weight = _by_place(place, weights)
-        self.table.add(ROWS, "", "count", _sums(_COLUMNS, self.n))
+        self.head = [_row(ROWS, "", "count", _sums(_COLUMNS, self.n))]
         if subgroup.outcome is not None:
             place[~np.asarray(subgroup.outcome, dtype=bool)] = 0
-            self.add_share(self.table, subgroup.outcome_name, "", *_by_place(place, weights))
+            self.head.append(self.share(subgroup.outcome_name, "", *_by_place(place, weights)))
 
-    def add_share(
-        self, rows: _Rows, name: str, level: str, n: np.ndarray, weight: np.ndarray
-    ) -> None:
-        """Add the share of some rows, which are counted, with their weight, by place."""
+    def share(self, name: str, level: str, n: np.ndarray, weight: np.ndarray) -> _Row:
+        """Share of some rows, which are counted, with their weight, by place."""
         shares = self._shares(_SIDES, n, weight)
         difference = _apart(shares, shares * (1 - shares))
-        rows.add(name, level, "share", self._shares(_COLUMNS, n, weight), difference)
+        return _row(name, level, "share", self._shares(_COLUMNS, n, weight), difference)
 
     def _shares(self, sets: np.ndarray, n: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Share of the weight in each set of places; NaN without any."""
@@ -137,13 +138,13 @@ class _Part:
 
     def laid_out(self) -> pd.DataFrame:
         """Give the table, features that set the subgroup apart first."""
-        for block in sorted(self.blocks, key=lambda block: -block.largest):
-            self.table.extend(block)
+        ordered = sorted(self.blocks, key=_largest, reverse=True)
+        rows = [*self.head, *(row for block in ordered for row in block)]
         columns = [(part, side) for part in PARTS for side in self.labels]
         laid_out = pd.DataFrame(
-            np.array(self.table.values, dtype=np.float64),
+            np.array([numbers for _, numbers in rows], dtype=np.float64),
             index=pd.MultiIndex.from_tuples(
-                self.table.index, names=["feature", "level", "statistic"]
+                [names for names, _ in rows], names=["feature", "level", "statistic"]
             ),
             columns=pd.MultiIndex.from_tuples(
                 [*columns, DIFFERENCE], names=["part", "sensitive value"]
@@ -194,11 +195,14 @@ def _add_numbers(
             before = part.values.get(name, counted)
             part.values[name] = [min(pair) for pair in zip(counted, before, strict=True)]
             columns, sides = found.together(_COLUMNS[:, where]), found.together(_SIDES[:, where])
-            rows = _Rows()
-            part.blocks.append(rows)
             means = origin + columns.means / unit
-            rows.add(name, "", f"mean{suffix}", means, _apart(sides.means, sides.variances))
-            rows.add(name, "", f"sd{suffix}", columns.deviations / unit)
+            difference = _apart(sides.means, sides.variances)
+            part.blocks.append(
+                [
+                    _row(name, "", f"mean{suffix}", means, difference),
+                    _row(name, "", f"sd{suffix}", columns.deviations / unit),
+                ]
+            )
         if complete:
             continue
         gone = ~known
@@ -209,7 +213,7 @@ def _add_numbers(
         )
         for part, (n, its_weight) in zip(parts, by_place, strict=True):
             if n[1:].any():
-                part.add_share(part.blocks[-1], name, MISSING, n, its_weight)
+                part.blocks[-1].append(part.share(name, MISSING, n, its_weight))
 
 
 def _add_levels(
@@ -228,45 +232,31 @@ def _add_levels(
         )
         for part, n in zip(parts, counts, strict=True):
             weight = n if weighed is None else next(weighed)
-            rows = _Rows()
-            part.blocks.append(rows)
             n_rows = n[1:].sum(axis=0)
             present = [i for i in np.argsort(-n_rows, kind="stable") if n_rows[i] > 0]
             kept = present if len(present) <= max_levels else present[: max_levels - 1]
-            for i in kept:
-                part.add_share(rows, name, names[i], n[:, i], weight[:, i])
+            rows = [part.share(name, names[i], n[:, i], weight[:, i]) for i in kept]
             others = present[len(kept) :]
             if others:
                 rest = n[:, others].sum(axis=1), weight[:, others].sum(axis=1)
-                part.add_share(rows, name, OTHERS, *rest)
+                rows.append(part.share(name, OTHERS, *rest))
+            part.blocks.append(rows)
 
 
-class _Rows:
-    """Rows of the table as they are gathered."""
+def _row(
+    name: str,
+    level: str,
+    statistic: str,
+    numbers: Iterable[float],
+    difference: float = math.nan,
+) -> _Row:
+    return (name, level, statistic), [*map(float, numbers), difference]
 
-    def __init__(self) -> None:
-        self.index: list[tuple[str, str, str]] = []
-        self.values: list[list[float]] = []
 
-    def add(
-        self,
-        name: str,
-        level: str,
-        statistic: str,
-        row: Iterable[float],
-        difference: float = math.nan,
-    ) -> None:
-        self.index.append((name, level, statistic))
-        self.values.append([*(float(value) for value in row), difference])
-
-    def extend(self, other: _Rows) -> None:
-        self.index += other.index
-        self.values += other.values
-
-    @property
-    def largest(self) -> float:
-        """Largest absolute difference; 0 if none is known."""
-        return max((abs(row[-1]) for row in self.values if not math.isnan(row[-1])), default=0.0)
+def _largest(block: list[_Row]) -> float:
+    """Largest absolute difference; 0 if none is known."""
+    differences = (abs(numbers[-1]) for _, numbers in block)
+    return max((apart for apart in differences if not math.isnan(apart)), default=0.0)
 
 
 def _apart(means: np.ndarray, variances: np.ndarray) -> float:

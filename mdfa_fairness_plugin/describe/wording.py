@@ -7,7 +7,6 @@ import enum
 import math
 import unicodedata
 from collections.abc import Hashable
-from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -99,8 +98,6 @@ def plain_label(label: object) -> Any:
         return text.removesuffix("T00:00:00")
     if isinstance(label, dt.date | dt.time):
         return label.isoformat()
-    if isinstance(label, Decimal):
-        return str(label)
     return str(label)
 
 
