@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-import functools
-import numbers
 import time
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mdfa_fairness_plugin.balance import METHODS
+from mdfa_fairness_plugin.arguments import checked_settings, problem_of
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
-from mdfa_fairness_plugin.data.problem import AuditProblem, build_problem
 from mdfa_fairness_plugin.describe.audited import AuditedRows
-from mdfa_fairness_plugin.exceptions import (
-    InputError,
-    WarningLog,
-)
-from mdfa_fairness_plugin.learn.learners import (
-    LEARNERS,
-    check_estimator,
-    make_classifier,
-    make_regressor,
-)
-from mdfa_fairness_plugin.measure.splitting import (
-    HELD_BACK,
-)
-from mdfa_fairness_plugin.pipeline import AuditRun
-from mdfa_fairness_plugin.results import AuditResult
-from mdfa_fairness_plugin.search.ground import (
-    SOLVERS,
-    Plan,
-    Predictor,
-)
-from mdfa_fairness_plugin.settings import check_choice, check_share, check_whole, draw_seed
+from mdfa_fairness_plugin.exceptions import InputError, WarningLog
+from mdfa_fairness_plugin.numerics.rows import Asked
+from mdfa_fairness_plugin.person.card import make_card
+from mdfa_fairness_plugin.person.find import find_person
+from mdfa_fairness_plugin.pipeline import Audit, run_audit
+from mdfa_fairness_plugin.records import VIOLATION
+from mdfa_fairness_plugin.results import AuditResult, result_of
+from mdfa_fairness_plugin.search.solver import Region
+from mdfa_fairness_plugin.settings import Settings, draw_seed, refuse_unknown
 
-EVALUATIONS = ("cross_fit", "holdout")
-ESTIMATORS = ("hajek", "raw", "unweighted", "doubly_robust")
-_STAGES = ("folds", "propensity", "outcome", "learner", "balance", "test")
+_DEFAULT = Settings()
 
 
 class MDFAuditor(BaseEstimator):
@@ -150,30 +133,30 @@ class MDFAuditor(BaseEstimator):
 
     def __init__(
         self,
-        alpha=0.05,
-        outcomes=None,
-        groups=None,
-        reference_group=None,
-        missing="exclude",
-        balance="auto",
-        learner="auto",
-        solver="auto",
-        evaluation="cross_fit",
-        n_splits=5,
-        confidence_level=0.95,
-        device=None,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        alpha=_DEFAULT.alpha,
+        outcomes=_DEFAULT.outcomes,
+        groups=_DEFAULT.groups,
+        reference_group=_DEFAULT.reference_group,
+        missing=_DEFAULT.missing,
+        balance=_DEFAULT.balance,
+        learner=_DEFAULT.learner,
+        solver=_DEFAULT.solver,
+        evaluation=_DEFAULT.evaluation,
+        n_splits=_DEFAULT.n_splits,
+        confidence_level=_DEFAULT.confidence_level,
+        device=_DEFAULT.device,
+        random_state=_DEFAULT.random_state,
+        n_jobs=_DEFAULT.n_jobs,
+        verbose=_DEFAULT.verbose,
         *,
-        estimator="hajek",
-        xi=0.1,
-        max_iter=500,
-        overlap="trim",
-        weight_type="auto",
-        intersections=False,
-        min_group_size=30,
-        max_learning_rows=50_000,
+        estimator=_DEFAULT.estimator,
+        xi=_DEFAULT.xi,
+        max_iter=_DEFAULT.max_iter,
+        overlap=_DEFAULT.overlap,
+        weight_type=_DEFAULT.weight_type,
+        intersections=_DEFAULT.intersections,
+        min_group_size=_DEFAULT.min_group_size,
+        max_learning_rows=_DEFAULT.max_learning_rows,
     ):
         self.alpha = alpha
         self.outcomes = outcomes
@@ -250,7 +233,7 @@ class MDFAuditor(BaseEstimator):
         OverlapError
             If no group shares enough ground with the others to be compared.
         """
-        self.check_arguments()
+        settings = checked_settings(**self.get_params(deep=False))
         if y is None:
             raise InputError(
                 f"y: {type(self).__name__} requires y to be passed, but the target y is None. Pass "
@@ -263,55 +246,33 @@ class MDFAuditor(BaseEstimator):
             )
         log = WarningLog()
         started = time.perf_counter()
-        problem = build_problem(
-            X,
-            y,
-            sensitive_features,
-            sample_weight=sample_weight,
-            weight_type=self.weight_type,
-            outcomes=self.outcomes,
-            groups=self.groups,
-            reference_group=self.reference_group,
-            missing=self.missing,
-            intersections=self.intersections,
-            min_group_size=self.min_group_size,
-            log=log,
-        )
-        seed = draw_seed(self.random_state)
-        audit = AuditRun(problem, self.plan(problem, seed), self, log)
-        audit.run()
-        result = audit.result(X, seed, started)
+        problem = problem_of(X, y, sensitive_features, sample_weight, settings, log)
+        audit = run_audit(problem, settings.reseeded(draw_seed(self.random_state)), log, X)
+        result = result_of(audit, log, time.perf_counter() - started)
+        worst = result.worst_case
+        region = None
+        if worst is not None:
+            region = audit.searches[result.violations.index(worst)].region
         names = [str(name) for name in problem.encoder.feature_names_in_]
-        named = hasattr(X, "columns")
-        self.attach(result, problem.encoder, None, np.inf, names if named else None)
-        self._keep_worst(audit)
-        self._audited: AuditedRows | None = audit.audited(result)
+        self.attach(result, problem.encoder, region, names if hasattr(X, "columns") else None)
+        self._audited: AuditedRows | None = _audited_rows(audit, result)
         return self
 
     def attach(
         self,
         result: AuditResult,
         encoder: FeatureEncoder,
-        predictor: Predictor | None,
-        threshold: float,
+        region: Region | None,
         names: list[str] | None,
     ) -> None:
         """Become fitted, with the result of an audit made by these arguments.
 
-        Parameters
-        ----------
-        result : AuditResult
-        encoder : FeatureEncoder
-        predictor : callable or None
-            Scores of encoded rows in the worst-case search; None if nothing could be measured.
-        threshold : float
-            The subgroup is ``score >= threshold``.
-        names : list of str or None
-            Of the features, if they have any.
+        ``region`` judges new rows in the worst-case search, None if nothing could be measured;
+        ``names`` are those of the features, if they have any.
         """
         self.result_ = result
         self._encoder = encoder
-        self._predictor, self._threshold = predictor, threshold
+        self._region = region
         self._audited = None
         self.n_features_in_ = len(encoder.feature_names_in_)
         self.__dict__.pop("feature_names_in_", None)
@@ -332,9 +293,9 @@ class MDFAuditor(BaseEstimator):
             All False if nothing could be measured.
         """
         check_is_fitted(self, "result_")
-        if self._predictor is None:
+        if self._region is None:
             return np.zeros(len(self._encoder.transform(X)), dtype=bool)
-        return self.decision_function(X) >= self._threshold
+        return self.decision_function(X) >= self._region.threshold
 
     def decision_function(self, X):
         """Score rows by how unequally people like them are treated, in the worst-case search.
@@ -351,9 +312,9 @@ class MDFAuditor(BaseEstimator):
         """
         check_is_fitted(self, "result_")
         encoded = self._encoder.transform(X)
-        if self._predictor is None:
+        if self._region is None:
             return np.zeros(len(encoded))
-        return self._predictor(encoded)
+        return self._region.scores(Asked(encoded))
 
     def explain_row(
         self,
@@ -422,22 +383,20 @@ class MDFAuditor(BaseEstimator):
                 "explain_row: a distributed audit keeps no rows to compare a person with; audit a "
                 "sample in memory for that."
             )
-        from mdfa_fairness_plugin.person.card import make_card
-        from mdfa_fairness_plugin.person.find import find_person
-
+        person = find_person(
+            self.result_,
+            self._audited,
+            self._encoder,
+            x,
+            sensitive=sensitive,
+            outcome=outcome,
+            row=row,
+        )
         return make_card(
             self.result_,
             self._audited,
             self._encoder.displays_,
-            find_person(
-                self.result_,
-                self._audited,
-                self._encoder,
-                x,
-                sensitive=sensitive,
-                outcome=outcome,
-                row=row,
-            ),
+            person,
             n_comparators=n_comparators,
             show_records=show_records,
             min_cell=min_cell,
@@ -459,122 +418,23 @@ class MDFAuditor(BaseEstimator):
             "requires_y": True,
         }
 
-    def _keep_worst(self, audit: AuditRun) -> None:
-        """Keep what new rows are judged by."""
-        worst = self.result_.worst_case
-        if worst is None:
-            return
-        found = audit.found[self.result_.violations.index(worst)]
-        assert found is not None
-        self._predictor, self._threshold = found.predictor, found.selection.threshold
 
-    def check_arguments(self) -> None:
-        """Refuse arguments that no data could be audited with."""
-        check_share("alpha", self.alpha)
-        check_share("confidence_level", self.confidence_level)
-        check_choice("evaluation", self.evaluation, EVALUATIONS)
-        check_choice("solver", self.solver, ("auto", *SOLVERS))
-        check_choice("overlap", self.overlap, ("trim", "refuse"))
-        check_choice("estimator", self.estimator, ESTIMATORS)
-        if isinstance(self.balance, str):
-            check_choice("balance", self.balance, ("auto", *METHODS))
-        if isinstance(self.learner, str):
-            check_choice("learner", self.learner, ("auto", *LEARNERS))
-        check_whole("n_splits", self.n_splits, 2)
-        check_whole("max_iter", self.max_iter, 1)
-        # Rates of fewer rows have no interval worth the name.
-        check_whole("min_group_size", self.min_group_size, 10)
-        if self.max_learning_rows is not None:
-            check_whole("max_learning_rows", self.max_learning_rows, 100)
-        if self.n_jobs is not None:
-            whole = isinstance(self.n_jobs, numbers.Integral) and not isinstance(self.n_jobs, bool)
-            if not whole or self.n_jobs == 0:
-                raise InputError(
-                    f"n_jobs: a whole number other than 0, or None, expected; {self.n_jobs!r} found."
-                )
-        if not (isinstance(self.xi, numbers.Real) and 0 < float(self.xi) < np.inf):
-            raise InputError(f"xi: a positive number expected, {self.xi!r} found.")
+def _audited_rows(audit: Audit, result: AuditResult) -> AuditedRows:
+    """Rows and searches, to explain single rows later.
 
-    def _solver(self) -> str:
-        """Solver to use: residuals, unless the learner can only classify."""
-        if self.solver != "auto":
-            return self.solver
-        if isinstance(self.learner, str):
-            only_classify = self.learner in ("svm_rbf", "network_features")
-            return "level_set" if only_classify else "orthogonal"
-        check_estimator(self.learner)
-        return "orthogonal" if is_regressor(self.learner) else "level_set"
-
-    def unfitted(self) -> MDFAuditor:
-        """Give an auditor with the same arguments, none of them copied."""
-        return type(self)(**self.get_params(deep=False))
-
-    def plan(self, problem: AuditProblem, seed: int) -> Plan:
-        """Arguments, checked against a problem, and the seeds of every stage."""
-        solver = self._solver()
-        if self.n_splits > problem.n_rows // 2:
-            raise InputError(
-                f"n_splits: {self.n_splits} folds of {problem.n_rows} rows leave nothing to judge; "
-                "use fewer, 5 say."
-            )
-        if solver == "orthogonal":
-            make_regressor(self.learner, problem.n_rows, 0)
-        else:
-            make_classifier(self.learner, problem.n_rows, 0)
-        children = np.random.SeedSequence(seed).spawn(len(_STAGES))
-        seeds = {
-            stage: int(child.generate_state(1)[0] >> 1)
-            for stage, child in zip(_STAGES, children, strict=True)
-        }
-        return Plan(
-            alpha=float(self.alpha),
-            confidence_level=float(self.confidence_level),
-            balance=self._balance_method(problem),
-            learner=self.learner,
-            solver=solver,
-            make_regressor=functools.partial(make_regressor, self.learner),
-            parts=self._judged_parts(problem.n_rows),
-            overlap=self.overlap,
-            min_group_size=int(self.min_group_size),
-            xi=float(self.xi),
-            max_iter=int(self.max_iter),
-            seeds=seeds,
-            device=self.device,
-            n_jobs=self.n_jobs,
-        )
-
-    def _judged_parts(self, n_rows: int) -> tuple[int, ...]:
-        """Folds that are measured, and the rows no model learns from."""
-        if self.evaluation == "holdout":
-            return (HELD_BACK,)
-        folds = tuple(range(self.n_splits))
-        capped = self.max_learning_rows is not None and n_rows > self.max_learning_rows
-        return (*folds, HELD_BACK) if capped else folds
-
-    def _balance_method(self, problem: AuditProblem) -> Any:
-        """Method, or given weights brought into the order of the working rows."""
-        if isinstance(self.balance, str):
-            return "overlap" if self.balance == "auto" else self.balance
-        if isinstance(self.balance, type):
-            name = self.balance.__name__
-            raise InputError(
-                f"balance: an instance expected, the class {name} found; pass {name}()."
-            )
-        if hasattr(self.balance, "fit"):
-            return self.balance
-        try:
-            weights = np.asarray(self.balance, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                "balance: a method's name, an array of numbers or an object with fit and weights "
-                f"expected, {type(self.balance).__name__} found."
-            ) from error
-        if weights.shape != (problem.n_samples,):
-            raise InputError(
-                f"balance: one weight per row expected, {problem.n_samples} in all; an array of "
-                f"shape {weights.shape} found."
-            )
-        return weights[problem.source_row]
+    Only searches that found something keep their models: these take most of the memory.
+    """
+    problem = audit.problem
+    return AuditedRows(
+        X=problem.X,
+        display=problem.display,
+        y=problem.y,
+        source_row=problem.source_row,
+        searches=tuple(
+            search.kept(region=found.verdict == VIOLATION or found is result.worst_case)
+            for search, found in zip(audit.searches, result.violations, strict=True)
+        ),
+    )
 
 
 def audit(X, y, *, sensitive_features, sample_weight=None, **params) -> AuditResult:
@@ -610,13 +470,7 @@ def audit(X, y, *, sensitive_features, sample_weight=None, **params) -> AuditRes
     >>> len(result.violations)
     4
     """
-    known = MDFAuditor().get_params()
-    unknown = sorted(set(params) - set(known))
-    if unknown:
-        raise InputError(
-            f"audit: unknown argument(s) {', '.join(unknown)}; those known are "
-            f"{', '.join(sorted(known))}."
-        )
+    refuse_unknown("audit", params, Settings.names())
     auditor = MDFAuditor(**params)
     return auditor.fit(
         X, y, sensitive_features=sensitive_features, sample_weight=sample_weight

@@ -125,6 +125,25 @@ def _no_counts() -> np.ndarray:
     return np.empty(0, dtype=np.intp)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SearchKey:
+    """Names a search everywhere: where ``group`` gets ``outcome`` more often than others alike.
+
+    Parameters
+    ----------
+    sensitive_feature : str
+    group : hashable
+    reference : hashable or None
+        Value compared with; None for everybody else.
+    outcome : hashable
+    """
+
+    sensitive_feature: str
+    group: Hashable
+    reference: Hashable | None
+    outcome: Hashable
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorstCasePath:
     """What the search saw as the region grew (Algorithm 1, every iteration at once).
@@ -376,6 +395,16 @@ class Violation:
         _settle(self, _VIOLATION_FLOATS, _VIOLATION_PAIRS)
         for name, dtype in _VIOLATION_ARRAYS:
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=dtype))
+
+    @property
+    def key(self) -> SearchKey:
+        """Which search it is."""
+        return SearchKey(
+            sensitive_feature=self.sensitive_feature,
+            group=self.group,
+            reference=self.reference,
+            outcome=self.outcome,
+        )
 
     @property
     def ratio(self) -> float:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.exceptions import InputError, WarningLog
+from mdfa_fairness_plugin.pipeline import Audit, AuditSource, audit_provenance, excluded_counts
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report import html, markdown, text
 from mdfa_fairness_plugin.report.junit import to_junit
 from mdfa_fairness_plugin.report.plain import as_json, to_plain, written
 from mdfa_fairness_plugin.report.story import tell, tell_card, tell_page
-
-if TYPE_CHECKING:
-    from mdfa_fairness_plugin.replicate import NullDistribution, Stability
+from mdfa_fairness_plugin.replicate import (
+    NullDistribution,
+    Stability,
+    null_distribution,
+    stability,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -126,8 +130,6 @@ class AuditResult(AuditRecord):
         -------
         null : NullDistribution
         """
-        from mdfa_fairness_plugin.replicate import null_distribution
-
         return null_distribution(
             self, n_draws, n_jobs=n_jobs, random_state=random_state, progress=progress
         )
@@ -154,8 +156,6 @@ class AuditResult(AuditRecord):
         -------
         stability : Stability
         """
-        from mdfa_fairness_plugin.replicate import stability
-
         return stability(
             self, n_repeats, n_jobs=n_jobs, random_state=random_state, progress=progress
         )
@@ -259,3 +259,23 @@ class AuditResult(AuditRecord):
             If ``min_cell`` is no whole number of at least 1.
         """
         return written(html.render_page(tell_page(self, min_cell, command)), path)
+
+
+def result_of(audit: Audit, log: WarningLog, seconds: float) -> AuditResult:
+    """An audit as a result, with what it takes to repeat it."""
+    problem, settings = audit.problem, audit.settings
+    return AuditResult(
+        violations=audit.violations,
+        balance=audit.balance,
+        excluded=excluded_counts(audit),
+        silence=audit.silence,
+        warnings=log.records,
+        provenance=audit_provenance(audit, seconds),
+        alpha=float(settings.alpha),
+        confidence_level=float(settings.confidence_level),
+        n_samples=problem.n_samples,
+        outcome_labels=problem.outcome_labels,
+        sensitive_names=tuple(dict.fromkeys(c.sensitive_feature for c in problem.contrasts)),
+        feature_names=tuple(display.name for display in problem.encoder.displays_),
+        source=AuditSource(problem=problem, settings=audit.asked),
+    )

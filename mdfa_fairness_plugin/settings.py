@@ -1,13 +1,130 @@
-"""Arguments that are checked alike everywhere."""
+"""Every argument of an audit, with its default and its checks, in one place."""
 
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from mdfa_fairness_plugin.exceptions import InputError
+
+Evaluation = Literal["cross_fit", "holdout"]
+Estimator = Literal["hajek", "raw", "unweighted", "doubly_robust"]
+Overlap = Literal["trim", "refuse"]
+
+# What draws at random, each with a seed of its own.
+STAGES = ("folds", "propensity", "outcome", "learner", "balance", "test")
+# Of no consequence for what is found.
+_OF_THE_RUN = ("n_jobs", "verbose")
+# What is no argument.
+_DRAWN = ("seed", "own_seeds")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Settings:
+    """Arguments of an audit, as ``MDFAuditor`` describes them, and the seed drawn for it."""
+
+    alpha: float = 0.05
+    outcomes: Any = None
+    groups: Any = None
+    reference_group: Any = None
+    missing: str = "exclude"
+    balance: Any = "auto"
+    learner: Any = "auto"
+    solver: str = "auto"
+    evaluation: Evaluation = "cross_fit"
+    n_splits: int = 5
+    confidence_level: float = 0.95
+    device: str | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+    estimator: Estimator = "hajek"
+    xi: float = 0.1
+    max_iter: int = 500
+    overlap: Overlap = "trim"
+    weight_type: str = "auto"
+    intersections: bool = False
+    min_group_size: int = 30
+    max_learning_rows: int | None = 50_000
+    seed: int = 0
+    own_seeds: Mapping[str, int] | None = None  # of the stages, where they do not follow from one
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Names of the arguments."""
+        return sorted(field.name for field in fields(cls) if field.name not in _DRAWN)
+
+    @classmethod
+    def checked(cls, **params: Any) -> Settings:
+        """Arguments that data could be audited with; registered names are checked by ``pipeline``."""
+        settings = cls(**params)
+        check_share("alpha", settings.alpha)
+        check_share("confidence_level", settings.confidence_level)
+        check_choice("evaluation", settings.evaluation, get_args(Evaluation))
+        check_choice("overlap", settings.overlap, get_args(Overlap))
+        check_choice("estimator", settings.estimator, get_args(Estimator))
+        check_whole("n_splits", settings.n_splits, 2)
+        check_whole("max_iter", settings.max_iter, 1)
+        # Rates of fewer rows have no interval worth the name.
+        check_whole("min_group_size", settings.min_group_size, 10)
+        if settings.max_learning_rows is not None:
+            check_whole("max_learning_rows", settings.max_learning_rows, 100)
+        if settings.n_jobs is not None:
+            n_jobs = settings.n_jobs
+            whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
+            if not whole or n_jobs == 0:
+                raise InputError(
+                    f"n_jobs: a whole number other than 0, or None, expected; {n_jobs!r} found."
+                )
+        if not (isinstance(settings.xi, numbers.Real) and 0 < float(settings.xi) < np.inf):
+            raise InputError(f"xi: a positive number expected, {settings.xi!r} found.")
+        return settings
+
+    def reseeded(self, seed: int) -> Settings:
+        """The same arguments with another seed."""
+        return replace(self, seed=seed)
+
+    @cached_property
+    def seeds(self) -> Mapping[str, int]:
+        """Seed of every stage."""
+        if self.own_seeds is not None:
+            return self.own_seeds
+        children = np.random.SeedSequence(self.seed).spawn(len(STAGES))
+        return stage_seeds([child.generate_state(1)[0] for child in children])
+
+    @property
+    def balances(self) -> bool:
+        """Whether the weights aim to make the features of both sides alike."""
+        if isinstance(self.balance, str):
+            return self.balance != "none"
+        return hasattr(self.balance, "fit")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Arguments that decide what is found, by name."""
+        return {name: getattr(self, name) for name in self.names() if name not in _OF_THE_RUN}
+
+
+def refuse_unknown(
+    caller: str, params: Mapping[str, Any], known: list[str], *, first: str = ""
+) -> None:
+    """Refuse arguments that nothing is called by; ``first`` lists the caller's own."""
+    unknown = sorted(set(params) - set(known))
+    if unknown:
+        raise InputError(
+            f"{caller}: unknown argument(s) {', '.join(unknown)}; those known are "
+            f"{first}{', '.join(sorted(known))}."
+        )
+
+
+def stage_seeds(words: Any) -> dict[str, int]:
+    """Seed of every stage, from one random word each."""
+    return {stage: int(word >> 1) for stage, word in zip(STAGES, words, strict=True)}
 
 
 def draw_seed(random_state: Any) -> int:

@@ -1,21 +1,14 @@
 """Several models of the same people: disparate impact beside the worst case."""
 
 from mdfa_fairness_plugin.comparison.comparing import compare
-from mdfa_fairness_plugin.comparison.result import (
-    ComparisonResult,
-    Difference,
-    ModelSearch,
-    RateRatio,
-    Search,
-    Transfer,
-)
+from mdfa_fairness_plugin.comparison.records import Difference, ModelSearch, RateRatio, Transfer
+from mdfa_fairness_plugin.comparison.result import ComparisonResult
 
 __all__ = [
     "ComparisonResult",
     "Difference",
     "ModelSearch",
     "RateRatio",
-    "Search",
     "Transfer",
     "compare",
 ]

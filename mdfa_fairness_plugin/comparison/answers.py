@@ -45,9 +45,8 @@ class Answers:
     codes: np.ndarray
     truth: np.ndarray | None
 
-    def constant(self, model: int) -> str:
-        """Why a model cannot be audited, if it answers everybody alike."""
-        codes = self.codes[model]
+    def constant(self, codes: np.ndarray) -> str:
+        """Why a model of these codes cannot be audited, if it answers everybody alike."""
         if (codes != codes[0]).any():
             return ""
         return f"every one of the {len(codes):,} outcomes is {self.labels[codes[0]]!r}"

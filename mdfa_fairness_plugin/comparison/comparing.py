@@ -1,55 +1,35 @@
-"""The comparison: aggregate ratios, repeated splits, one full audit per model, paired differences."""
+"""The comparison: repeated splits, one full audit per model, and what follows from both."""
 
 from __future__ import annotations
 
 import logging
 import time
 import warnings
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.auditor import MDFAuditor
+from mdfa_fairness_plugin.arguments import checked_settings, problem_of
 from mdfa_fairness_plugin.comparison.answers import Answers, read_answers
-from mdfa_fairness_plugin.comparison.result import (
-    ACCURACY,
-    EVERYBODY,
-    FALSE_POSITIVE,
-    PLAIN_ESTIMATOR,
-    SELECTION,
-    TRUE_POSITIVE,
-    WORST_CASE,
-    ComparisonResult,
-    Difference,
-    ModelSearch,
-    RateRatio,
-    Search,
-    Transfer,
-    search_of,
-)
-from mdfa_fairness_plugin.comparison.splits import Splits, run_splits
+from mdfa_fairness_plugin.comparison.bench import Bench
+from mdfa_fairness_plugin.comparison.measuring import ModelAudit, figures_of, region_rows
+from mdfa_fairness_plugin.comparison.result import ComparisonResult
+from mdfa_fairness_plugin.comparison.splits import run_splits
 from mdfa_fairness_plugin.data.columns import as_list, find_label, listing, read_labels, read_table
-from mdfa_fairness_plugin.data.problem import build_problem
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     MDFAWarning,
     OverlapError,
     WarningLog,
 )
-from mdfa_fairness_plugin.measure.estimates import measure
-from mdfa_fairness_plugin.measure.influence import (
-    log_ratio_influence,
-    mean_influence,
-    paired_interval,
-)
-from mdfa_fairness_plugin.measure.intervals import delta_interval
-from mdfa_fairness_plugin.pipeline import AuditRun, describe_parameter
-from mdfa_fairness_plugin.records import Violation
-from mdfa_fairness_plugin.results import AuditResult
-from mdfa_fairness_plugin.settings import check_whole, draw_seed
+from mdfa_fairness_plugin.pipeline import run_audit
+from mdfa_fairness_plugin.provenance import describe_parameter
+from mdfa_fairness_plugin.records import SearchKey
+from mdfa_fairness_plugin.results import result_of
+from mdfa_fairness_plugin.settings import Settings, check_whole, draw_seed, refuse_unknown
 
 logger = logging.getLogger(__name__)
 
@@ -169,7 +149,9 @@ def compare(
     check_whole("n_splits", n_splits, 0)
     log = WarningLog()
     seed = draw_seed(random_state)
-    auditor = _auditor(params, n_folds=n_folds, seed=seed, n_jobs=n_jobs, verbose=verbose)
+    settings = _settings(
+        params, n_splits=n_folds, random_state=seed, n_jobs=n_jobs, verbose=verbose
+    ).reseeded(seed)
     if sensitive_features is None:
         raise InputError(
             "sensitive_features: None was given; pass the column(s) whose groups are compared."
@@ -181,19 +163,31 @@ def compare(
         sample_weight=sample_weight,
         y_true=y_true,
         model_features=model_features,
-        outcomes=auditor.outcomes,
+        outcomes=settings.outcomes,
         seed=seed,
     )
     baseline = _check_baseline(baseline, answers.models)
     _note_answers(X, answers, log)
     level = logging.INFO if verbose else logging.DEBUG
+    rows = (X, sensitive_features, sample_weight)
     with _GatheredWarnings(log):
-        bench = _Bench(X, answers, sensitive_features, sample_weight, auditor)
-        splits = bench.split(
-            n_splits=n_splits, seed=seed, n_jobs=n_jobs, level=level, progress=progress
-        )
-        bench.audit(level)
-    result = bench.result(splits, baseline)
+        bench = _bench(rows, answers, settings)
+        splits = run_splits(bench, n_splits, n_jobs=n_jobs, level=level, progress=progress)
+        audits = _audits(rows, bench, level)
+    result = ComparisonResult(
+        models=answers.models,
+        baseline=baseline,
+        searches=bench.keys,
+        **figures_of(bench, audits, splits, baseline),
+        audits={model: audit.result for model, audit in audits.items() if audit.result is not None},
+        split_delta=splits.delta,
+        n_splits=splits.n_splits,
+        alpha=float(settings.alpha),
+        confidence_level=float(settings.confidence_level),
+        n_samples=bench.problem.n_samples,
+        outcome_labels=answers.labels,
+        warnings=log.records,
+    )
     provenance = {
         "seed": seed,
         "n_splits": int(n_splits),
@@ -202,31 +196,88 @@ def compare(
         "input_hash": bench.problem.input_hash,
         "timings": {"total": time.perf_counter() - started},
     }
-    return replace(result, warnings=log.records, provenance=provenance)
+    return replace(result, provenance=provenance)
 
 
-def _auditor(
-    params: Mapping[str, Any], *, n_folds: Any, seed: int, n_jobs: Any, verbose: Any
-) -> _OpenAuditor:
-    """Auditor of one model, its arguments checked."""
+def _settings(params: Mapping[str, Any], *, n_splits: Any, **own: Any) -> Settings:
+    """Settings of one model's audit, checked."""
     for name, reason in _SETTLED.items():
         if name in params:
             raise InputError(
                 f"{name}: it cannot be given for the audits of a comparison; {reason}."
             )
-    known = set(MDFAuditor().get_params()) - set(_SETTLED)
-    unknown = sorted(set(params) - known)
-    if unknown:
-        raise InputError(
-            f"compare: unknown argument(s) {', '.join(unknown)}; those known are "
-            f"{', '.join(sorted(known))}."
-        )
-    check_whole("n_folds", n_folds, 2)
-    auditor = _OpenAuditor(
-        **params, n_splits=n_folds, random_state=seed, n_jobs=n_jobs, verbose=verbose
+    refuse_unknown("compare", params, [name for name in Settings.names() if name not in _SETTLED])
+    check_whole("n_folds", n_splits, 2)
+    return checked_settings(**params, n_splits=n_splits, **own)
+
+
+def _bench(rows: tuple[Any, Any, Any], answers: Answers, settings: Settings) -> Bench:
+    """What all models share.
+
+    Rows are put in an order that depends on what every model answered, not on which of them comes
+    first, so the splits are the same however the models are ordered.
+    """
+    X, sensitive_features, sample_weight = rows
+    problem = problem_of(
+        X,
+        answers.patterns,
+        sensitive_features,
+        sample_weight,
+        settings,
+        outcomes=[int(answers.patterns[0])],
     )
-    auditor.check_arguments()
-    return auditor
+    outcomes = _audited(answers, settings.outcomes)
+    keys = tuple(
+        SearchKey(
+            sensitive_feature=contrast.sensitive_feature,
+            group=contrast.group,
+            reference=contrast.reference,
+            outcome=answers.labels[outcome],
+        )
+        for contrast in problem.contrasts
+        for outcome in outcomes
+    )
+    return Bench(problem=problem, answers=answers, settings=settings, outcomes=outcomes, keys=keys)
+
+
+def _audits(rows: tuple[Any, Any, Any], bench: Bench, level: int) -> dict[Hashable, ModelAudit]:
+    """Audit every model once, cross-fitted."""
+    answers = bench.answers
+    audits: dict[Hashable, ModelAudit] = {}
+    refused: list[OverlapError] = []
+    for model, own in zip(answers.models, answers.codes, strict=True):
+        logger.log(level, "auditing %s", model)
+        reason = answers.constant(own)
+        present = [outcome for outcome in bench.outcomes if (own == outcome).any()]
+        if not reason and not present:
+            reason = "it gives nobody the audited outcome"
+        try:
+            audits[model] = (
+                ModelAudit(reason=reason) if reason else _audit_one(rows, bench, own, present)
+            )
+        except OverlapError as error:
+            refused.append(error)
+            audits[model] = ModelAudit(reason=error.reason)
+    if refused and not any(audit.result for audit in audits.values()):
+        raise refused[0]
+    return audits
+
+
+def _audit_one(
+    rows: tuple[Any, Any, Any], bench: Bench, codes: np.ndarray, present: list[int]
+) -> ModelAudit:
+    X, sensitive_features, sample_weight = rows
+    labels, settings = bench.answers.labels, bench.settings
+    started = time.perf_counter()
+    log = WarningLog()
+    if len(present) < len(bench.outcomes):
+        settings = replace(settings, outcomes=[labels[outcome] for outcome in present])
+    coded = np.empty(len(labels), dtype=object)
+    coded[:] = labels
+    problem = problem_of(X, coded[codes], sensitive_features, sample_weight, settings, log)
+    audit = run_audit(problem, settings, log, X)
+    result = result_of(audit, log, time.perf_counter() - started)
+    return ModelAudit(result=result, regions=region_rows(audit))
 
 
 def _check_baseline(baseline: Any, models: tuple[Hashable, ...]) -> Hashable:
@@ -263,437 +314,6 @@ class _GatheredWarnings:
                 self._log.warn(type(one.message), one.message.args[0])
             else:
                 warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-
-
-class _OpenAuditor(MDFAuditor):
-    """Auditor that keeps its searches: a comparison is made row by row."""
-
-    def _keep_worst(self, audit: AuditRun) -> None:
-        super()._keep_worst(audit)
-        self._audit = audit
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Region:
-    """One cross-fitted search, its rows in the order of the input (repeated rows kept apart)."""
-
-    s: np.ndarray  # 0 where not compared or not held out
-    weights: np.ndarray
-    member: np.ndarray
-    delta: float  # by the estimator asked for
-    interval: tuple[float, float]  # the audit's own
-    rates: tuple[float, float]
-    spread: float  # widening of its intervals, for the search
-
-
-class _Bench:
-    """Everything the models share, and the steps of the comparison."""
-
-    def __init__(
-        self,
-        X: Any,
-        answers: Answers,
-        sensitive_features: Any,
-        sample_weight: Any,
-        auditor: _OpenAuditor,
-    ) -> None:
-        self._X = X
-        self._answers = answers
-        self._sensitive_features = sensitive_features
-        self._sample_weight = sample_weight
-        self._auditor = auditor
-        # Rows are put in an order that depends on what every model answered, not on which of them
-        # comes first, so the splits are the same however the models are ordered.
-        self.problem = build_problem(
-            X,
-            answers.patterns,
-            sensitive_features,
-            sample_weight=sample_weight,
-            weight_type=auditor.weight_type,
-            outcomes=[int(answers.patterns[0])],
-            groups=auditor.groups,
-            reference_group=auditor.reference_group,
-            missing=auditor.missing,
-            intersections=auditor.intersections,
-            min_group_size=auditor.min_group_size,
-        )
-        self.outcomes = _audited(answers, auditor.outcomes)
-        self.searches = tuple(
-            Search(
-                sensitive_feature=contrast.sensitive_feature,
-                group=contrast.group,
-                reference=contrast.reference,
-                outcome=answers.labels[outcome],
-            )
-            for contrast in self.problem.contrasts
-            for outcome in self.outcomes
-        )
-        self.audits: dict[Hashable, AuditResult] = {}
-        self.reasons: dict[Hashable, str] = {}
-        self._regions: dict[tuple[int, Search], _Region] = {}
-        self._order = np.argsort(self.problem.source_row, kind="stable")
-
-    # -- the two kinds of audit
-
-    def split(
-        self,
-        *,
-        n_splits: int,
-        seed: int,
-        n_jobs: int | None,
-        level: int,
-        progress: bool | Callable[[int, int], Any],
-    ) -> Splits | None:
-        """Make the repeated splits."""
-        if n_splits == 0:
-            return None
-        problem, answers = self.problem, self._answers
-        codes = answers.codes[:, problem.source_row]
-        positives = np.stack([codes == outcome for outcome in self.outcomes])
-        usable = np.array([not answers.constant(m) for m in range(len(answers.models))])
-        sensible = np.array([not contrast.reason for contrast in problem.contrasts])
-        searched = np.broadcast_to(
-            sensible[:, np.newaxis, np.newaxis] & usable,
-            (len(sensible), len(self.outcomes), len(usable)),
-        )
-        holdout = MDFAuditor(**(self._auditor.get_params(deep=False) | {"evaluation": "holdout"}))
-
-        return run_splits(
-            problem,
-            positives,
-            searched,
-            holdout.plan(problem, seed),
-            n_splits=n_splits,
-            n_folds=self._auditor.n_splits,
-            binary=len(answers.labels) == 2,
-            seed=seed,
-            n_jobs=n_jobs,
-            level=level,
-            progress=progress,
-        )
-
-    def audit(self, level: int) -> None:
-        """Audit every model once, cross-fitted."""
-        refused: list[OverlapError] = []
-        for number, model in enumerate(self._answers.models):
-            logger.log(level, "auditing %s", model)
-            reason = self._answers.constant(number)
-            own = self._answers.codes[number]
-            present = [outcome for outcome in self.outcomes if (own == outcome).any()]
-            if not reason and not present:
-                reason = "it gives nobody the audited outcome"
-            if reason:
-                self.reasons[model] = reason
-                continue
-            try:
-                self._audit_one(number, model, present)
-            except OverlapError as error:
-                refused.append(error)
-                self.reasons[model] = error.reason
-        if refused and not self.audits:
-            raise refused[0]
-
-    def _audit_one(self, number: int, model: Hashable, present: list[int]) -> None:
-        labels = self._answers.labels
-        auditor = _OpenAuditor(**self._auditor.get_params(deep=False))
-        if len(present) < len(self.outcomes):
-            auditor.outcomes = [labels[outcome] for outcome in present]
-        coded = np.empty(len(labels), dtype=object)
-        coded[:] = labels
-        auditor.fit(
-            self._X,
-            coded[self._answers.codes[number]],
-            sensitive_features=self._sensitive_features,
-            sample_weight=self._sample_weight,
-        )
-        self.audits[model] = auditor.result_
-        audit = auditor._audit
-        order = np.argsort(audit.problem.source_row, kind="stable")
-        for i, violation in enumerate(auditor.result_.violations):
-            found = audit.found[i]
-            if found is None:
-                continue
-            data = found.data
-            n_rows = audit.problem.n_rows
-            s, weights = np.zeros(n_rows, dtype=np.int8), np.zeros(n_rows)
-            member = np.zeros(n_rows, dtype=bool)
-            s[found.rows] = np.where(data.held_out, data.s, 0)
-            weights[found.rows] = data.weights
-            member[found.rows] = found.member
-            self._regions[number, search_of(violation)] = _Region(
-                s=s[order],
-                weights=weights[order],
-                member=member[order],
-                delta=violation.delta,
-                interval=violation.interval,
-                rates=violation.rates,
-                spread=audit.spread(i, found.member[data.held_out]),
-            )
-
-    # -- what follows from them
-
-    def result(self, splits: Splits | None, baseline: Hashable) -> ComparisonResult:
-        """Put everything together."""
-        models = self._answers.models
-        rows = tuple(
-            self._row(number, place, splits)
-            for number in range(len(models))
-            for place in range(len(self.searches))
-        )
-        transfers = tuple(
-            self._transfer(a, b, place, splits)
-            for place in range(len(self.searches))
-            for a in range(len(models))
-            for b in range(len(models))
-        )
-        result = ComparisonResult(
-            models=models,
-            baseline=baseline,
-            searches=self.searches,
-            rows=rows,
-            transfers=transfers,
-            audits=self.audits,
-            split_delta=np.empty((0, len(self.searches), len(models), len(models)))
-            if splits is None
-            else splits.delta,
-            n_splits=0 if splits is None else splits.n_splits,
-            alpha=float(self._auditor.alpha),
-            confidence_level=float(self._auditor.confidence_level),
-            n_samples=self.problem.n_samples,
-            outcome_labels=self._answers.labels,
-        )
-        return replace(result, differences=self._differences(result))
-
-    def _positive(self, number: int, search: Search) -> np.ndarray:
-        """Whether a model gave each row the outcome, in the order of the regions."""
-        outcome = self._answers.labels.index(search.outcome)
-        return self._answers.codes[number][self.problem.source_row[self._order]] == outcome
-
-    def _row(self, number: int, place: int, splits: Splits | None) -> ModelSearch:
-        model, search = self._answers.models[number], self.searches[place]
-        ratios = {
-            quantity: self._rate_ratio(number, place, quantity)
-            for quantity in (SELECTION, TRUE_POSITIVE, FALSE_POSITIVE)
-        }
-        row = ModelSearch(
-            model=model,
-            search=search,
-            reason=self.reasons.get(model, ""),
-            accuracy=self._accuracy(number),
-            selection=ratios[SELECTION],
-            true_positive=ratios[TRUE_POSITIVE],
-            false_positive=ratios[FALSE_POSITIVE],
-        )
-        violation = self._violation(model, search)
-        if violation is not None:
-            row = replace(
-                row,
-                verdict=violation.verdict,
-                reason=violation.reason,
-                everybody_delta=violation.population.delta,
-                everybody_interval=violation.population.interval,
-                delta=violation.delta,
-                interval=violation.interval,
-                p_value_adjusted=violation.p_value_adjusted,
-                detectable_delta=violation.detectable_delta,
-                gamma=violation.gamma,
-                mass=violation.mass,
-                n_rows=violation.n_rows,
-                share=violation.share,
-                rule=violation.rule,
-                rule_fidelity=violation.rule_fidelity,
-            )
-        elif not row.reason:
-            row = replace(row, reason=f"the model gives nobody the outcome {search.outcome!r}")
-        if splits is not None:
-            delta = splits.delta[:, place, number, number]
-            mean, sd = _moments(delta)
-            row = replace(
-                row,
-                split_ratio_mean=mean,
-                split_ratio_sd=sd,
-                n_splits_measured=int(np.isfinite(delta).sum()),
-                n_splits_infinite=int(np.isinf(delta).sum()),
-            )
-        return row
-
-    def _violation(self, model: Hashable, search: Search) -> Violation | None:
-        audit = self.audits.get(model)
-        if audit is None:
-            return None
-        return next((v for v in audit.violations if search_of(v) == search), None)
-
-    def _transfer(self, a: int, b: int, place: int, splits: Splits | None) -> Transfer:
-        search, models = self.searches[place], self._answers.models
-        out = Transfer(subgroup_of=models[a], model=models[b], search=search)
-        region = self._regions.get((a, search))
-        if region is not None:
-            held = region.s != 0
-            s, weights, member = region.s[held], region.weights[held], region.member[held]
-            own, other = self._positive(a, search)[held], self._positive(b, search)[held]
-            rates = measure(other, s, weights, member)
-            difference = measure(own, s, weights, member).delta - rates.delta
-            if a == b:
-                # What the audit says of the model, estimator, interval and all.
-                out = replace(
-                    out,
-                    estimator=self._auditor.estimator,
-                    delta=region.delta,
-                    interval=region.interval,
-                    rates=region.rates,
-                )
-            else:
-                out = replace(
-                    out,
-                    estimator=PLAIN_ESTIMATOR,
-                    delta=rates.delta,
-                    interval=delta_interval(rates, self._auditor.confidence_level, region.spread),
-                    rates=(float(rates.rates[0]), float(rates.rates[1])),
-                )
-            out = replace(
-                out,
-                difference=difference,
-                difference_interval=paired_interval(
-                    difference,
-                    log_ratio_influence(own, s, weights, member),
-                    log_ratio_influence(other, s, weights, member),
-                    self._auditor.confidence_level,
-                    region.spread,
-                ),
-            )
-        if splits is not None:
-            mean, sd = _moments(splits.delta[:, place, a, b])
-            rates_ = splits.rate[:, place, a, b], splits.reference_rate[:, place, a, b]
-            out = replace(
-                out,
-                split_ratio_mean=mean,
-                split_ratio_sd=sd,
-                split_rates=(_mean(rates_[0]), _mean(rates_[1])),
-            )
-        return out
-
-    # -- aggregate rates, features not looked at
-
-    def _subset(self, number: int, place: int, quantity: str) -> tuple[np.ndarray, ...] | None:
-        """Positive, s and weights over the input rows a rate is made of; s is 0 elsewhere."""
-        problem = self.problem
-        contrast = problem.contrasts[place // len(self.outcomes)]
-        outcome = self.outcomes[place % len(self.outcomes)]
-        s = contrast.s
-        if quantity in (TRUE_POSITIVE, FALSE_POSITIVE):
-            if self._answers.truth is None:
-                return None
-            truth = self._answers.truth[problem.source_row]
-            has_outcome = truth == outcome
-            among = has_outcome if quantity == TRUE_POSITIVE else (truth >= 0) & ~has_outcome
-            s = np.where(among, s, 0)
-        if not ((s > 0).any() and (s < 0).any()):
-            return None
-        positive = self._answers.codes[number][problem.source_row] == outcome
-        return positive, s, problem.sample_weight
-
-    def _rate_ratio(self, number: int, place: int, quantity: str) -> RateRatio:
-        subset = self._subset(number, place, quantity)
-        if subset is None:
-            return RateRatio()
-        positive, s, weights = subset
-        rows = s != 0
-        rates = measure(positive[rows], s[rows], weights[rows])
-        return RateRatio(
-            rates=(float(rates.rates[0]), float(rates.rates[1])),
-            interval=delta_interval(rates, self._auditor.confidence_level),
-            n_rows=int(rows.sum()),
-        )
-
-    def _correct(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Whether a model was right, and the weights, over rows whose true label is known."""
-        assert self._answers.truth is not None
-        source = self.problem.source_row
-        truth = self._answers.truth[source]
-        known = truth >= 0
-        correct = self._answers.codes[number][source][known] == truth[known]
-        return correct.astype(float), self.problem.sample_weight[known]
-
-    def _accuracy(self, number: int) -> float:
-        if self._answers.truth is None or not (self._answers.truth >= 0).any():
-            return np.nan
-        correct, weights = self._correct(number)
-        return float(np.average(correct, weights=weights))
-
-    # -- differences
-
-    def _differences(self, result: ComparisonResult) -> tuple[Difference, ...]:
-        models = self._answers.models
-        base = models.index(result.baseline)
-        out = []
-        for number in range(len(models)):
-            if number == base:
-                continue
-            out += [
-                self._difference(number, base, place, quantity)
-                for place in range(len(self.searches))
-                for quantity in (WORST_CASE, EVERYBODY, SELECTION, TRUE_POSITIVE, FALSE_POSITIVE)
-            ]
-            out.append(self._accuracy_difference(number, base))
-        return tuple(out)
-
-    def _difference(self, number: int, base: int, place: int, quantity: str) -> Difference:
-        models, search = self._answers.models, self.searches[place]
-        out = Difference(
-            model=models[number], baseline=models[base], quantity=quantity, search=search
-        )
-        if quantity in (WORST_CASE, EVERYBODY):
-            regions = [self._regions.get((one, search)) for one in (number, base)]
-            if regions[0] is None or regions[1] is None:
-                return out
-            deltas, influences, spread = [], [], 1.0
-            for one, region in zip((number, base), regions, strict=True):
-                assert region is not None
-                positive = self._positive(one, search)
-                if quantity == WORST_CASE:
-                    member, delta = region.member, region.delta
-                    spread = max(spread, region.spread)
-                else:
-                    member, held = None, region.s != 0
-                    delta = measure(positive[held], region.s[held], region.weights[held]).delta
-                deltas.append(delta)
-                influences.append(log_ratio_influence(positive, region.s, region.weights, member))
-        else:
-            subsets = [self._subset(one, place, quantity) for one in (number, base)]
-            if subsets[0] is None or subsets[1] is None:
-                return out
-            deltas, influences, spread = [], [], 1.0
-            for subset in subsets:
-                assert subset is not None
-                positive, s, weights = subset
-                rows = s != 0
-                deltas.append(measure(positive[rows], s[rows], weights[rows]).delta)
-                influences.append(log_ratio_influence(positive, s, weights))
-        difference = deltas[0] - deltas[1]
-        if not np.isfinite(difference):
-            return out
-        interval = paired_interval(
-            difference, influences[0], influences[1], self._auditor.confidence_level, spread
-        )
-        return replace(out, difference=difference, interval=interval)
-
-    def _accuracy_difference(self, number: int, base: int) -> Difference:
-        models = self._answers.models
-        out = Difference(
-            model=models[number], baseline=models[base], quantity=ACCURACY, search=None
-        )
-        if self._answers.truth is None or not (self._answers.truth >= 0).any():
-            return out
-        correct, weights = self._correct(number)
-        others, _ = self._correct(base)
-        difference = float(np.average(correct - others, weights=weights))
-        interval = paired_interval(
-            difference,
-            mean_influence(correct, weights),
-            mean_influence(others, weights),
-            self._auditor.confidence_level,
-        )
-        return replace(out, difference=difference, interval=interval)
 
 
 def _audited(answers: Answers, outcomes: Any) -> tuple[int, ...]:
@@ -738,15 +358,3 @@ def _note_answers(X: Any, answers: Answers, log: WarningLog) -> None:
                     "model of its own.",
                 )
                 break
-
-
-def _moments(delta: np.ndarray) -> tuple[float, float]:
-    """Mean and standard deviation of the finite ratios; NaN without any (with one, no deviation)."""
-    ratio = np.exp(delta[np.isfinite(delta)])
-    mean = float(ratio.mean()) if len(ratio) else np.nan
-    return mean, float(ratio.std(ddof=1)) if len(ratio) > 1 else np.nan
-
-
-def _mean(values: np.ndarray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else np.nan

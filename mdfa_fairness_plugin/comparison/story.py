@@ -10,23 +10,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from mdfa_fairness_plugin.comparison.result import (
+from mdfa_fairness_plugin.comparison.records import (
     ACCURACY,
     FALSE_POSITIVE,
     PLAIN_ESTIMATOR,
     SELECTION,
     TRUE_POSITIVE,
     WORST_CASE,
-    ComparisonResult,
     Difference,
     ModelSearch,
-    Search,
     Transfer,
-    search_of,
 )
-from mdfa_fairness_plugin.comparison.result import (
+from mdfa_fairness_plugin.comparison.records import (
     EVERYBODY as AT_EQUAL_FEATURES,
 )
+from mdfa_fairness_plugin.comparison.result import ComparisonResult
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import (
     clean,
@@ -43,6 +41,7 @@ from mdfa_fairness_plugin.records import (
     NONE_LARGER,
     VIOLATION,
     AuditRecord,
+    SearchKey,
     Violation,
     ratio_of,
 )
@@ -178,7 +177,7 @@ def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
         return result
     audits: Any = {m: redact(audit, min_cell).result for m, audit in result.audits.items()}
 
-    def withheld(model: Any, search: Search) -> tuple[Violation | None, bool]:
+    def withheld(model: Any, search: SearchKey) -> tuple[Violation | None, bool]:
         """The audit's search as it may be printed, and whether its ratio is withheld."""
         pairs = zip(
             audits[model].violations if model in audits else (),
@@ -186,7 +185,7 @@ def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
             strict=True,
         )
         for printed, given in pairs:
-            if search_of(given) == search:
+            if given.key == search:
                 return printed, given.measured and not printed.measured
         return None, False
 
@@ -300,12 +299,12 @@ def to_json(result: ComparisonResult) -> str:
     return json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
 
 
-def _plain_record(record: Search | ModelSearch | Transfer | Difference) -> dict[str, Any]:
+def _plain_record(record: SearchKey | ModelSearch | Transfer | Difference) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         plain[field.name] = (
-            _plain_record(value) if isinstance(value, Search) else plain_value(value)
+            _plain_record(value) if isinstance(value, SearchKey) else plain_value(value)
         )
     return plain
 
@@ -317,7 +316,7 @@ def _nested(values: np.ndarray) -> Any:
 # -- words
 
 
-def who(search: Search, limit: int = 24) -> str:
+def who(search: SearchKey, limit: int = 24) -> str:
     """Name a search: the group, whom it is compared with, and the outcome."""
     text = named(search.sensitive_feature, search.group, limit)
     if search.reference is not None:

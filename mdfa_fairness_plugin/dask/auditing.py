@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import sys
 import time
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
@@ -12,17 +13,18 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from mdfa_fairness_plugin._optional import import_optional
+from mdfa_fairness_plugin.arguments import checked_settings
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.dask.blocks import Source, open_source
-from mdfa_fairness_plugin.dask.concluding import Conclusion
-from mdfa_fairness_plugin.dask.learning import audit_frame, learn, panel_of, region_of
+from mdfa_fairness_plugin.dask.concluding import Reading, concluded
+from mdfa_fairness_plugin.dask.learning import audit_frame, learn, panel_of
 from mdfa_fairness_plugin.dask.measuring import (
     Measurement,
     Panel,
     add_measurements,
     measure_block,
 )
-from mdfa_fairness_plugin.dask.result import DaskAuditResult, finished, without_rows
+from mdfa_fairness_plugin.dask.result import DaskAuditResult, finished, located, without_rows
 from mdfa_fairness_plugin.dask.survey import (
     Columns,
     Survey,
@@ -37,7 +39,8 @@ from mdfa_fairness_plugin.exceptions import (
     InputError,
     WarningLog,
 )
-from mdfa_fairness_plugin.settings import draw_seed
+from mdfa_fairness_plugin.results import result_of
+from mdfa_fairness_plugin.settings import Settings, draw_seed, refuse_unknown
 
 _FEATURE = "A distributed audit"
 # Results of this many blocks are merged at a time.
@@ -123,62 +126,71 @@ def audit_dask(
     >>> inside = result.membership(dd.read_parquet("decisions/"))  # doctest: +SKIP
     """
     started = time.perf_counter()
-    auditor = _make_auditor(params)
+    settings = _settings(params)
     source = open_source(ddf)
     columns = _choose_columns(source, outcome, sensitive, features, sample_weight)
     import_optional("dask", extra="dask", feature=_FEATURE)
-    seed = draw_seed(auditor.random_state)
-    most = auditor.max_learning_rows
+    settings = settings.reseeded(draw_seed(settings.random_state))
+    most, seed = settings.max_learning_rows, settings.seed
+    assert most is not None
     log = WarningLog()
     with _scheduler(client, scheduler) as where:
         blocks = source.blocks(columns.needed)
         survey = _survey(blocks, columns, most, seed, where)
-        n_missing = check_survey(survey, columns, auditor.missing)
+        n_missing = check_survey(survey, columns, settings.missing)
         weight_type = "none"
         if columns.weight is not None:
-            weight_type = weight_type_of(survey.weights, survey.n_rows, auditor.weight_type)
+            weight_type = weight_type_of(survey.weights, survey.n_rows, settings.weight_type)
         if survey.n_present <= 2 * most:
-            return _in_memory(survey, auditor, columns, seed)
+            return _in_memory(survey, settings, columns)
         sample = draw_sample(survey, most)
-        learned = learn(sample, survey, auditor, columns, weight_type, seed, n_missing, log)
-        panel = panel_of(learned, survey, columns, sample, weight_type, seed)
+        learning = time.perf_counter()
+        audit, learned_log = learn(sample, survey, settings, columns, weight_type, n_missing, log)
+        panel = panel_of(audit, survey, columns, sample, weight_type)
         measured = _measure(blocks, panel, where)
     if measured.n_rows != survey.n_rows or measured.n_learned != len(sample.frame):
         raise InputError(
             "ddf: the second reading of the rows gave others than the first. Give data that can be "
             "read twice: write it to Parquet, or fix the seed of what makes it."
         )
-    return Conclusion(learned, panel, survey, measured, log).result(
-        auditor, columns, seed, started, len(blocks)
+    reading = Reading(
+        columns=columns,
+        survey=survey,
+        audit=audit,
+        sample=result_of(audit, learned_log, time.perf_counter() - learning),
+        panel=panel,
+        measured=measured,
     )
+    result = concluded(reading, settings, log, started, len(blocks))
+    return finished(result, _auditor(settings), audit.problem.encoder, columns)
 
 
 # -- arguments
 
 
-def _make_auditor(params: dict[str, Any]) -> MDFAuditor:
-    known = MDFAuditor().get_params()
-    unknown = sorted(set(params) - set(known))
-    if unknown:
-        raise InputError(
-            f"audit_dask: unknown argument(s) {', '.join(unknown)}; those known are outcome, "
-            f"sensitive, features, sample_weight, client, scheduler, {', '.join(sorted(known))}."
-        )
-    auditor = MDFAuditor(**params)
-    auditor.check_arguments()
-    if auditor.max_learning_rows is None:
+def _settings(params: dict[str, Any]) -> Settings:
+    """Arguments of the audit, checked."""
+    own = "outcome, sensitive, features, sample_weight, client, scheduler, "
+    refuse_unknown("audit_dask", params, Settings.names(), first=own)
+    settings = checked_settings(**params)
+    if settings.max_learning_rows is None:
         raise InputError(
             "max_learning_rows: a number of rows expected, None found: a distributed audit learns from "
             "a sample that fits in memory."
         )
-    balance = auditor.balance
+    balance = settings.balance
     if not isinstance(balance, str | type) and not hasattr(balance, "fit"):
         raise InputError(
             "balance: an array of weights was given, and the rows it belongs to are not in this "
             "process. Pass a method's name or an object with fit and weights; or multiply the "
             "weights into the column of sample_weight, with balance='none'."
         )
-    return auditor
+    return settings
+
+
+def _auditor(settings: Settings) -> MDFAuditor:
+    """An auditor with these arguments."""
+    return MDFAuditor(**{name: getattr(settings, name) for name in Settings.names()})
 
 
 def _choose_columns(
@@ -269,8 +281,6 @@ def _scheduler(client: Any, scheduler: str | None) -> Iterator[Any]:
 
 def _current_client() -> Any:
     """Client that Dask would use, None if there is none."""
-    import sys
-
     if "distributed" not in sys.modules:  # then nobody has made one
         return None
     distributed = import_optional("distributed", extra="dask", feature="A Dask cluster")
@@ -350,12 +360,13 @@ def _on_one_thread(function: Any, *arguments: Any) -> Any:
         return function(*arguments)
 
 
-def _in_memory(survey: Survey, auditor: MDFAuditor, columns: Columns, seed: int) -> DaskAuditResult:
+def _in_memory(survey: Survey, settings: Settings, columns: Columns) -> DaskAuditResult:
     """Audit of rows that are few enough, the way ``audit`` does it."""
+    started = time.perf_counter()
     frame = draw_sample(survey, survey.n_present).frame
     log = WarningLog()
-    learned = audit_frame(frame, columns, auditor, seed, log, keep_one_model=False)
-    result = learned.result
+    audit = audit_frame(frame, columns, settings, log, keep_one_model=False)
+    result = result_of(audit, log, time.perf_counter() - started)
     n_zero = survey.weights.n_zero
     values = {name: getattr(result, name) for name in result.__dataclass_fields__}
     values |= {
@@ -364,10 +375,8 @@ def _in_memory(survey: Survey, auditor: MDFAuditor, columns: Columns, seed: int)
         "n_samples": survey.n_rows,
         "source": None,
     }
-    regions = [
-        None if fitted is None else region_of(learned, fitted, fitted.predictor, fitted.propensity)
-        for fitted in map(learned.run.fitted, range(len(learned.run.found)))
-    ]
+    encoder = audit.problem.encoder
+    regions = tuple(located(search, encoder) for search in audit.searches)
     return finished(
-        DaskAuditResult(**values, regions=tuple(regions)), auditor, learned.problem.encoder, columns
+        DaskAuditResult(**values, regions=regions), _auditor(settings), encoder, columns
     )

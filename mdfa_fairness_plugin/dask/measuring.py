@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.balance.balancer import Balancer
 from mdfa_fairness_plugin.dask.blocks import chunks_of
 from mdfa_fairness_plugin.dask.survey import (
     Columns,
@@ -22,21 +25,12 @@ from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Rule
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.probability import PROBABILITY_FLOOR, CrossFittedProbability
-from mdfa_fairness_plugin.measure.estimates import (
-    Leftover,
-    Rates,
-    measure,
-    measure_leftover,
-    robust_sums,
-)
-from mdfa_fairness_plugin.measure.tests import LeakSums
+from mdfa_fairness_plugin.measure.sums import REGION, MeasuredRows, SearchSums, added
+from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
-from mdfa_fairness_plugin.search.ground import Predictor, usual_weights
 from mdfa_fairness_plugin.search.level_sets import Bins, Tally
-from mdfa_fairness_plugin.search.orthogonal import OrthogonalPredictor
+from mdfa_fairness_plugin.search.solver import Region
 
-# Sets of rows measured in every search.
-EVERYONE, REGION, CORE, RULE = range(4)
 # Which of the sixteen combinations of memberships belong to each set.
 _OWNERS = np.array([[combination >> place & 1 for combination in range(16)] for place in range(4)])
 # Numbers held per row of a chunk: the basis of the nuisances' logistic part is the widest, and several
@@ -51,26 +45,8 @@ _MOST_COPIES = 262_144
 class Judge:
     """One search as it judges and weighs rows it has not seen.
 
-    Parameters
-    ----------
-    column : int
-        Place of the sensitive column.
-    group, reference : int
-        Codes of the values compared; a reference of -1 is everybody else.
-    outcome : int
-        Code of the outcome.
-    propensity, outcome_model : CrossFittedProbability
-    flip_s, flip_y : bool
-    limits : tuple of float
-    predictor : callable
-    threshold, core_threshold : float
-    bins : Bins
-        Of the scores; both thresholds are edges.
-    method : str
-        What weights follow from, if not from ``balancer``.
-    balancer : object or None
-    scales : tuple of float
-    rule : Rule
+    ``column`` is the place of the sensitive column; ``group``, ``reference`` (-1 for everybody else)
+    and ``outcome`` are codes. Both thresholds of the region are edges of ``bins``.
     """
 
     column: int
@@ -82,14 +58,23 @@ class Judge:
     flip_s: bool
     flip_y: bool
     limits: tuple[float, float]
-    predictor: Predictor
-    threshold: float
-    core_threshold: float
+    region: Region
     bins: Bins
-    method: str
-    balancer: Any
-    scales: tuple[float, float]
+    balancer: Balancer
     rule: Rule
+
+    def sides(self, values: np.ndarray) -> np.ndarray:
+        """+1 for rows of the group, -1 for those it is compared with, 0 for others."""
+        others = values >= 0 if self.reference < 0 else values == self.reference
+        return np.where(values == self.group, 1, np.where(others, -1, 0))
+
+    def propensities(self, fitted: np.ndarray) -> np.ndarray:
+        """Propensity of the audited side."""
+        return 1.0 - fitted if self.flip_s else fitted
+
+    def rates(self, fitted: np.ndarray) -> np.ndarray:
+        """Predicted rate of the audited outcome."""
+        return 1.0 - fitted if self.flip_y else fitted
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,43 +123,15 @@ class Panel:
         return int(np.clip(_CHUNK_NUMBERS // width, 1_000, _MOST_CHUNK_ROWS))
 
 
-@dataclass(eq=False)
-class SetSums:
-    """Sums over one set of rows.
-
-    Parameters
-    ----------
-    rates : Rates
-    leftover : Leftover
-    counts : ndarray of int of shape (2, n_outcomes)
-        Rows by S and outcome.
-    """
-
-    rates: Rates
-    leftover: Leftover
-    counts: np.ndarray
-
-    def __add__(self, other: SetSums) -> SetSums:
-        return SetSums(
-            self.rates + other.rates, self.leftover + other.leftover, self.counts + other.counts
-        )
-
-
-@dataclass(eq=False)
-class SearchSums:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BlockSums:
     """Sums of one search over rows it has not seen; those of parts of the rows add up.
 
     Parameters
     ----------
-    sets : tuple of SetSums
-        Of everybody compared, the region, its core and its rule.
+    search : SearchSums
     tally : Tally
         By score, for the path.
-    plain : tuple of Rates
-        Of everybody and of the region, with sampling weights alone.
-    robust : ndarray of shape (5,)
-    leak : LeakSums
-        Of the region.
     leak_by_model : ndarray of shape (n_models, 2)
         Sums of R and R squared in the region with the nuisances of each fold alone.
     rates_by_model : ndarray of shape (n_models, 4, 2, 2)
@@ -183,38 +140,17 @@ class SearchSums:
         Rows without a comparable row, of the group and of the others: their number and weight.
     weight : float
         Of all rows of either side.
-    missing : ndarray of shape (2, 2)
-        Weights of rows of unknown side in the region, as one of the group and as one of the others,
-        for those with the outcome and those without.
-    n_missing : int
     """
 
-    sets: tuple[SetSums, ...]
+    search: SearchSums
     tally: Tally
-    plain: tuple[Rates, Rates]
-    robust: np.ndarray
-    leak: LeakSums
     leak_by_model: np.ndarray
     rates_by_model: np.ndarray
     outside: np.ndarray
     weight: float
-    missing: np.ndarray
-    n_missing: int
 
-    def __add__(self, other: SearchSums) -> SearchSums:
-        return SearchSums(
-            sets=tuple(a + b for a, b in zip(self.sets, other.sets, strict=True)),
-            tally=self.tally + other.tally,
-            plain=(self.plain[0] + other.plain[0], self.plain[1] + other.plain[1]),
-            robust=self.robust + other.robust,
-            leak=(self.leak + other.leak).shortened(),
-            leak_by_model=self.leak_by_model + other.leak_by_model,
-            rates_by_model=self.rates_by_model + other.rates_by_model,
-            outside=self.outside + other.outside,
-            weight=self.weight + other.weight,
-            missing=self.missing + other.missing,
-            n_missing=self.n_missing + other.n_missing,
-        )
+    def __add__(self, other: BlockSums) -> BlockSums:
+        return added(self, other)
 
 
 @dataclass(eq=False)
@@ -225,7 +161,7 @@ class Measurement:
     ----------
     n_rows, n_learned, n_measured : int
         Rows, those that were learned from, and those measured.
-    searches : tuple of SearchSums
+    searches : tuple of BlockSums
     unseen : dict of feature to int
         Rows with a level, or a missing value, that the rows learned from do not have.
     """
@@ -233,7 +169,7 @@ class Measurement:
     n_rows: int = 0
     n_learned: int = 0
     n_measured: int = 0
-    searches: tuple[SearchSums, ...] = ()
+    searches: tuple[BlockSums, ...] = ()
     unseen: dict[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Measurement) -> Measurement:
@@ -319,9 +255,9 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
         copies, base = weight.astype(np.int64), np.ones(len(rows))
     else:
         copies, base = None, weight / panel.mean_weight
-    scores = _Scores(X)
+    block = _Block(X)
     done.searches = tuple(
-        _sums(judge, scores, values[judge.column], y, base, copies, display, len(panel.outcomes))
+        _sums(judge, block, values[judge.column], y, base, copies, display, len(panel.outcomes))
         for judge in panel.judges
     )
     return done
@@ -360,61 +296,79 @@ def _values(
     return np.array([where.get(value, -1) for value in combinations], dtype=np.intp)[codes]
 
 
-class _Scores:
-    """What models say of a chunk of rows, each asked once for all searches that share it."""
+class _Block(Asked):
+    """A chunk of rows, each model asked once for all searches that share it."""
 
     def __init__(self, X: np.ndarray) -> None:
-        self.X = X
-        self._known: dict[tuple[int, str], Any] = {}
+        super().__init__(X)
+        self._each: dict[CrossFittedProbability, np.ndarray] = {}
 
-    def probability(self, model: CrossFittedProbability) -> tuple[np.ndarray, np.ndarray]:
-        """Probability by all models together, and by each."""
-        key = (id(model), "probability")
-        if key not in self._known:
-            each = model.by_model(self.X)
-            self._known[key] = _bounded(each.mean(axis=0)), _bounded(each)
-        return self._known[key]
+    def ask(self, model: Any) -> np.ndarray:
+        """Ask a model; probabilities are the mean of what each fold's says."""
+        if isinstance(model, CrossFittedProbability):
+            return _bounded(self._by_model(model).mean(axis=0))
+        return super().ask(model)
 
-    def score(self, judge: Judge) -> np.ndarray:
-        """Score of the search."""
-        predictor = judge.predictor
-        if not isinstance(predictor, OrthogonalPredictor):
-            return predictor(self.X)
-        key = (id(predictor.difference), "difference")
-        if key not in self._known:
-            self._known[key] = predictor.difference.predict(self.X)
-        return predictor.scores_of(
-            self._known[key][predictor.choice.scale],
-            self.probability(judge.propensity)[0],
-            self.probability(judge.outcome_model)[0],
-        )
+    def each(self, model: CrossFittedProbability) -> np.ndarray:
+        """Probability by each fold's models, shape (n_models, n)."""
+        return _bounded(self._by_model(model))
+
+    def _by_model(self, model: CrossFittedProbability) -> np.ndarray:
+        if model not in self._each:
+            self._each[model] = model.by_model(self.X)
+        return self._each[model]
 
 
 def _bounded(probability: np.ndarray) -> np.ndarray:
     return np.clip(probability, PROBABILITY_FLOOR, 1.0 - PROBABILITY_FLOOR)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Judged:
+    """What a search says of every row of a chunk, and how often each counts."""
+
+    s: np.ndarray
+    positive: np.ndarray
+    y: np.ndarray
+    n_outcomes: int
+    base: np.ndarray
+    weights: np.ndarray
+    e: np.ndarray
+    m: np.ndarray
+    members: tuple[np.ndarray, ...]
+    bins: np.ndarray
+
+    def rows(self, some: np.ndarray) -> MeasuredRows:
+        """Rows to be measured."""
+        return MeasuredRows(
+            s=self.s[some],
+            positive=self.positive[some],
+            y=self.y[some],
+            n_outcomes=self.n_outcomes,
+            base=self.base[some],
+            weights=self.weights[some],
+            propensity=self.e[some],
+            outcome=self.m[some],
+        )
+
+
 def _sums(
     judge: Judge,
-    scores: _Scores,
+    block: _Block,
     values: np.ndarray,
     y: np.ndarray,
     base: np.ndarray,
     copies: np.ndarray | None,
     display: pd.DataFrame | None,
     n_outcomes: int,
-) -> SearchSums:
+) -> BlockSums:
     """Sums of one search over a chunk of rows."""
-    e_fitted, e_each = scores.probability(judge.propensity)
-    m, m_each = scores.probability(judge.outcome_model)
+    e_fitted = block.predict(judge.propensity)
     comparable = (e_fitted > judge.limits[0]) & (e_fitted < judge.limits[1])
-    e = 1.0 - e_fitted if judge.flip_s else e_fitted
-    m = 1.0 - m if judge.flip_y else m
-    s = np.where(values == judge.group, 1, -1)
-    others = values >= 0 if judge.reference < 0 else values == judge.reference
-    s[(s < 0) & ~others] = 0
-    score = scores.score(judge)
-    inside = score >= judge.threshold
+    e = judge.propensities(e_fitted)
+    s = judge.sides(values)
+    score = judge.region.scores(block)
+    inside = score >= judge.region.threshold
     positive = y == judge.outcome
     covered = np.full(len(y), judge.rule.text == EVERYBODY)
     if judge.rule.alternatives:
@@ -427,96 +381,98 @@ def _sums(
     either = counted(np.flatnonzero(s != 0))
     outside = either[~comparable[either]]
     unknown = counted(np.flatnonzero((values < 0) & comparable & inside))
-    missing = np.array(
-        [
-            [
-                scale * (base[rows] * usual_weights(judge.method, side, e[rows])).sum()
-                for rows in (unknown[positive[unknown]], unknown[~positive[unknown]])
-            ]
-            for side, scale in zip(("group", "reference"), judge.scales, strict=True)
-        ]
-    )
     compared = np.flatnonzero((s != 0) & comparable)
     weights = np.zeros(len(y))
-    weights[compared] = base[compared] * _weights(
-        judge, scores.X[compared], s[compared], e[compared]
+    weights[compared] = base[compared] * judge.balancer.weights(
+        block.X[compared], s[compared], e[compared]
     )
-    core = score >= judge.core_threshold
-    index = judge.bins.index(score)
+    judged = _Judged(
+        s=s,
+        positive=positive,
+        y=y,
+        n_outcomes=n_outcomes,
+        base=base,
+        weights=weights,
+        e=e,
+        m=judge.rates(block.predict(judge.outcome_model)),
+        members=(
+            np.ones(len(y), dtype=bool),
+            inside,
+            score >= judge.region.core_threshold,
+            covered,
+        ),
+        bins=judge.bins.index(score),
+    )
+    rows = counted(compared)
+    parts = [
+        _part(judge, block, judged, rows[start : start + _MOST_COPIES])
+        for start in range(0, max(len(rows), 1), _MOST_COPIES)
+    ]
+    total = functools.reduce(operator.add, parts)
+    return replace(
+        total,
+        search=replace(
+            total.search,
+            missing=_missing(judge, block, judged, unknown),
+            n_missing=len(unknown),
+        ),
+        outside=np.array(
+            [
+                [float((s[outside] == sign).sum()), base[outside[s[outside] == sign]].sum()]
+                for sign in (1, -1)
+            ]
+        ),
+        weight=float(base[either].sum()),
+    )
+
+
+def _missing(judge: Judge, block: _Block, judged: _Judged, unknown: np.ndarray) -> np.ndarray:
+    """Weights of rows of unknown side as either side, of those with the outcome and without."""
+    positive = judged.positive[unknown]
+    one = np.ones(len(unknown), dtype=np.intp)
+    sums = []
+    for sign in (1, -1):
+        own = judge.balancer.weights(block.X[unknown], sign * one, judged.e[unknown])
+        own = judged.base[unknown] * own
+        sums.append([own[positive].sum(), own[~positive].sum()])
+    return np.array(sums)
+
+
+def _part(judge: Judge, block: _Block, judged: _Judged, some: np.ndarray) -> BlockSums:
+    """Sums over some rows, as often as they are named."""
+    rows = judged.rows(some)
+    members = tuple(own[some] for own in judged.members)
+    inside, side = members[REGION], rows.s < 0
+    cell = sum(own.astype(np.intp) << place for place, own in enumerate(members)) * 2 + side
+    e_each, m_each = block.each(judge.propensity), block.each(judge.outcome_model)
     n_models = min(len(e_each), len(m_each))
     leak_by_model = np.zeros((n_models, 2))
     rates_by_model = np.zeros((n_models, 4, 2, 2))
-    by_propensity = judge.balancer is None
-    total: SearchSums | None = None
-    rows = counted(compared)
-    for start in range(0, max(len(rows), 1), _MOST_COPIES):
-        some = rows[start : start + _MOST_COPIES]
-        side, hit, w, b = s[some], positive[some], weights[some], base[some]
-        everyone = np.ones(len(some), dtype=bool)
-        owned = (everyone, inside[some], core[some], covered[some])
-        member = owned[REGION]
-        cell = sum(own.astype(np.intp) << place for place, own in enumerate(owned)) * 2 + (side < 0)
-        for k in range(n_models):
-            e_k = e_each[k, some]
-            e_k = 1.0 - e_k if judge.flip_s else e_k
-            m_k = m_each[k, some]
-            m_k = 1.0 - m_k if judge.flip_y else m_k
-            residual = ((hit - m_k) * ((side > 0) - e_k) * b)[member]
-            w_k = b * _weights(judge, scores.X, side, e_k) if by_propensity else w
-            leak_by_model[k] += residual.sum(), (residual**2).sum()
-            for stat, amount in enumerate((w_k, w_k * hit)):
-                by_cell = np.bincount(cell, amount, 32).reshape(16, 2)
-                rates_by_model[k, :, stat] += _OWNERS @ by_cell
-        sets = tuple(
-            SetSums(
-                rates=measure(hit, side, w, own),
-                leftover=measure_leftover(hit, side, w, m[some], own),
-                counts=np.array(
-                    [
-                        np.bincount(y[some[own & (side == sign)]], minlength=n_outcomes)
-                        for sign in (1, -1)
-                    ]
-                ),
-            )
-            for own in owned
-        )
-        part = SearchSums(
-            sets=sets,
-            tally=Tally.of(
-                index[some], len(judge.bins), side, hit, w, np.zeros(len(some), dtype=np.intp), 1
-            ).total(),
-            plain=(measure(hit, side, b), measure(hit, side, b, member)),
-            robust=robust_sums(hit, side, b, member, e[some], m[some]),
-            leak=LeakSums.of(hit, side, e[some], m[some], b, member).shortened(),
-            leak_by_model=np.zeros((n_models, 2)),
-            rates_by_model=np.zeros((n_models, 4, 2, 2)),
-            outside=np.zeros((2, 2)),
-            weight=0.0,
+    for k in range(n_models):
+        e, m = judge.propensities(e_each[k, some]), judge.rates(m_each[k, some])
+        residual = ((rows.positive - m) * (~side - e) * rows.base)[inside]
+        leak_by_model[k] = residual.sum(), (residual**2).sum()
+        weights = rows.weights
+        if judge.balancer.from_propensity:
+            weights = rows.base * judge.balancer.weights(block.X, rows.s, e)
+        for stat, amount in enumerate((weights, weights * rows.positive)):
+            by_cell = np.bincount(cell, amount, 32).reshape(16, 2)
+            rates_by_model[k, :, stat] = _OWNERS @ by_cell
+    nobody = np.zeros(len(some), dtype=np.intp)
+    tally = Tally.of(
+        judged.bins[some], len(judge.bins), rows.s, rows.positive, rows.weights, nobody, 1
+    )
+    return BlockSums(
+        search=SearchSums.of(
+            rows,
+            members,
+            leak=rows.leak(inside).shortened(),
             missing=np.zeros((2, 2)),
             n_missing=0,
-        )
-        total = part if total is None else total + part
-    assert total is not None
-    total.leak_by_model = leak_by_model
-    total.rates_by_model = rates_by_model
-    total.outside = np.array(
-        [
-            [float((s[outside] == sign).sum()), base[outside[s[outside] == sign]].sum()]
-            for sign in (1, -1)
-        ]
-    )
-    total.weight = float(base[either].sum())
-    total.missing = missing
-    total.n_missing = len(unknown)
-    return total
-
-
-def _weights(judge: Judge, X: np.ndarray, s: np.ndarray, e: np.ndarray) -> np.ndarray:
-    """Balancing weights of rows of known side."""
-    if judge.balancer is not None:
-        if len(s) == 0:
-            return np.zeros(0)
-        return np.asarray(judge.balancer.weights(X, s), dtype=float)
-    return np.where(
-        s > 0, usual_weights(judge.method, "group", e), usual_weights(judge.method, "reference", e)
+        ),
+        tally=tally.total(),
+        leak_by_model=leak_by_model,
+        rates_by_model=rates_by_model,
+        outside=np.zeros((2, 2)),
+        weight=0.0,
     )

@@ -12,9 +12,11 @@ from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.dask.survey import Columns
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
+from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.results import AuditResult
-from mdfa_fairness_plugin.search.ground import Predictor
+from mdfa_fairness_plugin.search.search import Search
+from mdfa_fairness_plugin.search.solver import Region
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,12 +31,12 @@ class DaskAuditResult(AuditResult):
     auditor : MDFAuditor or None
         Fitted: ``auditor.predict`` and ``auditor.decision_function`` take rows in memory, such as a
         partition of a Dask DataFrame.
-    regions : tuple of Region or None
+    regions : tuple of Located or None
         What each search's subgroup is told by.
     """
 
     auditor: Any = None
-    regions: tuple[Region | None, ...] = ()
+    regions: tuple[Located | None, ...] = ()
 
     def membership(self, data: Any, *, violation: Violation | None = None) -> Any:
         """Tell who is inside a subgroup.
@@ -65,39 +67,44 @@ class DaskAuditResult(AuditResult):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Region:
-    """A subgroup as new rows are judged by.
-
-    Parameters
-    ----------
-    encoder : FeatureEncoder
-    predictor : callable
-    threshold : float
-    propensity : CrossFittedProbability
-    limits : tuple of float
-    """
+class Located:
+    """A subgroup as rows elsewhere are told by, and the propensities that can be compared."""
 
     encoder: FeatureEncoder
-    predictor: Predictor
-    threshold: float
+    region: Region
     propensity: CrossFittedProbability
     limits: tuple[float, float]
+
+
+def located(
+    search: Search, encoder: FeatureEncoder, region: Region | None = None
+) -> Located | None:
+    """What the subgroup of a search is told by, with another region in the place of its own."""
+    if not search.made:
+        return None
+    ground = search.side.ground
+    return Located(
+        encoder=encoder,
+        region=search.region if region is None else region,
+        propensity=ground.fitted_propensity.unseen,
+        limits=ground.limits,
+    )
 
 
 @dataclass(frozen=True)
 class _Inside:
     """Membership of the rows of one frame."""
 
-    region: Region | None
+    located: Located | None
 
     def __call__(self, frame: pd.DataFrame) -> pd.Series:
         inside = np.zeros(len(frame), dtype=bool)
-        region = self.region
-        if region is not None and len(frame):
-            X = region.encoder.transform(frame)
-            e = region.propensity.predict(X)
-            inside = (e > region.limits[0]) & (e < region.limits[1])
-            inside &= region.predictor(X) >= region.threshold
+        told = self.located
+        if told is not None and len(frame):
+            rows = Asked(told.encoder.transform(frame))
+            e = rows.predict(told.propensity)
+            inside = (e > told.limits[0]) & (e < told.limits[1])
+            inside &= told.region.scores(rows) >= told.region.threshold
         return pd.Series(inside, index=frame.index, name="mdfa_subgroup")
 
 
@@ -119,28 +126,10 @@ def without_rows(violation: Violation) -> Violation:
 def finished(
     result: DaskAuditResult, auditor: MDFAuditor, encoder: FeatureEncoder, columns: Columns
 ) -> DaskAuditResult:
-    """Give the result its auditor, fitted.
-
-    Parameters
-    ----------
-    result : DaskAuditResult
-    auditor : MDFAuditor
-        With the arguments of the audit.
-    encoder : FeatureEncoder
-    columns : Columns
-
-    Returns
-    -------
-    result : DaskAuditResult
-    """
+    """Give the result its auditor, fitted; the auditor has the arguments of the audit."""
     worst = result.worst_case
-    region = None if worst is None else result.regions[result.violations.index(worst)]
+    told = None if worst is None else result.regions[result.violations.index(worst)]
     found = replace(result, auditor=auditor)
-    auditor.attach(
-        found,
-        encoder,
-        None if region is None else region.predictor,
-        np.inf if region is None else region.threshold,
-        [str(name) for name in columns.features],
-    )
+    names = [str(name) for name in columns.features]
+    auditor.attach(found, encoder, None if told is None else told.region, names)
     return found

@@ -9,7 +9,8 @@ thresholds and categories are thus all caught, and the result is calibrated.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,11 @@ class CrossFittedProbability:
         probability : ndarray of shape (n_new,)
         """
         return _bounded(_average(self.models, self.basis, X, self.coefficients))
+
+    @cached_property
+    def unseen(self) -> CrossFittedProbability:
+        """The predictor alone."""
+        return replace(self, out_of_fold=np.empty(0))
 
     def by_model(self, X: np.ndarray) -> np.ndarray:
         """Probability of new rows by each fold's models, whose mean ``predict`` gives.

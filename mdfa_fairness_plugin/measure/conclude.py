@@ -1,8 +1,9 @@
-"""What can be said of a subgroup from the sums measured in it: estimates, intervals, verdict."""
+"""What can be said of a family of searches from their sums: estimates, intervals, tests, verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,127 +11,172 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import Count, Message
-from mdfa_fairness_plugin.measure.estimates import (
-    Leftover,
-    Rates,
-    lemma_strength_of,
-)
+from mdfa_fairness_plugin.measure.estimates import Leftover, estimates_of, lemma_strength_of
 from mdfa_fairness_plugin.measure.intervals import delta_interval, gamma_interval, mass_interval
-from mdfa_fairness_plugin.measure.sensitivity import e_value
-from mdfa_fairness_plugin.measure.tests import (
-    detectable_delta,
+from mdfa_fairness_plugin.measure.sensitivity import e_value, missing_bounds
+from mdfa_fairness_plugin.measure.sums import CORE, EVERYBODY, REGION, RULE, SETS, SearchSums
+from mdfa_fairness_plugin.measure.tests import detectable_delta, holm, one_sided_p_value
+from mdfa_fairness_plugin.records import (
+    INSUFFICIENT,
+    NONE_LARGER,
+    VIOLATION,
+    SearchKey,
+    Subgroup,
 )
-from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION
+from mdfa_fairness_plugin.settings import Settings
 
 # A region must hold this many rows with the outcome, both sides together, to say anything.
 _FEWEST_POSITIVES = 10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Measured:
-    """What one search's figures are made of: sums over the rows measured, in memory or elsewhere.
+class Widening:
+    """How much wider than for a set named beforehand: statistics without a violation, and intervals.
 
-    Parameters
-    ----------
-    population, region : Rates
-        Of everybody compared, and of the subgroup.
-    leftover : Leftover or None
-        Of the subgroup.
-    estimates : dict of str to float
-        Delta by every estimator.
-    missing_bounds : tuple of float
-        Of ``missing_bounds``.
-    n_compared, n_rows, n_hits : int
-        Rows compared, those in the subgroup, and of these those with the outcome.
+    ``test`` is of the p-value, ``planned`` of what could have been found, ``sets`` of the intervals
+    in every set of ``SETS``.
     """
 
-    population: Rates
-    region: Rates
-    leftover: Leftover | None
-    estimates: dict[str, float]
-    missing_bounds: tuple[float, float]
-    n_compared: int
-    n_rows: int
-    n_hits: int
+    test: float
+    planned: float
+    sets: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measured:
+    """One search, counted."""
+
+    key: SearchKey
+    sums: SearchSums
+    widening: Widening
+
+    def leftover(self, place: int, settings: Settings) -> Leftover | None:
+        """What the features leave of the outcome in a set; None if it has no part in intervals."""
+        return self.sums.sets[place].leftover if settings.balances else None
 
 
 def conclude(
-    measured: Measured,
-    *,
-    estimator: str,
-    alpha: float,
-    confidence_level: float,
-    adjusted: float,
-    n_tests: int,
-    spread: float,
-    test_spread: float,
-) -> dict[str, Any]:
-    """Figures and verdict of one search.
+    searches: Sequence[Measured | None], settings: Settings, labels: tuple[Hashable, ...]
+) -> list[dict[str, Any]]:
+    """Fields of a ``Violation`` for every search of a family, none for those not made.
 
-    Parameters
-    ----------
-    measured : Measured
-    estimator : str
-        The estimate of delta reported.
-    alpha, confidence_level : float
-    adjusted : float
-        P-value, adjusted over the searches.
-    n_tests : int
-        Searches adjusted for.
-    spread, test_spread : float
-        Of intervals, and of the test statistic without a violation.
-
-    Returns
-    -------
-    fields : dict
-        Of a ``Violation``.
+    ``labels`` are all outcomes, in the order of the counts.
     """
-    rates, population = measured.region, measured.population
-    low, high = delta_interval(rates, confidence_level, spread, measured.leftover)
-    bounds = measured.missing_bounds
-    delta = measured.estimates[estimator]
+    statistics = np.array(
+        [np.nan if one is None else statistic_of(one.sums, settings) for one in searches]
+    )
+    p_values = np.array(
+        [
+            np.nan if one is None else one_sided_p_value(statistic, one.widening.test)
+            for one, statistic in zip(searches, statistics, strict=True)
+        ]
+    )
+    adjusted = holm(p_values)
+    level = (1.0 - settings.confidence_level) / max(int((~np.isnan(p_values)).sum()), 1)
+    concluded: list[dict[str, Any]] = []
+    for i, one in enumerate(searches):
+        if one is None:
+            concluded.append({})
+            continue
+        tested = {
+            "statistic": float(statistics[i]),
+            "p_value": float(p_values[i]),
+            "p_value_adjusted": float(adjusted[i]),
+        }
+        concluded.append(tested | _figures(one, settings, level, adjusted[i], labels))
+    return concluded
+
+
+def statistic_of(sums: SearchSums, settings: Settings) -> float:
+    """Leak of S by the outcome inside the region."""
+    return sums.leak.statistic(settings.seeds["test"])
+
+
+def _figures(
+    one: Measured,
+    settings: Settings,
+    level: float,
+    adjusted: float,
+    labels: tuple[Hashable, ...],
+) -> dict[str, Any]:
+    """Estimates, intervals, verdict and subgroups of one search, tested at a level."""
+    sums, confidence, spread = one.sums, settings.confidence_level, one.widening.sets[REGION]
+    rates, population = sums.region.rates, sums.everybody.rates
+    leftover = one.leftover(REGION, settings)
+    estimates = estimates_of(rates, sums.plain[REGION], sums.robust)
+    low, high = delta_interval(rates, confidence, spread, leftover)
+    bounds = (math.nan, math.nan)
+    if sums.n_missing:
+        bounds = missing_bounds(rates, np.array([True, False]), sums.missing[0], sums.missing[1])
+    delta = estimates[settings.estimator]
     shift = delta - rates.delta
     if np.isfinite(shift):
         low, high = low + shift, high + shift
         bounds = (bounds[0] + shift, bounds[1] + shift)
     detectable = detectable_delta(
-        alpha=alpha,
+        alpha=settings.alpha,
         rate=float(np.mean(population.rates)),
         sizes=(population.effective_sizes[0], population.effective_sizes[1]),
-        level=(1.0 - confidence_level) / n_tests,
-        spread=test_spread,
+        level=level,
+        spread=one.widening.planned,
     )
-    verdict, reason = _verdict(
-        adjusted, delta, measured.n_hits, detectable, alpha, confidence_level
-    )
+    n_hits = int(sums.region.counts[:, labels.index(one.key.outcome)].sum())
+    verdict, reason = _verdict(adjusted, delta, n_hits, detectable, settings)
+    n_rows, n_compared = sums.region.n_rows, sums.everybody.n_rows
     return {
         "verdict": verdict,
         "reason": reason,
+        "confidence_level": confidence,
         "delta": delta,
         "interval": (low, high),
         "gamma": rates.gamma,
-        "gamma_interval": gamma_interval(rates, confidence_level, spread, measured.leftover),
+        "gamma_interval": gamma_interval(rates, confidence, spread, leftover),
         "gamma_lemma": lemma_strength_of(population, rates),
         "mass": rates.mass,
-        "mass_interval": mass_interval(rates, confidence_level, spread),
+        "mass_interval": mass_interval(rates, confidence, spread),
+        "n_missing": sums.n_missing,
         "missing_bounds": bounds,
         "e_value": e_value(float(np.exp(delta))),
         "e_value_limit": e_value(float(np.exp(low))),
-        "n_rows": measured.n_rows,
-        "share": measured.n_rows / measured.n_compared if measured.n_compared else np.nan,
+        "n_rows": n_rows,
+        "share": n_rows / n_compared if n_compared else np.nan,
         "rates": (float(rates.rates[0]), float(rates.rates[1])),
+        "counts": counts_frame(sums.region.counts, one.key, labels),
         "detectable_delta": detectable,
-        "estimates": measured.estimates,
+        "estimates": estimates,
+        "population": _subgroup(one, EVERYBODY, settings, labels),
+        "core": _subgroup(one, CORE, settings, labels),
+        "rule_subgroup": _subgroup(one, RULE, settings, labels),
     }
 
 
+def _subgroup(
+    one: Measured, place: int, settings: Settings, labels: tuple[Hashable, ...]
+) -> Subgroup:
+    """Measurements of a set, as the result keeps them; a rule that nobody meets has none."""
+    own = one.sums.sets[place]
+    if place == RULE and own.n_rows == 0:
+        return Subgroup(label=SETS[place])
+    rates = own.rates
+    return Subgroup(
+        label=SETS[place],
+        delta=rates.delta,
+        interval=delta_interval(
+            rates,
+            settings.confidence_level,
+            one.widening.sets[place],
+            one.leftover(place, settings),
+        ),
+        gamma=rates.gamma,
+        mass=rates.mass,
+        n_rows=own.n_rows,
+        rates=(float(rates.rates[0]), float(rates.rates[1])),
+        counts=counts_frame(own.counts, one.key, labels),
+    )
+
+
 def _verdict(
-    adjusted: float,
-    delta: float,
-    n_hits: int,
-    detectable: float,
-    alpha: float,
-    confidence_level: float,
+    adjusted: float, delta: float, n_hits: int, detectable: float, settings: Settings
 ) -> tuple[str, str]:
     """What can be said, and why not more."""
     if np.isnan(delta) or np.isnan(adjusted):
@@ -140,39 +186,21 @@ def _verdict(
             Count(n_hits, said=f"only {n_hits} rows"),
             f" of the subgroup have the outcome; at least {_FEWEST_POSITIVES} are needed",
         )
-    if adjusted < 1.0 - confidence_level and delta > 0:
+    if adjusted < 1.0 - settings.confidence_level and delta > 0:
         return VIOLATION, ""
     if not np.isfinite(detectable):
         return INSUFFICIENT, (
             "there are too few rows to have found even a thousandfold ratio in a subgroup of "
-            f"mass {alpha:g}"
+            f"mass {settings.alpha:g}"
         )
     return NONE_LARGER, ""
 
 
-def counts_frame(
-    counts: np.ndarray,
-    group: Hashable,
-    reference: Hashable | None,
-    labels: tuple[Hashable, ...],
-    outcome: Hashable,
-) -> pd.DataFrame:
-    """Rows by S and Y as results show them, the audited outcome first.
-
-    Parameters
-    ----------
-    counts : ndarray of int of shape (2, n_labels)
-        For S = +1 and S = -1, by place in ``labels``.
-    group, reference, labels, outcome
-        As in the contrast and the problem.
-
-    Returns
-    -------
-    counts : DataFrame of shape (2, n_labels)
-    """
-    audited = labels.index(outcome)
+def counts_frame(counts: np.ndarray, key: SearchKey, labels: tuple[Hashable, ...]) -> pd.DataFrame:
+    """Rows by S and Y (shape (2, n_labels)) as results show them, the audited outcome first."""
+    audited = labels.index(key.outcome)
     order = [audited, *(i for i in range(len(labels)) if i != audited)]
-    others = "everyone else" if reference is None else reference
-    index = pd.Index([group, others], dtype=object, tupleize_cols=False)
+    others = "everyone else" if key.reference is None else key.reference
+    index = pd.Index([key.group, others], dtype=object, tupleize_cols=False)
     columns = pd.Index([labels[i] for i in order], dtype=object, tupleize_cols=False)
     return pd.DataFrame(counts[:, order], index=index, columns=columns)

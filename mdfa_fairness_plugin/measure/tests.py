@@ -3,7 +3,7 @@ r"""Does the outcome leak S beyond what x leaks, inside one region? Tests, and w
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -146,11 +146,23 @@ class LeakSums:
             bound=self.bound + float((left**2).sum()),
         )
 
+    def settled(self) -> LeakSums:
+        """Without rows, where nothing is added any more and none would be redrawn."""
+        if self._few:
+            return self
+        nothing = np.empty(0)
+        return replace(self, leftover=nothing, propensity=nothing)
+
+    @property
+    def _few(self) -> bool:
+        """Whether so few rows carry the sum that it is compared with its own distribution."""
+        return self.squares > 0 and self.squares**2 / self.fourths < _FEWEST_TERMS
+
     def statistic(self, random_state: int = 0) -> float:
         """Leak statistic of the region, see ``leak_statistic``."""
         if not self.squares > 0:
             return math.nan
-        if self.squares**2 / self.fourths < _FEWEST_TERMS:
+        if self._few:
             return _redrawn_statistic(self, random_state)
         return self.total / math.sqrt(self.squares)
 

@@ -43,3 +43,24 @@ class RowView:
     def take(self, rows: np.ndarray) -> RowView:
         """View of some of these rows."""
         return RowView(self._matrix, rows if self._rows is None else self._rows[rows])
+
+
+class Asked:
+    """Encoded rows, and what models say of them: each model is asked once, whoever wants to know."""
+
+    def __init__(self, X: np.ndarray) -> None:
+        self.X = X
+        self._said: dict[Any, np.ndarray] = {}
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def predict(self, model: Any) -> np.ndarray:
+        """The model's prediction for these rows."""
+        if model not in self._said:
+            self._said[model] = self.ask(model)
+        return self._said[model]
+
+    def ask(self, model: Any) -> np.ndarray:
+        """Ask a model that has not been asked."""
+        return model.predict(self.X)

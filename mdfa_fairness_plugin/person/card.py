@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from mdfa_fairness_plugin.describe.audited import AuditedRows, SearchedRows
+from mdfa_fairness_plugin.describe.audited import AuditedRows
 from mdfa_fairness_plugin.describe.wording import label_text, named
+from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.person.comparators import (
     Comparators,
     around,
@@ -27,6 +28,7 @@ from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report import html, text
 from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
 from mdfa_fairness_plugin.report.schema import CARD_SCHEMA
+from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import check_whole
 
 _FORMAT: Final = "mdfa-contestation-card"
@@ -240,7 +242,7 @@ def make_card(
         positive = searched.positive[chosen]
         return counted(names[i], distance[chosen], positive, records, outcome_name)
 
-    rule = searched.rule
+    rule = searched.rule.rule
     return ContestationCard(
         violation=violation,
         outcome_name=outcome_name,
@@ -268,14 +270,13 @@ def make_card(
     )
 
 
-def _scores(
-    searched: SearchedRows, encoded: np.ndarray, own: np.ndarray
-) -> tuple[float, np.ndarray]:
+def _scores(searched: Search, encoded: np.ndarray, own: np.ndarray) -> tuple[float, np.ndarray]:
     """Score of the person, NaN if no model was kept, and the scores by each model."""
     score, by_model = math.nan, np.empty(0)
     if searched.region is not None:
-        score = float(searched.region(encoded[np.newaxis])[0])
-        by_model = searched.region.by_model(encoded[np.newaxis])[:, 0]  # type: ignore[attr-defined]
+        asked = Asked(encoded[np.newaxis])
+        score = float(searched.region.scores(asked)[0])
+        by_model = searched.region.by_model(asked)[:, 0]
     if own.any():
         score = float(searched.scores[own][0])
     return score, by_model

@@ -12,11 +12,12 @@ import pandas as pd
 from mdfa_fairness_plugin.data.columns import find_label, listing, python_value
 from mdfa_fairness_plugin.data.encoding import MISSING
 from mdfa_fairness_plugin.data.sensitive import JOINT
-from mdfa_fairness_plugin.describe.audited import AuditedRows, SearchedRows
+from mdfa_fairness_plugin.describe.audited import AuditedRows
 from mdfa_fairness_plugin.describe.wording import is_missing
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report.reading import ranked
+from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import check_whole
 
 GROUP: Final = "group"
@@ -279,12 +280,12 @@ def _check_sensitive(
 
 def choose_search(
     result: AuditRecord, audited: AuditedRows, person: Person
-) -> tuple[Violation, SearchedRows]:
+) -> tuple[Violation, Search]:
     """Search for the person's group and outcome, or the one closest to that."""
     made = [
         (violation, searched)
         for violation, searched in zip(result.violations, audited.searches, strict=True)
-        if searched is not None
+        if searched.made
     ]
     if not made:
         raise InputError(
@@ -308,7 +309,7 @@ def choose_search(
 
 def only_match(
     audited: AuditedRows,
-    searched: SearchedRows,
+    searched: Search,
     encoded: np.ndarray,
     side: str,
     has_outcome: bool | None,

@@ -8,8 +8,8 @@ before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -17,40 +17,46 @@ from joblib import Parallel, delayed
 from mdfa_fairness_plugin.learn.learners import fit_classifier
 from mdfa_fairness_plugin.measure.estimates import measure
 from mdfa_fairness_plugin.measure.intervals import delta_interval
+from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.search.certificate import coincidence, halves
-from mdfa_fairness_plugin.search.features import FeatureMap
+from mdfa_fairness_plugin.search.features import FeatureMap, feature_maps
 from mdfa_fairness_plugin.search.level_sets import LevelSets, SearchData
+from mdfa_fairness_plugin.search.solver import Solved
+from mdfa_fairness_plugin.settings import Settings
 
 
-class IterativePredictor:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IterativeRegion:
     """Share of the folds' answers that contain a row, and how long it stays along their iterates.
 
-    Parameters
-    ----------
-    runs : list of (FeatureMap, list of classifiers)
-        Iterates of each fold, the answer last.
+    ``runs`` are the iterates of each fold, the answer last, with the features they see.
     """
 
-    def __init__(self, runs: list[tuple[FeatureMap, list[Any]]]) -> None:
-        self.runs = runs
+    runs: tuple[tuple[FeatureMap, list[Any]], ...]
+    threshold: float = 0.5
+    core_threshold: float = 0.5
 
-    def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Score rows of shape (n, d): at least 1/2 in most folds' answer, less outside.
+    def scores(self, rows: Asked) -> np.ndarray:
+        """Score rows: at least 1/2 in most folds' answer, less outside.
 
         Half of the score is the vote of the answers, rounded to a majority; the other half is the
         share of all iterates that contain the row.
         """
-        votes, stays = np.zeros(len(X)), np.zeros(len(X))
+        votes, stays = np.zeros(len(rows)), np.zeros(len(rows))
         for mapped, iterates in self.runs:
-            Z = mapped(X)
+            Z = mapped(rows.X)
             inside = [iterate.predict(Z) > 0 for iterate in iterates]
             votes += inside[-1]
             stays += np.mean(inside, axis=0)
         return score_of(votes / len(self.runs), stays / len(self.runs))
 
-    def by_model(self, X: np.ndarray) -> np.ndarray:
+    def by_model(self, rows: Asked) -> np.ndarray:
         """Scores by each fold's run alone, shape (n_models, n)."""
-        return np.array([IterativePredictor([run])(X) for run in self.runs])
+        return np.array([replace(self, runs=(run,)).scores(rows) for run in self.runs])
+
+    def unseen(self) -> IterativeRegion:
+        """What judges rows that no model saw: the last part's run."""
+        return replace(self, runs=self.runs[-1:])
 
 
 def score_of(vote: np.ndarray, stay: np.ndarray) -> np.ndarray:
@@ -58,101 +64,67 @@ def score_of(vote: np.ndarray, stay: np.ndarray) -> np.ndarray:
     return 0.5 * (2.0 * vote >= 1.0) + 0.499 * stay
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class IterativeSearch:
-    """What Algorithm 1 returned.
+class IterativeSolver:
+    """Algorithm 1 on each learning part; it makes its choice on the learning rows alone."""
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        As ``score_of``, each row judged by its fold's iterates.
-    path : LevelSets
-        Every iterate, largest first as Algorithm 1 visits them; ``threshold`` is the ratio
-        ``1 + xi t / 2`` above which the iterate keeps a row in the limit.
-    n_iterations : tuple of int
-        Iterations until the mass fell to alpha, per fold.
-    stopped : bool
-        Whether every fold's run ended by its mass, not by the limit on iterations.
-    predictor : IterativePredictor
-    """
+    learns: Literal["regressor", "classifier"] = "classifier"
+    threads_of_its_own = True
 
-    scores: np.ndarray
-    path: LevelSets
-    n_iterations: tuple[int, ...]
-    stopped: bool
-    predictor: IterativePredictor
+    def prepare(self, data: SearchData) -> None:
+        """Nothing is shared."""
+
+    def solve(self, data: SearchData, settings: Settings) -> Solved:
+        """Find the region, and judge the rows that a part has not seen."""
+        maps = feature_maps(data, settings)
+        labels = list(maps)
+        runs = Parallel(n_jobs=settings.n_jobs, prefer="threads")(
+            delayed(_run)(data, label, maps[label], settings) for label in labels
+        )
+        region = IterativeRegion(
+            runs=tuple((maps[k], iterates) for k, (iterates, _) in zip(labels, runs, strict=True))
+        )
+        longest = max(len(iterates) for iterates, _ in runs)
+        inside = np.zeros((longest, len(data.X)), dtype=bool)
+        answer = np.zeros(len(data.X), dtype=bool)
+        stay = np.zeros(len(data.X))
+        for label, (iterates, _) in zip(labels, runs, strict=True):
+            rows = data.folds == label
+            if not rows.any():
+                continue
+            Z = maps[label](data.X[rows])
+            predicted = np.array([iterate.predict(Z) > 0 for iterate in iterates])
+            inside[: len(iterates), rows] = predicted
+            answer[rows] = predicted[-1]
+            stay[rows] = predicted.mean(axis=0)
+        scores = score_of(answer.astype(float), stay)
+        rest = ~np.isin(data.folds, labels)
+        if rest.any():
+            scores[rest] = region.scores(Asked(data.X[rest]))
+        member = scores >= region.threshold
+        if member[data.held_out].all():
+            # Everybody is the answer for other rows too.
+            region = replace(region, threshold=-np.inf, core_threshold=-np.inf)
+        return Solved(
+            region=region,
+            threshold=region.threshold,
+            scores=scores,
+            member=member,
+            core=member,
+            path=_path(data, inside, settings.xi),
+            iterations=tuple(len(iterates) for iterates, _ in runs),
+            notes=() if all(stopped for _, stopped in runs) else (_cut_off(settings.max_iter),),
+        )
 
 
-def iterative_search(
-    data: SearchData,
-    *,
-    learner: Any,
-    maps: dict[int, FeatureMap],
-    xi: float,
-    max_iter: int,
-    random_state: int,
-    n_jobs: int | None,
-) -> IterativeSearch:
-    """Run Algorithm 1 on each learning part and judge the rows it has not seen.
-
-    Parameters
-    ----------
-    data : SearchData
-    learner : str or classifier
-        Any that takes sample weights.
-    maps : dict of int to FeatureMap
-    xi : float
-        Step of the weights.
-    max_iter : int
-    random_state : int
-    n_jobs : int or None
-
-    Returns
-    -------
-    search : IterativeSearch
-    """
-    labels = list(maps)
-    runs = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_run)(data, label, maps[label], learner, xi, max_iter, random_state)
-        for label in labels
-    )
-    longest = max(len(iterates) for iterates, _ in runs)
-    inside = np.zeros((longest, len(data.X)), dtype=bool)
-    answer = np.zeros(len(data.X), dtype=bool)
-    stay = np.zeros(len(data.X))
-    predictor = IterativePredictor(
-        [(maps[k], iterates) for k, (iterates, _) in zip(labels, runs, strict=True)]
-    )
-    for label, (iterates, _) in zip(labels, runs, strict=True):
-        rows = data.folds == label
-        if not rows.any():
-            continue
-        Z = maps[label](data.X[rows])
-        predicted = np.array([iterate.predict(Z) > 0 for iterate in iterates])
-        inside[: len(iterates), rows] = predicted
-        answer[rows] = predicted[-1]
-        stay[rows] = predicted.mean(axis=0)
-    scores = score_of(answer.astype(float), stay)
-    rest = ~np.isin(data.folds, labels)
-    if rest.any():
-        scores[rest] = predictor(data.X[rest])
-    return IterativeSearch(
-        scores=scores,
-        path=_path(data, inside, xi),
-        n_iterations=tuple(len(iterates) for iterates, _ in runs),
-        stopped=all(stopped for _, stopped in runs),
-        predictor=predictor,
+def _cut_off(max_iter: int) -> str:
+    return (
+        f"Algorithm 1 was cut off after max_iter={max_iter} iterations, before the mass had fallen to "
+        "alpha, so the subgroup is larger than the worst case. Raise max_iter or xi."
     )
 
 
 def _run(
-    data: SearchData,
-    label: int,
-    mapped: FeatureMap,
-    learner: Any,
-    xi: float,
-    max_iter: int,
-    random_state: int,
+    data: SearchData, label: int, mapped: FeatureMap, settings: Settings
 ) -> tuple[list[Any], bool]:
     """Iterates of one learning part up to the second to last, and whether the mass ended it."""
     train = (data.folds >= 0) & (data.folds != label)
@@ -161,9 +133,9 @@ def _run(
     target = coincidence(s, positive)
     others = (target < 0) & positive
     iterates: list[Any] = []
-    for t in range(max_iter):
-        weight = base * (1.0 + xi * t * others)
-        iterate = fit_classifier(learner, Z, target, weight, random_state)
+    for t in range(settings.max_iter):
+        weight = base * (1.0 + settings.xi * t * others)
+        iterate = fit_classifier(settings.learner, Z, target, weight, settings.seeds["learner"])
         member = iterate.predict(Z) > 0
         mass = float((base * (member & positive)).sum() / base.sum())
         if mass <= data.alpha:

@@ -8,36 +8,65 @@ read off by sorting.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from mdfa_fairness_plugin.learn.learners import fit_classifier, log_odds
+from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.search.certificate import halves
-from mdfa_fairness_plugin.search.features import FeatureMap
+from mdfa_fairness_plugin.search.features import FeatureMap, feature_maps
 from mdfa_fairness_plugin.search.level_sets import SearchData
-from mdfa_fairness_plugin.search.selection import Family
+from mdfa_fairness_plugin.search.selection import Family, choose, solved
+from mdfa_fairness_plugin.search.solver import Solved
+from mdfa_fairness_plugin.settings import Settings
 
 
-class LevelSetPredictor:
-    """Average log-odds over the folds' models; larger is worse treated.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LevelSetRegion:
+    """A level set of the log-odds, averaged over the folds' models."""
 
-    Parameters
-    ----------
-    models : list of (FeatureMap, classifier)
-    """
+    models: tuple[tuple[FeatureMap, Any], ...]
+    threshold: float = -np.inf
+    core_threshold: float = -np.inf
 
-    def __init__(self, models: list[tuple[FeatureMap, Any]]) -> None:
-        self.models = models
+    def scores(self, rows: Asked) -> np.ndarray:
+        """Score rows; larger is worse treated."""
+        return np.mean(self.by_model(rows), axis=0)
 
-    def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Score rows of shape (n, d)."""
-        return np.mean(self.by_model(X), axis=0)
-
-    def by_model(self, X: np.ndarray) -> np.ndarray:
+    def by_model(self, rows: Asked) -> np.ndarray:
         """Scores by each fold's model, shape (n_models, n)."""
-        return np.array([log_odds(model, mapped(X)) for mapped, model in self.models])
+        return np.array([log_odds(model, mapped(rows.X)) for mapped, model in self.models])
+
+    def unseen(self) -> LevelSetRegion:
+        """What judges rows that no model saw: the last part's model."""
+        return replace(self, models=self.models[-1:])
+
+
+class LevelSetSolver:
+    """Level sets of one classifier of S among the rows with the outcome."""
+
+    learns: Literal["regressor", "classifier"] = "classifier"
+    threads_of_its_own = True
+
+    def prepare(self, data: SearchData) -> None:
+        """Nothing is shared."""
+
+    def solve(self, data: SearchData, settings: Settings) -> Solved:
+        """Find the region."""
+        scores, region = level_set_scores(
+            data,
+            learner=settings.learner,
+            maps=feature_maps(data, settings),
+            random_state=settings.seeds["learner"],
+            n_jobs=settings.n_jobs,
+        )
+        selection, judged = choose(
+            data, lambda rows: level_set_families(scores[rows]), lambda name: scores
+        )
+        return solved(data, region, selection, judged)
 
 
 def level_set_scores(
@@ -47,23 +76,8 @@ def level_set_scores(
     maps: dict[int, FeatureMap],
     random_state: int,
     n_jobs: int | None,
-) -> tuple[np.ndarray, LevelSetPredictor]:
-    """Out-of-fold log-odds of S among rows with the audited outcome.
-
-    Parameters
-    ----------
-    data : SearchData
-    learner : str or classifier
-    maps : dict of int to FeatureMap
-        Features each fold's model sees.
-    random_state : int
-    n_jobs : int or None
-
-    Returns
-    -------
-    scores : ndarray of shape (n,)
-    predictor : LevelSetPredictor
-    """
+) -> tuple[np.ndarray, LevelSetRegion]:
+    """Out-of-fold log-odds of S among rows with the audited outcome, each part seen by its map."""
     weights = halves(data.weights, data.s)
     labels = list(maps)
 
@@ -74,7 +88,9 @@ def level_set_scores(
         )
 
     models = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(label) for label in labels)
-    predictor = LevelSetPredictor([(maps[k], m) for k, m in zip(labels, models, strict=True)])
+    region = LevelSetRegion(
+        models=tuple((maps[k], model) for k, model in zip(labels, models, strict=True))
+    )
     scores = np.empty(len(data.X))
     for label, model in zip(labels, models, strict=True):
         rows = data.folds == label
@@ -82,20 +98,11 @@ def level_set_scores(
             scores[rows] = log_odds(model, maps[label](data.X[rows]))
     rest = ~np.isin(data.folds, labels)
     if rest.any():
-        scores[rest] = predictor(data.X[rest])
-    return scores, predictor
+        scores[rest] = region.scores(Asked(data.X[rest]))
+    return scores, region
 
 
 def level_set_families(scores: np.ndarray) -> list[Family]:
-    """Cuts of one score: half way up a plateau, and evenly spaced level sets.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-
-    Returns
-    -------
-    families : list of one Family
-    """
+    """Cuts of one score: half way up a plateau, and evenly spaced level sets."""
     shares = tuple(np.linspace(0.05, 0.95, 19).tolist())
     return [Family(name="log odds of the group given the outcome", scores=scores, shares=shares)]

@@ -7,10 +7,12 @@ At the population level the regions Algorithm 1 visits are the nested level sets
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
+from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
 from mdfa_fairness_plugin.measure.estimates import (
     Leftover,
     Rates,
@@ -23,6 +25,17 @@ from mdfa_fairness_plugin.numerics.rows import RowView
 # Scores of more rows are counted in this many bins, each of an equal share of them: a cut is then
 # off by at most one row in two thousand.
 MOST_BINS = 2048
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Models:
+    """Fitted models of a ground, and from which side and for which outcome a search looks at them."""
+
+    propensity: CrossFittedProbability
+    outcome: CrossFittedProbability
+    fitted: Any  # ``FittedOutcome``: has the difference of rates
+    flip_s: bool
+    flip_y: bool
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,6 +65,11 @@ class SearchData:
     adjusts : bool, default=False
         Whether the weights aim to balance the features, so that what is left of imbalance is to be
         taken out of intervals.
+    rows : ndarray of int of shape (n,)
+        Their places among the working rows.
+    parts : tuple of int
+        Folds judged.
+    models : Models or None
     """
 
     X: RowView
@@ -67,6 +85,9 @@ class SearchData:
     propensity: np.ndarray | None = None
     outcome: np.ndarray | None = None
     adjusts: bool = False
+    rows: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    parts: tuple[int, ...] = ()
+    models: Models | None = None
 
     @property
     def deciding(self) -> np.ndarray:
@@ -79,12 +100,14 @@ class SearchData:
 
     def take(self, rows: np.ndarray) -> SearchData:
         """Give these rows only."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
         return replace(
             self,
             X=self.X.take(rows),
             **{
-                name: value[rows] for name, value in values.items() if isinstance(value, np.ndarray)
+                name: value[rows]
+                for name, value in values.items()
+                if isinstance(value, np.ndarray) and len(value) == len(self.s)
             },
         )
 

@@ -27,6 +27,7 @@ from mdfa_fairness_plugin.search.level_sets import (
     Tally,
     measure_sets,
 )
+from mdfa_fairness_plugin.search.solver import Solved
 
 # Regions need this many rows of each S value to be measured at all.
 FEWEST_ROWS = 10
@@ -295,6 +296,27 @@ def choose(
         chosen, scores=scores, path=sweep.at(path_thresholds(sweep, chosen.threshold))
     )
     return _agreed(data, selection, Judged(member=member, core=core))
+
+
+def solved(data: SearchData, region: Any, selection: Selection, judged: Judged) -> Solved:
+    """What a solver returns of a chosen region: learning rows that are not judged go by the choice."""
+    held = data.held_out
+    core = selection.scores >= selection.core_threshold
+    member = np.where(held, judged.member, selection.member)
+    # A core that gave way to the region does so for other rows too.
+    own_core = not np.array_equal(judged.core[held], judged.member[held])
+    return Solved(
+        region=replace(
+            region,
+            threshold=selection.threshold,
+            core_threshold=selection.core_threshold if own_core else selection.threshold,
+        ),
+        threshold=selection.threshold,
+        scores=selection.scores,
+        member=member,
+        core=np.where(data.held_out, judged.core, core),
+        path=selection.path,
+    )
 
 
 def _agreed(data: SearchData, selection: Selection, judged: Judged) -> tuple[Selection, Judged]:

@@ -12,7 +12,7 @@ import pytest
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.data.problem import build_problem
 from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning
-from mdfa_fairness_plugin.replicate.repeating import (
+from mdfa_fairness_plugin.replicate.null import (
     NullDistribution,
     _chances,
     _redrawn,

@@ -1,0 +1,104 @@
+"""What is asked of an audit: settings checked against what is registered, then against the data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_regressor
+
+from mdfa_fairness_plugin.balance.balancer import BALANCERS
+from mdfa_fairness_plugin.data.problem import AuditProblem, build_problem
+from mdfa_fairness_plugin.exceptions import InputError, WarningLog
+from mdfa_fairness_plugin.learn.learners import (
+    LEARNERS,
+    check_estimator,
+    make_classifier,
+    make_regressor,
+)
+from mdfa_fairness_plugin.search.solvers import SOLVERS
+from mdfa_fairness_plugin.settings import Settings, check_choice
+
+_OF_THE_PROBLEM = (
+    "weight_type",
+    "outcomes",
+    "groups",
+    "reference_group",
+    "missing",
+    "intersections",
+    "min_group_size",
+)
+
+
+def checked_settings(**params: Any) -> Settings:
+    """Arguments of an audit, refused where no data could be audited with them."""
+    settings = Settings.checked(**params)
+    check_choice("solver", settings.solver, ("auto", *SOLVERS))
+    if isinstance(settings.balance, str):
+        check_choice("balance", settings.balance, ("auto", *BALANCERS))
+    if isinstance(settings.learner, str):
+        check_choice("learner", settings.learner, ("auto", *LEARNERS))
+    return settings
+
+
+def settled(settings: Settings, problem: AuditProblem) -> Settings:
+    """Settings with nothing left to "auto", and given weights in the order of the working rows."""
+    solver = _solver(settings)
+    if settings.n_splits > problem.n_rows // 2:
+        raise InputError(
+            f"n_splits: {settings.n_splits} folds of {problem.n_rows} rows leave nothing to judge; "
+            "use fewer, 5 say."
+        )
+    make = make_regressor if SOLVERS[solver].learns == "regressor" else make_classifier
+    make(settings.learner, problem.n_rows, 0)  # refuses learners of the wrong kind
+    return replace(settings, solver=solver, balance=_balance(settings.balance, problem))
+
+
+def _solver(settings: Settings) -> str:
+    """Solver to use: residuals, unless the learner can only classify."""
+    if settings.solver != "auto":
+        return settings.solver
+    if isinstance(settings.learner, str):
+        only_classify = settings.learner in ("svm_rbf", "network_features")
+        return "level_set" if only_classify else "orthogonal"
+    check_estimator(settings.learner)
+    return "orthogonal" if is_regressor(settings.learner) else "level_set"
+
+
+def _balance(given: Any, problem: AuditProblem) -> Any:
+    """Method, or given weights brought into the order of the working rows."""
+    if isinstance(given, str):
+        return "overlap" if given == "auto" else given
+    if isinstance(given, type):
+        name = given.__name__
+        raise InputError(f"balance: an instance expected, the class {name} found; pass {name}().")
+    if hasattr(given, "fit"):
+        return given
+    try:
+        weights = np.asarray(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "balance: a method's name, an array of numbers or an object with fit and weights "
+            f"expected, {type(given).__name__} found."
+        ) from error
+    if weights.shape != (problem.n_samples,):
+        raise InputError(
+            f"balance: one weight per row expected, {problem.n_samples} in all; an array of "
+            f"shape {weights.shape} found."
+        )
+    return weights[problem.source_row]
+
+
+def problem_of(
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    sample_weight: Any,
+    settings: Settings,
+    log: WarningLog | None = None,
+    **changed: Any,
+) -> AuditProblem:
+    """The input of an audit, checked and encoded."""
+    asked = {name: getattr(settings, name) for name in _OF_THE_PROBLEM} | changed
+    return build_problem(X, y, sensitive_features, sample_weight=sample_weight, log=log, **asked)

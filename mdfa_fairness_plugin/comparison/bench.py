@@ -1,0 +1,35 @@
+"""What the models of a comparison share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mdfa_fairness_plugin.comparison.answers import Answers
+from mdfa_fairness_plugin.data.problem import AuditProblem, Contrast
+from mdfa_fairness_plugin.records import SearchKey
+from mdfa_fairness_plugin.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bench:
+    """What all models share; ``outcomes`` are places among the answers' labels."""
+
+    problem: AuditProblem
+    answers: Answers
+    settings: Settings
+    outcomes: tuple[int, ...]
+    keys: tuple[SearchKey, ...]
+
+    def contrast(self, key: SearchKey) -> Contrast:
+        """Sides of a search."""
+        return next(
+            one
+            for one in self.problem.contrasts
+            if (one.sensitive_feature, one.group) == (key.sensitive_feature, key.group)
+        )
+
+    def positive(self, codes: np.ndarray, key: SearchKey) -> np.ndarray:
+        """Whether each working row got the outcome from a model of these codes."""
+        return codes[self.problem.source_row] == self.answers.labels.index(key.outcome)

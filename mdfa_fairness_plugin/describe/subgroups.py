@@ -1,0 +1,113 @@
+"""Who was found, and who could not be compared: profiles, rules and silences of an audit's searches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.data.problem import AuditProblem
+from mdfa_fairness_plugin.describe.cells import unequal
+from mdfa_fairness_plugin.describe.held_out_rule import HeldOutRule, describe_held_out
+from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
+from mdfa_fairness_plugin.describe.rules import Rule, describe_rule
+from mdfa_fairness_plugin.records import Silence
+from mdfa_fairness_plugin.search.ground import Ground
+from mdfa_fairness_plugin.search.search import Search
+
+# Fewer rows than this are counted but not described by a rule.
+_FEWEST_DESCRIBED = 10
+
+
+def profiles_of(searches: list[Search], problem: AuditProblem) -> list[pd.DataFrame]:
+    """Profiles of the subgroups of these searches, made together."""
+    return profile_subgroups(
+        problem.display,
+        (_profiled(search, problem) for search in searches),
+        displays=problem.encoder.displays_,
+        sample_weight=problem.sample_weight,
+    )
+
+
+def _profiled(search: Search, problem: AuditProblem) -> ProfiledSubgroup:
+    """The subgroup of one search and, as S, whom it was compared with.
+
+    Rows that were not compared, or not judged by a model of other rows, take no part.
+    """
+    key, data, n_rows = search.key, search.data, problem.n_rows
+    return ProfiledSubgroup(
+        s=search.working(np.where(data.held_out, data.s, 0).astype(np.int8), n_rows),
+        membership=search.working(search.solved.member.astype(np.int8), n_rows),
+        group=key.group,
+        reference=key.reference,
+        outcome=problem.y == problem.outcome_labels.index(key.outcome),
+        outcome_name=f"outcome {key.outcome}",
+    )
+
+
+def rule_of(search: Search, problem: AuditProblem) -> HeldOutRule:
+    """Rule of the subgroup of one search."""
+    data = search.data
+    rows, member, parts = data.rows, search.solved.member, data.folds
+    if not data.held_out.all():
+        held = data.held_out
+        rows, member, parts = rows[held], member[held], parts[held]
+    return describe_held_out(
+        member,
+        problem.display,
+        parts,
+        rows=rows,
+        displays=problem.encoder.displays_,
+        sample_weight=weights_of(problem, rows),
+    )
+
+
+def silences_of(searches: list[Search], problem: AuditProblem) -> tuple[Silence, ...]:
+    """Who could not be compared, once for every group compared."""
+    told: list[Silence] = []
+    rule, described = Rule(), None
+    for search in searches:
+        key, ground = search.key, search.side.ground
+        outside = ground.outside
+        if len(outside) == 0 or any(
+            (one.sensitive_feature, one.group) == (key.sensitive_feature, key.group) for one in told
+        ):
+            continue
+        if described is not ground:  # both directions leave out the same rows
+            rule, described = _rule_outside(ground, problem), ground
+        _, s, _ = search.side.overlap()
+        group = ground.compared.rows[~ground.support.mask & (s > 0)]
+        told.append(
+            Silence(
+                sensitive_feature=key.sensitive_feature,
+                group=key.group,
+                reference=key.reference,
+                n_rows=len(np.unique(problem.source_row[outside])),
+                n_group=len(np.unique(problem.source_row[group])),
+                share=ground.support.share_outside,
+                rule=rule.text,
+                rule_fidelity=rule.fidelity,
+                rule_precision=rule.precision,
+                rule_recall=rule.recall,
+            )
+        )
+    return tuple(told)
+
+
+def _rule_outside(ground: Ground, problem: AuditProblem) -> Rule:
+    """Describe rows without a comparable row; an empty rule if there are too few."""
+    if len(ground.outside) < _FEWEST_DESCRIBED:
+        return Rule()
+    compared = ground.compared.rows
+    return describe_rule(
+        np.isin(compared, ground.outside),
+        problem.display,
+        rows=compared,
+        displays=problem.encoder.displays_,
+        sample_weight=weights_of(problem, compared),
+    )
+
+
+def weights_of(problem: AuditProblem, rows: np.ndarray) -> np.ndarray | None:
+    """Sampling weights of some rows; None if all are equal."""
+    weights = unequal(problem.sample_weight)
+    return None if weights is None else weights[rows]

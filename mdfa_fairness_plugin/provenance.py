@@ -1,0 +1,52 @@
+"""What a result says of how it was made."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy
+import sklearn
+
+from mdfa_fairness_plugin import __version__
+from mdfa_fairness_plugin.settings import Settings
+
+
+def provenance_of(
+    settings: Settings, *, solver: str, balance: Any, **counts: Any
+) -> dict[str, Any]:
+    """Versions, seed and parameters of an audit, then what else is known of it."""
+    return {
+        "versions": {
+            "mdfa_fairness_plugin": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "pandas": pd.__version__,
+            "scikit-learn": sklearn.__version__,
+            "scipy": scipy.__version__,
+        },
+        "seed": settings.seed,
+        "parameters": {
+            name: describe_parameter(value) for name, value in settings.parameters.items()
+        },
+        "solver": solver,
+        "balance": balance if isinstance(balance, str) else "given",
+        **counts,
+    }
+
+
+def describe_parameter(value: Any) -> Any:
+    """Parameters as provenance keeps them: arrays by shape and hash."""
+    if isinstance(value, np.ndarray | pd.Series | list | tuple) and len(value) > 50:
+        array = np.ascontiguousarray(np.asarray(value))
+        content = array.tobytes() if array.dtype != object else repr(array.tolist()).encode()
+        digest = hashlib.sha256(content).hexdigest()[:16]
+        return f"array of shape {array.shape}, sha256 {digest}"
+    if isinstance(value, np.random.Generator | np.random.RandomState):
+        return type(value).__name__
+    if hasattr(value, "get_params"):
+        return repr(value)
+    return value

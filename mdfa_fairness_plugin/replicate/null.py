@@ -1,0 +1,292 @@
+r"""An audit repeated on sensitive values redrawn as if nothing leaked.
+
+Repeating *everything* the audit did, search and choice included, says what it would have reported
+without a violation.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import delayed
+
+from mdfa_fairness_plugin.data.columns import find_label
+from mdfa_fairness_plugin.data.problem import AuditProblem, Contrast
+from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
+from mdfa_fairness_plugin.describe.wording import percent, rounded
+from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
+from mdfa_fairness_plugin.measure.splitting import draw_folds
+from mdfa_fairness_plugin.numerics.threads import one_blas_thread
+from mdfa_fairness_plugin.pipeline import AuditSource, deltas_and_statistics
+from mdfa_fairness_plugin.records import AuditRecord, ratio_of
+from mdfa_fairness_plugin.replicate.repeats import (
+    Named,
+    checked,
+    repeat,
+    rerun,
+    search_text,
+    searched,
+)
+
+_N_FOLDS = 5
+# Values with fewer rows have no model of their own: they are redrawn at their overall rate.
+_FEWEST_ROWS = 30
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NullDistribution:
+    """What the same audit reports where the outcome tells nothing about S beyond x.
+
+    Parameters
+    ----------
+    searches : tuple of tuple
+        ``(sensitive_feature, group, outcome)`` of each search.
+    observed : ndarray of shape (n_searches,)
+        Delta of the audit.
+    draws : ndarray of shape (n_draws, n_searches)
+        Delta of the worst subgroup found on each draw; NaN where a search could not be made.
+    observed_statistics : ndarray of shape (n_searches,)
+        Leak statistic ``z`` of the subgroup, before any allowance for the search.
+    statistics : ndarray of shape (n_draws, n_searches)
+        The same on each draw. Their standard deviation is the spread that the audit's own p-values
+        take to be at most 1.25.
+    p_values : ndarray of shape (n_searches,)
+        Share of the draws, the observed one among them, whose statistic is at least as large.
+    p_values_delta : ndarray of shape (n_searches,)
+        The same for delta itself.
+    p_value : float
+        The same for the largest statistic over all searches: chance of a result like the worst one
+        anywhere in the audit, without a violation.
+    """
+
+    searches: tuple[Named, ...]
+    observed: np.ndarray
+    draws: np.ndarray
+    observed_statistics: np.ndarray
+    statistics: np.ndarray
+    p_values: np.ndarray = field(init=False)
+    p_values_delta: np.ndarray = field(init=False)
+    p_value: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        columns = range(len(self.searches))
+        seen, drawn = self.observed_statistics, self.statistics
+        object.__setattr__(
+            self, "p_values", np.array([_share_above(seen[j], drawn[:, j]) for j in columns])
+        )
+        object.__setattr__(
+            self,
+            "p_values_delta",
+            np.array([_share_above(self.observed[j], self.draws[:, j]) for j in columns]),
+        )
+        object.__setattr__(self, "p_value", _share_above(_largest(seen), _largest(drawn)))
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws."""
+        return len(self.draws)
+
+    def __repr__(self) -> str:
+        return f"NullDistribution({self.n_draws} draws, p_value={self.p_value:.3g})"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per search: the observed delta among those of the draws."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # searches that no draw could make
+            finite = np.where(np.isfinite(self.draws), self.draws, np.nan)
+            quantiles = np.nanquantile(finite, [0.5, 0.95], axis=0)
+            spread = np.nanstd(self.statistics, axis=0)
+        names = [list(part) for part in zip(*self.searches, strict=True)] or [[], [], []]
+        return pd.DataFrame(
+            {
+                "sensitive_feature": pd.Series(names[0], dtype=object),
+                "group": pd.Series(names[1], dtype=object),
+                "outcome": pd.Series(names[2], dtype=object),
+                "delta": self.observed,
+                "null_median": quantiles[0],
+                "null_95": quantiles[1],
+                "p_value": self.p_values,
+                "p_value_delta": self.p_values_delta,
+                "spread": spread,
+            }
+        )
+
+    def summary(self) -> str:
+        """Tell where the observed violations fall, in plain text."""
+        lines = [
+            f"The whole audit was repeated {self.n_draws:,} times with sensitive values redrawn from "
+            "the features alone, so that any difference is chance."
+        ]
+        for search, p, delta in zip(self.searches, self.p_values, self.observed, strict=True):
+            if np.isnan(p):
+                lines.append(f"- {search_text(search)}: not measured.")
+                continue
+            lines.append(
+                f"- {search_text(search)}: ratio {rounded(ratio_of(delta))}; "
+                f"{_share_text(p, self.n_draws)} of the repetitions showed as clear a difference."
+            )
+        lines.append(
+            f"As clear a difference as the audit's clearest, in any of its searches: "
+            f"{_share_text(self.p_value, self.n_draws)} of the repetitions."
+        )
+        return "\n".join(lines)
+
+
+def null_distribution(
+    result: AuditRecord,
+    n_draws: int = 199,
+    *,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+    progress: bool = False,
+) -> NullDistribution:
+    r"""Repeat a whole audit on sensitive values redrawn from their distribution given x.
+
+    Parameters
+    ----------
+    result : AuditResult
+    n_draws : int, default=199
+        The smallest p-value that can be found is ``1 / (n_draws + 1)``.
+    n_jobs : int or None, default=None
+        Draws made at a time; the answer does not depend on it.
+    random_state : int or None, default=None
+        None: the audit's own seed.
+    progress : bool, default=False
+        Show a progress bar on the standard error stream.
+
+    Returns
+    -------
+    null : NullDistribution
+
+    Raises
+    ------
+    InputError
+        If the result was read from elsewhere and does not hold its data.
+
+    Notes
+    -----
+    Each value is drawn from :math:`Pr[S | x]`, cross-fitted, given the features; outcomes and features
+    stay. A plain shuffle would also break the tie between S and x, and so make the comparison too
+    easy. Unknown sensitive values stay unknown; every sensitive column is redrawn on its own.
+    """
+    source, n_draws, seed = checked(result, n_draws, "n_draws", random_state)
+    problem = source.problem
+    chances = [_chances(problem, column, seed) for column in problem.sensitive]
+    observed = searched(result)
+    parts = repeat(
+        lambda i: delayed(_null_draw)(source, chances, seed, i), n_draws, n_jobs, progress
+    )
+    return NullDistribution(
+        searches=observed,
+        observed=np.array([violation.delta for violation in result.violations]),
+        draws=np.array([part[0] for part in parts]).reshape(n_draws, len(observed)),
+        observed_statistics=np.array([violation.statistic for violation in result.violations]),
+        statistics=np.array([part[1] for part in parts]).reshape(n_draws, len(observed)),
+    )
+
+
+def _null_draw(
+    source: AuditSource, chances: list[np.ndarray], seed: int, number: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Delta and statistic of every search on one redraw."""
+    problem = source.problem
+    rng = np.random.default_rng([seed, number])
+    redrawn = {
+        column.name: _redrawn(column, chance, rng)
+        for column, chance in zip(problem.sensitive, chances, strict=True)
+    }
+    contrasts = tuple(
+        replace(contrast, s=_sides(contrast, redrawn[contrast.sensitive_feature]))
+        for contrast in problem.contrasts
+    )
+    changed = replace(
+        problem, contrasts=contrasts, sensitive=tuple(redrawn[c.name] for c in problem.sensitive)
+    )
+    settings = source.settings.reseeded(int(rng.integers(2**31 - 1)))
+    searches = rerun(changed, settings)
+    if searches is None:
+        nothing = np.full(len(contrasts) * len(problem.outcomes), np.nan)
+        return nothing, nothing
+    return deltas_and_statistics(searches, changed, settings)
+
+
+@one_blas_thread()
+def _chances(problem: AuditProblem, column: SensitiveFeature, seed: int) -> np.ndarray:
+    """Probability of each value of a column given the features, out of fold; (n_rows, n_values)."""
+    codes = column.labels.codes
+    known = np.flatnonzero(codes >= 0)
+    n_values = len(column.labels.values)
+    counts = np.bincount(codes[known], minlength=n_values)
+    chances = np.tile(counts / max(counts.sum(), 1), (len(codes), 1))
+    modelled = [value for value in _by_rows(column) if counts[value] >= _FEWEST_ROWS]
+    rng = np.random.default_rng([seed, 1])
+    folds = draw_folds(codes[known], _N_FOLDS, rng)
+    # Of two values one model tells both.
+    for value in modelled[:1] if n_values == len(modelled) == 2 else modelled:
+        chances[known, value] = cross_fitted_probability(
+            problem.X[known],
+            codes[known] == value,
+            folds,
+            sample_weight=problem.sample_weight[known],
+            random_state=seed,
+        ).out_of_fold
+    if n_values == len(modelled) == 2:
+        chances[known, modelled[1]] = 1.0 - chances[known, modelled[0]]
+    return chances / chances.sum(axis=1, keepdims=True)
+
+
+def _redrawn(
+    column: SensitiveFeature, chances: np.ndarray, rng: np.random.Generator
+) -> SensitiveFeature:
+    codes = column.labels.codes
+    order = _by_rows(column)
+    level = rng.random(len(codes))[:, np.newaxis]
+    place = np.minimum((chances[:, order].cumsum(axis=1) < level).sum(axis=1), len(order) - 1)
+    drawn = np.where(codes < 0, codes, order[place])
+    return replace(column, labels=replace(column.labels, codes=drawn))
+
+
+def _by_rows(column: SensitiveFeature) -> np.ndarray:
+    """Values by how many rows have them, then by which rows: however they are called."""
+    codes = column.labels.codes
+    known = np.flatnonzero(codes >= 0)
+    n_values = len(column.labels.values)
+    counts = np.bincount(codes[known], minlength=n_values)
+    places = np.bincount(codes[known], weights=known, minlength=n_values)
+    return np.lexsort((places, counts))
+
+
+def _sides(contrast: Contrast, column: SensitiveFeature) -> np.ndarray:
+    """S of a contrast from the values of its column."""
+    codes, values = column.labels.codes, column.labels.values
+    group = find_label(contrast.group, values)
+    if contrast.reference is None:
+        others = codes >= 0
+    else:
+        others = codes == find_label(contrast.reference, values)
+    return np.where(codes == group, 1, np.where(others, -1, 0)).astype(np.int8)
+
+
+def _share_above(observed: float, draws: np.ndarray) -> float:
+    """Share of the draws at least as large, the observed one counted among them."""
+    known = draws[~np.isnan(draws)]
+    if np.isnan(observed):
+        return float("nan")
+    return float((known >= observed).sum() + 1) / (len(known) + 1)
+
+
+def _largest(statistics: np.ndarray) -> Any:
+    """Largest over the searches; NaN if none was made."""
+    filled = np.where(np.isnan(statistics), -np.inf, statistics)
+    largest = filled.max(axis=-1, initial=-np.inf)
+    return np.where(np.isneginf(largest), np.nan, largest)
+
+
+def _share_text(p: float, n_draws: int) -> str:
+    """Share of the repetitions behind a p-value, without the observed one."""
+    above = round(p * (n_draws + 1)) - 1
+    return "none" if above <= 0 else percent(above / n_draws)

@@ -1,0 +1,85 @@
+"""What repetitions of an audit share: their checks, their searches, their names."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel
+from tqdm import tqdm
+
+from mdfa_fairness_plugin.arguments import settled
+from mdfa_fairness_plugin.data.problem import AuditProblem
+from mdfa_fairness_plugin.describe.wording import label_text, named
+from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
+from mdfa_fairness_plugin.numerics.threads import one_blas_thread
+from mdfa_fairness_plugin.pipeline import AuditSource, prepare, solve
+from mdfa_fairness_plugin.records import AuditRecord
+from mdfa_fairness_plugin.search.prepare import judged_parts
+from mdfa_fairness_plugin.search.search import Search
+from mdfa_fairness_plugin.settings import Settings
+
+# Sensitive feature, group and outcome of a search.
+Named = tuple[str, Hashable, Hashable]
+
+
+def checked(
+    result: AuditRecord, number: int, name: str, random_state: int | None
+) -> tuple[AuditSource, int, int]:
+    """What is repeated, how often, and by which seed."""
+    if result.source is None:
+        raise InputError(
+            "result: it does not hold its data, so the audit cannot be repeated; use the result that "
+            "MDFAuditor.fit or audit() returned."
+        )
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+        raise InputError(f"{name}: a whole number of at least 1 expected, {number!r} found.")
+    if random_state is None:
+        return result.source, int(number), result.source.seed
+    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+    if not whole or random_state < 0:
+        raise InputError(
+            f"random_state: a seed of at least 0 or None expected, {random_state!r} found."
+        )
+    return result.source, int(number), int(random_state)
+
+
+def repeat(
+    task: Callable[[int], Any], number: int, n_jobs: int | None, progress: bool
+) -> list[Any]:
+    """Results of all tasks in order, shown as they come."""
+    if n_jobs == 0:
+        raise InputError("n_jobs: a whole number other than 0, or None, expected; 0 found.")
+    done: Iterable[Any] = Parallel(n_jobs=n_jobs, return_as="generator")(
+        task(i) for i in range(number)
+    )
+    if progress:
+        done = tqdm(done, total=number, unit="audit")
+    return list(done)
+
+
+@one_blas_thread()
+def rerun(problem: AuditProblem, settings: Settings) -> list[Search] | None:
+    """Every search again; None if there is no common ground."""
+    log = WarningLog()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MDFAWarning)
+        own = settled(settings, problem)
+        try:
+            searches = prepare(problem, own, log, judged_parts(problem.n_rows, own))
+            return solve(searches, problem, own, log)
+        except OverlapError:
+            return None
+
+
+def searched(result: AuditRecord) -> tuple[Named, ...]:
+    """The searches of an audit."""
+    return tuple((v.sensitive_feature, v.group, v.outcome) for v in result.violations)
+
+
+def search_text(search: Named) -> str:
+    """A search as people read it."""
+    name, group, outcome = search
+    return f"{named(name, group)}, outcome {label_text(outcome)}"

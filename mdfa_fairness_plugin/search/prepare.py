@@ -1,0 +1,185 @@
+"""Prepare: folds, grounds and sides; one search per contrast and outcome."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Hashable, Iterator, Sequence
+
+import numpy as np
+
+from mdfa_fairness_plugin.balance import effective_sample_size
+from mdfa_fairness_plugin.data.problem import AuditProblem, Contrast
+from mdfa_fairness_plugin.exceptions import (
+    Count,
+    OverlapError,
+    OverlapWarning,
+    WarningLog,
+    WeightWarning,
+)
+from mdfa_fairness_plugin.measure.splitting import (
+    HELD_BACK,
+    draw_folds,
+    draw_holdout,
+    draw_sample,
+)
+from mdfa_fairness_plugin.records import SearchKey
+from mdfa_fairness_plugin.search.ground import Compared, Ground, Outcome, Side, orientation
+from mdfa_fairness_plugin.search.search import Search
+from mdfa_fairness_plugin.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+# A few rows at the edge of any two groups have no counterpart; from this share on it is a warning.
+_MANY_OUTSIDE = 0.05
+
+
+def by_column(contrasts: Sequence[Contrast]) -> Iterator[list[Contrast]]:
+    """Contrasts of each sensitive column."""
+    for _, own in itertools.groupby(contrasts, key=lambda contrast: contrast.sensitive_feature):
+        yield list(own)
+
+
+def audit_folds(
+    problem: AuditProblem, contrasts: Sequence[Contrast], settings: Settings
+) -> np.ndarray:
+    """Folds of the working rows, even within every sensitive value and outcome."""
+    rng = np.random.default_rng(settings.seeds["folds"])
+    strata = value_of(problem, contrasts) * len(problem.outcome_labels) + problem.y
+    learning = np.ones(problem.n_rows, dtype=bool)
+    if settings.evaluation == "holdout":
+        learning = ~draw_holdout(strata, rng)
+    most = settings.max_learning_rows
+    if most is not None and learning.sum() > most:
+        rows = np.flatnonzero(learning)
+        learning = np.zeros(problem.n_rows, dtype=bool)
+        learning[rows[draw_sample(strata[rows], most, rng)]] = True
+    return folds_of(learning, strata, settings.n_splits, rng)
+
+
+def value_of(problem: AuditProblem, contrasts: Sequence[Contrast]) -> np.ndarray:
+    """Number of the contrast whose group each row is in; 0 for none."""
+    value = np.zeros(problem.n_rows, dtype=np.intp)
+    for number, contrast in enumerate(contrasts, start=1):
+        value[contrast.s > 0] = number
+    return value
+
+
+def folds_of(
+    learning: np.ndarray, strata: np.ndarray, n_splits: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Folds of the rows that are learned from, the others held back."""
+    folds = np.full(len(learning), HELD_BACK, dtype=np.intp)
+    folds[learning] = draw_folds(strata[learning], n_splits, rng)
+    return folds
+
+
+def judged_parts(n_rows: int, settings: Settings) -> tuple[int, ...]:
+    """Folds that are measured, and the rows no model learns from."""
+    if settings.evaluation == "holdout":
+        return (HELD_BACK,)
+    folds = tuple(range(settings.n_splits))
+    most = settings.max_learning_rows
+    return (*folds, HELD_BACK) if most is not None and n_rows > most else folds
+
+
+class Grounds:
+    """The grounds of one sensitive column, each made once for both of its directions."""
+
+    def __init__(
+        self,
+        problem: AuditProblem,
+        contrasts: Sequence[Contrast],
+        folds: np.ndarray,
+        parts: tuple[int, ...],
+        settings: Settings,
+    ) -> None:
+        self._problem = problem
+        self._folds = folds
+        self._parts = parts
+        self._settings = settings
+        name = contrasts[0].sensitive_feature
+        column = next(own for own in problem.sensitive if own.name == name)
+        self._two_values = len(column.labels.values) == 2
+        self._compared: dict[Hashable, Compared] = {}
+        self._grounds: dict[Hashable, Ground | OverlapError] = {}
+
+    def of(self, contrast: Contrast) -> Ground | OverlapError:
+        """Ground of a pair, or why there is none.
+
+        A pair are two values, or one value and everybody else.
+        """
+        pair: Hashable = None
+        if contrast.reference is not None:
+            pair = frozenset({contrast.group, contrast.reference})
+        own = contrast.group if pair is None and not self._two_values else pair
+        if own not in self._grounds:
+            if pair not in self._compared:
+                self._compared[pair] = Compared(
+                    self._problem, contrast.rows, self._folds, self._settings
+                )
+            try:
+                s = orientation(contrast.s) * contrast.s
+                self._grounds[own] = Ground(self._compared[pair], s, self._parts)
+            except OverlapError as error:
+                self._grounds[own] = error
+        return self._grounds[own]
+
+
+def side_of(contrast: Contrast, ground: Ground, log: WarningLog) -> Side:
+    """The side of its ground that a contrast looks from."""
+    return Side(ground, orientation(contrast.s) < 0, log)
+
+
+def warn_of_outside(contrast: Contrast, ground: Ground, log: WarningLog) -> None:
+    """Say if many rows of a ground have no counterpart."""
+    share = ground.support.share_outside
+    if share >= _MANY_OUTSIDE:
+        n, of = len(ground.outside), len(ground.compared.rows)
+        log.warn(
+            OverlapWarning,
+            f"{contrast.sensitive_feature}: ",
+            Count(n, of=of, said=f"{n} of {of} rows ({share:.0%})"),
+            " have no comparable row on the "
+            f"other side of {contrast.sensitive_feature}={contrast.group!r} and were left out of "
+            "the search; this audit cannot speak about them.",
+        )
+
+
+def searches_of(
+    contrast: Contrast, outcomes: Sequence[Outcome], side: Side | None, reason: str
+) -> list[Search]:
+    """Searches of one contrast, ready to be solved, or the reason why there are none."""
+    searches = []
+    for outcome in outcomes:
+        key = SearchKey(
+            sensitive_feature=contrast.sensitive_feature,
+            group=contrast.group,
+            reference=contrast.reference,
+            outcome=outcome.label,
+        )
+        if side is None:
+            searches.append(Search(key=key, reason=reason))
+        else:
+            searches.append(Search(key=key, side=side, data=side.facing(outcome)))
+    return searches
+
+
+def too_few_weighted(
+    contrast: Contrast, problem: AuditProblem, settings: Settings, log: WarningLog
+) -> str:
+    """Say if a few heavy sampling weights leave too little to compare; empty if not."""
+    weights = problem.sample_weight
+    sizes = [effective_sample_size(weights[contrast.s == side]) for side in (1, -1)]
+    fewest = settings.min_group_size
+    if min(sizes) >= fewest or np.ptp(weights[contrast.s != 0]) == 0:
+        return ""
+    reason = (
+        f"its sampling weights are so unequal that one side is worth only {min(sizes):.0f} "
+        f"equally weighted rows, and at least {fewest} are needed"
+    )
+    log.warn(
+        WeightWarning,
+        f"sample_weight: {contrast.sensitive_feature}={contrast.group!r} is not audited: {reason}.",
+    )
+    return reason

@@ -1,0 +1,137 @@
+"""One search, from the first stage of an audit to the last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.measure.conclude import Measured
+from mdfa_fairness_plugin.measure.sums import SearchSums
+from mdfa_fairness_plugin.records import SearchKey
+from mdfa_fairness_plugin.search.ground import Side
+from mdfa_fairness_plugin.search.level_sets import SearchData
+from mdfa_fairness_plugin.search.solver import Region, Solved
+
+# Of what a later stage sets, and of searches that could not be made.
+_NOT_YET: Any = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Search:
+    """Where one group gets one outcome more often than comparable others.
+
+    ``reason`` says why it could not be made; then nothing else is set. Otherwise ``prepare`` sets the
+    side and its arrays, ``solve`` what was found, ``describe`` the rule (``HeldOutRule``) and the
+    profile, ``measure`` the sums.
+    """
+
+    key: SearchKey
+    reason: str = ""
+    side: Side = _NOT_YET
+    data: SearchData = _NOT_YET
+    solved: Solved = _NOT_YET
+    rule: Any = _NOT_YET
+    profile: pd.DataFrame = _NOT_YET
+    measured: Measured = _NOT_YET
+
+    @property
+    def made(self) -> bool:
+        """Whether there was anything to compare."""
+        return not self.reason
+
+    @property
+    def sums(self) -> SearchSums:
+        """What was counted."""
+        return self.measured.sums
+
+    @property
+    def region(self) -> Region:
+        """Judges any rows."""
+        return self.solved.region
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Places of the rows searched among all working rows."""
+        return self.data.rows
+
+    @property
+    def s(self) -> np.ndarray:
+        """+1 for rows of the group, -1 for those it is compared with."""
+        return self.data.s
+
+    @property
+    def positive(self) -> np.ndarray:
+        """Whether rows have the outcome."""
+        return self.data.positive
+
+    @property
+    def member(self) -> np.ndarray:
+        """Rows inside, each judged by a model that has not seen it."""
+        return self.solved.member
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Scores out of fold; larger is worse treated."""
+        return self.solved.scores
+
+    @property
+    def threshold(self) -> float:
+        """Score from which on a row is inside."""
+        return self.solved.threshold
+
+    @property
+    def held_member(self) -> np.ndarray:
+        """Of the rows measured, those in the region."""
+        return _of(self.solved.member, self.data.held_out)
+
+    @property
+    def held_core(self) -> np.ndarray:
+        """Of the rows measured, those in the core."""
+        return _of(self.solved.core, self.data.held_out)
+
+    @property
+    def everybody(self) -> bool:
+        """Whether the region is everybody measured."""
+        return bool(self.held_member.all())
+
+    def working(self, values: np.ndarray, n_rows: int) -> np.ndarray:
+        """Values of the rows searched, among all working rows; zero elsewhere."""
+        all_rows = np.zeros(n_rows, dtype=values.dtype)
+        all_rows[self.data.rows] = values
+        return all_rows
+
+    def same_people(self, other: Search) -> bool:
+        """Whether both found the same people among the same rows, judged in the same parts."""
+        return self is other or (
+            np.array_equal(self.solved.member, other.solved.member)
+            and np.array_equal(self.data.rows, other.data.rows)
+            and np.array_equal(self.data.held_out, other.data.held_out)
+            and np.array_equal(self.data.folds, other.data.folds)
+        )
+
+    def kept(self, *, region: bool) -> Search:
+        """What an auditor keeps to tell one person where they stand; models take most of the memory."""
+        if not self.made:
+            return self
+        nothing = np.empty(0)
+        data = replace(
+            self.data,
+            base=nothing,
+            weights=nothing,
+            folds=nothing,
+            held_out=nothing,
+            propensity=None,
+            outcome=None,
+            models=None,
+        )
+        solved = replace(self.solved, core=nothing)
+        if not region:
+            solved = replace(solved, region=_NOT_YET)
+        return Search(key=self.key, data=data, solved=solved, rule=self.rule)
+
+
+def _of(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return values if rows.all() else values[rows]

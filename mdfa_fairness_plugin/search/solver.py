@@ -1,0 +1,63 @@
+"""What a solver is, and what it returns: a region, and who of the rows searched is inside.
+
+A new solver is one file with a ``Solver`` and its ``Region``, and its line in ``solvers.SOLVERS``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+
+from mdfa_fairness_plugin.numerics.rows import Asked
+from mdfa_fairness_plugin.search.level_sets import LevelSets, SearchData
+from mdfa_fairness_plugin.settings import Settings
+
+
+class Region(Protocol):
+    """What is kept of a search to judge rows it has not seen; can be pickled."""
+
+    @property
+    def threshold(self) -> float:
+        """The region is ``scores >= threshold``; ``-inf`` for everybody."""
+
+    @property
+    def core_threshold(self) -> float:
+        """Likewise for its core."""
+
+    def scores(self, rows: Asked) -> np.ndarray:
+        """Score encoded rows; larger is worse treated."""
+
+    def by_model(self, rows: Asked) -> np.ndarray:
+        """Scores by each model alone, shape (n_models, n)."""
+
+    def unseen(self) -> Region:
+        """What judges rows that no model saw, without what only learning rows need."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Solved:
+    """What a solver found; ``member`` and ``core`` tell each row by a choice it had no say in."""
+
+    region: Region
+    threshold: float
+    scores: np.ndarray
+    member: np.ndarray
+    core: np.ndarray
+    path: LevelSets
+    iterations: tuple[int, ...] = ()  # of Algorithm 1, per learning part
+    notes: tuple[str, ...] = field(default=())  # what the user should be warned of
+
+
+class Solver(Protocol):
+    """A way to find the region where one side gets one outcome most disproportionately."""
+
+    learns: Literal["regressor", "classifier"]
+    threads_of_its_own: bool  # fits models on several threads in every search
+
+    def prepare(self, data: SearchData) -> None:
+        """Fit what searches share, before they run on several threads."""
+
+    def solve(self, data: SearchData, settings: Settings) -> Solved:
+        """Find the region."""
