@@ -83,7 +83,7 @@ def conclude(
             "p_value": float(p_values[i]),
             "p_value_adjusted": float(adjusted[i]),
         }
-        concluded.append(tested | _figures(one, settings, level, adjusted[i], labels))
+        concluded.append(tested | figures_of(one, settings, level, adjusted[i], labels))
     return concluded
 
 
@@ -92,7 +92,7 @@ def statistic_of(sums: SearchSums, settings: Settings) -> float:
     return sums.leak.statistic(settings.seeds["test"])
 
 
-def _figures(
+def figures_of(
     one: Measured,
     settings: Settings,
     level: float,

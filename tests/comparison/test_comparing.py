@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.comparison import Search
 from mdfa_fairness_plugin.comparison.splits import run_splits
 from mdfa_fairness_plugin.exceptions import (
     InputError,
@@ -20,9 +19,9 @@ from mdfa_fairness_plugin.exceptions import (
     MissingSensitiveWarning,
     NothingToAuditError,
 )
-from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION
+from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION, SearchKey
 
-HARMED = Search(sensitive_feature="group", group="a", reference=None, outcome=1)
+HARMED = SearchKey(sensitive_feature="group", group="a", reference=None, outcome=1)
 
 
 def run(planted, models=None, **options):
@@ -363,19 +362,19 @@ def test_splits_hold_out_three_tenths_of_each_group(few, monkeypatch):
     from mdfa_fairness_plugin.comparison import splits
 
     seen = []
-    original = splits._folds
+    original = splits.folds_of
 
-    def spy(problem, numbers, n_folds, seed):
-        folds = original(problem, numbers, n_folds, seed)
-        seen.append((folds, problem.contrasts[numbers[0]].s))
+    def spy(learning, strata, n_splits, rng):
+        folds = original(learning, strata, n_splits, rng)
+        seen.append((folds, strata))
         return folds
 
-    monkeypatch.setattr(splits, "_folds", spy)
+    monkeypatch.setattr(splits, "folds_of", spy)
     run(few, {"A": few.outcomes["A"]})
     assert run_splits is splits.run_splits
-    for folds, s in seen:
-        for side in (1, -1):
-            assert (folds[s == side] < 0).mean() == pytest.approx(0.3, abs=0.005)
+    for folds, group in seen:
+        for own in np.unique(group):
+            assert (folds[group == own] < 0).mean() == pytest.approx(0.3, abs=0.005)
         assert set(np.unique(folds)) == {-1, 0, 1}
     assert not np.array_equal(seen[0][0], seen[1][0])
 

@@ -14,12 +14,12 @@ from mdfa_fairness_plugin.comparison import (
     Difference,
     ModelSearch,
     RateRatio,
-    Search,
     Transfer,
 )
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.records import SearchKey
 
-SEARCH = Search(sensitive_feature="sex", group="f", reference=None, outcome=1)
+SEARCH = SearchKey(sensitive_feature="sex", group="f", reference=None, outcome=1)
 EMPTY = ComparisonResult(
     models=("A",), baseline="A", searches=(SEARCH,), rows=(ModelSearch(model="A", search=SEARCH),)
 )

@@ -15,12 +15,11 @@ from mdfa_fairness_plugin.comparison import (
     Difference,
     ModelSearch,
     RateRatio,
-    Search,
     Transfer,
 )
 from mdfa_fairness_plugin.comparison.story import tell
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
-from mdfa_fairness_plugin.records import VIOLATION, Violation
+from mdfa_fairness_plugin.records import VIOLATION, SearchKey, Violation
 from mdfa_fairness_plugin.results import AuditResult
 
 NASTY = "<script>alert(1)</script>\x1b[2J\n& {{ 7*7 }}"
@@ -28,7 +27,7 @@ NASTY = "<script>alert(1)</script>\x1b[2J\n& {{ 7*7 }}"
 
 def result_of(there_low, there_high=1.5, *, name="repaired", group="f"):
     """A repaired model whose worst subgroup the baseline treats alike, or not."""
-    search = Search(sensitive_feature="sex", group=group, reference=None, outcome=1)
+    search = SearchKey(sensitive_feature="sex", group=group, reference=None, outcome=1)
 
     def audit(delta):
         case = Violation(
@@ -216,7 +215,7 @@ def test_summary_has_every_model_and_fits_the_page(compared_small):
 
 def _counted(n_rows, counts, *, warnings=()):
     """One model whose worst subgroup has these rows by sensitive value and outcome."""
-    search = Search(sensitive_feature="sex", group="f", reference=None, outcome=1)
+    search = SearchKey(sensitive_feature="sex", group="f", reference=None, outcome=1)
     table = pd.DataFrame(counts, index=["f", "everyone else"], columns=[1, 0])
     case = Violation(
         sensitive_feature="sex",

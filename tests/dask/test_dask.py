@@ -17,18 +17,12 @@ import pandas as pd
 import pytest
 
 import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.arguments import checked_settings
 from mdfa_fairness_plugin.dask import audit_dask
 from mdfa_fairness_plugin.dask.blocks import chunks_of, open_source
-from mdfa_fairness_plugin.dask.concluding import LEARNED_FROM, Conclusion, jackknife_variance
+from mdfa_fairness_plugin.dask.concluding import LEARNED_FROM, jackknife_variance
 from mdfa_fairness_plugin.dask.learning import learn, panel_of
-from mdfa_fairness_plugin.dask.measuring import (
-    CORE,
-    EVERYONE,
-    REGION,
-    RULE,
-    add_measurements,
-    measure_block,
-)
+from mdfa_fairness_plugin.dask.measuring import add_measurements, measure_block
 from mdfa_fairness_plugin.dask.survey import (
     Columns,
     draw_sample,
@@ -45,13 +39,16 @@ from mdfa_fairness_plugin.exceptions import (
     SmallGroupWarning,
     WarningLog,
 )
+from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
 from mdfa_fairness_plugin.measure.estimates import (
     lemma_strength,
     measure,
     measure_leftover,
     other_estimates,
 )
+from mdfa_fairness_plugin.measure.sums import CORE, EVERYBODY, REGION, RULE
 from mdfa_fairness_plugin.measure.tests import LeakSums, leak_statistic
+from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA, load_schema
 
 dd = pytest.importorskip("dask.dataframe")
@@ -101,11 +98,11 @@ def figures(result):
 def fitted(frame):
     """A region fitted to a sample, and what measures other rows by it; nothing is left out."""
     columns = Columns(outcome="denied", sensitive=("race",), features=("x1", "x2", "town"))
-    auditor = mdfa.MDFAuditor(**QUICK)
+    settings = checked_settings(**QUICK)
     survey = survey_block(frame, 0, columns, N_LEARNED, 0)
     sample = draw_sample(survey, N_LEARNED)
-    learned = learn(sample, survey, auditor, columns, "none", 0, {}, WarningLog())
-    panel = panel_of(learned, survey, columns, sample, "none", 0)
+    learned, _ = learn(sample, survey, settings, columns, "none", {}, WarningLog())
+    panel = panel_of(learned, survey, columns, sample, "none")
     return learned, panel, survey, sample
 
 
@@ -117,11 +114,12 @@ def everything(panel):
 
 def as_arrays(search):
     """Counts, which must be exact, and sums, which rounding may touch."""
-    exact = [own.counts for own in search.sets] + [search.outside[:, 0], search.n_missing]
+    sums_of = search.search
+    exact = [own.counts for own in sums_of.sets] + [search.outside[:, 0], sums_of.n_missing]
     exact.append(search.tally.counts[0])
-    sums = [search.tally.counts, search.robust, search.leak_by_model, search.rates_by_model]
-    sums += [np.array([search.leak.squares, search.leak.fourths])]
-    for own in search.sets:
+    sums = [search.tally.counts, sums_of.robust, search.leak_by_model, search.rates_by_model]
+    sums += [np.array([sums_of.leak.squares, sums_of.leak.fourths])]
+    for own in sums_of.sets:
         for part in (own.rates, own.leftover):
             sums += [np.asarray(value) for value in vars(part).values()]
     return exact, sums
@@ -143,21 +141,20 @@ def test_any_partition_gives_the_same_sums(frame, fitted, sizes):
         for a, b in zip(as_arrays(one)[1], as_arrays(other)[1], strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * np.abs(b).max(initial=0))
         # R sums to about nothing, so its rounding is that of its terms.
-        assert one.leak.total == pytest.approx(other.leak.total, abs=1e-10)
+        assert one.search.leak.total == pytest.approx(other.search.leak.total, abs=1e-10)
 
 
 def test_figures_of_a_region_are_those_of_plain_numpy(frame, fitted):
     """Every estimate of a fitted region, computed anew from rows in memory."""
-    learned, panel, survey, _ = fitted
+    learned, panel, _, _ = fitted
     panel = everything(panel)
     measured = measure_block(frame, 0, panel)
-    conclusion = Conclusion(learned, panel, survey, measured, WarningLog())
+    settings, labels = replace(learned.settings, estimator="hajek"), learned.problem.outcome_labels
     X = panel.encoder.transform(frame[["x1", "x2", "town"]])
     y = (frame["denied"] == "yes").to_numpy().astype(int)
     race = (frame["race"] == "white").to_numpy().astype(int)
-    for judge, sums, search in zip(
-        panel.judges, measured.searches, conclusion.searches, strict=True
-    ):
+    for judge, block, search in zip(panel.judges, measured.searches, learned.searches, strict=True):
+        sums = block.search
         e = judge.propensity.predict(X)
         comparable = (e > judge.limits[0]) & (e < judge.limits[1])
         e, m = e[comparable], judge.outcome_model.predict(X)[comparable]
@@ -166,12 +163,12 @@ def test_figures_of_a_region_are_those_of_plain_numpy(frame, fitted):
         s = np.where(race == judge.group, 1, -1)[comparable]
         positive = (y == judge.outcome)[comparable]
         w = np.where(s > 0, 1 - e, e)  # overlap weights
-        score = judge.predictor(X)[comparable]
-        member, base = score >= judge.threshold, np.ones(len(s))
+        score = judge.region.scores(Asked(X))[comparable]
+        member, base = score >= judge.region.threshold, np.ones(len(s))
         sets = {
-            EVERYONE: np.ones(len(s), dtype=bool),
+            EVERYBODY: np.ones(len(s), dtype=bool),
             REGION: member,
-            CORE: score >= judge.core_threshold,
+            CORE: score >= judge.region.core_threshold,
         }
         if judge.rule.alternatives:
             shown = panel.encoder.display_frame(frame[["x1", "x2", "town"]])
@@ -184,10 +181,12 @@ def test_figures_of_a_region_are_those_of_plain_numpy(frame, fitted):
             assert sums.sets[place].rates.mass == pytest.approx(rates.mass, rel=1e-12, nan_ok=True)
             np.testing.assert_allclose(sums.sets[place].leftover.second, left.second, rtol=1e-12)
             assert sums.sets[place].counts.sum() == own.sum()
-        assert search.statistic == pytest.approx(
+        plain = Widening(test=1.0, planned=1.0, sets=(1.0,) * 4)
+        one = Measured(key=search.key, sums=sums, widening=plain)
+        given = conclude([one], settings, labels)[0]
+        assert given["statistic"] == pytest.approx(
             leak_statistic(positive, s, e, m, base, member), rel=1e-9
         )
-        given = conclusion.figures(search, adjusted=0.01, n_tests=1, estimator="hajek")
         expected = other_estimates(positive, s, base, w, member, e, m)
         assert given["estimates"] == pytest.approx(expected, rel=1e-9)
         assert given["gamma_lemma"] == pytest.approx(lemma_strength(positive, s, w, member))

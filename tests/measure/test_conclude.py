@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from mdfa_fairness_plugin.measure.conclude import Measured, conclude, counts_frame
-from mdfa_fairness_plugin.measure.estimates import measure
+from mdfa_fairness_plugin.measure.conclude import Measured, Widening, counts_frame, figures_of
 from mdfa_fairness_plugin.measure.intervals import delta_interval, gamma_interval, mass_interval
+from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums
 from mdfa_fairness_plugin.measure.tests import detectable_delta
+from mdfa_fairness_plugin.records import SearchKey
+from mdfa_fairness_plugin.settings import Settings
 
-SETTINGS = {
-    "estimator": "hajek",
-    "alpha": 0.05,
-    "confidence_level": 0.95,
-    "adjusted": 0.01,
-    "n_tests": 4,
-    "spread": 1.2,
-    "test_spread": 1.4,
-}
+KEY = SearchKey(sensitive_feature="sex", group="f", reference=None, outcome="no")
+LABELS = ("yes", "no")
+SETTINGS = Settings(balance="none")
+WIDENING = Widening(test=1.4, planned=1.4, sets=(1.0, 1.2, 1.2, 1.2))
 
 
 def table(hits, inside, everybody=(500, 500), outside_hits=(0, 0)):
@@ -36,30 +34,51 @@ def table(hits, inside, everybody=(500, 500), outside_hits=(0, 0)):
     return positive, s, member
 
 
-def measured(hits=(40, 20), inside=(100, 100), estimates=None, **changes):
+def rows_of(positive, s):
+    """Rows of known, equal chances and weights of one."""
+    half = np.full(len(s), 0.5)
+    ones = np.ones(len(s))
+    return MeasuredRows(
+        s=s,
+        positive=positive,
+        y=positive.astype(np.intp),
+        n_outcomes=2,
+        base=ones,
+        weights=ones,
+        propensity=half,
+        outcome=half,
+    )
+
+
+def measured(hits=(40, 20), inside=(100, 100), **changes):
     """Sums of a table where 120 of the group and 80 of the others have the outcome in all."""
     positive, s, member = table(hits, inside, outside_hits=(120 - hits[0], 80 - hits[1]))
-    ones = np.ones(len(s))
-    region = measure(positive, s, ones, member)
-    return Measured(
-        **{
-            "population": measure(positive, s, ones),
-            "region": region,
-            "leftover": None,
-            "estimates": {"hajek": region.delta} if estimates is None else estimates,
-            "missing_bounds": (0.1, 1.5),
-            "n_compared": len(s),
-            "n_rows": int(member.sum()),
-            "n_hits": int((positive & member).sum()),
-        }
-        | changes
+    return counted(positive, s, member, **changes)
+
+
+def counted(positive, s, member, **changes):
+    rows = rows_of(positive, s)
+    everybody = np.ones(len(s), dtype=bool)
+    sums = SearchSums.of(
+        rows,
+        (everybody, member, member, member),
+        leak=rows.leak(member),
+        missing=np.zeros((2, 2)),
+        n_missing=0,
     )
+    return Measured(key=KEY, sums=replace(sums, **changes), widening=WIDENING)
+
+
+def figures(one, settings=SETTINGS, *, adjusted=0.01, level=0.05 / 4):
+    """Figures of one search of four, at a given p-value."""
+    return figures_of(one, settings, level, adjusted, LABELS)
 
 
 def test_figures_of_a_table_worked_by_hand():
     """40 and 20 of 100 inside, among 500 each of whom 120 and 80 have the outcome."""
     given = measured()
-    found = conclude(given, **SETTINGS)
+    found = figures(given)
+    region = given.sums.region.rates
     assert (found["verdict"], found["reason"]) == ("violation", "")
     assert found["delta"] == pytest.approx(math.log(2))
     assert found["rates"] == pytest.approx((0.4, 0.2))
@@ -68,12 +87,14 @@ def test_figures_of_a_table_worked_by_hand():
     # The region holds a fifth of either side, so Lemma 1 says the same.
     assert found["gamma_lemma"] == pytest.approx(0.2 * 0.2 / 4)
     assert (found["n_rows"], found["share"]) == (200, 0.2)
-    assert found["missing_bounds"] == (0.1, 1.5)
+    assert all(math.isnan(end) for end in found["missing_bounds"])
     assert found["e_value"] == pytest.approx(2 + math.sqrt(2))
-    assert found["estimates"] is given.estimates
-    assert found["interval"] == delta_interval(given.region, 0.95, 1.2)
-    assert found["gamma_interval"] == gamma_interval(given.region, 0.95, 1.2)
-    assert found["mass_interval"] == mass_interval(given.region, 0.95, 1.2)
+    assert found["estimates"]["hajek"] == pytest.approx(math.log(2))
+    assert found["counts"].to_numpy().tolist() == [[40, 60], [20, 80]]
+    assert found["counts"].columns.tolist() == ["no", "yes"]
+    assert found["interval"] == delta_interval(region, 0.95, 1.2)
+    assert found["gamma_interval"] == gamma_interval(region, 0.95, 1.2)
+    assert found["mass_interval"] == mass_interval(region, 0.95, 1.2)
     low = math.exp(found["interval"][0])
     assert found["e_value_limit"] == pytest.approx(low + math.sqrt(low * (low - 1)))
     assert found["detectable_delta"] == detectable_delta(
@@ -83,11 +104,21 @@ def test_figures_of_a_table_worked_by_hand():
 
 def test_another_estimate_moves_the_interval_and_the_bounds_along():
     """Doubly robust .8 instead of ln 2: everything on the scale of delta moves by the difference."""
-    given = measured(estimates={"hajek": math.log(2), "doubly_robust": 0.8})
-    one = conclude(given, **SETTINGS)
-    other = conclude(given, **SETTINGS | {"estimator": "doubly_robust"})
+    # Level .3 and difference d with (.3 + d / 2) / (.3 - d / 2) = e^.8.
+    difference = 0.6 * (math.exp(0.8) - 1) / (math.exp(0.8) + 1)
+    given = measured(
+        robust=np.array([1.0, difference, 1.0, 0.3, 0.5]),
+        missing=np.array([[5.0, 6.0], [7.0, 8.0]]),
+        n_missing=13,
+    )
+    one = figures(given)
+    other = figures(given, replace(SETTINGS, estimator="doubly_robust"))
+    # All with the outcome on the others' side and all without on the group's, and the reverse.
+    assert one["missing_bounds"] == pytest.approx(
+        (math.log((40 / 106) / (27 / 107)), math.log((45 / 105) / (20 / 108)))
+    )
     shift = 0.8 - math.log(2)
-    assert other["delta"] == 0.8
+    assert other["delta"] == pytest.approx(0.8)
     for name in ("interval", "missing_bounds"):
         assert other[name] == pytest.approx([end + shift for end in one[name]])
     assert other["e_value"] == pytest.approx(
@@ -98,8 +129,14 @@ def test_another_estimate_moves_the_interval_and_the_bounds_along():
 
 
 def test_an_estimate_without_end_leaves_the_interval_where_it_is():
-    given = measured(estimates={"hajek": math.log(2), "raw": math.inf})
-    one, other = (conclude(given, **SETTINGS | {"estimator": name}) for name in ("hajek", "raw"))
+    # Level .3 and difference .6: nobody of the others is left.
+    given = measured(
+        robust=np.array([1.0, 0.6, 1.0, 0.3, 0.5]),
+        missing=np.array([[5.0, 6.0], [7.0, 8.0]]),
+        n_missing=13,
+    )
+    one = figures(given)
+    other = figures(given, replace(SETTINGS, estimator="doubly_robust"))
     assert other["delta"] == math.inf
     assert (other["interval"], other["missing_bounds"]) == (one["interval"], one["missing_bounds"])
 
@@ -119,7 +156,7 @@ def test_an_estimate_without_end_leaves_the_interval_where_it_is():
 )
 def test_verdicts_and_their_reasons(hits, adjusted, verdict, reason):
     """A p-value below 5 % and a ratio above one, in at least ten rows with the outcome."""
-    found = conclude(measured(hits), **SETTINGS | {"adjusted": adjusted})
+    found = figures(measured(hits), adjusted=adjusted)
     assert found["verdict"] == verdict
     assert found["reason"].startswith(reason)
     assert bool(found["reason"]) == bool(reason)
@@ -128,23 +165,20 @@ def test_verdicts_and_their_reasons(hits, adjusted, verdict, reason):
 def test_what_could_not_have_been_found_is_no_all_clear():
     """Twelve rows a side and a mass of one in a thousand: not even a thousandfold ratio."""
     positive, s, _ = table((6, 6), (12, 12), everybody=(12, 12))
-    rates = measure(positive, s, np.ones(24))
-    few = measured(population=rates, region=rates, estimates={"hajek": rates.delta})
+    few = counted(positive, s, np.ones(24, dtype=bool))
     for adjusted, verdict in ((0.5, "insufficient_evidence"), (0.01, "insufficient_evidence")):
-        found = conclude(few, **SETTINGS | {"adjusted": adjusted, "alpha": 0.001})
+        found = figures(few, replace(SETTINGS, alpha=0.001), adjusted=adjusted)
         assert found["detectable_delta"] == math.inf
         assert found["verdict"] == verdict
         assert "thousandfold ratio in a subgroup of mass 0.001" in found["reason"]
 
 
-def test_share_is_unknown_where_nobody_was_compared():
-    assert math.isnan(conclude(measured(n_compared=0), **SETTINGS)["share"])
-
-
 def test_counts_have_the_audited_outcome_first():
     counts = np.array([[1, 2, 3], [4, 5, 6]])
-    found = counts_frame(counts, ("f", "w"), None, ("a", "b", "c"), "b")
+    labels = ("a", "b", "c")
+    found = counts_frame(counts, replace(KEY, group=("f", "w"), outcome="b"), labels)
     assert found.index.tolist() == [("f", "w"), "everyone else"]
     assert found.columns.tolist() == ["b", "a", "c"]
     assert found.to_numpy().tolist() == [[2, 1, 3], [5, 4, 6]]
-    assert counts_frame(counts, "f", "m", ("a", "b", "c"), "a").index.tolist() == ["f", "m"]
+    pair = replace(KEY, reference="m", outcome="a")
+    assert counts_frame(counts, pair, labels).index.tolist() == ["f", "m"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
 
+from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.search.features import FeatureMap
-from mdfa_fairness_plugin.search.iterative import iterative_search, score_of
+from mdfa_fairness_plugin.search.iterative import IterativeSolver, score_of
 from mdfa_fairness_plugin.search.level_set import level_set_scores
+from mdfa_fairness_plugin.settings import Settings
 
 RATES = [(0.8, 0.2), (0.6, 0.4), (0.5, 0.5), (0.2, 0.4), (0.9, 0.7)]
 
@@ -35,15 +38,10 @@ class Shrinking(ClassifierMixin, BaseEstimator):
 
 
 def run(data, learner, *, xi=0.5, max_iter=100, parts=(0, 1), n_jobs=None):
-    return iterative_search(
-        data,
-        learner=learner,
-        maps={part: FeatureMap() for part in parts},
-        xi=xi,
-        max_iter=max_iter,
-        random_state=0,
-        n_jobs=n_jobs,
+    settings = Settings(
+        learner=learner, xi=xi, max_iter=max_iter, n_jobs=n_jobs, own_seeds={"learner": 0}
     )
+    return IterativeSolver().solve(replace(data, parts=parts), settings)
 
 
 @pytest.mark.parametrize(
@@ -56,23 +54,25 @@ def test_the_second_to_last_iterate_is_the_answer(cells, alpha, answer):
     data, x = cells([(1.0, 1.0)] * 8, alpha=alpha)
     found = run(data, Shrinking())
     np.testing.assert_array_equal(found.scores >= 0.5, x >= answer)
-    assert found.stopped
-    assert found.n_iterations == (answer + 1, answer + 1)
-    np.testing.assert_array_equal(found.predictor(np.eye(8)) >= 0.5, np.arange(8) >= answer)
+    assert not found.notes
+    assert found.iterations == (answer + 1, answer + 1)
+    np.testing.assert_array_equal(
+        found.region.scores(Asked(np.eye(8))) >= 0.5, np.arange(8) >= answer
+    )
 
 
 def test_a_first_iterate_too_small_is_all_there_is(cells):
     data, _ = cells([(1.0, 1.0)] * 8 + [(0.0, 0.0)] * 8, alpha=0.6)
     found = run(data, Shrinking())
-    assert found.stopped
+    assert not found.notes
     assert (found.scores >= 0.5).all()
-    assert found.n_iterations == (1, 1)
+    assert found.iterations == (1, 1)
 
 
 def test_the_limit_on_iterations_gives_the_last_one_and_says_so(cells):
     data, x = cells([(1.0, 1.0)] * 8, alpha=0.1)
     found = run(data, Shrinking(), max_iter=3)
-    assert not found.stopped
+    assert found.notes
     np.testing.assert_array_equal(found.scores >= 0.5, x >= 2)
 
 
@@ -80,8 +80,8 @@ def test_a_region_that_cannot_shrink_ends_the_loop(cells):
     """Nobody else has the outcome in cell 0, so no weight can drive it out: the answer."""
     data, x = cells([(0.8, 0.0), (0.5, 0.5), (0.4, 0.4)], alpha=0.01)
     found = run(data, DecisionTreeClassifier(), max_iter=60)
-    assert found.stopped
-    assert max(found.n_iterations) < 60
+    assert not found.notes
+    assert max(found.iterations) < 60
     np.testing.assert_array_equal(found.scores >= 0.5, x == 0)
 
 
@@ -118,7 +118,7 @@ def test_iterates_are_the_level_sets_of_the_rate_ratio(cells):
     found = run(data, DecisionTreeClassifier(), xi=xi)
     ratio = np.array([p1 / p0 for p1, p0 in RATES])
     np.testing.assert_allclose(found.path.threshold, 1 + xi * np.arange(len(found.path.mass)) / 2)
-    for _, iterates in found.predictor.runs:
+    for _, iterates in found.region.runs:
         for step, iterate in enumerate(iterates):
             inside = iterate.predict(np.eye(5)) > 0
             np.testing.assert_array_equal(inside, ratio > 1 + xi * step / 2)
@@ -168,7 +168,7 @@ def test_agrees_with_the_level_sets_of_one_fit(make_search, seed):
             n_jobs=None,
         )
         common, either = 0, 0
-        for part, (_, iterates) in enumerate(found.predictor.runs):
+        for part, (_, iterates) in enumerate(found.region.runs):
             rows = fold == part
             for t, iterate in enumerate(iterates):
                 inside = iterate.predict(data.X[rows]) > 0
@@ -205,7 +205,7 @@ def test_rows_held_back_are_judged_by_the_vote(cells):
     held_back = type(data)(**{**vars(data), "folds": np.where(data.folds == 2, -1, data.folds)})
     found = run(held_back, DecisionTreeClassifier())
     rest = held_back.folds == -1
-    np.testing.assert_array_equal(found.scores[rest], found.predictor(data.X[rest]))
+    np.testing.assert_array_equal(found.scores[rest], found.region.scores(Asked(data.X[rest])))
 
 
 def test_a_fold_without_rows_is_no_obstacle(cells):

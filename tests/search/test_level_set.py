@@ -7,6 +7,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from mdfa_fairness_plugin.learn.learners import LEARNERS
+from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.search.features import FeatureMap
 from mdfa_fairness_plugin.search.level_set import level_set_families, level_set_scores
 from mdfa_fairness_plugin.search.level_sets import Sweep
@@ -28,10 +29,10 @@ def scores_of(data, learner=SATURATED, parts=(0, 1), n_jobs=None):
 
 def test_score_is_the_log_ratio_of_rates_cell_by_cell(cells):
     data, x = cells(RATES)
-    scores, predictor = scores_of(data)
+    scores, region = scores_of(data)
     truth = np.log([p1 / p0 for p1, p0 in RATES])
     np.testing.assert_allclose(scores, truth[x], atol=1e-9)
-    np.testing.assert_allclose(predictor(np.eye(5)), truth, atol=1e-9)
+    np.testing.assert_allclose(region.scores(Asked(np.eye(5))), truth, atol=1e-9)
 
 
 def test_a_threefold_weight_of_one_side_shifts_its_cell_by_log_three(cells):
@@ -56,9 +57,9 @@ def test_each_row_is_scored_by_a_model_that_has_not_seen_it(cells):
 def test_rows_held_back_get_the_average_of_the_models(cells):
     data, _ = cells(RATES, n_folds=3)
     held_back = type(data)(**{**vars(data), "folds": np.where(data.folds == 2, -1, data.folds)})
-    scores, predictor = scores_of(held_back, parts=(0, 1))
+    scores, region = scores_of(held_back, parts=(0, 1))
     rest = held_back.folds == -1
-    np.testing.assert_array_equal(scores[rest], predictor(data.X[rest]))
+    np.testing.assert_array_equal(scores[rest], region.scores(Asked(data.X[rest])))
 
 
 def test_a_fold_without_rows_is_no_obstacle(cells):
@@ -109,10 +110,10 @@ def test_outcome_of_one_side_only(cells, learner, side):
     """Nobody else has the outcome: a constant score on the right side, no error."""
     data, _ = cells(RATES)
     alone = type(data)(**{**vars(data), "positive": data.positive & (data.s == side)})
-    scores, predictor = scores_of(alone, learner)
+    scores, region = scores_of(alone, learner)
     assert len(set(scores)) == 1
     assert np.sign(scores[0]) == side
-    assert np.sign(predictor(data.X[:1]))[0] == side
+    assert np.sign(region.scores(Asked(data.X[:1])))[0] == side
     assert select_region(Proposals(alone, level_set_families(scores))).member.all()
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.comparison import ComparisonResult, ModelSearch, RateRatio, Search
+from mdfa_fairness_plugin.comparison import ComparisonResult, ModelSearch, RateRatio
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION
+from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION, SearchKey
 from mdfa_fairness_plugin.report.displays import ComparisonDisplay
 
-SEARCH = Search(sensitive_feature="$sex$", group="f", reference="m", outcome="deny")
+SEARCH = SearchKey(sensitive_feature="$sex$", group="f", reference="m", outcome="deny")
 
 
 def result_of(*rows):
