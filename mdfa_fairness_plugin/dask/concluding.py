@@ -16,7 +16,6 @@ from mdfa_fairness_plugin.dask.measuring import BlockSums, Measurement, Panel
 from mdfa_fairness_plugin.dask.result import DaskAuditResult, Located, located, without_rows
 from mdfa_fairness_plugin.dask.survey import Columns, Survey
 from mdfa_fairness_plugin.data.columns import listing
-from mdfa_fairness_plugin.describe.conditions import EVERYBODY, NOBODY
 from mdfa_fairness_plugin.describe.profile import ROWS
 from mdfa_fairness_plugin.exceptions import Count, FeatureWarning, Message, WarningLog
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude

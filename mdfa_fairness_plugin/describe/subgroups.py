@@ -7,9 +7,10 @@ import pandas as pd
 
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.cells import unequal
+from mdfa_fairness_plugin.describe.conditions import Rule
 from mdfa_fairness_plugin.describe.held_out_rule import HeldOutRule, describe_held_out
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
-from mdfa_fairness_plugin.describe.rules import Rule, describe_rule
+from mdfa_fairness_plugin.describe.rules import describe_rule
 from mdfa_fairness_plugin.records import Silence
 from mdfa_fairness_plugin.search.ground import Ground
 from mdfa_fairness_plugin.search.search import Search
