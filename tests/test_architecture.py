@@ -126,7 +126,7 @@ def test_imports_point_one_way(path):
     if not module:  # the package itself fetches names when they are asked for
         assert not any(own_targets(name, names) for name, names, *_ in statements(path))
         return
-    for name, names, inside, line in statements(path):
+    for name, names, _, line in statements(path):
         for target in own_targets(name, names):
             allowed = RANK[target] <= RANK[module[0]]
             allowed &= target == module[0] or RANK[target] < RANK[module[0]]
@@ -178,7 +178,7 @@ def test_importing_is_silent_and_fetches_nothing_heavy():
 
 
 def test_importing_and_asking_for_help_load_little():
-    """Help needs click, an audit what scikit-learn's base and the page's templates need: little."""
+    """Help needs click, an audit scikit-learn's base and what reports are written with."""
     own = set(fresh("import sys; print(*sys.modules)").split())
 
     def packages(code):
@@ -191,7 +191,7 @@ def test_importing_and_asking_for_help_load_little():
     )
     assert packages(ask) == {PACKAGE, "click"}
     audit = packages("import mdfa_fairness_plugin as m; m.audit")
-    assert audit == packages("import sklearn.base") | {PACKAGE, "jinja2", "markupsafe"}
+    assert audit <= packages("import sklearn.base") | {PACKAGE, "tqdm", "jinja2", "markupsafe"}
 
 
 def test_an_audit_needs_no_optional_package():

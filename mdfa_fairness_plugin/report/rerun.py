@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mdfa_fairness_plugin.settings import Settings
 from mdfa_fairness_plugin.describe.wording import clean
 from mdfa_fairness_plugin.records import AuditRecord
 from mdfa_fairness_plugin.report.reading import entries
@@ -13,10 +14,8 @@ from mdfa_fairness_plugin.report.reading import entries
 
 def rerun_code(result: AuditRecord) -> str:
     """Code with the parameters that are not at their defaults; what it cannot hold as comments."""
-    from mdfa_fairness_plugin.auditor import MDFAuditor
-
     parameters = entries(result.provenance, "parameters")
-    defaults = MDFAuditor().get_params(deep=False)
+    defaults = Settings().parameters
     seed = result.provenance.get("seed")
     if isinstance(seed, int | np.integer):
         parameters["random_state"] = int(seed)
