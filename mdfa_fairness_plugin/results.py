@@ -12,16 +12,16 @@ import pandas as pd
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.pipeline import Audit, AuditSource, audit_provenance, excluded_counts
 from mdfa_fairness_plugin.records import AuditRecord, Violation
-from mdfa_fairness_plugin.report import html, markdown, text
-from mdfa_fairness_plugin.report.junit import to_junit
-from mdfa_fairness_plugin.report.plain import as_json, to_plain, written
-from mdfa_fairness_plugin.report.story import tell, tell_card, tell_page
 from mdfa_fairness_plugin.replicate import (
     NullDistribution,
     Stability,
     null_distribution,
     stability,
 )
+from mdfa_fairness_plugin.report import html, markdown, text
+from mdfa_fairness_plugin.report.junit import to_junit
+from mdfa_fairness_plugin.report.plain import as_json, to_plain, written
+from mdfa_fairness_plugin.report.story import tell, tell_card, tell_page
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.settings import Settings
 from mdfa_fairness_plugin.describe.wording import clean
 from mdfa_fairness_plugin.records import AuditRecord
 from mdfa_fairness_plugin.report.reading import entries
+from mdfa_fairness_plugin.settings import Settings
 
 
 def rerun_code(result: AuditRecord) -> str:
