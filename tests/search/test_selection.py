@@ -95,6 +95,14 @@ def test_the_better_score_wins(cells):
         assert set(x[kept.member]) == {0}
 
 
+def test_of_two_regions_of_one_size_the_one_better_vouched_for_is_kept(cells):
+    """Cells 0 and 1 have the same rows and the same mass; .55 against .15 is the larger ratio."""
+    data, x = cells([(0.5, 0.2), (0.55, 0.15), (0.4, 0.4), (0.4, 0.4)], n_folds=3)
+    one, two = (in_cells(x, order, thresholds=[3.5]) for order in ([0, 1, 2, 3], [1, 0, 2, 3]))
+    for families in ([one, two], [two, one]):
+        assert set(x[select_region(Proposals(data, families)).member]) == {1}
+
+
 def test_a_violation_of_everybody_is_everybodys(cells):
     data, x = cells([(0.6, 0.2)] * 4)
     kept = select_region(Proposals(data, [in_cells(x, [0, 1, 2, 3])]))
