@@ -64,6 +64,14 @@ def test_rows_that_are_not_held_out_change_nothing(make_search):
     assert (one.delta[0], one.n_rows[0]) == (two.delta[0], two.n_rows[0])
 
 
+def test_held_out_rows_of_learning_folds_decide_or_all_where_there_are_none(make_search):
+    held, folds = np.array([True, True, False, False]), np.array([0, -1, 1, -1])
+    data = make_search(np.zeros(4), [1, -1, 1, -1], [True] * 4, folds=folds, held_out=held)
+    assert data.deciding.tolist() == [True, False, False, False]
+    none = replace(data, folds=np.where(held, -1, 0))
+    assert none.deciding.tolist() == held.tolist()
+
+
 def test_quantiles_are_reached_by_the_share_asked_for(make_search):
     """Of ten scores 1 to 10 the top tenth is 10, the top half 6 and more, all of them 1."""
     data = make_search(np.zeros(10), [1, -1] * 5, [True] * 10)

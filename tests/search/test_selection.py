@@ -10,6 +10,7 @@ import pytest
 
 from mdfa_fairness_plugin.measure.estimates import measure
 from mdfa_fairness_plugin.measure.intervals import delta_interval
+from mdfa_fairness_plugin.measure.tests import SEARCH_SPREAD
 from mdfa_fairness_plugin.search.level_sets import Sweep
 from mdfa_fairness_plugin.search.selection import (
     FEWEST_ROWS,
@@ -20,6 +21,7 @@ from mdfa_fairness_plugin.search.selection import (
     choose,
     cross_selected,
     plateau_thresholds,
+    region_spread,
     select_region,
 )
 
@@ -282,6 +284,33 @@ def test_one_held_out_part_is_judged_in_five(make_search):
     flipped = positive.copy()
     flipped[alone] = not flipped[alone]
     assert cross_selected(Proposals(replace(data, positive=flipped), families)).member[alone]
+
+
+def test_the_five_parts_are_even_in_sides_and_outcomes(make_search):
+    """Also where sides and outcomes alternate in step with the number of parts."""
+    n = 400
+    s, positive = np.tile([1, 1, 1, -1, 1], n // 5), np.arange(n) % 10 < 3
+    held = np.arange(n) >= 100
+    data = make_search(np.zeros(n), s, positive, folds=np.where(held, -1, 0), held_out=held)
+    proposals = Proposals(data, [propose(np.arange(n), [])])
+    assert proposals.n_parts == 5
+    assert (proposals.part[~held] == -1).all()
+    for side in (1, -1):
+        for hit in (False, True):
+            rows = held & (s == side) & (positive == hit)
+            sizes = np.bincount(proposals.part[rows], minlength=5)
+            assert sizes.max() - sizes.min() <= 1
+
+
+def test_intervals_are_widened_less_where_the_violation_is_plain(make_search):
+    """Of 400 coins 300 agree with S and 100 do not: a statistic of 10, four times the plain one."""
+    s = np.tile([1, -1], 200)
+    positive = np.where(np.arange(400) < 300, s > 0, s < 0)
+    everybody, half = np.ones(400, bool), np.full(400, 0.5)
+    data = make_search(np.zeros(400), s, positive)
+    assert region_spread(data, everybody) == SEARCH_SPREAD
+    known = replace(data, propensity=half, outcome=half)
+    assert region_spread(known, everybody) == pytest.approx(1 + (SEARCH_SPREAD - 1) / 16)
 
 
 def test_a_region_less_sure_than_everybody_gives_way(make_search):
