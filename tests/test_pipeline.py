@@ -219,6 +219,27 @@ def test_a_mass_of_more_than_half_of_the_outcome_is_noted(alpha, noted):
     assert all("a rate of 0.2" in message for message in notes)
 
 
+def test_a_verdict_rests_on_the_rows_of_the_subgroup():
+    """Nine of thirty women in town A are denied and no man; 24 people elsewhere say nothing of A."""
+    cells = [("A", "f", 30, 9), ("A", "m", 30, 0), ("B", "f", 120, 12), ("B", "m", 120, 12)]
+    rows = [(t, s, i < hits) for t, s, n, hits in cells for i in range(n)]
+    town, s, denied = (np.array(column) for column in zip(*rows, strict=True))
+    (v,) = audit(
+        pd.DataFrame({"town": town}),
+        denied,
+        s,
+        solver="iterative",
+        xi=0.3,
+        alpha=0.01,
+        balance="none",
+        groups=["f"],
+        outcomes=[True],
+    ).violations
+    np.testing.assert_array_equal(v.membership, town == "A")
+    assert v.verdict == "insufficient_evidence"
+    assert v.reason == "only 9 rows of the subgroup have the outcome; at least 10 are needed"
+
+
 @pytest.mark.parametrize(("n_alone", "warned"), [(15, False), (20, True)])
 def test_rows_without_counterpart_are_a_warning_from_a_twentieth_on(n_alone, warned):
     """People of town C are all of one group; their rule is told where they are ten or more."""
