@@ -9,22 +9,7 @@ from mdfa_fairness_plugin.exceptions import OptionalDependencyError
 
 
 def import_optional(module: str, *, extra: str, feature: str) -> ModuleType:
-    """Import ``module`` or say which extra installs it.
-
-    Parameters
-    ----------
-    module : str
-        Dotted name to import.
-    extra : str
-        Extra of this package that brings it.
-    feature : str
-        What the user asked for, as it stands in the message.
-
-    Raises
-    ------
-    OptionalDependencyError
-        If the package is not installed.
-    """
+    """Import ``module`` or say which extra installs it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

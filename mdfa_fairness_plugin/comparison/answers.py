@@ -26,24 +26,13 @@ from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, NothingT
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answers:
-    """Outcomes of every model in one coding.
+    """Outcomes of every model in one coding."""
 
-    Parameters
-    ----------
-    models : tuple
-        Names, as the user gave them.
-    labels : tuple
-        Every outcome any model gives.
-    codes : ndarray of intp of shape (n_models, n_samples)
-        Position in ``labels``, in the order of the rows of ``X``.
-    truth : ndarray of intp of shape (n_samples,) or None
-        True labels in the same coding; -1 where unknown.
-    """
-
-    models: tuple[Hashable, ...]
-    labels: tuple[Hashable, ...]
+    models: tuple[Hashable, ...]  # names, as the user gave them
+    labels: tuple[Hashable, ...]  # every outcome any model gives
+    # (n_models, n_samples); position in ``labels``, in the order of the rows of ``X``.
     codes: np.ndarray
-    truth: np.ndarray | None
+    truth: np.ndarray | None  # (n_samples,); true labels in the same coding; -1 where unknown
 
     def constant(self, codes: np.ndarray) -> str:
         """Why a model of these codes cannot be audited, if it answers everybody alike."""
@@ -71,29 +60,7 @@ def read_answers(
 ) -> Answers:
     """Read, align and check the answers of every model.
 
-    Parameters
-    ----------
-    outcomes_by_model : mapping of name to array-like or fitted model, or DataFrame
-    X, sensitive_features, sample_weight
-        As ``audit`` takes them; rows are paired by the first index found, else by position.
-    y_true : array-like of shape (n_samples,) or None
-    model_features : table, mapping of model to table, or None
-        What fitted models predict on; None: ``X``.
-    outcomes : label, list of labels or None
-        Outcomes to audit, if any were named.
-    seed : int
-        For models whose ``predict`` draws at random.
-
-    Returns
-    -------
-    answers : Answers
-
-    Raises
-    ------
-    InputError
-        Naming the model.
-    NothingToAuditError
-        If every model answers everybody alike.
+    Shapes: ``y_true`` (n_samples,).
     """
     given = _as_mapping(outcomes_by_model)
     n_samples = read_table(X, "X").n_rows

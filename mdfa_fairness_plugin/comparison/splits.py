@@ -28,19 +28,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Splits:
-    """Held-out measurements of every split; NaN where there was nothing to measure.
+    """Held-out measurements of every split; NaN where there was nothing to measure."""
 
-    Parameters
-    ----------
-    delta : ndarray of shape (n_splits, n_searches, n_models, n_models)
-        ``delta[i, k, a, b]``: log ratio of the outcomes of model ``b`` inside the subgroup that was
-        found for model ``a``. The diagonal is each model's own worst case.
-    rate, reference_rate : ndarray of the same shape
-        Weighted outcome rates of the group, and of those it is compared with.
-    """
-
+    # (n_splits, n_searches, n_models, n_models); ``delta[i, k, a, b]``: log ratio of the outcomes
+    # of model ``b`` inside the subgroup that was found for model ``a``. The diagonal is each
+    # model's own worst case.
     delta: np.ndarray
-    rate: np.ndarray
+    rate: np.ndarray  # weighted outcome rates of the group, and of those it is compared with
     reference_rate: np.ndarray
 
     @property

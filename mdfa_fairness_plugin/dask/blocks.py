@@ -23,31 +23,13 @@ _FEATURE = "A distributed audit"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Source:
-    """Rows that are not in this process.
+    """Rows that are not in this process."""
 
-    Parameters
-    ----------
-    columns : tuple
-        Names of all columns.
-    data : object
-        Dask DataFrame or pyarrow data set.
-    """
-
-    columns: tuple[Hashable, ...]
-    data: Any
+    columns: tuple[Hashable, ...]  # names of all columns
+    data: Any  # dask DataFrame or pyarrow data set
 
     def blocks(self, columns: Sequence[Hashable]) -> list[Any]:
-        """Parts of the rows, in order, with these columns only.
-
-        Parameters
-        ----------
-        columns : sequence of names
-
-        Returns
-        -------
-        blocks : list
-            Of delayed DataFrames or ``ParquetBlock``; ``chunks_of`` reads them.
-        """
+        """Parts of the rows, in order, with these columns only."""
         if hasattr(self.data, "to_delayed"):
             return list(self.data[list(columns)].to_delayed())
         return list(_parquet_blocks(self.data, tuple(str(name) for name in columns)))
@@ -55,18 +37,10 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ParquetBlock:
-    """Row groups of one Parquet file.
-
-    Parameters
-    ----------
-    fragment : pyarrow Fragment
-    schema : pyarrow Schema
-        Of the whole data set.
-    columns : tuple of str
-    """
+    """Row groups of one Parquet file."""
 
     fragment: Any
-    schema: Any
+    schema: Any  # of the whole data set
     columns: tuple[str, ...]
 
     def chunks(self, n_rows: int) -> Iterator[pd.DataFrame]:
@@ -98,17 +72,7 @@ class ParquetBlock:
 
 
 def chunks_of(block: Any, n_rows: int) -> Iterator[pd.DataFrame]:
-    """Give the rows of a block in order, at most ``n_rows`` at a time.
-
-    Parameters
-    ----------
-    block : DataFrame or ParquetBlock
-    n_rows : int
-
-    Yields
-    ------
-    frame : DataFrame
-    """
+    """Give the rows of a block in order, at most ``n_rows`` at a time."""
     if isinstance(block, ParquetBlock):
         yield from block.chunks(n_rows)
         return
@@ -117,22 +81,7 @@ def chunks_of(block: Any, n_rows: int) -> Iterator[pd.DataFrame]:
 
 
 def open_source(data: Any) -> Source:
-    """Find the rows.
-
-    Parameters
-    ----------
-    data : Dask DataFrame, str, path-like or list of these
-        A frame, or Parquet files: one file, a folder, a pattern such as ``"part-*.parquet"``, or
-        a list of files. Remote addresses are read through fsspec.
-
-    Returns
-    -------
-    source : Source
-
-    Raises
-    ------
-    InputTypeError, DataNotFoundError
-    """
+    """Find the rows."""
     if hasattr(data, "to_delayed") and hasattr(data, "columns"):
         names = tuple(data.columns)
         if len(set(names)) < len(names):
@@ -165,20 +114,7 @@ def is_pattern(text: str) -> bool:
 
 
 def find_files(name: str | os.PathLike[str]) -> list[str]:
-    """Parquet files of a name, a folder or a pattern, sorted.
-
-    Parameters
-    ----------
-    name : str or path-like
-
-    Returns
-    -------
-    files : list of str
-
-    Raises
-    ------
-    DataNotFoundError
-    """
+    """Parquet files of a name, a folder or a pattern, sorted."""
     text = os.fspath(name)
     if is_pattern(text):
         found = sorted(path for path in glob.glob(text, recursive=True) if os.path.isfile(path))

@@ -79,36 +79,17 @@ class Judge:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Panel:
-    """All that a block of rows is measured with.
-
-    Parameters
-    ----------
-    columns : Columns
-    labels : tuple of tuple
-        Values of every sensitive column, intersections included, by code.
-    outcomes : tuple
-        Outcome labels by code.
-    parts : tuple of tuple of int
-        Columns of the data that each sensitive column is made of.
-    missing : label or None
-        What a missing sensitive value counts as; None: as missing.
-    weight_type : {"none", "frequency", "sampling"}
-    mean_weight : float
-    cut : dict of stratum to float
-        Largest key of a row that was learned from.
-    seed : int
-    encoder : FeatureEncoder
-    judges : tuple of Judge
-    """
+    """All that a block of rows is measured with."""
 
     columns: Columns
+    # Values of every sensitive column, intersections included, by code.
     labels: tuple[tuple[Hashable, ...], ...]
-    outcomes: tuple[Hashable, ...]
-    parts: tuple[tuple[int, ...], ...]
-    missing: Hashable
+    outcomes: tuple[Hashable, ...]  # outcome labels by code
+    parts: tuple[tuple[int, ...], ...]  # columns of the data that each sensitive column is made of
+    missing: Hashable  # what a missing sensitive value counts as; None: as missing
     weight_type: str
     mean_weight: float
-    cut: dict[Stratum, float]
+    cut: dict[Stratum, float]  # largest key of a row that was learned from
     seed: int
     encoder: FeatureEncoder
     judges: tuple[Judge, ...]
@@ -125,29 +106,19 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BlockSums:
-    """Sums of one search over rows it has not seen; those of parts of the rows add up.
-
-    Parameters
-    ----------
-    search : SearchSums
-    tally : Tally
-        By score, for the path.
-    leak_by_model : ndarray of shape (n_models, 2)
-        Sums of R and R squared in the region with the nuisances of each fold alone.
-    rates_by_model : ndarray of shape (n_models, 4, 2, 2)
-        Sums of weights, and of those of rows with the outcome, of S = +1 and S = -1 in every set.
-    outside : ndarray of shape (2, 2)
-        Rows without a comparable row, of the group and of the others: their number and weight.
-    weight : float
-        Of all rows of either side.
-    """
+    """Sums of one search over rows it has not seen; those of parts of the rows add up."""
 
     search: SearchSums
-    tally: Tally
+    tally: Tally  # by score, for the path
+    # (n_models, 2); sums of R and R squared in the region with the nuisances of each fold alone.
     leak_by_model: np.ndarray
+    # (n_models, 4, 2, 2); sums of weights, and of those of rows with the outcome, of S = +1 and S =
+    # -1 in every set.
     rates_by_model: np.ndarray
+    # (2, 2); rows without a comparable row, of the group and of the others: their number and
+    # weight.
     outside: np.ndarray
-    weight: float
+    weight: float  # of all rows of either side
 
     def __add__(self, other: BlockSums) -> BlockSums:
         return added(self, other)
@@ -155,21 +126,13 @@ class BlockSums:
 
 @dataclass(eq=False)
 class Measurement:
-    """What came back of some rows.
+    """What came back of some rows."""
 
-    Parameters
-    ----------
-    n_rows, n_learned, n_measured : int
-        Rows, those that were learned from, and those measured.
-    searches : tuple of BlockSums
-    unseen : dict of feature to int
-        Rows with a level, or a missing value, that the rows learned from do not have.
-    """
-
-    n_rows: int = 0
+    n_rows: int = 0  # rows, those that were learned from, and those measured
     n_learned: int = 0
     n_measured: int = 0
     searches: tuple[BlockSums, ...] = ()
+    # Rows with a level, or a missing value, that the rows learned from do not have.
     unseen: dict[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Measurement) -> Measurement:
@@ -192,19 +155,7 @@ class Measurement:
 
 @one_blas_thread()
 def measure_block(block: Any, number: int, panel: Panel) -> Measurement:
-    """Measure the rows of one block.
-
-    Parameters
-    ----------
-    block : DataFrame or ParquetBlock
-    number : int
-        Place of the block among all.
-    panel : Panel
-
-    Returns
-    -------
-    measurement : Measurement
-    """
+    """Measure the rows of one block."""
     keys = block_keys(panel.seed, number)
     found = Measurement()
     for frame in chunks_of(block, panel.chunk_rows):

@@ -13,27 +13,14 @@ from mdfa_fairness_plugin.measure.estimates import lemma_strength, measure
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Certificate:
-    r"""Evidence ``(G, y, s)`` of a violation, never a clean bill of health (Eq. 4).
+    r"""Evidence ``(G, y, s)`` of a violation, never a clean bill of health (Eq. 4)."""
 
-    Parameters
-    ----------
-    member : ndarray of bool of shape (n,)
-        ``G = {c = 1}`` on the rows it was judged on.
-    gamma : float
-        Strength by definition, :math:`(a - b) / 2`, renormalised inside ``G``.
-    gamma_lemma : float
-        Strength by Lemma 1's form, a check: they agree where ``G`` itself is balanced.
-    delta : float
-        Log ratio of rates in ``G``.
-    mass : float
-        :math:`Pr_w[Y = y, x \in G]`.
-    """
-
-    member: np.ndarray
-    gamma: float
+    member: np.ndarray  # (n,); ``G = {c = 1}`` on the rows it was judged on
+    gamma: float  # strength by definition, :math:`(a - b) / 2`, renormalised inside ``G``
+    # Strength by Lemma 1's form, a check: they agree where ``G`` itself is balanced.
     gamma_lemma: float
-    delta: float
-    mass: float
+    delta: float  # log ratio of rates in ``G``
+    mass: float  # :math:`Pr_w[Y = y, x \in G]`
 
 
 def certify(
@@ -48,23 +35,7 @@ def certify(
 ) -> Certificate:
     """Learn where S and Y coincide on some rows and measure the certificate on the others.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    s : ndarray of shape (n,)
-        In {-1, +1}.
-    positive : ndarray of bool of shape (n,)
-        Y = y.
-    weights : ndarray of shape (n,)
-        Balancing weights times sampling weights.
-    train : ndarray of bool of shape (n,)
-        Rows fitted to; the others are judged.
-    learner : str or classifier, default="auto"
-    random_state : int, default=0
-
-    Returns
-    -------
-    certificate : Certificate
+    Shapes: ``X`` (n, d); ``s`` (n,); ``positive`` (n,); ``weights`` (n,); ``train`` (n,).
     """
     classifier = fit_classifier(
         learner,

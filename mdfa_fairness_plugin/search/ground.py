@@ -105,16 +105,7 @@ class Compared:
 
 
 class Ground:
-    """Comparable rows of two sides, with the nuisances both directions use.
-
-    Parameters
-    ----------
-    compared : Compared
-    s : ndarray of int8 of shape (n_rows,)
-        +1 and -1 over all working rows, in an orientation that does not depend on labels.
-    parts : tuple of int
-        Folds judged.
-    """
+    """Comparable rows of two sides, with the nuisances both directions use."""
 
     def __init__(self, compared: Compared, s: np.ndarray, parts: tuple[int, ...]) -> None:
         settings = compared.settings
@@ -195,15 +186,7 @@ class FittedOutcome:
 
 
 class Side:
-    """A ground seen from one side, with the weights that make the other comparable.
-
-    Parameters
-    ----------
-    ground : Ground
-    flip : bool
-        Whether the audited side is the ground's S = -1.
-    log : WarningLog
-    """
+    """A ground seen from one side, with the weights that make the other comparable."""
 
     def __init__(self, ground: Ground, flip: bool, log: WarningLog) -> None:
         self.ground = ground

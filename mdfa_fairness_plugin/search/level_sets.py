@@ -40,53 +40,29 @@ class Models:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SearchData:
-    """Arrays of one (group, outcome) search, the comparable rows only.
+    """Arrays of one (group, outcome) search, the comparable rows only."""
 
-    Parameters
-    ----------
-    X : RowView of shape (n, d)
-    s : ndarray of shape (n,)
-        In {-1, +1}; +1 is the audited group.
-    positive : ndarray of bool of shape (n,)
-        Whether the row has the audited outcome.
-    base, weights : ndarray of shape (n,)
-        Sampling weights, and those times the balancing weights.
-    folds : ndarray of int of shape (n,)
-        Learning fold of each row; -1 for rows kept for evaluation only.
-    held_out : ndarray of bool of shape (n,)
-        Rows that estimates are made on: judged by a model that has not seen them.
-    alpha : float
-        Smallest mass of a region.
-    confidence_level : float
-    spread : float, default=1.0
-        Widens the intervals of regions that were searched for; everybody's stays as it is.
-    propensity, outcome : ndarray of shape (n,) or None, default=None
-        ``Pr[S = +1 | x]`` and ``Pr[Y = y | x]`` out of fold.
-    adjusts : bool, default=False
-        Whether the weights aim to balance the features, so that what is left of imbalance is to be
-        taken out of intervals.
-    rows : ndarray of int of shape (n,)
-        Their places among the working rows.
-    parts : tuple of int
-        Folds judged.
-    models : Models or None
-    """
-
-    X: RowView
-    s: np.ndarray
-    positive: np.ndarray
-    base: np.ndarray
+    X: RowView  # (n, d)
+    s: np.ndarray  # (n,); in {-1, +1}; +1 is the audited group
+    positive: np.ndarray  # (n,); whether the row has the audited outcome
+    base: np.ndarray  # (n,); sampling weights, and those times the balancing weights
     weights: np.ndarray
-    folds: np.ndarray
+    folds: np.ndarray  # (n,); learning fold of each row; -1 for rows kept for evaluation only
+    # (n,); rows that estimates are made on: judged by a model that has not seen them.
     held_out: np.ndarray
-    alpha: float
+    alpha: float  # smallest mass of a region
     confidence_level: float
+    # Widens the intervals of regions that were searched for; everybody's stays as it is.
     spread: float = 1.0
+    # (n,); ``Pr[S = +1 | x]`` and ``Pr[Y = y | x]`` out of fold.
     propensity: np.ndarray | None = None
     outcome: np.ndarray | None = None
+    # Whether the weights aim to balance the features, so that what is left of imbalance is to be
+    # taken out of intervals.
     adjusts: bool = False
+    # (n,); their places among the working rows.
     rows: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    parts: tuple[int, ...] = ()
+    parts: tuple[int, ...] = ()  # folds judged
     models: Models | None = None
 
     @property
@@ -120,42 +96,27 @@ class SearchData:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LevelSets:
-    """Measurements of the sets ``{score >= threshold}``, one per threshold.
+    """Measurements of the sets ``{score >= threshold}``, one per threshold."""
 
-    Parameters
-    ----------
-    threshold, delta, low, high, mass : ndarray of shape (n_sets,)
-    error : ndarray of shape (n_sets,)
-        Standard error of delta; finite with empty cells too, half a row being added to each.
-    n_rows : ndarray of int of shape (n_sets,)
-    fewest : ndarray of int of shape (n_sets,)
-        Rows of the S value that has fewer of them.
-    """
-
-    threshold: np.ndarray
+    threshold: np.ndarray  # (n_sets,)
     delta: np.ndarray
     low: np.ndarray
     high: np.ndarray
     mass: np.ndarray
+    # (n_sets,); standard error of delta; finite with empty cells too, half a row being added to
+    # each.
     error: np.ndarray
-    n_rows: np.ndarray
-    fewest: np.ndarray
+    n_rows: np.ndarray  # (n_sets,)
+    fewest: np.ndarray  # (n_sets,); rows of the S value that has fewer of them
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bins:
-    """Intervals of a score; what is counted in them adds up over any parts of the rows.
+    """Intervals of a score; what is counted in them adds up over any parts of the rows."""
 
-    Parameters
-    ----------
-    edges : ndarray of shape (n_bins,)
-        Lower ends, ascending. The first bin also holds whatever lies below it.
-    exact : bool
-        Whether each bin holds a single score.
-    """
-
+    # (n_bins,); lower ends, ascending. The first bin also holds whatever lies below it.
     edges: np.ndarray
-    exact: bool
+    exact: bool  # whether each bin holds a single score
 
     @classmethod
     def of(cls, scores: np.ndarray) -> Bins:
@@ -182,14 +143,10 @@ class Tally:
     """Weighted counts by bin of a score and by S: all that a search's path is read from.
 
     Tallies of parts of the rows add up to that of all rows.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (..., 5, 2, n_bins)
-        For S = +1 and S = -1: rows, sums of their weights, of squared weights, and the last two
-        for the rows with Y = y. Leading axes are parts of the rows.
     """
 
+    # (..., 5, 2, n_bins); for S = +1 and S = -1: rows, sums of their weights, of squared weights,
+    # and the last two for the rows with Y = y. Leading axes are parts of the rows.
     counts: np.ndarray
 
     @classmethod
@@ -205,21 +162,7 @@ class Tally:
     ) -> Tally:
         """Count every part of the rows.
 
-        Parameters
-        ----------
-        index : ndarray of int of shape (n,)
-            Bin of each row.
-        n_bins : int
-        s, positive, weights : ndarray of shape (n,)
-            As in ``measure``.
-        part : ndarray of int of shape (n,)
-            In ``range(n_parts)``.
-        n_parts : int
-
-        Returns
-        -------
-        tally : Tally
-            One leading axis of parts.
+        Shapes: ``index`` (n,); ``s``, ``positive``, ``weights`` (n,); ``part`` (n,).
         """
         cell = ((part * 2 + (s < 0)) * 2 + positive) * n_bins + index
         shape = (n_parts, 2, 2, n_bins)
@@ -241,15 +184,7 @@ class Tally:
 
 
 class Sweep:
-    """Counts of the rows at or above each edge of a score's bins.
-
-    Parameters
-    ----------
-    tally : Tally
-    bins : Bins
-    confidence_level, spread : float
-        Of the intervals; everybody's is not widened.
-    """
+    """Counts of the rows at or above each edge of a score's bins."""
 
     def __init__(self, tally: Tally, bins: Bins, confidence_level: float, spread: float) -> None:
         self._edges = bins.edges
@@ -279,14 +214,7 @@ class Sweep:
     def at(self, thresholds: np.ndarray) -> LevelSets:
         """Measure the level sets of these thresholds.
 
-        Parameters
-        ----------
-        thresholds : array-like of shape (n_sets,)
-            Between two edges the next one above counts, see ``snap``.
-
-        Returns
-        -------
-        sets : LevelSets
+        Shapes: ``thresholds`` (n_sets,).
         """
         return measure_sets([(self, thresholds)])
 
@@ -311,19 +239,7 @@ class Sweep:
         return self._edges[len(self._edges) - ends]
 
     def smallest(self, alpha: float, fewest: int) -> float:
-        """Give the largest threshold whose set has the mass and the rows asked for.
-
-        Parameters
-        ----------
-        alpha : float
-        fewest : int
-            Rows of each S value.
-
-        Returns
-        -------
-        threshold : float
-            ``-inf`` if only everybody (or nobody) reaches both.
-        """
+        """Give the largest threshold whose set has the mass and the rows asked for."""
         count, weight, _, hits, _ = self._above
         with np.errstate(invalid="ignore", divide="ignore"):
             share = (weight / weight[:, -1:]).mean(axis=0)
@@ -341,16 +257,7 @@ class Sweep:
 
 
 def measure_sets(asked: Sequence[tuple[Sweep, np.ndarray]]) -> LevelSets:
-    """Measure level sets of several scores of the same rows at once, one after the other.
-
-    Parameters
-    ----------
-    asked : sequence of (Sweep, array-like of thresholds)
-
-    Returns
-    -------
-    sets : LevelSets
-    """
+    """Measure level sets of several scores of the same rows at once, one after the other."""
     first = asked[0][0]
     thresholds = [np.asarray(some, dtype=float) for _, some in asked]
     counts = [sweep.counts_at(some) for (sweep, _), some in zip(asked, thresholds, strict=True)]

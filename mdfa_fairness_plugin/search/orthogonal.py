@@ -120,15 +120,7 @@ def oriented(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nuisances and difference as the search sees them: one function serves all four searches.
 
-    Parameters
-    ----------
-    tau, e, m : ndarray of shape (n,)
-    flip_s, flip_y : bool
-        Audit the other S value, the other outcome.
-
-    Returns
-    -------
-    tau, e, m : ndarray of shape (n,)
+    Shapes: ``tau``, ``e``, ``m`` (n,); returns (n,).
     """
     return (
         -tau if flip_s != flip_y else tau,
@@ -142,18 +134,7 @@ def shrunk_ratio(
 ) -> np.ndarray:
     r"""Score between a ratio and a difference, :math:`\ln((p_1 + c b) / (p_0 + c b))`.
 
-    Parameters
-    ----------
-    tau, e, m : ndarray of shape (n,)
-    shrinkage : float or None
-        ``c``; None gives the difference itself.
-    rate : float
-        ``b``, the overall rate of the outcome.
-
-    Returns
-    -------
-    score : ndarray of shape (n,)
-        Zero where both S values are treated alike.
+    Shapes: ``tau``, ``e``, ``m`` (n,); returns (n,).
     """
     if shrinkage is None:
         return tau
@@ -164,16 +145,9 @@ def shrunk_ratio(
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """One of the scores tried.
+    """One of the scores tried."""
 
-    Parameters
-    ----------
-    scale : int
-        Leaf size of the difference, finest first.
-    shrinkage : float or None
-    """
-
-    scale: int
+    scale: int  # leaf size of the difference, finest first
     shrinkage: float | None
 
     @property
@@ -199,17 +173,7 @@ def all_choices(n_scales: int) -> list[Choice]:
 def orthogonal_families(tau: np.ndarray, e: np.ndarray, m: np.ndarray, rate: float) -> list[Family]:
     """Scores that propose regions, from the difference as this search sees it.
 
-    Parameters
-    ----------
-    tau : ndarray of shape (n_scales, n)
-    e, m : ndarray of shape (n,)
-        Out of fold, oriented.
-    rate : float
-        Overall rate of the outcome.
-
-    Returns
-    -------
-    families : list of Family
+    Shapes: ``tau`` (n_scales, n); ``e``, ``m`` (n,).
     """
     return [
         Family(name=one.name, scores=one.scores(tau[one.scale], e, m, rate))

@@ -45,47 +45,27 @@ _PATH_SHARES = np.linspace(0.02, 1.0, 50)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Family:
-    """A score and the thresholds it proposes.
-
-    Parameters
-    ----------
-    name : str
-    scores : ndarray of shape (n,)
-        Out of fold where held out; larger is worse treated.
-    thresholds : ndarray of shape (n_candidates,) or None
-        None: half way up the score's top, for scores that are zero without a violation.
-    shares : ndarray of shape (n_shares,), default=()
-        Also proposes the level sets of these shares of the rows.
-    """
+    """A score and the thresholds it proposes."""
 
     name: str
-    scores: np.ndarray
+    scores: np.ndarray  # (n,); out of fold where held out; larger is worse treated
+    # (n_candidates,); none: half way up the score's top, for scores that are zero without a
+    # violation.
     thresholds: np.ndarray | None = None
+    # (n_shares,); also proposes the level sets of these shares of the rows.
     shares: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Selection:
-    """The region kept.
+    """The region kept."""
 
-    Parameters
-    ----------
-    family : str
-        Score that proposed it.
-    scores : ndarray of shape (n,)
-    threshold : float
-        ``-inf`` for everybody.
-    core_threshold : float
-        Of the most unequally treated part: highest lower limit among the level sets inside it.
-    path : LevelSets
-        Sets along this score, smallest first.
-    """
-
-    family: str
-    scores: np.ndarray
-    threshold: float
+    family: str  # score that proposed it
+    scores: np.ndarray  # (n,)
+    threshold: float  # ``-inf`` for everybody
+    # Of the most unequally treated part: highest lower limit among the level sets inside it.
     core_threshold: float
-    path: LevelSets
+    path: LevelSets  # sets along this score, smallest first
 
     @property
     def member(self) -> np.ndarray:
@@ -94,19 +74,7 @@ class Selection:
 
 
 def plateau_thresholds(sweep: Sweep, alpha: float) -> np.ndarray:
-    """Cuts half way up to a score's top, the best for a region of one height.
-
-    Parameters
-    ----------
-    sweep : Sweep
-        Of a score that is zero where nobody is treated unequally.
-    alpha : float
-        Smallest mass asked for: the top is looked for among at most as many rows.
-
-    Returns
-    -------
-    thresholds : ndarray
-    """
+    """Cuts half way up to a score's top, the best for a region of one height."""
     # The 95 % quantile is the top of any region of at least that share; smaller regions, which
     # only a smaller alpha admits, need a higher quantile.
     shares = [0.05] if alpha >= 0.05 else [0.05, max(alpha, 0.005)]
@@ -115,14 +83,7 @@ def plateau_thresholds(sweep: Sweep, alpha: float) -> np.ndarray:
 
 
 class Proposals:
-    """Scores of one search, counted once for every part of the held-out rows.
-
-    Parameters
-    ----------
-    data : SearchData
-    families : sequence of Family
-        At least one; everybody is a candidate whatever they propose.
-    """
+    """Scores of one search, counted once for every part of the held-out rows."""
 
     def __init__(self, data: SearchData, families: Sequence[Family]) -> None:
         self.data = data
@@ -160,18 +121,6 @@ class Proposals:
 def select_region(proposals: Proposals, own: int | None = None) -> Selection:
     """Keep the candidate with the highest lower limit of delta, the largest of those that tie.
 
-    Parameters
-    ----------
-    proposals : Proposals
-    own : int or None, default=None
-        Part of the held-out rows that has no say.
-
-    Returns
-    -------
-    selection : Selection
-
-    Notes
-    -----
     Proposals with less mass than alpha, or fewer than ten rows of an S value, grow along their own
     score until they have enough.
     """
@@ -216,15 +165,9 @@ def _cuts(family: Family, sweep: Sweep, alpha: float) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Judged:
-    """Who is in the region and in its core, each row by a choice it had no say in.
+    """Who is in the region and in its core, each row by a choice it had no say in."""
 
-    Parameters
-    ----------
-    member, core : ndarray of bool of shape (n,)
-        False for rows that are not held out.
-    """
-
-    member: np.ndarray
+    member: np.ndarray  # (n,); false for rows that are not held out
     core: np.ndarray
 
 
@@ -233,14 +176,6 @@ def cross_selected(proposals: Proposals) -> Judged:
 
     Even the choice among a few candidates favours lucky ones, so the rows that a region is measured
     and tested on must have no say in it.
-
-    Parameters
-    ----------
-    proposals : Proposals
-
-    Returns
-    -------
-    judged : Judged
     """
     data = proposals.data
     member = np.zeros(len(data.s), dtype=bool)
@@ -263,22 +198,7 @@ def choose(
     propose: Callable[[Any], Sequence[Family]],
     scores_of: Callable[[str], np.ndarray],
 ) -> tuple[Selection, Judged]:
-    """Choose a region on the deciding rows and tell for all rows who is inside.
-
-    Parameters
-    ----------
-    data : SearchData
-    propose : callable
-        ``rows -> families`` on these rows.
-    scores_of : callable
-        ``name -> scores`` of a family on all rows; called where not all of them decide.
-
-    Returns
-    -------
-    selection : Selection
-    judged : Judged
-        At least everybody, see ``at_least_everybody``.
-    """
+    """Choose a region on the deciding rows and tell for all rows who is inside."""
     deciding = data.deciding
     if (deciding == data.held_out).all():
         proposals = Proposals(data, propose(slice(None)))
@@ -333,17 +253,6 @@ def at_least_everybody(data: SearchData, judged: Judged) -> Judged:
     """Give way to everybody where these are treated more unequally, by lower limits.
 
     So does a core to its region.
-
-    Parameters
-    ----------
-    data : SearchData
-    judged : Judged
-
-    Returns
-    -------
-    judged : Judged
-        With everybody as the region if its lower limit was below everybody's, and the region as
-        its own core if the core's was below the region's.
     """
     member, core = judged.member, judged.core
     if not reported_limit(data, member) >= reported_limit(data, data.held_out):
@@ -440,18 +349,7 @@ def _best_family(sweeps: Sequence[Sweep]) -> int:
 
 
 def path_thresholds(sweep: Sweep, threshold: float) -> np.ndarray:
-    """Thresholds of a path: evenly spaced shares of the rows, and the threshold kept.
-
-    Parameters
-    ----------
-    sweep : Sweep
-    threshold : float
-
-    Returns
-    -------
-    thresholds : ndarray
-        Descending.
-    """
+    """Thresholds of a path: evenly spaced shares of the rows, and the threshold kept."""
     cuts = np.append(sweep.quantiles(_PATH_SHARES), threshold)
     cuts = cuts[np.isfinite(cuts)]
     return np.append(np.unique(cuts)[::-1], [] if np.isfinite(threshold) else [-np.inf])
