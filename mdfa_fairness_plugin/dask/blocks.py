@@ -26,7 +26,7 @@ class Source:
     """Rows that are not in this process."""
 
     columns: tuple[Hashable, ...]  # names of all columns
-    data: Any  # dask DataFrame or pyarrow data set
+    data: Any  # Dask DataFrame or pyarrow data set
 
     def blocks(self, columns: Sequence[Hashable]) -> list[Any]:
         """Parts of the rows, in order, with these columns only."""

@@ -49,7 +49,7 @@ class Family:
 
     name: str
     scores: np.ndarray  # (n,); out of fold where held out; larger is worse treated
-    # (n_candidates,); none: half way up the score's top, for scores that are zero without a
+    # (n_candidates,); None: half way up the score's top, for scores that are zero without a
     # violation.
     thresholds: np.ndarray | None = None
     # (n_shares,); also proposes the level sets of these shares of the rows.
@@ -167,7 +167,7 @@ def _cuts(family: Family, sweep: Sweep, alpha: float) -> np.ndarray:
 class Judged:
     """Who is in the region and in its core, each row by a choice it had no say in."""
 
-    member: np.ndarray  # (n,); false for rows that are not held out
+    member: np.ndarray  # (n,); False for rows that are not held out
     core: np.ndarray
 
 
