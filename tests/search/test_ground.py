@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.learn.learners import make_regressor
+from mdfa_fairness_plugin.search import ground
 from mdfa_fairness_plugin.search.ground import orientation, rarer
 
 
@@ -30,3 +33,28 @@ def test_models_are_fitted_to_the_rarer_outcome_or_that_of_the_first_row(positiv
     positive = np.array(positive, dtype=bool)
     np.testing.assert_array_equal(rarer(positive), ~positive if turned else positive)
     np.testing.assert_array_equal(rarer(~positive), rarer(positive))
+
+
+@pytest.mark.parametrize("evaluation", ["cross_fit", "holdout"])
+def test_a_learner_is_told_how_many_rows_it_learns_from(monkeypatch, evaluation):
+    """Leaves grow with them: everybody who is compared, or who was not kept for evaluation."""
+    told = []
+    monkeypatch.setattr(
+        ground,
+        "make_regressor",
+        lambda learner, n_rows, seed: told.append(n_rows) or make_regressor(learner, n_rows, seed),
+    )
+    rng = np.random.default_rng(0)
+    s, y = rng.choice(["f", "m"], 200), rng.random(200) < 0.4
+    (v,) = mdfa.audit(
+        rng.normal(size=(200, 2)),
+        y,
+        sensitive_features=s,
+        learner="tree",
+        n_splits=2,
+        evaluation=evaluation,
+        groups=["f"],
+        outcomes=[True],
+        random_state=0,
+    ).violations
+    assert set(told) == {200 if evaluation == "cross_fit" else (~v.held_out).sum()}

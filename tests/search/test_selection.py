@@ -289,7 +289,7 @@ def test_one_held_out_part_is_judged_in_five(make_search):
 def test_the_five_parts_are_even_in_sides_and_outcomes(make_search):
     """Also where sides and outcomes alternate in step with the number of parts."""
     n = 400
-    s, positive = np.tile([1, 1, 1, -1, 1], n // 5), np.arange(n) % 10 < 3
+    s, positive = np.tile([1, 1, 1, -1, 1], n // 5), np.arange(n) // 5 % 2 == 0
     held = np.arange(n) >= 100
     data = make_search(np.zeros(n), s, positive, folds=np.where(held, -1, 0), held_out=held)
     proposals = Proposals(data, [propose(np.arange(n), [])])
