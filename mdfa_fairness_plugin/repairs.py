@@ -22,7 +22,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.aif360.toolkit import part, quiet
-from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_labels, read_table
+from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_labels
+from mdfa_fairness_plugin.data.containers import read_table
 from mdfa_fairness_plugin.exceptions import InputError
 
 _SENSITIVE = "sensitive"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +12,21 @@ import pandas as pd
 
 from mdfa_fairness_plugin.data.columns import (
     Labels,
-    alignment,
     find_label,
-    is_fractional,
     listing,
     natural_order,
     read_labels,
-    read_table,
-    read_vector,
 )
-from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, NothingToAuditError
+from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
+from mdfa_fairness_plugin.data.decisions import read_decisions, refuse_scores
+from mdfa_fairness_plugin.data.pairing import Pairing, check_length
+from mdfa_fairness_plugin.data.sensitive import UNNAMED
+from mdfa_fairness_plugin.exceptions import (
+    InputError,
+    InputTypeError,
+    NothingToAuditError,
+    WarningLog,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,21 +68,21 @@ def read_answers(
     Shapes: ``y_true`` (n_samples,).
     """
     given = _as_mapping(outcomes_by_model)
-    n_samples = read_table(X, "X").n_rows
-    vectors = {}
+    table = read_table(X, "X")
+    vectors: list[Table] = []
     for name, value in given.items():
         argument = f"outcomes_by_model[{name!r}]"
         if hasattr(value, "predict"):
             frame = _features_of(name, model_features, X)
             value = _predicted(value, frame, sensitive_features, seed, argument)
-        vectors[argument] = read_vector(value, argument)
+        vectors.append(read_vector(value, argument))
     if y_true is not None:
-        vectors["y_true"] = read_vector(y_true, "y_true")
-    anchor, owner = _anchor(X, sensitive_features, sample_weight, vectors)
-    labels = {
-        argument: _aligned_labels(vector, index, argument, anchor, owner, n_samples)
-        for argument, (vector, index) in vectors.items()
-    }
+        vectors.append(read_vector(y_true, "y_true"))
+    pairing = _pairing(table, sensitive_features, sample_weight, vectors)
+    labels = {}
+    for vector in vectors:
+        check_length(vector, table.n_rows, "X")
+        labels[vector.argument] = _decisions(pairing.align(vector))
     truth = labels.pop("y_true", None)
     return _coded(tuple(given), labels, truth, outcomes)
 
@@ -137,59 +142,24 @@ def _predicted(model: Any, frame: Any, sensitive_features: Any, seed: int, argum
     return outcome
 
 
-def _anchor(
-    X: Any, sensitive_features: Any, sample_weight: Any, vectors: Mapping[str, Any]
-) -> tuple[pd.Index | None, str]:
-    """First index among the arguments, in the order an audit looks for it."""
-    X_index = read_table(X, "X").index
-    if X_index is not None:
-        return X_index, "X"
-    sensitive = read_table(
-        sensitive_features, "sensitive_features", column_name="sensitive_features"
-    ).index
-    if sensitive is not None:
-        return sensitive, "sensitive_features"
+def _pairing(
+    X: Table, sensitive_features: Any, sample_weight: Any, answers: Iterable[Table]
+) -> Pairing:
+    """Follow the first index among the arguments, in the order an audit looks for it."""
+    pairing = Pairing(WarningLog())
+    pairing.lead(X, read_table(sensitive_features, "sensitive_features", column_name=UNNAMED))
     if sample_weight is not None:
-        weight = read_vector(sample_weight, "sample_weight")[1]
-        if weight is not None:
-            return weight, "sample_weight"
-    for argument, (_, index) in vectors.items():
-        if index is not None:
-            return index, argument
-    return None, ""
+        pairing.lead(read_vector(sample_weight, "sample_weight"))
+    pairing.lead(*answers)
+    return pairing
 
 
-def _aligned_labels(
-    vector: Any,
-    index: pd.Index | None,
-    argument: str,
-    anchor: pd.Index | None,
-    owner: str,
-    n_samples: int,
-) -> Labels:
-    if len(vector) != n_samples:
-        raise InputError(
-            f"{argument}: {len(vector):,} rows were given, but X has {n_samples:,}. Pass one per "
-            "row of X."
-        )
-    if index is not None and anchor is not None:
-        order = alignment(index, anchor, argument, owner)
-        if order is not None:
-            vector = vector.take(order)
-    labels = read_labels(vector, argument)
-    n_missing = int((labels.codes < 0).sum())
-    if n_missing and argument != "y_true":
-        raise InputError(
-            f"{argument}: {n_missing:,} of {n_samples:,} outcomes are missing. Drop those rows from "
-            "every argument, or give them a label of their own."
-        )
-    labels = labels.used()
-    fractional = [value for value in labels.values if is_fractional(value)]
-    if fractional:
-        raise InputError(
-            f"{argument}: scores were given ({len(labels.values):,} values such as "
-            f"{fractional[0]!r}), but an audit needs decisions. Apply the threshold that decides."
-        )
+def _decisions(answers: Table) -> Labels:
+    """What one model decided; true labels may be missing."""
+    if answers.argument != "y_true":
+        return read_decisions(answers.array(0), answers.argument)
+    labels = read_labels(answers.array(0), answers.argument).used()
+    refuse_scores(labels.values, answers.argument)
     return labels
 
 

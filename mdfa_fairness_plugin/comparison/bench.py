@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mdfa_fairness_plugin.comparison.answers import Answers
-from mdfa_fairness_plugin.data.problem import AuditProblem, Contrast
+from mdfa_fairness_plugin.data.contrasts import Contrast
+from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.settings import Settings
 

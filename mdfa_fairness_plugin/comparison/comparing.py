@@ -18,7 +18,8 @@ from mdfa_fairness_plugin.comparison.bench import Bench
 from mdfa_fairness_plugin.comparison.measuring import ModelAudit, figures_of, region_rows
 from mdfa_fairness_plugin.comparison.result import ComparisonResult
 from mdfa_fairness_plugin.comparison.splits import run_splits
-from mdfa_fairness_plugin.data.columns import as_list, find_label, listing, read_labels, read_table
+from mdfa_fairness_plugin.data.columns import as_list, find_label, listing, read_labels
+from mdfa_fairness_plugin.data.containers import read_table
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     MDFAWarning,

@@ -32,7 +32,6 @@ from mdfa_fairness_plugin.dask.survey import (
     draw_sample,
     merge_surveys,
     survey_block,
-    weight_type_of,
 )
 from mdfa_fairness_plugin.data.columns import as_list, listing
 from mdfa_fairness_plugin.exceptions import (
@@ -140,7 +139,7 @@ def audit_dask(
         n_missing = check_survey(survey, columns, settings.missing)
         weight_type = "none"
         if columns.weight is not None:
-            weight_type = weight_type_of(survey.weights, survey.n_rows, settings.weight_type)
+            weight_type = survey.weights.weight_type(settings.weight_type)
         if survey.n_present <= 2 * most:
             return _in_memory(survey, settings, columns)
         sample = draw_sample(survey, most)

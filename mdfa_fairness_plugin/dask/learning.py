@@ -13,14 +13,14 @@ from mdfa_fairness_plugin.balance.balancer import Balancer
 from mdfa_fairness_plugin.dask.measuring import Judge, Panel
 from mdfa_fairness_plugin.dask.survey import Columns, Sample, Survey
 from mdfa_fairness_plugin.data.columns import find_label
-from mdfa_fairness_plugin.data.encoding import MISSING
+from mdfa_fairness_plugin.data.plans import MISSING
+from mdfa_fairness_plugin.data.sensitive import warn_of_missing
 from mdfa_fairness_plugin.exceptions import (
     Count,
     MDFAWarning,
     Message,
     MissingSensitiveWarning,
     WarningLog,
-    WeightWarning,
 )
 from mdfa_fairness_plugin.pipeline import Audit, run_audit
 from mdfa_fairness_plugin.search.level_sets import Bins
@@ -74,23 +74,10 @@ def learn(
     if settings.missing == "exclude":
         for name, count in n_missing.items():
             if count:
-                log.warn(
-                    MissingSensitiveWarning,
-                    "sensitive_features: ",
-                    Count(count),
-                    f" have no value in {name!r} and are not "
-                    "compared. Pass missing='category' to audit them as a group.",
-                )
+                warn_of_missing(count, name, log)
     if weight_type == "none":
         columns = replace(columns, weight=None)
-    elif weight_type == "sampling" and settings.weight_type == "auto" and survey.weights.whole:
-        log.warn(
-            WeightWarning,
-            f"sample_weight: whole numbers summing to {survey.weights.total:,.0f} over ",
-            Count(survey.n_rows),
-            " are read as sampling weights, not as counts of repeated rows. "
-            "Pass weight_type='frequency' if each counts rows, or weight_type='sampling' to confirm.",
-        )
+    survey.weights.warn_of_large(settings.weight_type, weight_type, log)
     learning_type, most = weight_type, settings.max_learning_rows
     assert most is not None
     if weight_type == "frequency" and frame[columns.weight].sum() > 2 * most:

@@ -20,7 +20,8 @@ from mdfa_fairness_plugin.dask.survey import (
     joint_codes,
     read_weights,
 )
-from mdfa_fairness_plugin.data.columns import Labels, read_labels, read_table
+from mdfa_fairness_plugin.data.columns import Labels, read_labels
+from mdfa_fairness_plugin.data.containers import read_table
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Rule
 from mdfa_fairness_plugin.exceptions import InputError

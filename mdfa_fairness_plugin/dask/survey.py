@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.dask.blocks import chunks_of
-from mdfa_fairness_plugin.data.columns import (
-    Labels,
-    listing,
-    natural_order,
-    read_column,
-    read_labels,
-)
-from mdfa_fairness_plugin.data.problem import check_outcomes
-from mdfa_fairness_plugin.data.sensitive import refuse_measurements
+from mdfa_fairness_plugin.data.columns import Labels, listing, natural_order, read_labels
+from mdfa_fairness_plugin.data.decisions import refuse_constant, refuse_missing, refuse_scores
+from mdfa_fairness_plugin.data.sensitive import refuse_measurements, refuse_missing_sensitive
+from mdfa_fairness_plugin.data.weights import WeightSums, weight_numbers
 from mdfa_fairness_plugin.exceptions import InputError
 
 CHUNK_ROWS = 65_536
@@ -56,45 +49,6 @@ class Columns:
         return (*self.features, *self.sensitive, self.outcome, *weight)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Weights:
-    """What is to be known of the sample weights; of parts of the rows it adds up.
-
-    Parameters
-    ----------
-    n_zero, n_missing, n_infinite, n_negative : int
-    total : float
-    ones : bool
-        Whether all positive ones are 1.
-    fraction : float
-        One that is not whole; NaN if all are.
-    """
-
-    n_zero: int = 0
-    n_missing: int = 0
-    n_infinite: int = 0
-    n_negative: int = 0
-    total: float = 0.0
-    ones: bool = True
-    fraction: float = math.nan
-
-    @property
-    def whole(self) -> bool:
-        """Whether all of them are whole numbers."""
-        return math.isnan(self.fraction)
-
-    def __add__(self, other: Weights) -> Weights:
-        return Weights(
-            n_zero=self.n_zero + other.n_zero,
-            n_missing=self.n_missing + other.n_missing,
-            n_infinite=self.n_infinite + other.n_infinite,
-            n_negative=self.n_negative + other.n_negative,
-            total=self.total + other.total,
-            ones=self.ones and other.ones,
-            fraction=other.fraction if self.whole else self.fraction,
-        )
-
-
 @dataclass(eq=False)
 class Survey:
     """Counts of some rows and those of them that may be in the sample.
@@ -104,7 +58,7 @@ class Survey:
     n_rows : int
         Rows, those without weight included.
     n_missing_outcome : int
-    weights : Weights
+    weights : WeightSums
     counts : dict of stratum to int
         Rows of each combination of sensitive values (None where missing) and outcome, the outcome
         last, in the order in which they first appear.
@@ -123,7 +77,7 @@ class Survey:
 
     n_rows: int = 0
     n_missing_outcome: int = 0
-    weights: Weights = field(default_factory=Weights)
+    weights: WeightSums = field(default_factory=WeightSums)
     counts: dict[Stratum, int] = field(default_factory=dict)
     levels: tuple[dict[Hashable, None], ...] = ()
     declared: tuple[bool, ...] = ()
@@ -244,7 +198,7 @@ def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
     return Survey(
         n_rows=sum(one.n_rows for one in surveys),
         n_missing_outcome=sum(one.n_missing_outcome for one in surveys),
-        weights=reduce(lambda a, b: a + b, (one.weights for one in surveys)),
+        weights=sum((one.weights for one in surveys), start=WeightSums()),
         counts=counts,
         levels=tuple(levels),
         declared=tuple(declared),
@@ -303,7 +257,7 @@ def _in_order(series: Sequence[pd.Series]) -> list[Any]:
 def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Survey:
     n_rows = len(frame)
     frame = frame[list(columns.needed)]
-    weights = Weights()
+    weights = WeightSums()
     if columns.weight is not None:
         weight, weights = read_weights(frame[columns.weight])
         rows = np.flatnonzero(weight > 0)
@@ -312,7 +266,7 @@ def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Sur
     else:
         rows = np.arange(n_rows)
     outcome = read_labels(frame[columns.outcome].array, "y").used()
-    check_scores(outcome.values, len(frame))
+    check_scores(outcome.values)
     known = outcome.codes >= 0
     n_missing = int((~known).sum())
     if n_missing:
@@ -347,10 +301,10 @@ def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Sur
     )
 
 
-def check_scores(values: tuple[Hashable, ...], n_rows: int) -> None:
+def check_scores(values: tuple[Hashable, ...]) -> None:
     """Refuse outcomes that are scores, or have too many labels to be any."""
     if len(values) > 1:
-        check_outcomes(values, n_rows, 0)
+        refuse_scores(values, "y")
     if len(values) > _MOST_LABELS:
         raise InputError(
             f"y: more than {_MOST_LABELS:,} different outcomes were found: {listing(values, 5)}. Merge "
@@ -386,84 +340,11 @@ def joint_codes(columns: Sequence[Labels]) -> tuple[np.ndarray, list[Stratum]]:
     return joint.astype(np.intp), combinations
 
 
-def read_weights(column: pd.Series) -> tuple[np.ndarray, Weights]:
-    """Read sample weights and what is wrong with them.
-
-    Parameters
-    ----------
-    column : Series
-
-    Returns
-    -------
-    weight : ndarray of shape (n_rows,)
-        Zero where they cannot be used.
-    weights : Weights
-    """
-    typed = read_column(column.array, "sample_weight")
-    if typed.kind not in ("numeric", "boolean") or typed.numbers is None:
-        raise InputError(
-            f"sample_weight: {typed.kind} values were given; non-negative numbers are needed."
-        )
-    values = typed.numbers
+def read_weights(column: pd.Series) -> tuple[np.ndarray, WeightSums]:
+    """Sample weights, zero where they cannot be used, and what they add up to."""
+    values = weight_numbers(column.array)
     usable = np.isfinite(values) & (values > 0)
-    positive = values[usable]
-    broken = positive[positive != np.floor(positive)]
-    weights = Weights(
-        n_zero=int((values == 0).sum()),
-        n_missing=int(np.isnan(values).sum()),
-        n_infinite=int(np.isinf(values).sum()),
-        n_negative=int((values < 0).sum()),
-        total=float(positive.sum()),
-        ones=bool((positive == 1).all()),
-        fraction=float(broken[0]) if len(broken) else math.nan,
-    )
-    return np.where(usable, values, 0.0), weights
-
-
-def weight_type_of(weights: Weights, n_rows: int, asked: str) -> str:
-    """Whether weights count rows or say how many people a row stands for.
-
-    Parameters
-    ----------
-    weights : Weights
-    n_rows : int
-    asked : {"auto", "frequency", "sampling"}
-
-    Returns
-    -------
-    weight_type : {"none", "frequency", "sampling"}
-
-    Raises
-    ------
-    InputError
-        With the counts of weights that are none.
-    """
-    for count, what in (
-        (weights.n_missing, "missing"),
-        (weights.n_infinite, "infinite"),
-        (weights.n_negative, "negative"),
-    ):
-        if count:
-            raise InputError(
-                f"sample_weight: {count:,} of {n_rows:,} weights are {what}. Weights must be finite "
-                "and not negative; give rows to be left out a weight of zero."
-            )
-    if weights.n_zero == n_rows:
-        raise InputError(
-            "sample_weight: every weight is zero, so no row is left. Pass None for equal weights."
-        )
-    if asked == "frequency" and not weights.whole:
-        raise InputError(
-            f"sample_weight: weight_type='frequency' needs whole numbers, and {weights.fraction:g} was "
-            "found. Pass weight_type='sampling' if weights say how many people a row stands for."
-        )
-    if asked == "sampling" or not weights.whole:
-        return "sampling"
-    if weights.ones:
-        return "none"
-    if asked == "frequency" or weights.total <= max(10 * n_rows, 1_000_000):
-        return "frequency"
-    return "sampling"
+    return np.where(usable, values, 0.0), WeightSums.of(values)
 
 
 def check_survey(survey: Survey, columns: Columns, missing: str) -> dict[str, int]:
@@ -486,20 +367,17 @@ def check_survey(survey: Survey, columns: Columns, missing: str) -> dict[str, in
     outcomes = list(dict.fromkeys(stratum[-1] for stratum in survey.counts))
     values = tuple(outcomes[place] for place in natural_order(outcomes))
     n_outcomes = survey.n_present + survey.n_missing_outcome
-    check_outcomes(values, n_outcomes, survey.n_missing_outcome)
-    check_scores(values, n_outcomes)
+    refuse_missing(survey.n_missing_outcome, n_outcomes, "y")
+    refuse_scores(values, "y")
+    check_scores(values)
+    refuse_constant(values, n_outcomes, "y")
     n_missing = {}
     for position, name in enumerate(columns.sensitive):
         if not survey.declared[position]:
             refuse_measurements(str(name), tuple(survey.levels[position]))
         count = sum(n for stratum, n in survey.counts.items() if stratum[position] is None)
         n_missing[str(name)] = count
-        if count and missing == "raise":
-            raise InputError(
-                f"sensitive_features: {count:,} rows have no value in {str(name)!r}. Fill them, or "
-                "pass missing='exclude' (not compared, and counted) or missing='category' "
-                "(a group of their own)."
-            )
+        refuse_missing_sensitive(count, str(name), missing)
     return n_missing
 
 

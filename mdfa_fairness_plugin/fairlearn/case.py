@@ -9,17 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.data.columns import (
-    Table,
-    alignment,
-    read_column,
-    read_labels,
-    read_table,
-)
-from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, MDFAError
+from mdfa_fairness_plugin.data.columns import read_column, read_labels
+from mdfa_fairness_plugin.data.containers import Table, read_table
+from mdfa_fairness_plugin.data.pairing import Pairing, check_length
+from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, MDFAError, WarningLog
 from mdfa_fairness_plugin.fairlearn.events import EVENTS, occurrence
 
 CONTROLS = "control_features"
@@ -49,28 +44,6 @@ class Case:
         return self.y_pred.array(0)
 
 
-class _Pairing:
-    """The index rows are paired by: that of the first argument that has one."""
-
-    def __init__(self, notes: list[AuditWarning]) -> None:
-        self.index: pd.Index | None = None
-        self.owner = ""
-        self.notes = notes
-
-    def align(self, table: Table) -> Table:
-        if table.index is None:
-            return table
-        if self.index is None:
-            self.index, self.owner = table.index, table.argument
-            return table
-        order = alignment(table.index, self.index, table.argument, self.owner)
-        if order is None:
-            return table
-        text = f"{table.argument}: its rows were put in the order of {self.owner}, by index."
-        self.notes.append(AuditWarning("AlignedIndex", text))
-        return table.take(order)
-
-
 def pair(
     *,
     y_true: Any,
@@ -94,19 +67,19 @@ def pair(
     }
     if control_features is not None:
         tables[CONTROLS] = _read_groups(control_features, CONTROLS, "control_feature")
-    notes: list[AuditWarning] = []
-    pairing = _Pairing(notes)
-    _check_length(sensitive, features, "audit_features")
-    pairing.align(features)
+    log = WarningLog()
+    pairing = Pairing(log)
+    check_length(sensitive, features.n_rows, "audit_features")
+    pairing.lead(features)
     sensitive = pairing.align(sensitive)
     source, anchor = audit_features, "audit_features"
     if rows is not None:
         places = _positions(rows, features.n_rows)
         source = features = features.take(places)
         sensitive = sensitive.take(places)
-        pairing, anchor = _Pairing(notes), "rows"
+        pairing, anchor = Pairing(log), "rows"
     for table in (given, *tables.values()):
-        _check_length(table, features, anchor)
+        check_length(table, features.n_rows, anchor)
     predictions = pairing.align(given)
     aligned = {}
     for name, table in tables.items():
@@ -124,16 +97,8 @@ def pair(
         given=given,
         sample_weight=None if weight is None else weight.array(0),
         others=aligned,
-        notes=tuple(notes),
+        notes=log.records,
     )
-
-
-def _check_length(table: Table, features: Table, anchor: str) -> None:
-    if table.n_rows != features.n_rows:
-        raise InputError(
-            f"{table.argument}: {table.n_rows:,} rows were given, but {anchor} has "
-            f"{features.n_rows:,}. Pass one per row of {anchor}."
-        )
 
 
 def _read_groups(data: Any, argument: str, base: str) -> Table:

@@ -8,14 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.columns import (
-    Labels,
-    find_label,
-    is_fractional,
-    listing,
-    python_value,
-    read_labels,
-)
+from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, python_value
+from mdfa_fairness_plugin.data.decisions import read_decisions
 from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditError
 
 
@@ -50,7 +44,7 @@ def occurrence(y_true: Any, y_pred: Any, event: str, pos_label: Any) -> Occurren
     """Tell in which rows the event happened, and refuse what leaves nothing to compare."""
     if event not in EVENTS:
         raise InputError(f"event: one of {listing(EVENTS)} expected, {event!r} found.")
-    labels = _decisions(y_pred, "y_pred")
+    labels = read_decisions(y_pred, "y_pred", "predictions")
     if event == "selection":
         positive = _positive(pos_label, labels.values)
         place = find_label(positive, labels.values)
@@ -67,7 +61,7 @@ def occurrence(y_true: Any, y_pred: Any, event: str, pos_label: Any) -> Occurren
             f"y_true: None was given; event={event!r} needs true labels. Pass them, or audit "
             "event='selection'."
         )
-    truth = _decisions(y_true, "y_true")
+    truth = read_decisions(y_true, "y_true", "true labels")
     values, codes = _joined(labels.values, truth)
     rule, among, positive = EVENTS[event], None, None
     if event == "error":
@@ -112,26 +106,6 @@ def _joined(predicted: tuple[Hashable, ...], truth: Labels) -> tuple[list[Hashab
             f"{listing(predicted)}. Give both the same labels."
         )
     return values, np.array(places, dtype=np.intp)[truth.codes]
-
-
-def _decisions(array: Any, argument: str) -> Labels:
-    """Labels of decisions: none missing, no scores."""
-    labels = read_labels(array, argument).used()
-    n_missing = int((labels.codes < 0).sum())
-    what = "predictions" if argument == "y_pred" else "true labels"
-    if n_missing:
-        raise InputError(
-            f"{argument}: {n_missing:,} of {len(labels.codes):,} {what} are missing. Drop those "
-            "rows from every argument, or give them a label of their own."
-        )
-    fractional = [value for value in labels.values if is_fractional(value)]
-    if fractional:
-        raise InputError(
-            f"{argument}: scores were given ({len(labels.values):,} values such as "
-            f"{fractional[0]!r}), but an audit needs decisions. Apply the threshold that decides, "
-            f"as in {argument} >= 0.5."
-        )
-    return labels
 
 
 def _positive(pos_label: Any, labels: Sequence[Hashable]) -> Hashable:

@@ -10,8 +10,9 @@ import pandas as pd
 
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.data.columns import Table, read_labels
-from mdfa_fairness_plugin.data.encoding import MISSING
+from mdfa_fairness_plugin.data.columns import read_labels
+from mdfa_fairness_plugin.data.containers import Table
+from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fairlearn.case import CONTROLS, audit_case, pair
 from mdfa_fairness_plugin.results import AuditResult

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.columns import read_table
+from mdfa_fairness_plugin.data.containers import read_table
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fairlearn.case import Case, audit_case, hash_of, pair
 from mdfa_fairness_plugin.records import ratio_of

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.data.columns import find_label, listing, python_value
-from mdfa_fairness_plugin.data.encoding import MISSING
+from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.audited import AuditedRows
 from mdfa_fairness_plugin.describe.wording import is_missing

@@ -15,7 +15,8 @@ import pandas as pd
 from joblib import delayed
 
 from mdfa_fairness_plugin.data.columns import find_label
-from mdfa_fairness_plugin.data.problem import AuditProblem, Contrast
+from mdfa_fairness_plugin.data.contrasts import Contrast
+from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
 from mdfa_fairness_plugin.describe.wording import percent, rounded
 from mdfa_fairness_plugin.learn.probability import cross_fitted_probability

@@ -9,16 +9,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy import sparse
 
-from mdfa_fairness_plugin.data.columns import (
-    alignment,
-    listing,
-    read_column,
-    read_labels,
-    read_table,
-    read_vector,
-)
+from mdfa_fairness_plugin.data.columns import listing, read_column, read_labels
+from mdfa_fairness_plugin.data.containers import read_vector
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
 
 NAN = float("nan")
@@ -28,154 +21,6 @@ def object_array(values):
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
-
-
-# -- containers
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        pd.DataFrame({"a": [1, 2], "b": ["u", "v"]}),
-        pl.DataFrame({"a": [1, 2], "b": ["u", "v"]}),
-        {"a": [1, 2], "b": ["u", "v"]},
-        {"a": pd.Series([1, 2]), "b": np.array(["u", "v"])},
-        np.array([(1, "u"), (2, "v")], dtype=[("a", int), ("b", "U1")]),
-    ],
-    ids=["pandas", "polars", "mapping", "mixed mapping", "structured"],
-)
-def test_containers_with_names(data):
-    table = read_table(data, "X")
-    assert table.names == ("a", "b")
-    assert table.named
-    assert table.n_rows == 2
-    assert table.typed(0).numbers.tolist() == [1.0, 2.0]
-    assert table.typed(1).labels.values == ("u", "v")
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        [[1, "u"], [2, "v"]],
-        [(1, "u"), (2, "v")],
-        object_array([1, "u", 2, "v"]).reshape(2, 2),
-        np.array([["1", "u"], ["2", "v"]]),
-    ],
-)
-def test_containers_without_names_get_x0_x1(data):
-    table = read_table(data, "X")
-    assert table.names == ("x0", "x1")
-    assert not table.named
-    assert table.typed(1).labels.values == ("u", "v")
-
-
-def test_numbers_in_an_object_array_are_numbers():
-    table = read_table([[1, "u"], [2.5, "v"], [None, "w"]], "X")
-    assert table.typed(0).kind == "numeric"
-    np.testing.assert_array_equal(table.typed(0).numbers, [1, 2.5, NAN])
-
-
-def test_masked_values_are_missing():
-    data = np.ma.masked_array([[1.0, 5.0], [2.0, 6.0]], mask=[[False, True], [False, False]])
-    np.testing.assert_array_equal(read_table(data, "X").typed(1).numbers, [NAN, 6])
-
-
-@pytest.mark.parametrize("container", ["csr_matrix", "csc_array", "coo_array"])
-def test_sparse_columns_are_read_one_at_a_time(container):
-    dense = np.array([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0]])
-    table = read_table(getattr(sparse, container)(dense), "X")
-    assert table.arrays == []
-    for position in range(2):
-        np.testing.assert_array_equal(table.typed(position).numbers, dense[:, position])
-
-
-def test_a_sparse_frame_stays_sparse():
-    frame = pd.DataFrame({"a": [0.0, 1.0, 0.0], "b": [0.0, 0.0, 3.0]}).astype(
-        pd.SparseDtype(float, 0.0)
-    )
-    table = read_table(frame, "X")
-    assert table.matrix is not None
-    assert table.names == ("a", "b")
-    assert table.typed(1).numbers.tolist() == [0, 0, 3]
-
-
-def test_a_sparse_column_among_others_is_read():
-    frame = pd.DataFrame({"a": [0.0, 1.0], "b": [1, 2]}).astype({"a": "Sparse[float]"})
-    assert read_table(frame, "X").typed(0).numbers.tolist() == [0, 1]
-
-
-def test_one_dimension_is_refused_with_the_way_out():
-    with pytest.raises(InputError, match=r"X: a one-dimensional .*reshape\(-1, 1\)"):
-        read_table([1, 2, 3], "X")
-    with pytest.raises(InputError, match="to_frame"):
-        read_table(pd.Series([1, 2, 3]), "X")
-
-
-def test_three_dimensions_are_refused():
-    with pytest.raises(InputError, match="3 dimensions"):
-        read_table(np.zeros((2, 2, 2)), "X")
-
-
-def test_ragged_rows_are_refused():
-    with pytest.raises(InputError, match="different lengths"):
-        read_table([[1, 2], [3]], "X")
-
-
-def test_a_mapping_of_unequal_columns_is_refused():
-    with pytest.raises(InputError, match=r"X\['b'\]: 1 values, where X\['a'\] has 2"):
-        read_table({"a": [1, 2], "b": [1]}, "X")
-
-
-@pytest.mark.parametrize("frame", [pd.DataFrame([[1, 2]], columns=["a", "a"])])
-def test_duplicate_names_are_named(frame):
-    with pytest.raises(InputError, match="'a' occur"):
-        read_table(frame, "X")
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (None, "None was given"),
-        ("sex", r"pass the column itself, as in X\['sex'\]"),
-        (3, "3 was given"),
-        ({1, 2}, "a set was given"),
-        (object(), "cannot be read as rows"),
-        (pl.LazyFrame({"a": [1]}), "collect"),
-        ([{"a": 1}, {"a": 2}], "from_records"),
-        (sparse.csr_array(np.array([[1j]])), "complex"),
-    ],
-)
-def test_what_is_no_table_is_a_type_error(data, message):
-    with pytest.raises(InputTypeError, match=message):
-        read_table(data, "X")
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        [1, 0, 1],
-        (1, 0, 1),
-        np.array([1, 0, 1]),
-        np.array([[1], [0], [1]]),
-        pd.Series([1, 0, 1]),
-        pd.DataFrame({"y": [1, 0, 1]}),
-        pd.Categorical([1, 0, 1]),
-        pd.Index([1, 0, 1]),
-        pl.Series([1, 0, 1]),
-        pl.DataFrame({"y": [1, 0, 1]}),
-    ],
-)
-def test_vectors(data):
-    array, _ = read_vector(data, "y")
-    assert read_labels(array, "y").values == (0, 1)
-
-
-def test_a_vector_of_two_columns_is_refused():
-    with pytest.raises(InputError, match="y: 2 columns were given"):
-        read_vector(np.zeros((3, 2)), "y")
-
-
-# -- kinds
 
 
 @pytest.mark.parametrize(
@@ -198,7 +43,7 @@ def test_a_vector_of_two_columns_is_refused():
     ],
 )
 def test_numbers_of_any_type(values):
-    array, _ = read_vector(values, "x")
+    array = read_vector(values, "x").array(0)
     column = read_column(array, "x")
     assert column.kind == "numeric"
     np.testing.assert_array_equal(column.numbers, [1, 2, NAN])
@@ -221,7 +66,7 @@ def test_arrow_decimals_are_numbers():
     ],
 )
 def test_booleans_of_any_type(values):
-    array, _ = read_vector(values, "x")
+    array = read_vector(values, "x").array(0)
     column = read_column(array, "x")
     assert column.kind == "boolean"
     np.testing.assert_array_equal(column.numbers, [1, 0, NAN])
@@ -255,7 +100,7 @@ def test_booleans_of_any_type(values):
     ],
 )
 def test_dates_are_days(values):
-    array, _ = read_vector(values, "x")
+    array = read_vector(values, "x").array(0)
     column = read_column(array, "x")
     assert column.kind == "datetime"
     np.testing.assert_allclose(column.numbers, [1, 2.5, NAN])
@@ -273,7 +118,7 @@ def test_dates_are_days(values):
     ],
 )
 def test_days_of_the_calendar(values):
-    array, _ = read_vector(values, "x")
+    array = read_vector(values, "x").array(0)
     np.testing.assert_array_equal(read_column(array, "x").numbers, [1, 3, NAN])
 
 
@@ -292,7 +137,7 @@ def test_a_date_beyond_nanoseconds_is_read():
     ],
 )
 def test_durations_are_days(values):
-    array, _ = read_vector(values, "x")
+    array = read_vector(values, "x").array(0)
     column = read_column(array, "x")
     assert column.kind == "timedelta"
     np.testing.assert_array_equal(column.numbers, [1, 0.5, NAN])
@@ -321,7 +166,7 @@ def test_times_are_parts_of_a_day():
     ],
 )
 def test_labels_of_any_type(values):
-    array, _ = read_vector(values, "x")
+    array = read_vector(values, "x").array(0)
     assert read_column(array, "x").kind == "categorical"
     labels = read_labels(array, "x").used()
     assert labels.values == ("a", "b")
@@ -388,36 +233,6 @@ def test_a_column_keeps_the_kind_asked_for():
     assert read_column(object_array([None, None]), "x", "datetime").kind == "datetime"
     with pytest.raises(InputError, match=r"was numeric when .* and is categorical now"):
         read_column(object_array(["a"]), "x", "numeric")
-
-
-# -- indexes
-
-
-def test_equal_indexes_need_no_alignment():
-    assert alignment(pd.RangeIndex(3), pd.Index([0, 1, 2]), "y", "X") is None
-    assert alignment(pd.Index([1, 1]), pd.Index([1, 1]), "y", "X") is None
-
-
-def test_alignment_puts_rows_in_the_order_of_the_reference():
-    series = pd.Series([10, 20, 30], index=["a", "b", "c"])
-    reference = pd.Index(["c", "a", "b"])
-    positions = alignment(series.index, reference, "y", "X")
-    assert series.to_numpy()[positions].tolist() == series.loc[reference].tolist()
-
-
-def test_repeated_and_different_indexes_are_refused():
-    with pytest.raises(InputError, match=r"y: its index .* that of y has repeated labels"):
-        alignment(pd.Index([0, 0]), pd.Index([0, 1]), "y", "X")
-    with pytest.raises(InputError, match=r"y: .* that of X has repeated labels"):
-        alignment(pd.Index([0, 1]), pd.Index([0, 0]), "y", "X")
-    with pytest.raises(InputError, match=r"y: .*1 of 2 labels are not found .*instance 1\."):
-        alignment(pd.Index([0, 2]), pd.Index([0, 1]), "y", "X")
-
-
-def test_series_of_a_mapping_are_aligned_to_the_first():
-    a = pd.Series([1, 2, 3], index=[7, 8, 9])
-    table = read_table({"a": a, "b": a.iloc[::-1]}, "X")
-    assert table.typed(1).numbers.tolist() == [1, 2, 3]
 
 
 def test_listing_is_cut():

@@ -1,0 +1,250 @@
+"""Contrasts: each sensitive value against those it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mdfa_fairness_plugin.data.columns import as_list, find_label, listing, python_value
+from mdfa_fairness_plugin.data.sensitive import SensitiveFeature, joint_feature
+from mdfa_fairness_plugin.exceptions import (
+    Count,
+    InputError,
+    Message,
+    SmallGroupWarning,
+    WarningLog,
+)
+
+# A contrast holds one int8 per row; together they may take this much.
+_LARGEST_CONTRASTS_BYTES = 2**30
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Contrast:
+    """One sensitive value against its reference."""
+
+    sensitive_feature: str  # "race & sex" for an intersection
+    group: Hashable  # as the user gave it; a tuple for an intersection
+    reference: Hashable | None  # value it is compared with; None: everybody else
+    s: np.ndarray  # int8: +1 in the group, -1 in the reference, 0 not compared
+    reason: str | None = None  # why it cannot be audited
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Rows that are compared, bool of shape (n_rows,)."""
+        return self.s != 0
+
+
+def build_contrasts(
+    columns: list[SensitiveFeature],
+    y: np.ndarray,
+    outcome_labels: tuple[Hashable, ...],
+    *,
+    groups: Any,
+    reference_group: Any,
+    intersections: bool,
+    min_group_size: int,
+    log: WarningLog,
+) -> tuple[Contrast, ...]:
+    """Compare each sensitive value asked for with its reference; intersections come last.
+
+    `y` has the place of each row's outcome in `outcome_labels`; the choices are those of
+    `build_problem`.
+    """
+    parts = columns
+    columns = list(with_intersections(parts, intersections))
+    wanted = _select("groups", groups, columns)
+    references = _references(reference_group, columns)
+    if len(columns) > len(parts):
+        _spread_to_joint(columns, wanted, references)
+    n_contrasts = sum(
+        len(column.labels.values if places is None else places)
+        for column, places in zip(columns, wanted, strict=True)
+    )
+    if n_contrasts * len(y) > _LARGEST_CONTRASTS_BYTES:
+        raise InputError(
+            f"sensitive_features: {n_contrasts:,} groups over {len(y):,} rows are too many to "
+            "compare. Merge values into fewer groups, or name those to audit with groups=."
+        )
+    out: list[Contrast] = []
+    for column, places, reference in zip(columns, wanted, references, strict=True):
+        found = _column_contrasts(column, places, reference, y, outcome_labels, min_group_size)
+        small = [
+            Message(f"{contrast.group!r} (", contrast.reason, ")")
+            for contrast in found
+            if contrast.reason is not None
+        ]
+        if small:
+            log.warn(
+                SmallGroupWarning,
+                f"sensitive_features: {len(small):,} of {len(found):,} groups of {column.name!r} "
+                "cannot be audited and are listed as insufficient evidence: ",
+                listing(small, 5),
+                ".",
+            )
+        out += found
+    if not out:
+        raise InputError(
+            "groups: nothing is left to compare, since the only group named is the reference. "
+            "Name another group, or another reference_group."
+        )
+    return tuple(out)
+
+
+def with_intersections(
+    columns: list[SensitiveFeature], intersections: bool
+) -> tuple[SensitiveFeature, ...]:
+    """Columns, followed by the combination of all of them if asked for and there are several."""
+    if intersections and len(columns) > 1:
+        return (*columns, joint_feature(columns))
+    return tuple(columns)
+
+
+def _select(
+    argument: str, asked: Any, columns: list[SensitiveFeature], *, single: bool = False
+) -> list[set[int] | None]:
+    """Values asked for, as places in each column's labels; None where nothing was said."""
+    if asked is None:
+        return [None] * len(columns)
+    if isinstance(asked, Mapping):
+        return _select_by_column(argument, asked, columns, single=single)
+    listed = [python_value(asked)] if single else as_list(asked)
+    if not listed:
+        raise InputError(f"{argument}: an empty list was given. Pass None for every group.")
+    out: list[set[int]] = [set() for _ in columns]
+    for value in listed:
+        hits = [find_label(value, column.labels.values) for column in columns]
+        if all(place is None for place in hits):
+            known = [
+                Message(f"{column.name!r}: {listing(column.labels.values)}") for column in columns
+            ]
+            raise InputError(
+                f"{argument}: {value!r} is not among the sensitive values found in "
+                f"{'; '.join(known)}."
+            )
+        for places, place in zip(out, hits, strict=True):
+            if place is not None:
+                places.add(place)
+    return list(out)
+
+
+def _select_by_column(
+    argument: str, asked: Mapping[Any, Any], columns: list[SensitiveFeature], *, single: bool
+) -> list[set[int] | None]:
+    names = [column.name for column in columns]
+    out: list[set[int] | None] = [None] * len(columns)
+    for key, values in asked.items():
+        if str(key) not in names:
+            raise InputError(
+                f"{argument}: {key!r} is not a sensitive feature. Found: {listing(names)}."
+            )
+        where = names.index(str(key))
+        known = columns[where].labels.values
+        places = set()
+        for value in [python_value(values)] if single else as_list(values):
+            place = find_label(value, known)
+            if place is None:
+                raise InputError(
+                    f"{argument}: {value!r} is not among the values of {str(key)!r}: "
+                    f"{listing(known)}."
+                )
+            places.add(place)
+        out[where] = places
+    return out
+
+
+def _references(asked: Any, columns: list[SensitiveFeature]) -> list[Hashable | None]:
+    """Value each column's groups are compared with; None: everybody else."""
+    return [
+        column.labels.values[min(places)] if places else None
+        for column, places in zip(
+            columns, _select("reference_group", asked, columns, single=True), strict=True
+        )
+    ]
+
+
+def _spread_to_joint(
+    columns: list[SensitiveFeature],
+    wanted: list[set[int] | None],
+    references: list[Hashable | None],
+) -> None:
+    """Let choices made per column hold for their combinations, unless those were named too."""
+    *parts, joint = columns
+    if not wanted[-1] and any(wanted[:-1]):
+        limits = [
+            {part.labels.values[place] for place in places} if places else None
+            for part, places in zip(parts, wanted[:-1], strict=True)
+        ]
+        wanted[-1] = {
+            place
+            for place, value in enumerate(joint.labels.values)
+            if isinstance(value, tuple)
+            and all(limit is None or one in limit for one, limit in zip(value, limits, strict=True))
+        }
+    if references[-1] is None and all(reference is not None for reference in references[:-1]):
+        references[-1] = tuple(references[:-1])
+
+
+def _column_contrasts(
+    column: SensitiveFeature,
+    wanted: set[int] | None,
+    reference: Hashable | None,
+    y: np.ndarray,
+    outcome_labels: tuple[Hashable, ...],
+    min_group_size: int,
+) -> list[Contrast]:
+    values, codes = column.labels.values, column.labels.codes
+    counts = column.labels.counts
+    base = np.zeros(len(codes), dtype=np.int8)  # everybody a group is compared with
+    reference_place = None
+    if reference is None:
+        base[codes >= 0] = -1
+    else:
+        reference_place = find_label(reference, values)
+        if reference_place is not None:
+            base[codes == reference_place] = -1
+    n_base = int(np.count_nonzero(base))
+    out = []
+    for place, value in enumerate(values):
+        if place == reference_place or (wanted is not None and place not in wanted):
+            continue
+        n_group = int(counts[place])
+        s = base.copy()
+        s[codes == place] = 1
+        if reference is None:
+            other = (n_base - n_group, f"another {column.name}")
+        else:
+            other = (n_base, f"{column.name}={reference!r}")
+        group = (n_group, f"{column.name}={value!r}")
+        out.append(
+            Contrast(
+                sensitive_feature=column.name,
+                group=value,
+                reference=reference,
+                s=s,
+                reason=_reason(group, other, y[s != 0], outcome_labels, min_group_size),
+            )
+        )
+    return out
+
+
+def _reason(
+    group: tuple[int, str],
+    reference: tuple[int, str],
+    y: np.ndarray,
+    outcome_labels: tuple[Hashable, ...],
+    min_group_size: int,
+) -> str | None:
+    for count, text in (group, reference):
+        if count < min_group_size:
+            found: tuple[str | Count, ...] = ("no row has",)
+            if count:
+                found = (Count(count, unit="row(s)", said=f"only {count} row(s)"), " have")
+            return Message(*found, f" {text}; at least {min_group_size} are needed")
+    if (y == y[0]).all():
+        outcome = outcome_labels[y[0]]
+        return Message("all ", Count(len(y)), f" compared have the outcome {outcome!r}")
+    return None

@@ -1,0 +1,80 @@
+"""Outcomes: refused where they are missing, scores or all the same; and which are audited."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from mdfa_fairness_plugin.data.columns import (
+    Labels,
+    as_list,
+    find_label,
+    is_fractional,
+    listing,
+    read_labels,
+)
+from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditError
+
+
+def read_decisions(array: Any, argument: str, what: str = "outcomes") -> Labels:
+    """Decisions of each row; those of none missing, no scores."""
+    labels = read_labels(array, argument).used()
+    refuse_missing(int((labels.codes < 0).sum()), len(labels.codes), argument, what)
+    refuse_scores(labels.values, argument)
+    return labels
+
+
+def refuse_missing(n_missing: int, n_rows: int, argument: str, what: str = "outcomes") -> None:
+    """Refuse rows without an outcome."""
+    if n_missing:
+        raise InputError(
+            f"{argument}: {n_missing:,} of {n_rows:,} {what} are missing. Drop those rows from every "
+            "argument, or give them a label of their own (such as 'no decision')."
+        )
+
+
+def refuse_scores(values: tuple[Hashable, ...], argument: str) -> None:
+    """Refuse outcomes that are no decisions yet."""
+    fractional = [value for value in values if is_fractional(value)]
+    if fractional:
+        raise InputError(
+            f"{argument}: scores were given ({len(values):,} values such as {fractional[0]!r}), but "
+            "an audit needs decisions. Apply the threshold that decides, as in "
+            f"{argument} >= 0.5."
+        )
+
+
+def refuse_constant(values: tuple[Hashable, ...], n_rows: int, argument: str) -> None:
+    """Refuse outcomes that are all the same."""
+    if len(values) == 1:
+        raise NothingToAuditError(
+            f"{argument}: every one of the {n_rows:,} outcomes is {values[0]!r}: nothing to audit. "
+            "Pass outcomes that differ between people."
+        )
+
+
+def audited_outcomes(asked: Any, found: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+    """Outcomes to audit, each against the others, in the order in which they were found."""
+    if asked is None:
+        if len(found) > 2:
+            raise InputError(
+                f"y: {len(found):,} different outcomes were found: {listing(found)}. Name the ones "
+                "to audit, each against all others, as in "
+                f"outcomes=[{found[0]!r}]; or merge them into two."
+            )
+        return found
+    labels = as_list(asked)
+    if not labels:
+        raise InputError(
+            f"outcomes: an empty list was given. Pass None for both, or some of {listing(found)}."
+        )
+    places = set()
+    for label in labels:
+        place = find_label(label, found)
+        if place is None:
+            raise InputError(
+                f"outcomes: {label!r} is not among those found in y: {listing(found)}. "
+                "Name some of these, or pass None for both."
+            )
+        places.add(place)
+    return tuple(found[place] for place in sorted(places))

@@ -1,0 +1,177 @@
+"""Encoded features as people read them: one-hot columns are one feature again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.data.columns import TypedColumn
+from mdfa_fairness_plugin.data.plans import DisplayKind, Plan, texts
+
+NONE = "(none)"
+SEVERAL = "(several)"
+
+# Gives the column that a plan encodes.
+Reader = Callable[[Plan], TypedColumn]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DisplayFeature:
+    """One feature as reports show it."""
+
+    name: str  # unique among the features shown
+    kind: DisplayKind
+    source_columns: tuple[Hashable, ...]  # columns of the input; several for a one-hot group
+    encoded_columns: tuple[int, ...]
+    levels: tuple[str, ...] = ()  # values it is shown with, if categorical
+    ordered: bool = False  # an ordered categorical: a single encoded column, the level's place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A feature that is shown, with how its columns are encoded."""
+
+    feature: DisplayFeature
+    plans: tuple[Plan, ...]
+
+    def values(self, read: Reader, rows: np.ndarray | slice) -> np.ndarray:
+        """Rows as reports show them."""
+        if len(self.plans) == 1:
+            return self.plans[0].display(read(self.plans[0]), rows)
+        n_rows, n_plans = len(_numbers(read, self.plans[0])), len(self.plans)
+        codes = np.full(n_rows, n_plans, dtype=np.intp)
+        seen = np.zeros(n_rows, dtype=np.intp)
+        for rank, plan in enumerate(self.plans):
+            is_one = _numbers(read, plan) == 1
+            codes[is_one] = rank
+            seen += is_one
+        codes[seen > 1] = n_plans + 1
+        return texts([*self.feature.levels[:n_plans], NONE, SEVERAL], codes[rows])
+
+
+def find_shown(
+    plans: Sequence[Plan], labels: Mapping[Hashable, str], read: Reader, n_rows: int
+) -> tuple[Shown, ...]:
+    """Features to show, one-hot groups where their first column stands; `labels` are plans' names."""
+    groups = _one_hot_groups(plans, read, n_rows)
+    grouped = {place for group in groups for place in group.members}
+    starts = {group.members[0]: group for group in groups}
+    single = {labels[plan.name] for plan in plans}
+    out = []
+    for place, plan in enumerate(plans):
+        if place in starts:
+            group = starts[place]
+            own = tuple(plans[one] for one in group.members)
+            feature = DisplayFeature(
+                name=f"{group.prefix} (one-hot)" if group.prefix in single else group.prefix,
+                kind="categorical",
+                source_columns=tuple(one.name for one in own),
+                encoded_columns=tuple(one.start for one in own),
+                levels=(*group.levels, NONE) if group.has_none else group.levels,
+            )
+            out.append(Shown(feature=feature, plans=own))
+        elif place not in grouped:
+            kind, levels = plan.shown
+            feature = DisplayFeature(
+                name=labels[plan.name],
+                kind=kind,
+                source_columns=(plan.name,),
+                encoded_columns=tuple(range(plan.start, plan.start + plan.width)),
+                levels=levels,
+                ordered=plan.kind == "ordinal",
+            )
+            out.append(Shown(feature=feature, plans=(plan,)))
+    return tuple(out)
+
+
+def display_frame(
+    shown: Sequence[Shown], read: Reader, rows: np.ndarray | None, encoded: np.ndarray | None
+) -> pd.DataFrame:
+    """Rows as reports show them, from their `encoded` matrix where that has the same numbers."""
+    chosen: np.ndarray | slice = slice(None) if rows is None else rows
+    shared = None
+    if encoded is not None:
+        shared = encoded.view()
+        shared.flags.writeable = False
+    columns: dict[str, pd.Series] = {}
+    n_shared = 0
+    for one in shown:
+        plan = one.plans[0]
+        if shared is not None and len(one.plans) == 1 and plan.shown_as_encoded(read(plan)):
+            values = shared[:, plan.start]
+            n_shared += 1
+        else:
+            values = one.values(read, chosen)
+        columns[one.feature.name] = pd.Series(values, copy=False)
+    if shared is not None and n_shared == len(columns) == shared.shape[1]:
+        # In one piece, so that choosing rows copies whole rows.
+        return pd.DataFrame(shared, columns=list(columns), copy=False)
+    return pd.DataFrame(columns, copy=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OneHot:
+    """0/1 columns that spell one categorical feature."""
+
+    prefix: str
+    members: tuple[int, ...]  # places among the plans
+    levels: tuple[str, ...]
+    has_none: bool  # whether some row has none of them
+
+
+def _one_hot_groups(plans: Sequence[Plan], read: Reader, n_rows: int) -> list[_OneHot]:
+    """Find groups of 0/1 columns that spell one categorical feature.
+
+    ``"="`` and ``": "`` are read as one-hot on sight; ``"_"`` is common in other names, so
+    there the columns must also cover nearly all rows. The longest prefix that qualifies wins,
+    so ``marital_status_single`` is a level of ``marital_status``.
+    """
+    free = {
+        place: plan.name
+        for place, plan in enumerate(plans)
+        if plan.kind == "boolean" and plan.width == 1 and isinstance(plan.name, str)
+    }
+    candidates: dict[tuple[int, str, str], list[int]] = {}
+    for place, name in free.items():
+        for rank, separator in enumerate(("=", ": ", "_")):
+            at = name.find(separator)
+            while at > 0:
+                key = (rank, name[:at], separator)
+                candidates.setdefault(key, []).append(place)
+                at = name.find(separator, at + 1) if separator == "_" else -1
+    totals: dict[int, float] = {}
+    groups: dict[str, _OneHot] = {}
+    for (rank, prefix, separator), members in sorted(
+        candidates.items(), key=lambda item: (item[0][0], -len(item[0][1]), item[0][1])
+    ):
+        members = [place for place in members if place in free]
+        if len(members) < 2 or prefix in groups:
+            continue
+        for place in members:
+            if place not in totals:
+                totals[place] = float(_numbers(read, plans[place]).sum())
+        covered = sum(totals[place] for place in members)
+        least = 0.9 * n_rows if rank == 2 else 0.0
+        if covered > n_rows or covered < least:
+            continue
+        ones = np.zeros(n_rows)
+        for place in members:
+            ones += _numbers(read, plans[place])
+        levels = tuple(free[place][len(prefix) + len(separator) :] for place in members)
+        if ones.max() > 1 or "" in levels:
+            continue
+        groups[prefix] = _OneHot(
+            prefix=prefix, members=tuple(members), levels=levels, has_none=bool(ones.min() < 1)
+        )
+        for place in members:
+            del free[place]
+    return list(groups.values())
+
+
+def _numbers(read: Reader, plan: Plan) -> np.ndarray:
+    numbers = read(plan).numbers
+    assert numbers is not None
+    return numbers

@@ -1,0 +1,175 @@
+"""How one column is encoded as numbers, and what reports show of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from mdfa_fairness_plugin.data.columns import Kind, TypedColumn
+
+MISSING = "(missing)"
+OTHER = "(other levels)"
+
+DisplayKind = Literal["numeric", "boolean", "categorical", "datetime"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberPlan:
+    """Numbers, or places in an order, as they are; a column that says where they are missing."""
+
+    position: int  # of the column in the table fitted to
+    name: Hashable
+    kind: Kind
+    fill: float
+    start: int  # of its encoded columns
+    has_value: bool
+    has_indicator: bool
+    places: Mapping[Hashable, float] | None = None  # ordinal: label -> place
+    levels: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Encoded columns."""
+        return self.has_value + self.has_indicator
+
+    @property
+    def shown(self) -> tuple[DisplayKind, tuple[str, ...]]:
+        """As what kind it is shown, and with which levels if that is categorical."""
+        if self.kind == "ordinal":
+            return "categorical", (*self.levels, MISSING) if self.has_indicator else self.levels
+        if self.kind in ("datetime", "timedelta"):
+            return "datetime", ()
+        return "boolean" if self.kind == "boolean" else "numeric", ()
+
+    def encoded_names(self, label: str) -> list[str]:
+        """Names of the encoded columns."""
+        return [label] * self.has_value + [f"{label} is missing"] * self.has_indicator
+
+    def values(self, column: TypedColumn) -> np.ndarray:
+        """Numbers, or places in the order; NaN where missing."""
+        if self.places is None:
+            assert column.numbers is not None
+            return column.numbers
+        assert column.labels is not None
+        places = [self.places.get(value, np.nan) for value in column.labels.values]
+        return np.array([*places, np.nan])[column.labels.codes]
+
+    def columns(self, values: np.ndarray) -> Iterator[np.ndarray]:
+        """Encoded columns of what ``values`` gave."""
+        missing = np.isnan(values)
+        if self.has_value:
+            yield np.where(missing, self.fill, values) if missing.any() else values
+        if self.has_indicator:
+            yield missing
+
+    def encode(self, values: np.ndarray, out: np.ndarray) -> None:
+        """Write what ``values`` gave for some rows into these rows of zeros."""
+        for place, column in enumerate(self.columns(values), self.start):
+            out[:, place] = column
+
+    def count_unseen(self, column: TypedColumn) -> int:
+        """Rows without a value, where none was missing when fitting."""
+        return 0 if self.has_indicator else int(np.isnan(self.values(column)).sum())
+
+    def shown_as_encoded(self, column: TypedColumn) -> bool:
+        """Whether reports show the very numbers of the encoded column."""
+        return (
+            self.kind in ("numeric", "boolean")
+            and self.has_value
+            and not (self.has_indicator or np.isnan(self.values(column)).any())
+        )
+
+    def display(self, column: TypedColumn, rows: np.ndarray | slice) -> Any:
+        """Rows as reports show them."""
+        if self.places is not None:
+            assert column.labels is not None
+            known = [
+                str(value) if value in self.places else MISSING for value in column.labels.values
+            ]
+            return texts([*known, MISSING], column.labels.codes[rows])
+        values = self.values(column)[rows]
+        if self.kind in ("datetime", "timedelta"):
+            missing = np.isnan(values)
+            ticks = np.round(np.where(missing, 0.0, values) * 86_400_000_000).astype("i8")
+            ticks[missing] = np.iinfo("i8").min  # NaT
+            return ticks.view("M8[us]" if self.kind == "datetime" else "m8[us]")
+        return values.copy() if isinstance(rows, slice) else values
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelPlan:
+    """Unordered labels: one 0/1 column per level, ``"(other levels)"`` and ``"(missing)"`` last."""
+
+    position: int
+    name: Hashable
+    start: int
+    levels: tuple[str, ...]
+    targets: Mapping[Hashable, int]  # label seen when fitting -> place in `levels`, -1 if nowhere
+    other: int  # where unseen labels go; -1: all zeros
+    missing: int
+    shown_as_other: frozenset[Hashable]
+    kind: Kind = "categorical"
+
+    @property
+    def width(self) -> int:
+        """Encoded columns."""
+        return len(self.levels)
+
+    @property
+    def shown(self) -> tuple[DisplayKind, tuple[str, ...]]:
+        """As what kind it is shown, and with which levels."""
+        more = self.shown_as_other and OTHER not in self.levels
+        return "categorical", (*self.levels, OTHER) if more else self.levels
+
+    def encoded_names(self, label: str) -> list[str]:
+        """Names of the encoded columns."""
+        return [f"{label}={level}" for level in self.levels]
+
+    def values(self, column: TypedColumn) -> np.ndarray:
+        """Place of each row's level, -1 if nowhere, in the smallest type that holds them."""
+        assert column.labels is not None
+        targets = [self.targets.get(value, self.other) for value in column.labels.values]
+        small = np.min_scalar_type(-len(self.levels))
+        return np.array([*targets, self.missing], dtype=small)[column.labels.codes]
+
+    def columns(self, values: np.ndarray) -> Iterator[np.ndarray]:
+        """Encoded columns of what ``values`` gave."""
+        for place in range(self.width):
+            yield values == place
+
+    def encode(self, values: np.ndarray, out: np.ndarray) -> None:
+        """Write what ``values`` gave for some rows into these rows of zeros."""
+        rows = np.flatnonzero(values >= 0)
+        out[rows, self.start + values[rows].astype(np.intp)] = 1.0
+
+    def count_unseen(self, column: TypedColumn) -> int:
+        """Rows with a new label, or with none if fitting saw none missing."""
+        assert column.labels is not None
+        new = [value not in self.targets for value in column.labels.values]
+        return int(np.array([*new, self.missing < 0])[column.labels.codes].sum())
+
+    def shown_as_encoded(self, column: TypedColumn) -> bool:
+        """Labels are shown as text."""
+        return False
+
+    def display(self, column: TypedColumn, rows: np.ndarray | slice) -> Any:
+        """Rows as reports show them."""
+        assert column.labels is not None
+        shown = []
+        for value in column.labels.values:
+            place = -1 if value in self.shown_as_other else self.targets.get(value, -1)
+            shown.append(self.levels[place] if place >= 0 else OTHER)
+        return texts([*shown, MISSING], column.labels.codes[rows])
+
+
+Plan = NumberPlan | LevelPlan
+
+
+def texts(levels: list[str], codes: np.ndarray) -> np.ndarray:
+    """Text of each row, as objects."""
+    known = np.empty(len(levels), dtype=object)
+    known[:] = levels
+    return known[codes]

@@ -1,0 +1,143 @@
+"""Weights as counts of equal rows or as sampling weights, of rows here or in blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mdfa_fairness_plugin.data.columns import read_column
+from mdfa_fairness_plugin.exceptions import Count, InputError, WarningLog, WeightWarning
+
+_WRONG: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "missing": np.isnan,
+    "infinite": np.isinf,
+    "negative": lambda values: values < 0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightSums:
+    """What is to be known of weights to tell what they are; of blocks of rows it adds up."""
+
+    n_rows: int = 0
+    n_zero: int = 0
+    n_wrong: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_WRONG, 0))
+    total: float = 0.0
+    ones: bool = True  # whether all positive ones are 1
+    fraction: float = math.nan  # one that is not whole; NaN if all are
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> WeightSums:
+        """Sums of some rows."""
+        positive = values[np.isfinite(values) & (values > 0)]
+        fractions = positive[positive != np.floor(positive)]
+        return cls(
+            n_rows=len(values),
+            n_zero=int((values == 0).sum()),
+            n_wrong={what: int(is_wrong(values).sum()) for what, is_wrong in _WRONG.items()},
+            total=float(positive.sum()),
+            ones=bool((positive == 1).all()),
+            fraction=float(fractions[0]) if len(fractions) else math.nan,
+        )
+
+    def __add__(self, other: WeightSums) -> WeightSums:
+        return WeightSums(
+            n_rows=self.n_rows + other.n_rows,
+            n_zero=self.n_zero + other.n_zero,
+            n_wrong={what: n + other.n_wrong[what] for what, n in self.n_wrong.items()},
+            total=self.total + other.total,
+            ones=self.ones and other.ones,
+            fraction=other.fraction if self.whole else self.fraction,
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of them are whole numbers."""
+        return math.isnan(self.fraction)
+
+    def weight_type(self, asked: str, values: np.ndarray | None = None) -> str:
+        """Whether they are "none", count rows ("frequency") or are "sampling" weights.
+
+        Whole numbers count rows unless their sum is beyond a million and ten times the rows. Wrong
+        ones are refused, by their place in `values` if these are here.
+        """
+        for what, count in self.n_wrong.items():
+            if count:
+                first = ""
+                if values is not None:
+                    first = f", the first at row {int(np.argmax(_WRONG[what](values)))}"
+                raise InputError(
+                    f"sample_weight: {count:,} of {self.n_rows:,} weights are {what}{first}. Weights "
+                    "must be finite and not negative; give rows to be left out a weight of zero."
+                )
+        if self.n_zero == self.n_rows:
+            raise InputError(
+                "sample_weight: every weight is zero, so no row is left. Pass None for equal weights."
+            )
+        if asked == "frequency" and not self.whole:
+            raise InputError(
+                f"sample_weight: weight_type='frequency' needs whole numbers, and {self.fraction:g} "
+                "was found. Pass weight_type='sampling' if weights say how many people a row stands "
+                "for."
+            )
+        if asked == "sampling" or not self.whole:
+            return "sampling"
+        if self.ones:
+            return "none"
+        counts = asked == "frequency" or self.total <= max(10 * self.n_rows, 1_000_000)
+        return "frequency" if counts else "sampling"
+
+    def warn_of_large(self, asked: str, weight_type: str, log: WarningLog) -> None:
+        """Say so if whole numbers are too large to be taken for counts."""
+        if asked == "auto" and weight_type == "sampling" and self.whole:
+            log.warn(
+                WeightWarning,
+                f"sample_weight: whole numbers summing to {self.total:,.0f} over ",
+                Count(self.n_rows),
+                " are read as sampling weights, not as counts of repeated rows. Pass "
+                "weight_type='frequency' if each counts rows, or weight_type='sampling' to confirm.",
+            )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Weighting:
+    """Working rows and their weights."""
+
+    rows: np.ndarray | None  # input rows in use, repeated where weights count; None: all
+    values: np.ndarray  # with mean 1
+    weight_type: str
+    n_zero: int
+
+
+def read_weighting(weight: Any, asked: str, n_samples: int, log: WarningLog) -> Weighting:
+    """Rows in use: those with a positive weight, as often as it says if it counts."""
+    if weight is None:
+        return Weighting(rows=None, values=np.ones(n_samples), weight_type="none", n_zero=0)
+    values = weight_numbers(weight)
+    sums = WeightSums.of(values)
+    weight_type = sums.weight_type(asked, values)
+    sums.warn_of_large(asked, weight_type, log)
+    kept = np.flatnonzero(values > 0)
+    rows = kept if sums.n_zero else None
+    values = values[kept]
+    if weight_type == "sampling":
+        scaled = values / values.max()
+        values = scaled * (len(scaled) / math.fsum(scaled))  # exact sum: order is no matter
+    if weight_type == "frequency":
+        rows = np.repeat(kept, values.astype(np.intp))
+        values = np.ones(len(rows))
+    return Weighting(rows=rows, values=values, weight_type=weight_type, n_zero=sums.n_zero)
+
+
+def weight_numbers(weight: Any) -> np.ndarray:
+    """Weights as numbers, good or not."""
+    column = read_column(weight, "sample_weight")
+    if column.kind not in ("numeric", "boolean") or column.numbers is None:
+        raise InputError(
+            f"sample_weight: {column.kind} values were given; non-negative numbers are needed."
+        )
+    return column.numbers
