@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,16 @@ from mdfa_fairness_plugin.comparison.records import (
     row_frame,
     transfer_frame,
 )
+from mdfa_fairness_plugin.comparison.story import tell, tell_page
+from mdfa_fairness_plugin.describe.wording import plain_float, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 from mdfa_fairness_plugin.records import SearchKey
+from mdfa_fairness_plugin.report import html, text
+from mdfa_fairness_plugin.report.plain import as_json, plain_origin, plain_value, written
 from mdfa_fairness_plugin.results import AuditResult
+
+_FORMAT: Final = "mdfa-comparison-result"
+_FORMAT_VERSION: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,9 +82,7 @@ class ComparisonResult:
         return f"ComparisonResult({self.n_samples} rows; worst ratios {worst})"
 
     def _repr_html_(self) -> str:
-        from mdfa_fairness_plugin.comparison.story import render_fragment
-
-        return render_fragment(self)
+        return html.render_fragment(tell(self))
 
     def row(self, model: Hashable, search: SearchKey) -> ModelSearch:
         """Give one model in one search."""
@@ -169,10 +174,34 @@ class ComparisonResult:
         return difference_frame(self.differences)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything in plain Python types, ready for strict JSON."""
-        from mdfa_fairness_plugin.comparison.story import to_plain
+        """Give everything in plain Python types, ready for strict JSON.
 
-        return to_plain(self)
+        Conventions as for an audit. ``audits`` is a list with one audit per model that could be
+        audited; ``split_delta`` nested lists (split, search, model whose subgroup it is, model
+        measured).
+        """
+        return {
+            "format": _FORMAT,
+            "format_version": _FORMAT_VERSION,
+            "models": [plain_label(model) for model in self.models],
+            "baseline": plain_label(self.baseline),
+            "n_samples": self.n_samples,
+            "n_splits": self.n_splits,
+            "alpha": plain_float(self.alpha),
+            "confidence_level": plain_float(self.confidence_level),
+            "outcome_labels": [plain_label(label) for label in self.outcome_labels],
+            "searches": plain_value(self.searches),
+            "rows": plain_value(self.rows),
+            "worst": [self.rows.index(self.worst(model)) for model in self.models],
+            "transfers": plain_value(self.transfers),
+            "differences": plain_value(self.differences),
+            "audits": [
+                {"model": plain_label(model), "audit": audit.to_dict()}
+                for model, audit in self.audits.items()
+            ],
+            "split_delta": plain_value(self.split_delta),
+            **plain_origin(self.warnings, self.provenance),
+        }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Give strict JSON, the same bytes for the same result.
@@ -186,17 +215,11 @@ class ComparisonResult:
         -------
         str
         """
-        from mdfa_fairness_plugin.comparison.story import to_json
-        from mdfa_fairness_plugin.report.plain import written
-
-        text = to_json(self)
-        return written(text, path)
+        return written(as_json(self.to_dict()), path)
 
     def summary(self) -> str:
         """Tell what was found in a page of plain text."""
-        from mdfa_fairness_plugin.comparison.story import summarise
-
-        return summarise(self)
+        return text.render(tell(self))
 
     def to_html(self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11) -> str:
         """Give one self-contained page: no scripts, nothing fetched.
@@ -218,11 +241,7 @@ class ComparisonResult:
         InputError
             If ``min_cell`` is no whole number of at least 1.
         """
-        from mdfa_fairness_plugin.comparison.story import render_page
-        from mdfa_fairness_plugin.report.plain import written
-
-        text = render_page(self, min_cell=min_cell)
-        return written(text, path)
+        return written(html.render_page(tell_page(self, min_cell)), path)
 
     def _check_model(self, model: Hashable) -> None:
         if model not in self.models:

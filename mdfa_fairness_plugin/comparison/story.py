@@ -1,14 +1,10 @@
-"""A comparison of models as text, as a page, and as strict JSON."""
+"""A comparison of models as a document."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-from dataclasses import dataclass
-from typing import Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Final
 
 from mdfa_fairness_plugin.comparison.records import (
     ACCURACY,
@@ -17,14 +13,10 @@ from mdfa_fairness_plugin.comparison.records import (
     SELECTION,
     TRUE_POSITIVE,
     WORST_CASE,
-    Difference,
     ModelSearch,
     Transfer,
 )
-from mdfa_fairness_plugin.comparison.records import (
-    EVERYBODY as AT_EQUAL_FEATURES,
-)
-from mdfa_fairness_plugin.comparison.result import ComparisonResult
+from mdfa_fairness_plugin.comparison.records import EVERYBODY as AT_EQUAL_FEATURES
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import (
     clean,
@@ -32,8 +24,6 @@ from mdfa_fairness_plugin.describe.wording import (
     label_text,
     named,
     percent,
-    plain_float,
-    plain_label,
 )
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import (
@@ -46,17 +36,29 @@ from mdfa_fairness_plugin.records import (
     ratio_of,
 )
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
-from mdfa_fairness_plugin.report.document import Picture, Table
-from mdfa_fairness_plugin.report.html import environment
+from mdfa_fairness_plugin.report.document import (
+    HTML,
+    PLAIN,
+    Bullets,
+    Document,
+    Paragraphs,
+    Picture,
+    Section,
+    Table,
+)
 from mdfa_fairness_plugin.report.pictures import draw, numbers_table
-from mdfa_fairness_plugin.report.plain import plain_value
 from mdfa_fairness_plugin.report.redaction import WITHHELD, redact
-from mdfa_fairness_plugin.report.sentences import ratio_text
-from mdfa_fairness_plugin.report.text import lines_of, wrapped
+from mdfa_fairness_plugin.report.sentences import (
+    group_of,
+    others_of,
+    ratio_text,
+    rows_in_brackets,
+)
+from mdfa_fairness_plugin.report.story import warnings_section
 
-_FORMAT: Final = "mdfa-comparison-result"
-_FORMAT_VERSION: Final = 1
-_UNSTABLE_PROVENANCE: Final = frozenset({"timings"})
+if TYPE_CHECKING:
+    from mdfa_fairness_plugin.comparison.result import ComparisonResult
+
 _VERDICTS: Final = {
     VIOLATION: "violation",
     NONE_LARGER: "none larger than detectable",
@@ -64,110 +66,31 @@ _VERDICTS: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComparisonStory:
-    """What a comparison has to say, in the order text and page say it.
-
-    All text is cleaned of control characters, but not escaped for HTML.
-    """
-
-    title: str
-    scope: tuple[str, ...]
-    models: Table
-    cases: tuple[str, ...]
-    transfer: Table
-    moved: tuple[str, ...]
-    differences: Table | None
-    differences_title: str
-    reading: tuple[str, ...]
-    warnings: tuple[str, ...]
-    made: tuple[str, ...]
-
-
-def tell(result: ComparisonResult) -> ComparisonStory:
-    """Put a comparison into words.
-
-    Parameters
-    ----------
-    result : ComparisonResult
-
-    Returns
-    -------
-    story : ComparisonStory
-    """
-    baseline = label_text(result.baseline)
+def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str = "") -> Document:
+    """Put a comparison into words; of a page also its picture and what was withheld."""
     title = f"Comparison of {count(len(result.models), 'model')}"
-    if result.n_samples >= 0:
+    if result.n_samples is not None and result.n_samples >= 0:
         title += f" on {count(result.n_samples, 'row')}"
-    return ComparisonStory(
-        title=title,
-        scope=_scope(result),
-        models=_models_table(result),
-        cases=tuple(_case(result, result.worst(model)) for model in result.models),
-        transfer=_transfer_table(result),
-        moved=_moved(result),
-        differences=_differences_table(result),
-        differences_title=f"Against {baseline}",
-        reading=_reading(result),
-        warnings=tuple(f"{clean(w.message)} [{clean(w.category, 40)}]" for w in result.warnings),
-        made=_made(result),
+    return Document(
+        title,
+        (
+            Section("scope", "", (Paragraphs(_scope(result), "scope"),)),
+            Section("models", "", (_models(result), *((picture,) if picture else ()))),
+            _cases(result),
+            _transfers(result),
+            _differences(result),
+            Section("reading", "How to read this", (Bullets(_reading(result, cells)),)),
+            warnings_section(result.warnings),
+            Section("made", "How it was made", (Paragraphs(_made(result), "made"),)),
+        ),
     )
 
 
-def summarise(result: ComparisonResult) -> str:
-    """Tell what a comparison found in a page of plain text.
-
-    Parameters
-    ----------
-    result : ComparisonResult
-
-    Returns
-    -------
-    str
-        Lines of at most 88 characters, tables apart.
-    """
-    story = tell(result)
-    blocks = [
-        [story.title.upper(), "=" * len(story.title)],
-        wrapped(story.scope),
-        lines_of(story.models),
-        ["EACH MODEL'S WORST SUBGROUP", *wrapped(story.cases, bullet="- ")],
-        [
-            "DOES A REPAIR MOVE THE HARM?",
-            *wrapped(["Ratio of each model's outcomes (columns) in the worst subgroup of each."]),
-            *lines_of(story.transfer),
-            *wrapped(story.moved, bullet="- "),
-        ],
-    ]
-    if story.differences is not None:
-        blocks.append([story.differences_title.upper(), *lines_of(story.differences)])
-    blocks.append(["HOW TO READ THIS", *wrapped(story.reading, bullet="- ")])
-    if story.warnings:
-        blocks.append(["WARNINGS", *wrapped(story.warnings, bullet="- ")])
-    blocks.append(["HOW IT WAS MADE", *wrapped(story.made)])
-    return "\n\n".join("\n".join(block) for block in blocks if block)
-
-
-def render_page(result: ComparisonResult, *, min_cell: int = 11) -> str:
-    """Give a page that needs no script and fetches nothing; the same bytes for the same result.
-
-    Parameters
-    ----------
-    result : ComparisonResult
-    min_cell : int, default=11
-        Counts below this are not printed; 1 prints all.
-
-    Returns
-    -------
-    str
-    """
-    page = environment().get_template("comparison_page.html")
+def tell_page(result: ComparisonResult, min_cell: int) -> Document:
+    """The page as it may be printed, with its picture."""
     printed = _redacted(result, min_cell)
-    story = tell(printed)
-    if min_cell > 1:
-        cells = f"Counts below {min_cell} are not printed, nor ratios of a model made from one."
-        story = dataclasses.replace(story, reading=(*story.reading, cells))
-    return page.render(story=story, picture=_picture(printed))
+    cells = f"Counts below {min_cell} are not printed, nor ratios of a model made from one."
+    return tell(printed, picture=_picture(printed), cells=cells if min_cell > 1 else "")
 
 
 def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
@@ -226,12 +149,6 @@ def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
     )
 
 
-def render_fragment(result: ComparisonResult) -> str:
-    """Give the same content as one element, as notebooks show it."""
-    fragment = environment().get_template("comparison_fragment.html")
-    return fragment.render(story=tell(result), picture=None)
-
-
 def _picture(result: ComparisonResult) -> Picture | None:
     """Every model's ratios; None if none was measured."""
     try:
@@ -246,74 +163,6 @@ def _picture(result: ComparisonResult) -> Picture | None:
         svg=draw(display, "models", title, text),
         table=numbers_table(display.to_frame()),
     )
-
-
-def to_plain(result: ComparisonResult) -> dict[str, Any]:
-    """Give a comparison in types that strict JSON has.
-
-    Parameters
-    ----------
-    result : ComparisonResult
-
-    Returns
-    -------
-    dict
-        Conventions as for an audit. ``audits`` is a list with one audit per model that could be
-        audited; ``split_delta`` nested lists (split, search, model whose subgroup it is, model
-        measured).
-    """
-    worst = [result.rows.index(result.worst(model)) for model in result.models]
-    return {
-        "format": _FORMAT,
-        "format_version": _FORMAT_VERSION,
-        "models": [plain_label(model) for model in result.models],
-        "baseline": plain_label(result.baseline),
-        "n_samples": int(result.n_samples),
-        "n_splits": int(result.n_splits),
-        "alpha": plain_float(result.alpha),
-        "confidence_level": plain_float(result.confidence_level),
-        "outcome_labels": [plain_label(label) for label in result.outcome_labels],
-        "searches": [_plain_record(search) for search in result.searches],
-        "rows": [_plain_record(row) for row in result.rows],
-        "worst": worst,
-        "transfers": [_plain_record(transfer) for transfer in result.transfers],
-        "differences": [_plain_record(difference) for difference in result.differences],
-        "audits": [
-            {"model": plain_label(model), "audit": audit.to_dict()}
-            for model, audit in result.audits.items()
-        ],
-        "split_delta": _nested(result.split_delta),
-        "warnings": [
-            {"category": plain_value(w.category), "message": plain_value(w.message)}
-            for w in result.warnings
-        ],
-        "provenance": plain_value(
-            {k: v for k, v in result.provenance.items() if k not in _UNSTABLE_PROVENANCE}
-        ),
-    }
-
-
-def to_json(result: ComparisonResult) -> str:
-    """Write a comparison as strict JSON with sorted keys, ending with a line break."""
-    plain = to_plain(result)
-    return json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
-
-
-def _plain_record(record: SearchKey | ModelSearch | Transfer | Difference) -> dict[str, Any]:
-    plain: dict[str, Any] = {}
-    for field in dataclasses.fields(record):
-        value = getattr(record, field.name)
-        plain[field.name] = (
-            _plain_record(value) if isinstance(value, SearchKey) else plain_value(value)
-        )
-    return plain
-
-
-def _nested(values: np.ndarray) -> Any:
-    return [_nested(v) for v in values] if values.ndim else plain_float(float(values))
-
-
-# -- words
 
 
 def who(search: SearchKey, limit: int = 24) -> str:
@@ -355,7 +204,8 @@ def _ratio(ratio: float) -> str:
     return "inf" if math.isinf(ratio) else f"{ratio:.2f}" if ratio < 10 else ratio_text(ratio)
 
 
-def _models_table(result: ComparisonResult) -> Table:
+def _models(result: ComparisonResult) -> Table:
+    """Each model in its worst case."""
     truth = any(not math.isnan(row.accuracy) for row in result.rows)
     header = ["Model", "Worst case of", "Verdict"]
     header += ["Accuracy"] if truth else []
@@ -378,7 +228,8 @@ def _models_table(result: ComparisonResult) -> Table:
             cells += [_ratio(row.split_ratio_mean) + sd]
         cells += [f"{row.gamma:.3f}" if not math.isnan(row.gamma) else ""]
         rows.append(tuple(cells))
-    return Table(header=tuple(header), rows=tuple(rows), n_text=3)
+    caption = "Each model in its worst case"
+    return Table(header=tuple(header), rows=tuple(rows), caption=caption, titled=HTML, n_text=3)
 
 
 def _share(value: float) -> str:
@@ -394,64 +245,61 @@ def _between(interval: tuple[float, float]) -> str:
     return f" (between {ratio_text(low)} and {ratio_text(high)})"
 
 
+def _cases(result: ComparisonResult) -> Section:
+    lines = tuple(_case(result, result.worst(model)) for model in result.models)
+    return Section("cases", "Each model's worst subgroup", (Bullets(lines),))
+
+
 def _case(result: ComparisonResult, row: ModelSearch) -> str:
+    search, known = row.search, not math.isnan(row.delta)
     model = label_text(row.model)
     model += " (baseline)" if row.model == result.baseline and len(result.models) > 1 else ""
-    if row.verdict == VIOLATION and math.isnan(row.delta) and math.isfinite(row.interval[0]):
-        low = ratio_text(ratio_of(row.interval[0]))
-        search = row.search
+    group, others = group_of(search), others_of(search)
+    outcome = f'outcome "{label_text(search.outcome)}"'
+    if row.verdict == VIOLATION and not known and math.isfinite(row.interval[0]):
         return (
-            f"{model}: those with {named(search.sensitive_feature, search.group)} get the outcome "
-            f'"{label_text(search.outcome)}" at least {low} times as often as others in the worst '
-            "subgroup, at equal features: a violation. The ratio itself is withheld: too few people "
-            "are behind it."
+            f"{model}: {group} get the {outcome} at least {ratio_text(row.ratio_interval[0])} times "
+            "as often as others in the worst subgroup, at equal features: a violation. The ratio "
+            "itself is withheld: too few people are behind it."
         )
-    if row.verdict == NONE_LARGER and math.isnan(row.delta):
+    if row.verdict == NONE_LARGER and not known:
         return (
             f"{model}: no subgroup told from chance. The largest ratio measured is withheld: too few "
             "people are behind it."
         )
-    if row.verdict == INSUFFICIENT or math.isnan(row.delta):
+    if row.verdict == INSUFFICIENT or not known:
         return f"{model}: not enough evidence; {clean(row.reason, 200) or 'nothing was measured'}."
-    search = row.search
-    others = (
-        "everyone else"
-        if search.reference is None
-        else f"those with {named(search.sensitive_feature, search.reference)}"
-    )
-    start = (
-        f"{model}: those with {named(search.sensitive_feature, search.group)} get the outcome "
-        f'"{label_text(search.outcome)}" {ratio_text(row.selection.ratio)} times as often as '
-        f"{others} overall"
-    )
-    span = _between(row.interval)
-    if row.verdict == VIOLATION:
-        if row.rule == EVERYBODY:
-            return (
-                f"{start}, and {ratio_text(row.ratio)} times{span} at equal features: a violation; no "
-                "smaller subgroup was worse."
-            )
-        place = f"where {clean(row.rule, 300)}" if row.rule else "no short rule describes it"
+    times = f"{ratio_text(row.ratio)} times{_between(row.interval)}"
+    if row.verdict == NONE_LARGER:
+        detectable = ratio_of(row.detectable_delta)
+        limit = f"; a ratio of {ratio_text(detectable)} would have been found"
         return (
-            f"{start}, and {ratio_text(row.ratio)} times{span} in the worst subgroup, at equal "
-            f"features: a violation. The subgroup ({_size(row.n_rows)}): {place}."
+            f"{model}: no subgroup told from chance{limit if math.isfinite(detectable) else ''}. "
+            f"Closest to a violation, by its lower limit, at equal features: {group}, {outcome}, "
+            f"{times} as often as {others}."
         )
-    detectable = ratio_of(row.detectable_delta)
-    limit = (
-        f"; a ratio of {ratio_text(detectable)} would have been found"
-        if math.isfinite(detectable)
-        else ""
+    start = (
+        f"{model}: {group} get the {outcome} {ratio_text(row.selection.ratio)} times as often as "
+        f"{others} overall, and {times}"
     )
+    if row.rule == EVERYBODY:
+        return f"{start} at equal features: a violation; no smaller subgroup was worse."
+    place = f"where {clean(row.rule, 300)}" if row.rule else "no short rule describes it"
     return (
-        f"{model}: no subgroup told from chance{limit}. Closest to a violation, by its lower limit, "
-        "at equal features: "
-        f"those with {named(search.sensitive_feature, search.group)}, outcome "
-        f'"{label_text(search.outcome)}", {ratio_text(row.ratio)} times{span} as often as {others}.'
+        f"{start} in the worst subgroup, at equal features: a violation. The subgroup "
+        f"({rows_in_brackets(row.n_rows)}): {place}."
     )
 
 
-def _size(n: int) -> str:
-    return count(n, "row") if n >= 0 else "number of rows withheld"
+def _transfers(result: ComparisonResult) -> Section:
+    ratio = "Ratio of each model's outcomes (columns) in the worst subgroup of each"
+    blocks = (
+        Paragraphs((f"{ratio} (rows).",), media=HTML),
+        Paragraphs((f"{ratio}.",), media=PLAIN),
+        _transfer_table(result),
+        Bullets(_moved(result)),
+    )
+    return Section("transfers", "Does a repair move the harm?", blocks)
 
 
 def _transfer_table(result: ComparisonResult) -> Table:
@@ -464,7 +312,8 @@ def _transfer_table(result: ComparisonResult) -> Table:
             for one in (result.transfer(owner, model, search) for model in result.models)
         ]
         rows.append((label_text(owner, 24), who(search, 16), *cells))
-    return Table(header=header, rows=tuple(rows), n_text=2)
+    caption = "Ratios in each worst subgroup"
+    return Table(header=header, rows=tuple(rows), caption=caption, titled=HTML, n_text=2)
 
 
 def _moved(result: ComparisonResult) -> tuple[str, ...]:
@@ -524,10 +373,11 @@ _QUANTITIES: Final = (
 )
 
 
-def _differences_table(result: ComparisonResult) -> Table | None:
+def _differences(result: ComparisonResult) -> Section:
     """Times the baseline's ratios, in the search that is the baseline's worst case."""
+    title = f"Against {label_text(result.baseline)}"
     if len(result.models) < 2:
-        return None
+        return Section("differences", title, ())
     search = result.worst(result.baseline).search
     found = {
         (one.model, one.quantity): one
@@ -536,8 +386,8 @@ def _differences_table(result: ComparisonResult) -> Table | None:
     }
     truth = any(q == ACCURACY and not math.isnan(d.difference) for (_, q), d in found.items())
     shown = [
-        (quantity, title)
-        for quantity, title in _QUANTITIES
+        (quantity, name)
+        for quantity, name in _QUANTITIES
         if truth or quantity not in (TRUE_POSITIVE, FALSE_POSITIVE)
     ]
     rows = []
@@ -553,13 +403,14 @@ def _differences_table(result: ComparisonResult) -> Table | None:
             low, high = one.interval
             cells.append(f"{one.difference:+.3f} ({low:+.3f} to {high:+.3f})")
         rows.append((label_text(model, 24), *cells))
-    header = ("Ratio, times the baseline's", *(title for _, title in shown))
+    header = ("Ratio, times the baseline's", *(name for _, name in shown))
     header += ("Accuracy, difference",) if truth else ()
     more = f"In the baseline's worst case, {who(search)}; paired over the same rows."
-    return Table(header=header, rows=tuple(rows), more=more)
+    table = Table(header=header, rows=tuple(rows), caption=title, titled=HTML, more=more)
+    return Section("differences", title, (table,))
 
 
-def _reading(result: ComparisonResult) -> tuple[str, ...]:
+def _reading(result: ComparisonResult, cells: str) -> tuple[str, ...]:
     level = percent(result.confidence_level)
     lines = [
         "DI: ratio of the outcome's rates over everybody, features not looked at; TPR and FPR ratio: "
@@ -590,7 +441,7 @@ def _reading(result: ComparisonResult) -> tuple[str, ...]:
                 "the outcome) left out."
             )
         lines.append(text)
-    return tuple(lines)
+    return (*lines, cells) if cells else tuple(lines)
 
 
 def _made(result: ComparisonResult) -> tuple[str, ...]:

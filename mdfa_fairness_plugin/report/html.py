@@ -38,12 +38,12 @@ def isolate(text: str) -> Markup:
 
 
 def _rendered(document: Document, medium: str) -> str:
-    template = environment().get_template(f"{medium}.html")
+    template = _templates().get_template(f"{medium}.html")
     return template.render(document=document, sections=tuple(document.shown(medium)))
 
 
 @lru_cache(maxsize=1)
-def environment() -> jinja2.Environment:
+def _templates() -> jinja2.Environment:
     """Templates of the package, with escaping on."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("mdfa_fairness_plugin.report", "templates"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
+from mdfa_fairness_plugin.exceptions import AuditWarning
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA
@@ -22,7 +23,7 @@ _FORMAT_VERSION: Final = 1
 # Numbers of every row, too many for a file that is read by people; the result itself has them.
 _ROW_BY_ROW: Final = frozenset({"propensity", "side", "left_out"})
 # Differ between two runs of the same audit.
-_UNSTABLE_PROVENANCE: Final = frozenset({"timings"})
+_UNSTABLE: Final = frozenset({"timings"})
 
 
 def to_plain(result: AuditRecord) -> dict[str, Any]:
@@ -69,13 +70,18 @@ def to_plain(result: AuditRecord) -> dict[str, Any]:
         "balance": [_plain_balance(key, value) for key, value in result.balance.items()],
         "excluded": plain_value(result.excluded),
         "silence": [plain_value(silence) for silence in result.silence],
+        **plain_origin(result.warnings, result.provenance),
+    }
+
+
+def plain_origin(warnings: Sequence[AuditWarning], provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Warnings and provenance, without what differs between two runs."""
+    return {
         "warnings": [
             {"category": plain_value(w.category), "message": plain_value(w.message)}
-            for w in result.warnings
+            for w in warnings
         ],
-        "provenance": plain_value(
-            {k: v for k, v in result.provenance.items() if k not in _UNSTABLE_PROVENANCE}
-        ),
+        "provenance": plain_value({k: v for k, v in provenance.items() if k not in _UNSTABLE}),
     }
 
 

@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.describe.wording import (
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     VIOLATION,
+    SearchKey,
     Subgroup,
     Violation,
     ratio_of,
@@ -135,16 +136,16 @@ def interval_cell(low: float, high: float) -> str:
 # -- a search
 
 
-def group_of(violation: Violation) -> str:
-    """Who is audited."""
-    return f"those with {named(violation.sensitive_feature, violation.group)}"
+def group_of(search: SearchKey | Violation) -> str:
+    """Who is audited, of a violation or of what names a search."""
+    return f"those with {named(search.sensitive_feature, search.group)}"
 
 
-def others_of(violation: Violation) -> str:
+def others_of(search: SearchKey | Violation) -> str:
     """Whom they are compared with."""
-    if violation.reference is None:
+    if search.reference is None:
         return "everyone else"
-    return f"those with {named(violation.sensitive_feature, violation.reference)}"
+    return f"those with {named(search.sensitive_feature, search.reference)}"
 
 
 def case_sentence(violation: Violation) -> str:

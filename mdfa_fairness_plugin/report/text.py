@@ -45,12 +45,12 @@ def lines_of(block: Block) -> list[str]:
 
 @lines_of.register
 def _(block: Paragraphs) -> list[str]:
-    return wrapped(block.lines)
+    return _wrapped(block.lines)
 
 
 @lines_of.register
 def _(block: Bullets) -> list[str]:
-    return wrapped(block.lines, "- ")
+    return _wrapped(block.lines, "- ")
 
 
 @lines_of.register
@@ -79,7 +79,7 @@ def _(block: Numbers) -> list[str]:
 
 @lines_of.register
 def _(picture: Picture) -> list[str]:
-    return ["", f"{picture.title}:", *wrapped([picture.text])]
+    return ["", f"{picture.title}:", *_wrapped([picture.text])]
 
 
 @lines_of.register
@@ -87,7 +87,7 @@ def _(block: Code) -> list[str]:
     return ["", *block.text.splitlines()]
 
 
-def wrapped(paragraphs: Iterable[str], bullet: str = "") -> list[str]:
+def _wrapped(paragraphs: Iterable[str], bullet: str = "") -> list[str]:
     """Lines of paragraphs, no longer than a page is wide."""
     lines: list[str] = []
     for paragraph in paragraphs:

@@ -11,7 +11,8 @@ import pytest
 
 from mdfa_fairness_plugin.exceptions import AuditWarning
 from mdfa_fairness_plugin.records import Violation
-from mdfa_fairness_plugin.report.markdown import escape
+from mdfa_fairness_plugin.report.document import Code, Document, Section
+from mdfa_fairness_plugin.report.markdown import escape, render
 from mdfa_fairness_plugin.report.story import tell
 from mdfa_fairness_plugin.results import AuditResult
 
@@ -120,3 +121,9 @@ def test_file_and_text_are_the_same(tmp_path):
     text = result.to_model_card(path)
     assert path.read_bytes() == text.encode("utf-8")
     assert text == result.to_model_card()
+
+
+def test_code_cannot_leave_its_fence():
+    block = Code("print()\n```\n# not a heading")
+    shown = render(Document("A title", (Section("code", "", (block,)),)))
+    assert shown == f"## A title\n\n````\n{block.text}\n````\n"
