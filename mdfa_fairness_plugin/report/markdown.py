@@ -101,7 +101,7 @@ def _(picture: Picture) -> list[str]:
 @parts_of.register
 def _(block: Code) -> list[str]:
     # A fence longer than any in the text.
-    fence = "`" * (2 + max(map(len, re.findall("`+", block.text)), default=1))
+    fence = "`" * (1 + max(map(len, re.findall("``+", block.text)), default=2))
     return [f"{fence}\n{block.text}\n{fence}"]
 
 
