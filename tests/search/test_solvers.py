@@ -1,4 +1,4 @@
-"""Every registered solver works wherever an audit does: in memory, in Dask, in a comparison, on a card."""
+"""Every registered solver works in memory, in Dask, in a comparison and on a card."""
 
 from __future__ import annotations
 
