@@ -6,6 +6,8 @@ import logging
 import re
 import sys
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
@@ -97,6 +99,17 @@ class MDFAError(Exception):
         text = self.args[0] if self.args else ""
         first, *others = text.parts if isinstance(text, Message) else (str(text),)
         return text if n == 0 else Message(str(first)[n:], *others)
+
+
+@contextmanager
+def renaming(names: Mapping[str, str]) -> Iterator[None]:
+    """Call arguments by other names in errors of what is done inside."""
+    try:
+        yield
+    except MDFAError as error:
+        if error.argument not in names:
+            raise
+        raise error.renamed(names[error.argument]) from error
 
 
 class InputError(MDFAError, ValueError):

@@ -24,6 +24,8 @@ from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.aif360.toolkit import part, quiet
 from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_labels
 from mdfa_fairness_plugin.data.containers import read_table
+from mdfa_fairness_plugin.data.decisions import refuse_missing
+from mdfa_fairness_plugin.data.pairing import check_length
 from mdfa_fairness_plugin.exceptions import InputError
 
 _SENSITIVE = "sensitive"
@@ -426,15 +428,9 @@ def _labels(values: Any, argument: str, n_rows: int) -> Labels:
             f"{argument}: {table.n_columns} columns were given; a repair takes one. Join them first, "
             "or repair for one of them."
         )
-    if table.n_rows != n_rows:
-        raise InputError(f"{argument}: {table.n_rows:,} rows were given, but X has {n_rows:,}.")
+    check_length(table, n_rows, "X")
     labels = read_labels(table.array(0), argument).used()
-    n_missing = int((labels.codes < 0).sum())
-    if n_missing:
-        raise InputError(
-            f"{argument}: {n_missing:,} of {n_rows:,} values are missing; leave those rows out, or "
-            "give them a label of their own."
-        )
+    refuse_missing(int((labels.codes < 0).sum()), n_rows, argument, "values")
     return labels
 
 

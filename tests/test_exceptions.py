@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.exceptions import (
     OptionalDependencyError,
     OverlapError,
     WarningLog,
+    renaming,
 )
 
 
@@ -42,6 +43,15 @@ def test_an_error_knows_its_argument(text, argument, reason):
     assert error.argument == argument
     assert error.reason == reason
     assert str(error) == text
+
+
+def test_errors_of_a_block_are_renamed_where_their_argument_is_called_otherwise():
+    with pytest.raises(InputError, match=r"^prices: too few\.$"), renaming({"X": "prices"}):
+        raise InputError("X: too few.")
+    with pytest.raises(InputError, match=r"^y: too few\.$"), renaming({"X": "prices"}):
+        raise InputError("y: too few.")
+    with pytest.raises(ValueError, match="X: foreign"), renaming({"X": "prices"}):
+        raise ValueError("X: foreign")
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,8 @@ def audited_features(
     """
     names = [str(name) for name in dataset.feature_names]
     protected = list(dataset.protected_attribute_names)
+    if isinstance(audit_features, str):
+        audit_features = [audit_features]
     asked = _asked_protected(protected, audit_features, include_protected)
     if audit_features is None:
         kept = _not_protected(dataset, names, protected, log)
@@ -61,8 +63,7 @@ def _asked_protected(
             f"include_protected: {', '.join(map(repr, unknown))} is no protected attribute of the "
             f"dataset; those known are {', '.join(map(repr, protected))}."
         )
-    named = () if audit_features is None else audit_features
-    return [name for name in protected if name in wanted or name in named]
+    return [name for name in protected if name in wanted or name in (audit_features or ())]
 
 
 def _not_protected(
@@ -108,8 +109,6 @@ def _one_to_one(left: np.ndarray, right: np.ndarray) -> bool:
 
 
 def _named(names: list[str], protected: list[str], wanted: Sequence[str]) -> list[int]:
-    if isinstance(wanted, str):
-        wanted = [wanted]
     kept: list[int] = []
     for one in wanted:
         if one in protected:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.aif360.groups import FAVORABLE, PRIVILEGED, UNFAVORABLE, UNPRIVILEGED
 from mdfa_fairness_plugin.auditor import audit
-from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.data.columns import listing
+from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
+from mdfa_fairness_plugin.data.decisions import refuse_scores
+from mdfa_fairness_plugin.data.pairing import Pairing, check_length
+from mdfa_fairness_plugin.exceptions import InputError, WarningLog, renaming
 from mdfa_fairness_plugin.results import AuditResult
 
 
@@ -104,27 +107,23 @@ def mdfa_scan(
     if y is None:
         raise InputError("y_true, y_pred: neither was given; pass the outcomes to audit.")
     argument = "y_true" if y_pred is None else "y_pred"
-    outcomes = _aligned(X, y, argument)
-    protected, named = _protected(X, (y_true, y_pred), prot_attr)
+    people = _People(X, y_true, y_pred)
+    outcomes = people.values(y, argument)
+    protected, named = people.protected(prot_attr)
     if priv_group is not None:
         protected = _two_groups(protected, priv_group)
     if pos_label is not None:
         outcomes = _two_outcomes(outcomes, pos_label, argument)
-    index = getattr(X, "index", None)
-    table = _without(X, {*named, *_level_names(index)}, include_protected)
-    result = audit(
-        _positional(table),
-        outcomes,
-        sensitive_features=protected,
-        sample_weight=None
-        if sample_weight is None
-        else _aligned(X, sample_weight, "sample_weight"),
-        **auditor,
-    )
+    weight = None if sample_weight is None else people.values(sample_weight, "sample_weight")
+    table = people.without(named, include_protected)
+    with renaming({"y": argument, "sensitive_features": "prot_attr"}):
+        result = audit(
+            table, outcomes, sensitive_features=protected, sample_weight=weight, **auditor
+        )
     worst = result.worst_case
     inside = np.zeros(len(outcomes), dtype=bool) if worst is None else worst.membership
     return MDFAScan(
-        subset=pd.Series(inside, index=index if isinstance(index, pd.Index) else None),
+        subset=pd.Series(inside, index=people.index),
         score=math.nan if worst is None else worst.delta,
         rule="" if worst is None else worst.rule,
         result=result,
@@ -220,41 +219,12 @@ def _worst(figure: str, y_true: Any, y_pred: Any, *, X: Any, **arguments: Any) -
     return math.nan if worst is None else float(getattr(worst, figure))
 
 
-# ---------------------------------------------------------------------------------------------
-# Rows
-
-
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def _aligned(X: Any, values: Any, argument: str) -> Any:
-    """Values in the order of the rows of ``X``, without an index."""
-    n_rows = _n_rows(X)
-    if len(values) != n_rows:
-        raise InputError(
-            f"{argument}: {len(values):,} rows were given, but X has {n_rows:,}. Pass one per row "
-            "of X."
-        )
-    ours, theirs = getattr(X, "index", None), getattr(values, "index", None)
-    if isinstance(ours, pd.Index) and isinstance(theirs, pd.Index) and not ours.equals(theirs):
-        if not (ours.is_unique and theirs.is_unique and ours.isin(theirs).all()):
-            raise InputError(
-                f"{argument}: its index differs from that of X, and rows cannot be paired by it. "
-                "Give both the same index, or pass the values alone with .to_numpy()."
-            )
-        values = values.reindex(ours)
-    if isinstance(values, pd.DataFrame):
-        values = values.squeeze(axis=1)
-    return values.reset_index(drop=True) if isinstance(values, pd.Series) else values
-
-
 def _rows_of(X: Any, y: Any) -> Any:
     """Rows of ``X`` that ``y`` is about."""
-    index = getattr(y, "index", None)
+    index = _index_of(y)
     if (
         isinstance(X, pd.DataFrame)
-        and isinstance(index, pd.Index)
+        and index is not None
         and len(index) < len(X)
         and X.index.is_unique
         and index.isin(X.index).all()
@@ -263,112 +233,108 @@ def _rows_of(X: Any, y: Any) -> Any:
     return X
 
 
-def _positional(table: Any) -> Any:
-    return table.reset_index(drop=True) if isinstance(table, pd.DataFrame) else table
+class _People:
+    """Rows of ``X``, and what other arguments say of them."""
 
+    def __init__(self, X: Any, *outcomes: Any) -> None:
+        self._table = read_table(X, "X")
+        self._columns = list(self._table.names) if self._table.named else []
+        self._pairing = Pairing(WarningLog())
+        self._pairing.lead(self._table)
+        self.index = _index_of(X)
+        indexes = [_index_of(one) for one in (X, *outcomes)]
+        self._indexes = [one for one in indexes if one is not None]
 
-# ---------------------------------------------------------------------------------------------
-# Protected attributes
+    def values(self, given: Any, argument: str) -> Any:
+        """One value per row of ``X``, in their order."""
+        column = read_vector(given, argument)
+        check_length(column, self._table.n_rows, "X")
+        return self._pairing.align(column).array(0)
 
+    def protected(self, prot_attr: Any) -> tuple[pd.DataFrame, set[Hashable]]:
+        """Protected attributes, and the names that stand for them."""
+        if prot_attr is None:
+            prot_attr = self._first_levels()
+        elif not self._is_list_of_attributes(prot_attr):
+            prot_attr = [prot_attr]
+        columns: dict[str, np.ndarray] = {}
+        named = set(_level_names(self.index))
+        for place, one in enumerate(prot_attr, start=1):
+            name = one if _is_label(one) else getattr(one, "name", None)
+            if name is not None:
+                named.add(name)  # A column of the same name in X is the same attribute.
+            values = self._look_up(one) if _is_label(one) else self.values(one, "prot_attr")
+            columns[f"prot_attr {place}" if name is None else str(name)] = np.asarray(values)
+        return pd.DataFrame(columns), named
 
-def _protected(X: Any, ys: tuple[Any, ...], prot_attr: Any) -> tuple[pd.DataFrame, list[Hashable]]:
-    """Protected attributes with a row per row of ``X``, and the names that were looked up."""
-    if prot_attr is None:
-        return _from_index(X, ys)
-    listed = prot_attr if _is_list_of_attributes(prot_attr, X) else [prot_attr]
-    columns: dict[str, Any] = {}
-    named: list[Hashable] = []
-    for place, one in enumerate(listed):
-        if _is_label(one):
-            values = _look_up(X, ys, one)
-            named.append(one)
-            name = str(one)
-        else:
-            values = _aligned(X, one, "prot_attr")
-            given = getattr(one, "name", None)
-            name = f"prot_attr {place + 1}" if given is None else str(given)
-            if given is not None:
-                named.append(given)  # a column of the same name in X is the same attribute
-        columns[name] = np.asarray(values)
-    return pd.DataFrame(columns), named
-
-
-def _from_index(X: Any, ys: tuple[Any, ...]) -> tuple[pd.DataFrame, list[Hashable]]:
-    for one in (X, *ys):
-        index = getattr(one, "index", None)
-        names = _level_names(index)
-        if isinstance(index, pd.Index) and names and len(index) == _n_rows(X):
-            return (
-                pd.DataFrame(
-                    {str(name): np.asarray(index.get_level_values(name)) for name in names}
-                ),
-                list(names),
+    def without(self, named: set[Hashable], include: bool | Collection[Hashable]) -> Table:
+        """``X`` without the columns that are protected attributes, but for those asked for."""
+        if include is True:
+            return self._select(range(self._table.n_columns))
+        wanted = {include} if isinstance(include, str) else set(include or ())
+        unknown = [name for name in wanted if name not in self._columns]
+        if unknown:
+            raise InputError(
+                f"include_protected: {listing(unknown)} is no column of X. Found: "
+                f"{_listed(self._columns)}."
             )
-    raise InputError(
-        "prot_attr: it was not given, and no index has named levels to take protected attributes "
-        "from. Pass the name of a column of X, or the values."
-    )
+        drop = named.intersection(self._columns) - wanted
+        names = enumerate(self._table.names)
+        return self._select([place for place, name in names if name not in drop])
+
+    def _select(self, places: Sequence[int]) -> Table:
+        """Columns of ``X`` at these places; rows are in order already, whatever their index."""
+        table, matrix, arrays = self._table, None, []
+        if table.matrix is None:
+            arrays = [table.arrays[place] for place in places]
+        else:
+            matrix = table.matrix[:, list(places)]
+        names = tuple(table.names[place] for place in places)
+        return Table("X", names, arrays, table.n_rows, None, table.named, matrix)
+
+    def _first_levels(self) -> list[Hashable]:
+        for index in self._indexes:
+            if _level_names(index) and len(index) == self._table.n_rows:
+                return _level_names(index)
+        raise InputError(
+            "prot_attr: it was not given, and no index has named levels to take protected "
+            "attributes from. Pass the name of a column of X, or the values."
+        )
+
+    def _look_up(self, label: Any) -> Any:
+        for index in self._indexes:
+            if label in index.names and len(index) == self._table.n_rows:
+                return index.get_level_values(label)
+        if label in self._columns:
+            return self._table.array(self._columns.index(label))
+        levels = [name for index in self._indexes for name in _level_names(index)]
+        raise InputError(
+            f"prot_attr: {label!r} is neither a level of an index nor a column of X. Found: "
+            f"{_listed([*levels, *self._columns])}. Pass one of them, or the values."
+        )
+
+    def _is_list_of_attributes(self, value: Any) -> bool:
+        """Whether a list holds attributes rather than the values of one."""
+        if not isinstance(value, list | tuple):
+            return False
+        return len(value) != self._table.n_rows or not all(_is_label(one) for one in value)
 
 
-def _level_names(index: Any) -> list[Any]:
-    """Names of an index's levels; none if it is no pandas index."""
-    return [name for name in index.names if name is not None] if isinstance(index, pd.Index) else []
+def _index_of(rows: Any) -> pd.Index | None:
+    index = getattr(rows, "index", None)
+    return index if isinstance(index, pd.Index) else None
+
+
+def _level_names(index: pd.Index | None) -> list[Hashable]:
+    return [] if index is None else [name for name in index.names if name is not None]
 
 
 def _is_label(value: Any) -> bool:
     return isinstance(value, Hashable) and not hasattr(value, "__array__")
 
 
-def _is_list_of_attributes(value: Any, X: Any) -> bool:
-    """Whether a list holds attributes rather than the values of one."""
-    if not isinstance(value, list | tuple):
-        return False
-    if all(_is_label(one) for one in value):
-        return len(value) != _n_rows(X)
-    return True
-
-
-def _look_up(X: Any, ys: tuple[Any, ...], label: Any) -> Any:
-    indexes = [getattr(one, "index", None) for one in (X, *ys)]
-    for index in indexes:
-        if isinstance(index, pd.Index) and label in index.names and len(index) == _n_rows(X):
-            return index.get_level_values(label)
-    columns = _columns(X)
-    if label in columns:
-        if isinstance(X, pd.DataFrame):
-            return X[label].to_numpy()
-        return nw.from_native(X, eager_only=True).get_column(str(label)).to_numpy()
-    levels = [name for index in indexes for name in _level_names(index)]
-    known = [repr(name) for name in dict.fromkeys([*levels, *columns])]
-    raise InputError(
-        f"prot_attr: {label!r} is neither a level of an index nor a column of X. Found: "
-        f"{', '.join(known) or 'no names at all'}. Pass one of them, or the values."
-    )
-
-
-def _columns(X: Any) -> list[Hashable]:
-    columns = getattr(X, "columns", None)
-    return [] if columns is None else list(columns)
-
-
-def _without(X: Any, named: set[Hashable], include: bool | Collection[Hashable]) -> Any:
-    """``X`` without the columns that are protected attributes, but for those asked for."""
-    if include is True:
-        return X
-    wanted = {include} if isinstance(include, str) else set(include or ())
-    columns = _columns(X)
-    unknown = [name for name in wanted if name not in columns]
-    if unknown:
-        raise InputError(
-            f"include_protected: {', '.join(map(repr, unknown))} is no column of X. Found: "
-            f"{', '.join(map(repr, columns)) or 'no names at all'}."
-        )
-    drop = [name for name in columns if name in named and name not in wanted]
-    if not drop:
-        return X
-    if isinstance(X, pd.DataFrame):
-        return X.drop(columns=drop)
-    return nw.to_native(nw.from_native(X, eager_only=True).drop(*map(str, drop)))
+def _listed(names: Sequence[Hashable]) -> str:
+    return listing(dict.fromkeys(names)) if names else "no names at all"
 
 
 def _two_groups(protected: pd.DataFrame, priv_group: Any) -> pd.DataFrame:
@@ -385,7 +351,7 @@ def _two_groups(protected: pd.DataFrame, priv_group: Any) -> pd.DataFrame:
     for name, value in zip(protected.columns, values, strict=True):
         hits = (protected[name] == value).to_numpy(dtype=bool, na_value=False)
         if not hits.any():
-            found = ", ".join(map(repr, list(dict.fromkeys(protected[name].dropna()))[:10]))
+            found = listing(dict.fromkeys(protected[name].dropna()))
             raise InputError(
                 f"priv_group: {value!r} is not among the values of {name!r}: {found}. Pass the "
                 "privileged value."
@@ -403,15 +369,11 @@ def _two_groups(protected: pd.DataFrame, priv_group: Any) -> pd.DataFrame:
 
 def _two_outcomes(y: Any, pos_label: Any, argument: str) -> np.ndarray:
     """Favorable and unfavorable; missing outcomes stay missing."""
-    values = pd.Series(np.asarray(y)).reset_index(drop=True)
-    if values.dtype.kind == "f" and (values.dropna() % 1 != 0).any():
-        raise InputError(
-            f"{argument}: numbers such as {values[values % 1 != 0].iloc[0]:g} are scores, not "
-            "labels. Turn them into labels with a threshold first, as in scores >= 0.5."
-        )
+    values = pd.Series(np.asarray(y))
+    refuse_scores(tuple(dict.fromkeys(values.dropna())), argument)
     favorable = (values == pos_label).to_numpy(dtype=bool, na_value=False)
     if not favorable.any():
-        found = ", ".join(map(repr, list(dict.fromkeys(values.dropna()))[:10]))
+        found = listing(dict.fromkeys(values.dropna()))
         raise InputError(
             f"pos_label: {pos_label!r} is not among the labels of {argument}: {found}. Pass the "
             "favorable label."

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.data.columns import read_column, read_labels
-from mdfa_fairness_plugin.data.containers import Table, read_table
+from mdfa_fairness_plugin.data.columns import read_labels
+from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
-from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, MDFAError, WarningLog
+from mdfa_fairness_plugin.data.weights import weight_numbers
+from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog, renaming
 from mdfa_fairness_plugin.fairlearn.events import EVENTS, occurrence
 
 CONTROLS = "control_features"
@@ -61,33 +61,25 @@ def pair(
     given = read_table(y_pred, "y_pred", column_name="y_pred")
     columns = {"y_true": y_true, "sample_weight": sample_weight, **(others or {})}
     tables = {
-        name: read_table(value, name, column_name=name)
-        for name, value in columns.items()
-        if value is not None
+        name: read_vector(value, name) for name, value in columns.items() if value is not None
     }
     if control_features is not None:
         tables[CONTROLS] = _read_groups(control_features, CONTROLS, "control_feature")
-    log = WarningLog()
-    pairing = Pairing(log)
-    check_length(sensitive, features.n_rows, "audit_features")
+    notes = WarningLog()
+    pairing = Pairing(notes)
     pairing.lead(features)
+    check_length(sensitive, features.n_rows, "audit_features")
     sensitive = pairing.align(sensitive)
-    source, anchor = audit_features, "audit_features"
+    source, owner = audit_features, "audit_features"
     if rows is not None:
         places = _positions(rows, features.n_rows)
         source = features = features.take(places)
         sensitive = sensitive.take(places)
-        pairing, anchor = Pairing(log), "rows"
+        pairing, owner = Pairing(notes), "rows"
     for table in (given, *tables.values()):
-        check_length(table, features.n_rows, anchor)
+        check_length(table, features.n_rows, owner)
     predictions = pairing.align(given)
-    aligned = {}
-    for name, table in tables.items():
-        if table.n_columns != 1 and name != CONTROLS:
-            raise InputError(
-                f"{name}: {table.n_columns} columns were given; one value per row is needed."
-            )
-        aligned[name] = pairing.align(table)
+    aligned = {name: pairing.align(table) for name, table in tables.items()}
     true, weight = aligned.pop("y_true", None), aligned.pop("sample_weight", None)
     return Case(
         features=source,
@@ -97,7 +89,7 @@ def pair(
         given=given,
         sample_weight=None if weight is None else weight.array(0),
         others=aligned,
-        notes=log.records,
+        notes=notes.records,
     )
 
 
@@ -139,10 +131,10 @@ def audit_case(
         )
     found = occurrence(case.y_true, case.y_pred.array(repeat), event, pos_label)
     weight = case.sample_weight
-    if found.among is not None:
-        weight = _masked(weight, found.among)
+    if found.among is not None:  # Rows of zero weight are absent.
+        weight = np.where(found.among, 1.0 if weight is None else weight_numbers(weight), 0.0)
     auditor = MDFAuditor(**({"outcomes": [found.audited], "random_state": 0} | settings))
-    with _own_names():
+    with renaming({"X": "audit_features"}):
         auditor.fit(
             case.features, found.outcome, sensitive_features=case.sensitive, sample_weight=weight
         )
@@ -167,25 +159,6 @@ def audit_case(
         provenance=dict(result.provenance) | own,
     )
     return auditor
-
-
-def _masked(weight: Any, among: np.ndarray) -> Any:
-    """Weights that are zero outside ``among``, so that those rows are absent."""
-    if weight is None:
-        return among.astype(np.float64)
-    numbers = read_column(weight, "sample_weight").numbers
-    return weight if numbers is None else np.where(among, numbers, 0.0)
-
-
-@contextmanager
-def _own_names() -> Iterator[None]:
-    """Call the audited features by the name they have here, in errors of the audit."""
-    try:
-        yield
-    except MDFAError as error:
-        if error.argument != "X":
-            raise
-        raise error.renamed("audit_features") from error
 
 
 def hash_of(array: Any) -> str:

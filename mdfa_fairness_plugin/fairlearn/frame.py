@@ -161,6 +161,10 @@ class MDFAMetricFrame(MetricFrame):
         known = np.array([[value is not None for value in column] for column in sensitive.values()])
         self.kept_rows_ = known.all(axis=0) & (level != "not held out")
         kept = np.flatnonzero(self.kept_rows_)
+
+        def table(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
+            return pd.DataFrame(columns, dtype=object).take(kept).reset_index(drop=True)
+
         true = np.full(len(level), np.nan) if case.y_true is None else case.y_true
         if isinstance(random_state, np.random.Generator):
             random_state = int(random_state.integers(2**31 - 1))
@@ -168,8 +172,8 @@ class MDFAMetricFrame(MetricFrame):
             metrics=metrics,
             y_true=np.asarray(true.take(kept)),
             y_pred=np.asarray(predicted.take(kept)),
-            sensitive_features=_features_frame(sensitive, kept),
-            control_features=_features_frame(controls | {subgroup_name: level}, kept),
+            sensitive_features=table(sensitive),
+            control_features=table(controls | {subgroup_name: level}),
             sample_params=_nested_params(metrics, sample_params, case.others, params, kept),
             n_boot=n_boot,
             ci_quantiles=ci_quantiles,
@@ -221,15 +225,13 @@ def _nested_params(
 def _weight_of(params: Mapping[Path, Any]) -> Any:
     """Weights the metrics share."""
     weights = [value for (_, name), value in params.items() if name == "sample_weight"]
-    for other in weights[1:]:
-        if other is not weights[0] and not np.array_equal(
-            np.asarray(weights[0]), np.asarray(other)
-        ):
-            raise InputError(
-                "sample_params: the metrics have different sample_weight, so the audit cannot tell "
-                "which to use. Pass sample_weight= for the audit."
-            )
-    return weights[0] if weights else None
+    first, *others = weights or [None]
+    if any(one is not first and not np.array_equal(first, one) for one in others):
+        raise InputError(
+            "sample_params: the metrics have different sample_weight, so the audit cannot tell "
+            "which to use. Pass sample_weight= for the audit."
+        )
+    return first
 
 
 def _controls(table: Table | None) -> dict[str, np.ndarray]:
@@ -261,12 +263,6 @@ def _columns(table: Table, missing: str) -> dict[str, np.ndarray]:
             column[absent] = MISSING
         columns[str(name)] = column
     return columns
-
-
-def _features_frame(columns: Mapping[str, np.ndarray], kept: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame(
-        {name: pd.Series(values[kept], dtype=object) for name, values in columns.items()}
-    )
 
 
 def _refuse_clashes(

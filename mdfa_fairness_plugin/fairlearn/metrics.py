@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.containers import read_table
+from mdfa_fairness_plugin.data.containers import read_vector
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fairlearn.case import Case, audit_case, hash_of, pair
 from mdfa_fairness_plugin.records import ratio_of
@@ -306,9 +306,4 @@ def predictions_hash(y_pred: Any) -> str:
     >>> predictions_hash([0, 1, 1]) == predictions_hash([1, 0, 1])
     False
     """
-    table = read_table(y_pred, "y_pred", column_name="y_pred")
-    if table.n_columns != 1:
-        raise InputError(
-            f"y_pred: {table.n_columns} columns were given; one label per row is needed."
-        )
-    return hash_of(table.array(0))
+    return hash_of(read_vector(y_pred, "y_pred").array(0))
