@@ -37,7 +37,7 @@ def checked(
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
         raise InputError(f"{name}: a whole number of at least 1 expected, {number!r} found.")
     if random_state is None:
-        return result.source, int(number), result.source.seed
+        return result.source, int(number), result.source.settings.seed
     whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
     if not whole or random_state < 0:
         raise InputError(

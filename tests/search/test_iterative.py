@@ -67,6 +67,10 @@ def test_a_first_iterate_too_small_is_all_there_is(cells):
     assert not found.notes
     assert (found.scores >= 0.5).all()
     assert found.iterations == (1, 1)
+    # Everybody is the answer for a row that the iterate itself would leave out, too.
+    new = Asked(-np.eye(16)[1:2])
+    assert found.region.scores(new)[0] < 0.5
+    assert found.region.scores(new)[0] >= found.region.threshold
 
 
 def test_the_limit_on_iterations_gives_the_last_one_and_says_so(cells):
