@@ -5,12 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import AuditWarning
+from mdfa_fairness_plugin.fields import (
+    Column,
+    Record,
+    columns_of,
+    figures,
+    frame,
+    number,
+    pair,
+    rows,
+    said,
+    several,
+    text,
+    whole,
+)
 
 VIOLATION: Final = "violation"
 NONE_LARGER: Final = "none_larger_than_detectable"
@@ -18,72 +34,6 @@ INSUFFICIENT: Final = "insufficient_evidence"
 # Reason in ``AuditResult.excluded`` of rows outside common support.
 NO_COMPARABLE_ROW: Final = "no comparable row"
 VERDICTS: Final = (VIOLATION, NONE_LARGER, INSUFFICIENT)
-
-_UNKNOWN_PAIR: Final = (math.nan, math.nan)
-
-_VIOLATION_FLOATS: Final = (
-    "delta",
-    "confidence_level",
-    "gamma",
-    "gamma_lemma",
-    "mass",
-    "share",
-    "statistic",
-    "p_value",
-    "p_value_adjusted",
-    "detectable_delta",
-    "rule_fidelity",
-    "rule_precision",
-    "rule_recall",
-    "e_value",
-    "e_value_limit",
-)
-
-_VIOLATION_PAIRS: Final = (
-    "interval",
-    "rates",
-    "gamma_interval",
-    "mass_interval",
-    "missing_bounds",
-)
-
-_VIOLATION_ARRAYS: Final = (
-    ("membership", bool),
-    ("held_out", bool),
-    ("propensity", np.float64),
-    ("side", np.int8),
-    ("left_out", bool),
-)
-
-# Columns of AuditResult.to_frame: (name, dtype). Labels stay objects, whatever the user's type.
-_FRAME_COLUMNS: Final = (
-    ("sensitive_feature", object),
-    ("group", object),
-    ("reference", object),
-    ("outcome", object),
-    ("verdict", object),
-    ("ratio", float),
-    ("ratio_low", float),
-    ("ratio_high", float),
-    ("ratio_everybody", float),
-    ("p_value_adjusted", float),
-    ("n_rows", int),
-    ("share", float),
-    ("rate_group", float),
-    ("rate_reference", float),
-    ("delta", float),
-    ("delta_low", float),
-    ("delta_high", float),
-    ("delta_everybody", float),
-    ("detectable_delta", float),
-    ("gamma", float),
-    ("gamma_lemma", float),
-    ("mass", float),
-    ("p_value", float),
-    ("rule", object),
-    ("rule_fidelity", float),
-    ("reason", object),
-)
 
 
 def ratio_of(delta: float) -> float:
@@ -94,35 +44,8 @@ def ratio_of(delta: float) -> float:
         return math.inf
 
 
-def _settle(record: Subgroup | Violation, floats: tuple[str, ...], pairs: tuple[str, ...]) -> None:
-    """Give fields their declared types: None becomes NaN, numpy scalars plain numbers."""
-    for name in floats:
-        object.__setattr__(record, name, _float(getattr(record, name)))
-    for name in pairs:
-        pair = getattr(record, name)
-        low, high = _UNKNOWN_PAIR if pair is None else pair
-        object.__setattr__(record, name, (_float(low), _float(high)))
-    object.__setattr__(record, "n_rows", int(record.n_rows))
-
-
-def _float(value: Any) -> float:
-    return math.nan if value is None else float(value)
-
-
-def _no_values() -> np.ndarray:
-    return np.empty(0, dtype=np.float64)
-
-
-def _no_rows() -> np.ndarray:
-    return np.empty(0, dtype=bool)
-
-
-def _no_sides() -> np.ndarray:
-    return np.empty(0, dtype=np.int8)
-
-
-def _no_counts() -> np.ndarray:
-    return np.empty(0, dtype=np.intp)
+_NO_VALUES: Final = partial(np.empty, 0, np.float64)
+_NO_COUNTS: Final = partial(np.empty, 0, np.intp)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,12 +87,12 @@ class WorstCasePath:
         Ends of the interval on ``delta``.
     """
 
-    delta: np.ndarray = field(default_factory=_no_values)
-    mass: np.ndarray = field(default_factory=_no_values)
-    n_rows: np.ndarray = field(default_factory=_no_counts)
-    threshold: np.ndarray = field(default_factory=_no_values)
-    interval_low: np.ndarray = field(default_factory=_no_values)
-    interval_high: np.ndarray = field(default_factory=_no_values)
+    delta: np.ndarray = field(default_factory=_NO_VALUES)
+    mass: np.ndarray = field(default_factory=_NO_VALUES)
+    n_rows: np.ndarray = field(default_factory=_NO_COUNTS)
+    threshold: np.ndarray = field(default_factory=_NO_VALUES)
+    interval_low: np.ndarray = field(default_factory=_NO_VALUES)
+    interval_high: np.ndarray = field(default_factory=_NO_VALUES)
 
     def __len__(self) -> int:
         return len(self.delta)
@@ -188,7 +111,54 @@ class WorstCasePath:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Subgroup:
+class Measured(Record):
+    """How unequally a set of rows is treated; see ``Subgroup``."""
+
+    delta: float = number("cells", Column("delta", 15, 2), Column("ratio", 6, 15, ratio_of))
+    interval: tuple[float, float] = pair(
+        "cells",
+        Column("delta_low", 16, 13, itemgetter(0)),
+        Column("delta_high", 17, 14, itemgetter(1)),
+        Column("ratio_low", 7, 16, lambda ends: ratio_of(ends[0])),
+        Column("ratio_high", 8, 17, lambda ends: ratio_of(ends[1])),
+    )
+    gamma: float = number("cells", Column("gamma", 20, 4))
+    mass: float = number("cells", Column("mass", 22, 5))
+    n_rows: int | None = whole("rule", Column("n_rows", 11, 6, dtype=int))
+    rates: tuple[float, float] = pair(
+        "cells",
+        Column("rate_group", 13, of=itemgetter(0)),
+        Column("rate_reference", 14, of=itemgetter(1)),
+    )
+    counts: pd.DataFrame = frame("rule")
+
+    @property
+    def ratio(self) -> float:
+        """Outcome-rate ratio, ``exp(delta)``; the paper's ``DT_G``."""
+        return ratio_of(self.delta)
+
+    @property
+    def ratio_interval(self) -> tuple[float, float]:
+        """Interval on the ratio."""
+        return ratio_of(self.interval[0]), ratio_of(self.interval[1])
+
+    @property
+    def lower(self) -> float:
+        """Lower end of the interval on ``delta``."""
+        return self.interval[0]
+
+    @property
+    def measured(self) -> bool:
+        """Whether ``delta`` is known (it may be infinite)."""
+        return not math.isnan(self.delta)
+
+    def _figures(self) -> str:
+        low, high = self.ratio_interval
+        return f"ratio={self.ratio:.3g} [{low:.3g}, {high:.3g}], n_rows={self.n_rows}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Subgroup(Measured):
     """A set of rows and how unequally it is treated, on held-out rows.
 
     Parameters
@@ -210,50 +180,18 @@ class Subgroup:
         Weighted rate of the outcome for the group, and for those it is compared with.
     counts : DataFrame of shape (2, n_outcomes)
         Rows by sensitive value and outcome.
+    withheld : frozenset of str
+        Fields that a copy for printing does not hold; empty otherwise.
     """
 
-    label: str = ""
-    delta: float = math.nan
-    interval: tuple[float, float] = _UNKNOWN_PAIR
-    gamma: float = math.nan
-    mass: float = math.nan
-    n_rows: int = 0
-    rates: tuple[float, float] = _UNKNOWN_PAIR
-    counts: pd.DataFrame = field(default_factory=pd.DataFrame)
-
-    def __post_init__(self) -> None:
-        _settle(self, ("delta", "gamma", "mass"), ("interval", "rates"))
-
-    @property
-    def ratio(self) -> float:
-        """Outcome-rate ratio, ``exp(delta)``."""
-        return ratio_of(self.delta)
-
-    @property
-    def lower(self) -> float:
-        """Lower end of the interval on ``delta``."""
-        return self.interval[0]
-
-    @property
-    def ratio_interval(self) -> tuple[float, float]:
-        """Interval on the ratio."""
-        return ratio_of(self.interval[0]), ratio_of(self.interval[1])
-
-    @property
-    def measured(self) -> bool:
-        """Whether ``delta`` is known (it may be infinite)."""
-        return not math.isnan(self.delta)
+    label: str = text("always")
 
     def __repr__(self) -> str:
-        low, high = self.ratio_interval
-        return (
-            f"Subgroup({self.label!r}, ratio={self.ratio:.3g} [{low:.3g}, {high:.3g}], "
-            f"n_rows={self.n_rows})"
-        )
+        return f"Subgroup({self.label!r}, {self._figures()})"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Violation:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Violation(Measured):
     """Most unequally treated subgroup one search found, measured on held-out rows.
 
     A search is one-sided: it asks where rows with the sensitive value ``group`` get ``outcome``
@@ -345,56 +283,65 @@ class Violation:
         The rule taken by itself: rows that meet it, whether they are in the subgroup or not. Each
         fold is judged by a version of the rule made without any outcome of that fold, so that its
         interval is valid after the search, as the subgroup's is; not measured without a rule.
+    withheld : frozenset of str
+        Fields that a copy for printing does not hold; empty otherwise.
     """
 
-    sensitive_feature: str = "sensitive_feature"
-    group: Hashable
-    reference: Hashable | None = None
-    outcome: Hashable
-    verdict: str = INSUFFICIENT
-    reason: str = ""
-    delta: float = math.nan
-    interval: tuple[float, float] = _UNKNOWN_PAIR
-    confidence_level: float = 0.95
-    gamma: float = math.nan
-    gamma_lemma: float = math.nan
-    mass: float = math.nan
-    n_rows: int = 0
-    share: float = math.nan
-    rates: tuple[float, float] = _UNKNOWN_PAIR
-    counts: pd.DataFrame = field(default_factory=pd.DataFrame)
-    statistic: float = math.nan
-    p_value: float = math.nan
-    p_value_adjusted: float = math.nan
-    detectable_delta: float = math.nan
-    membership: np.ndarray = field(default_factory=_no_rows)
-    held_out: np.ndarray = field(default_factory=_no_rows)
-    profile: pd.DataFrame = field(default_factory=pd.DataFrame)
-    rule: str = ""
-    rule_fidelity: float = math.nan
-    rule_precision: float = math.nan
-    rule_recall: float = math.nan
-    path: WorstCasePath = field(default_factory=WorstCasePath)
-    estimates: dict[str, float] = field(default_factory=dict)
-    gamma_interval: tuple[float, float] = _UNKNOWN_PAIR
-    mass_interval: tuple[float, float] = _UNKNOWN_PAIR
-    n_missing: int = 0
-    missing_bounds: tuple[float, float] = _UNKNOWN_PAIR
-    e_value: float = math.nan
-    e_value_limit: float = math.nan
-    propensity: np.ndarray = field(default_factory=_no_values)
-    side: np.ndarray = field(default_factory=_no_sides)
-    left_out: np.ndarray = field(default_factory=_no_rows)
-    population: Subgroup = field(default_factory=lambda: Subgroup(label="everybody"))
-    core: Subgroup = field(default_factory=lambda: Subgroup(label="core"))
-    rule_subgroup: Subgroup = field(default_factory=lambda: Subgroup(label="rule"))
+    sensitive_feature: str = field(
+        default="sensitive_feature",
+        metadata=said("always", Column("sensitive_feature", 1, dtype=object), json="label"),
+    )
+    group: Hashable = field(metadata=said("always", Column("group", 2, dtype=object), json="label"))
+    reference: Hashable | None = field(
+        default=None, metadata=said("always", Column("reference", 3, dtype=object), json="label")
+    )
+    outcome: Hashable = field(
+        metadata=said("always", Column("outcome", 4, dtype=object), json="label")
+    )
+    verdict: str = text("always", Column("verdict", 5, 1, dtype=object), default=INSUFFICIENT)
+    reason: str = text("rule", Column("reason", 26, 20, dtype=object))
+    confidence_level: float = number("always", default=0.95)
+    gamma_lemma: float = number("cells", Column("gamma_lemma", 21))
+    share: float = number("rule", Column("share", 12, 7))
+    statistic: float = number("always")
+    p_value: float = number("always", Column("p_value", 23))
+    p_value_adjusted: float = number("always", Column("p_value_adjusted", 10, 3))
+    detectable_delta: float = number("always", Column("detectable_delta", 19, 8))
+    membership: np.ndarray = rows(bool, "bits")
+    held_out: np.ndarray = rows(bool, "bits")
+    profile: pd.DataFrame = frame("rule")
+    rule: str = text("always", Column("rule", 24, 19, dtype=object))
+    rule_fidelity: float = number("always", Column("rule_fidelity", 25))
+    rule_precision: float = number("rule", Column("rule_precision", case=9))
+    rule_recall: float = number("rule", Column("rule_recall", case=10))
+    path: WorstCasePath = field(default_factory=WorstCasePath, metadata=said("rule"))
+    estimates: dict[str, float] = field(default_factory=dict, metadata=said("never"))
+    gamma_interval: tuple[float, float] = pair("cells")
+    mass_interval: tuple[float, float] = pair("cells")
+    n_missing: int | None = whole("rule")
+    missing_bounds: tuple[float, float] = pair("rule")
+    e_value: float = number("cells", Column("e_value", case=11))
+    e_value_limit: float = number("always", Column("e_value_limit", case=12))
+    propensity: np.ndarray = rows(np.float64)
+    side: np.ndarray = rows(np.int8)
+    left_out: np.ndarray = rows(bool)
+    population: Subgroup = field(
+        default_factory=partial(Subgroup, label="everybody"),
+        metadata=said(
+            "rule",
+            Column("ratio_everybody", 9, 18, attrgetter("ratio")),
+            Column("delta_everybody", 18, of=attrgetter("delta")),
+        ),
+    )
+    core: Subgroup = field(default_factory=partial(Subgroup, label="core"), metadata=said("rule"))
+    rule_subgroup: Subgroup = field(
+        default_factory=partial(Subgroup, label="rule"), metadata=said("rule")
+    )
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict: {self.verdict!r} is not one of {', '.join(VERDICTS)}.")
-        _settle(self, _VIOLATION_FLOATS, _VIOLATION_PAIRS)
-        for name, dtype in _VIOLATION_ARRAYS:
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=dtype))
+        super().__post_init__()
 
     @property
     def key(self) -> SearchKey:
@@ -406,37 +353,15 @@ class Violation:
             outcome=self.outcome,
         )
 
-    @property
-    def ratio(self) -> float:
-        """Outcome-rate ratio, ``exp(delta)``; the paper's ``DT_G``."""
-        return ratio_of(self.delta)
-
-    @property
-    def ratio_interval(self) -> tuple[float, float]:
-        """Interval on the ratio."""
-        return ratio_of(self.interval[0]), ratio_of(self.interval[1])
-
-    @property
-    def lower(self) -> float:
-        """Lower end of the interval on ``delta``."""
-        return self.interval[0]
-
-    @property
-    def measured(self) -> bool:
-        """Whether ``delta`` is known (it may be infinite)."""
-        return not math.isnan(self.delta)
-
     def __repr__(self) -> str:
-        low, high = self.ratio_interval
         return (
             f"Violation({self.sensitive_feature}={self.group!r}, outcome={self.outcome!r}, "
-            f"{self.verdict}, ratio={self.ratio:.3g} [{low:.3g}, {high:.3g}], "
-            f"n_rows={self.n_rows})"
+            f"{self.verdict}, {self._figures()})"
         )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Silence:
+class Silence(Record):
     """Where an audit cannot speak: rows with no comparable row on the other side.
 
     Parameters
@@ -455,82 +380,39 @@ class Silence:
         Who they are, in words; empty if no short rule describes them.
     rule_fidelity, rule_precision, rule_recall : float
         Agreement of the rule with the rows left out, as for a subgroup's rule.
+    withheld : frozenset of str
+        Fields that a copy for printing does not hold; empty otherwise.
     """
 
-    sensitive_feature: str
-    group: Hashable
-    reference: Hashable | None = None
-    n_rows: int = 0
-    n_group: int = 0
-    share: float = math.nan
-    rule: str = ""
-    rule_fidelity: float = math.nan
-    rule_precision: float = math.nan
-    rule_recall: float = math.nan
+    sensitive_feature: str = field(metadata=said("always"))
+    group: Hashable = field(metadata=said("always"))
+    reference: Hashable | None = field(default=None, metadata=said("always"))
+    n_rows: int | None = whole("rule")
+    n_group: int | None = whole("rule")
+    share: float = number("rule")
+    rule: str = text("rule")
+    rule_fidelity: float = number("rule")
+    rule_precision: float = number("rule")
+    rule_recall: float = number("rule")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AuditRecord:
-    """Everything one audit found, and what it could not see: what reports read.
+class AuditRecord(Record):
+    """Everything one audit found, and what it could not see: what reports read (``AuditResult``)."""
 
-    Parameters
-    ----------
-    violations : tuple of Violation
-        One per (group, outcome) search, found or not.
-    balance : dict of tuple to object
-        Diagnostics keyed by ``(sensitive_feature, group)``, each with ``to_dict()``: maximum
-        mean discrepancy before and after, standardised mean differences, effective sample
-        size, share outside common support.
-    excluded : dict of str to int
-        Rows left out, by reason.
-    silence : tuple of Silence
-        Who could not be compared, one entry per group whose comparison left rows out.
-    warnings : tuple of AuditWarning
-        What the user was warned of.
-    provenance : dict
-        Versions (``"versions"``), ``"seed"``, ``"parameters"``, ``"input_hash"``, row counts.
-        A ``"timings"`` entry is kept out of reports, so that these stay identical.
-    alpha : float
-        Smallest mass worth reporting.
-    confidence_level : float
-        Level of the intervals.
-    n_samples : int
-        Rows the user gave.
-    outcome_labels : tuple
-        Every outcome label found.
-    sensitive_names : tuple of str
-        Sensitive columns audited.
-    feature_names : tuple of str
-        Audited features.
-    source : AuditSource or None
-        What ``null_distribution`` and ``stability`` repeat; None if the result was not made by an
-        audit in this process.
-    """
-
-    violations: tuple[Violation, ...] = ()
-    balance: Mapping[tuple[str, Hashable], Any] = field(default_factory=dict)
-    excluded: Mapping[str, int] = field(default_factory=dict)
-    silence: tuple[Silence, ...] = ()
-    warnings: tuple[AuditWarning, ...] = ()
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    alpha: float = 0.05
-    confidence_level: float = 0.95
-    n_samples: int = 0
-    outcome_labels: tuple[Hashable, ...] = ()
-    sensitive_names: tuple[str, ...] = ()
-    feature_names: tuple[str, ...] = ()
-    source: Any = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        for name in (
-            "violations",
-            "silence",
-            "warnings",
-            "outcome_labels",
-            "sensitive_names",
-            "feature_names",
-        ):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+    violations: tuple[Violation, ...] = several("rule")
+    balance: Mapping[tuple[str, Hashable], Any] = field(default_factory=dict, metadata=said("rule"))
+    excluded: Mapping[str, int | None] = field(default_factory=dict, metadata=said("rule"))
+    silence: tuple[Silence, ...] = several("rule")
+    warnings: tuple[AuditWarning, ...] = several("rule")
+    provenance: Mapping[str, Any] = field(default_factory=dict, metadata=said("rule"))
+    alpha: float = number("always", default=0.05)
+    confidence_level: float = number("always", default=0.95)
+    n_samples: int | None = whole("rule")
+    outcome_labels: tuple[Hashable, ...] = several("always")
+    sensitive_names: tuple[str, ...] = several("always")
+    feature_names: tuple[str, ...] = several("always")
+    source: Any = field(default=None, metadata=said("never", json="no"))
 
     @property
     def worst_case(self) -> Violation | None:
@@ -558,34 +440,15 @@ class AuditRecord:
         DataFrame of shape (n_searches, n_columns)
             Columns and types are the same for every audit.
         """
-        records = [_scalars(violation) for violation in self.violations]
+        found = [figures(violation, "table") for violation in self.violations]
         columns = {}
-        for position, (name, dtype) in enumerate(_FRAME_COLUMNS):
-            values: np.ndarray = np.empty(len(records), dtype=dtype)
-            for row, record in enumerate(records):
-                values[row] = record[position]
-            columns[name] = pd.Series(values, dtype=dtype)
+        for _, column in columns_of(Violation, "table"):
+            values: np.ndarray = np.empty(len(found), dtype=column.dtype)
+            for row, named in enumerate(found):
+                values[row] = named[column.name]
+            columns[column.name] = pd.Series(values, dtype=column.dtype)
         return pd.DataFrame(columns)
 
 
 def _rank(violation: Violation) -> tuple[bool, float]:
     return violation.verdict == VIOLATION, violation.lower
-
-
-def _scalars(violation: Violation) -> tuple[Any, ...]:
-    """Values of one search in the order of ``_FRAME_COLUMNS``."""
-    low, high = violation.ratio_interval
-    computed = {
-        "ratio_low": low,
-        "ratio_high": high,
-        "ratio_everybody": violation.population.ratio,
-        "rate_group": violation.rates[0],
-        "rate_reference": violation.rates[1],
-        "delta_low": violation.interval[0],
-        "delta_high": violation.interval[1],
-        "delta_everybody": violation.population.delta,
-    }
-    return tuple(
-        computed[name] if name in computed else getattr(violation, name)
-        for name, _ in _FRAME_COLUMNS
-    )

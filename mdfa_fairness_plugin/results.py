@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,10 @@ class AuditResult(AuditRecord):
         What ``null_distribution`` and ``stability`` repeat; None if the result was not made by an
         audit in this process.
     """
+
+    # Nothing is withheld from the result itself.
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    n_samples: int = 0
 
     def _repr_html_(self) -> str:
         return html.render_fragment(tell(self))

@@ -17,6 +17,7 @@ ROOT = Path(mdfa.__file__).resolve().parent
 ORDER = (
     ("exceptions",),
     ("_optional",),
+    ("fields",),
     ("records",),
     ("settings",),
     ("provenance",),

@@ -2,7 +2,7 @@ r"""The balance stage: one call from a method's name to weights and diagnostics 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.balance.propensity import (
     overlap_weights,
 )
 from mdfa_fairness_plugin.exceptions import BalanceWarning, InputError, WarningLog
+from mdfa_fairness_plugin.fields import said
 from mdfa_fairness_plugin.learn.probability import PROBABILITY_FLOOR
 from mdfa_fairness_plugin.numerics.basis import Moments, Standardiser, as_rows, chunks
 
@@ -51,16 +52,16 @@ class BalanceDiagnostics:
         Their number.
     """
 
-    method: str
-    mmd_before: float
-    mmd_after: float
-    mmd_by_chance: float
-    smd_before: dict[str, float]
-    smd_after: dict[str, float]
-    effective_sample_size: tuple[float, float]
-    largest_weight: float
-    share_outside_support: float
-    n_outside_support: int
+    method: str = field(metadata=said("always"))
+    mmd_before: float = field(metadata=said("rule"))
+    mmd_after: float = field(metadata=said("rule"))
+    mmd_by_chance: float = field(metadata=said("never"))
+    smd_before: dict[str, float] = field(metadata=said("rule"))
+    smd_after: dict[str, float] = field(metadata=said("rule"))
+    effective_sample_size: tuple[float, float] = field(metadata=said("rule"))
+    largest_weight: float = field(metadata=said("never"))
+    share_outside_support: float = field(metadata=said("rule"))
+    n_outside_support: int = field(metadata=said("rule"))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only, ready for JSON."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.fields import Record
 from mdfa_fairness_plugin.records import INSUFFICIENT, SearchKey, ratio_of
 
 _UNKNOWN_PAIR: Final = (math.nan, math.nan)
@@ -133,7 +134,7 @@ class RateRatio:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ModelSearch:
+class ModelSearch(Record):
     """One model in one search: aggregate ratios beside the worst case.
 
     Parameters
@@ -179,7 +180,7 @@ class ModelSearch:
     detectable_delta: float = math.nan
     gamma: float = math.nan
     mass: float = math.nan
-    n_rows: int = 0
+    n_rows: int | None = 0
     share: float = math.nan
     rule: str = ""
     rule_fidelity: float = math.nan
@@ -200,7 +201,7 @@ class ModelSearch:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Transfer:
+class Transfer(Record):
     """One model's outcomes inside the worst subgroup that was found for another.
 
     Parameters

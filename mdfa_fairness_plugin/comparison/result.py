@@ -72,7 +72,7 @@ class ComparisonResult:
     n_splits: int = 0
     alpha: float = 0.05
     confidence_level: float = 0.95
-    n_samples: int = 0
+    n_samples: int | None = 0
     outcome_labels: tuple[Hashable, ...] = ()
     warnings: tuple[AuditWarning, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)

@@ -45,9 +45,10 @@ from mdfa_fairness_plugin.report.document import (
     Picture,
     Section,
     Table,
+    Value,
 )
 from mdfa_fairness_plugin.report.pictures import draw, numbers_table
-from mdfa_fairness_plugin.report.redaction import WITHHELD, redact
+from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.sentences import (
     group_of,
     others_of,
@@ -69,7 +70,7 @@ _VERDICTS: Final = {
 def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str = "") -> Document:
     """Put a comparison into words; of a page also its picture and what was withheld."""
     title = f"Comparison of {count(len(result.models), 'model')}"
-    if result.n_samples is not None and result.n_samples >= 0:
+    if result.n_samples is not None:
         title += f" on {count(result.n_samples, 'row')}"
     return Document(
         title,
@@ -115,18 +116,19 @@ def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
     def row_of(row: ModelSearch) -> ModelSearch:
         printed, hidden = withheld(row.model, row.search)
         changes: dict[str, Any] = {}
-        small = 0 < row.n_rows < min_cell
-        if small or (printed is not None and printed.n_rows == WITHHELD):
-            changes |= {"n_rows": WITHHELD, "share": math.nan}
+        small = row.n_rows is not None and 0 < row.n_rows < min_cell
+        if small or (printed is not None and printed.n_rows is None):
+            changes |= {"n_rows": None, "share": math.nan}
         if printed is not None:
             changes["reason"] = printed.reason
-        if printed is not None and printed.population.n_rows and not printed.population.measured:
+        whole = None if printed is None else printed.population
+        if whole is not None and whole.n_rows != 0 and not whole.measured:
             changes |= {"everybody_delta": math.nan, "everybody_interval": (math.nan, math.nan)}
         if hidden:
             changes |= {"delta": math.nan, "interval": (row.interval[0], math.nan)}
             changes |= {"gamma": math.nan, "mass": math.nan}
             changes |= {"split_ratio_mean": math.nan, "split_ratio_sd": math.nan}
-        return dataclasses.replace(row, **changes)
+        return dataclasses.replace(row, **changes, withheld=frozenset(changes) - {"reason"})
 
     def transfer_of(one: Transfer) -> Transfer:
         own = one.subgroup_of == one.model and withheld(one.model, one.search)[1]
@@ -135,7 +137,12 @@ def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
         ends = (one.interval[0] if math.isfinite(one.interval[0]) else math.nan, math.nan)
         unknown = (math.nan, math.nan)
         return dataclasses.replace(
-            one, delta=math.nan, interval=ends, rates=unknown, difference=math.nan
+            one,
+            delta=math.nan,
+            interval=ends,
+            rates=unknown,
+            difference=math.nan,
+            withheld=frozenset({"delta", "interval", "rates", "difference"}),
         )
 
     totals = [audit.n_samples for audit in audits.values()]
@@ -145,7 +152,7 @@ def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
         transfers=tuple(map(transfer_of, result.transfers)),
         audits=audits,
         warnings=warned.warnings,
-        n_samples=WITHHELD if WITHHELD in totals else result.n_samples,
+        n_samples=None if None in totals else result.n_samples,
     )
 
 
@@ -187,10 +194,15 @@ def _scope(result: ComparisonResult) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _spanned(value: float, interval: tuple[float, float]) -> str:
+def _shown(row: ModelSearch, name: str, text: str) -> Value:
+    """Text of a figure of a model's search; None if that figure is withheld."""
+    return None if name in row.withheld else text
+
+
+def _spanned(value: float, interval: tuple[float, float], withheld: bool = False) -> Value:
     """Write a ratio given as its logarithm, with its interval."""
     if math.isnan(value) and math.isnan(interval[0]):
-        return ""
+        return None if withheld else ""
     low, high = ratio_of(interval[0]), ratio_of(interval[1])
     if math.isnan(value):  # the ratio itself is withheld
         return f"at least {_ratio(low)}"
@@ -217,16 +229,18 @@ def _models(result: ComparisonResult) -> Table:
     rows = []
     for model in result.models:
         row = result.worst(model)
-        cells = [label_text(model, 24), who(row.search, 16), _VERDICTS[row.verdict]]
+        names = (label_text(model, 24), who(row.search, 16), _VERDICTS[row.verdict])
+        cells: list[Value] = [*names]
         cells += [_share(row.accuracy)] if truth else []
         cells += [_ratio(row.selection.ratio)]
         if truth:
             cells += [_ratio(row.true_positive.ratio), _ratio(row.false_positive.ratio)]
-        cells += [_ratio(ratio_of(row.everybody_delta)), _spanned(row.delta, row.interval)]
+        cells += [_shown(row, "everybody_delta", _ratio(ratio_of(row.everybody_delta)))]
+        cells += [_spanned(row.delta, row.interval, "delta" in row.withheld)]
         if result.n_splits:
             sd = f" (sd {row.split_ratio_sd:.2f})" if not math.isnan(row.split_ratio_sd) else ""
-            cells += [_ratio(row.split_ratio_mean) + sd]
-        cells += [f"{row.gamma:.3f}" if not math.isnan(row.gamma) else ""]
+            cells += [_shown(row, "split_ratio_mean", _ratio(row.split_ratio_mean) + sd)]
+        cells += [_shown(row, "gamma", _share(row.gamma))]
         rows.append(tuple(cells))
     caption = "Each model in its worst case"
     return Table(header=tuple(header), rows=tuple(rows), caption=caption, titled=HTML, n_text=3)
@@ -308,7 +322,7 @@ def _transfer_table(result: ComparisonResult) -> Table:
     for owner in result.models:
         search = result.worst(owner).search
         cells = [
-            _spanned(one.delta, one.interval)
+            _spanned(one.delta, one.interval, "delta" in one.withheld)
             for one in (result.transfer(owner, model, search) for model in result.models)
         ]
         rows.append((label_text(owner, 24), who(search, 16), *cells))

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from mdfa_fairness_plugin.fields import known
 from mdfa_fairness_plugin.records import Violation
 
 
@@ -14,7 +15,7 @@ def inner_half(found: Violation) -> float:
     path = found.path
     if len(path) == 0:
         return math.nan
-    return float(path.delta[np.argmin(np.abs(path.n_rows - found.n_rows / 2))])
+    return float(path.delta[np.argmin(np.abs(path.n_rows - known(found.n_rows) / 2))])
 
 
 def smallest_above(found: Violation, alpha: float) -> float:

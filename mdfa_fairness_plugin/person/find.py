@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.audited import AuditedRows
 from mdfa_fairness_plugin.describe.wording import is_missing
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.fields import known
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report.reading import ranked
 from mdfa_fairness_plugin.search.search import Search
@@ -95,9 +96,10 @@ def _audited_row(result: AuditRecord, audited: AuditedRows, row: Any) -> int | N
     if row is None:
         return None
     check_whole("row", row, 0)
-    if row >= result.n_samples:
+    n_samples = known(result.n_samples)
+    if row >= n_samples:
         raise InputError(
-            f"row: {row} was given, but the audited data end at row {result.n_samples - 1}; "
+            f"row: {row} was given, but the audited data end at row {n_samples - 1}; "
             "rows are counted from 0."
         )
     own = np.flatnonzero(audited.source_row == row)

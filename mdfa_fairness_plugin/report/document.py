@@ -38,7 +38,7 @@ def shown(value: Value) -> str:
     """
     if isinstance(value, str):
         return value
-    return WITHHELD_TEXT if value is None or value < 0 else f"{value:,d}"
+    return WITHHELD_TEXT if value is None else f"{value:,d}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,24 +11,12 @@ from typing import Any, Final
 
 from mdfa_fairness_plugin.describe.wording import clean, label_text, named, plain_float
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.fields import figures
 from mdfa_fairness_plugin.records import INSUFFICIENT, AuditRecord, Violation
 
 # Characters XML 1.0 has no way to write, beyond those that ``clean`` replaces.
 _NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SUITE: Final = "mdfa"
-_FIGURES: Final = (
-    "delta",
-    "p_value_adjusted",
-    "gamma",
-    "mass",
-    "n_rows",
-    "share",
-    "detectable_delta",
-    "rule_precision",
-    "rule_recall",
-    "e_value",
-    "e_value_limit",
-)
 
 
 def trips(violation: Any, fail_above: float) -> bool:
@@ -88,7 +76,7 @@ def to_junit(result: AuditRecord, fail_above: float | None = None) -> str:
     taken: dict[tuple[str, str], int] = {}
     for violation, fails, skips in zip(result.violations, failed, skipped, strict=True):
         case = ET.SubElement(suite, "testcase", _name(violation, taken))
-        _add_properties(case, _of_search(violation))
+        _add_properties(case, figures(violation, "case"))
         if fails:
             assert fail_above is not None
             message = (
@@ -139,22 +127,6 @@ def _of_audit(result: AuditRecord, fail_above: float | None) -> dict[str, Any]:
         "alpha": result.alpha,
         "confidence_level": result.confidence_level,
         "fail_above": fail_above,
-    }
-
-
-def _of_search(violation: Violation) -> dict[str, Any]:
-    low, high = violation.ratio_interval
-    return {
-        "verdict": violation.verdict,
-        **{name: getattr(violation, name) for name in _FIGURES},
-        "delta_low": violation.interval[0],
-        "delta_high": violation.interval[1],
-        "ratio": violation.ratio,
-        "ratio_low": low,
-        "ratio_high": high,
-        "ratio_everybody": violation.population.ratio,
-        "rule": violation.rule,
-        "reason": violation.reason,
     }
 
 

@@ -20,8 +20,6 @@ from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA
 
 _FORMAT: Final = "mdfa-audit-result"
 _FORMAT_VERSION: Final = 1
-# Numbers of every row, too many for a file that is read by people; the result itself has them.
-_ROW_BY_ROW: Final = frozenset({"propensity", "side", "left_out"})
 # Differ between two runs of the same audit.
 _UNSTABLE: Final = frozenset({"timings"})
 
@@ -61,7 +59,7 @@ def to_plain(result: AuditRecord) -> dict[str, Any]:
         "format_version": _FORMAT_VERSION,
         "alpha": plain_float(result.alpha),
         "confidence_level": plain_float(result.confidence_level),
-        "n_samples": int(result.n_samples),
+        "n_samples": plain_value(result.n_samples),
         "outcome_labels": [plain_label(label) for label in result.outcome_labels],
         "sensitive_names": [plain_label(name) for name in result.sensitive_names],
         "feature_names": [plain_label(name) for name in result.feature_names],
@@ -99,20 +97,11 @@ def written(text: str, path: str | os.PathLike[str] | None) -> str:
 
 
 def _plain_violation(violation: Violation) -> dict[str, Any]:
-    plain: dict[str, Any] = {}
-    for field in dataclasses.fields(violation):
-        if field.name in _ROW_BY_ROW:
-            continue
-        value = getattr(violation, field.name)
-        if field.name in ("group", "reference", "outcome", "sensitive_feature"):
-            plain[field.name] = plain_label(value)
-        elif field.name in ("membership", "held_out"):
-            plain[field.name] = _bits(value)
-        else:
-            plain[field.name] = plain_value(value)
-    plain["ratio"] = plain_float(violation.ratio)
-    plain["ratio_interval"] = [plain_float(end) for end in violation.ratio_interval]
-    return plain
+    return {
+        **plain_value(violation),
+        "ratio": plain_float(violation.ratio),
+        "ratio_interval": [plain_float(end) for end in violation.ratio_interval],
+    }
 
 
 def _bits(mask: np.ndarray) -> str:
@@ -150,7 +139,7 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain_value(cell) for cell in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain_value(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return _plain_record(value)
     if isinstance(value, type) or callable(value):
         name = getattr(value, "__qualname__", type(value).__qualname__)
         return plain_label(f"{getattr(value, '__module__', '')}.{name}")
@@ -159,6 +148,15 @@ def plain_value(value: Any) -> Any:
         # An address in memory differs from run to run.
         return f"{type(value).__module__}.{type(value).__qualname__}"
     return plain
+
+
+def _plain_record(value: Any) -> dict[str, Any]:
+    """Fields of a record in the form each says it has in JSON."""
+    writers = {"value": plain_value, "label": plain_label, "bits": _bits}
+    written = {f.name: f.metadata.get("json", "value") for f in dataclasses.fields(value)}
+    return {
+        name: writers[how](getattr(value, name)) for name, how in written.items() if how != "no"
+    }
 
 
 def _plain_mapping(value: Mapping[Any, Any]) -> dict[str, Any]:

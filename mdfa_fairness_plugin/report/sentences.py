@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.describe.wording import (
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     VIOLATION,
+    Measured,
     SearchKey,
     Subgroup,
     Violation,
@@ -88,12 +89,12 @@ def p_number(p_value: float) -> str:
 
 def rows_text(n: int | None) -> str:
     """How many rows, in a sentence; None if that is withheld."""
-    return "some rows (number withheld)" if n is None or n < 0 else count(n, "row")
+    return "some rows (number withheld)" if n is None else count(n, "row")
 
 
 def rows_in_brackets(n: int | None) -> str:
     """The same where brackets are already there."""
-    return "number of rows withheld" if n is None or n < 0 else count(n, "row")
+    return "number of rows withheld" if n is None else count(n, "row")
 
 
 def capital(text: str) -> str:
@@ -115,22 +116,23 @@ def between(low: float, high: float) -> str:
     return f"between {ratio_text(low)} and {ratio_text(high)} times"
 
 
-def ratio_cell(ratio: float) -> str:
-    """A ratio in a table; empty if it is unknown."""
-    if math.isnan(ratio):
-        return ""
-    return "inf" if math.isinf(ratio) else ratio_text(ratio)
+def ratio_cell(found: Measured) -> str | None:
+    """A ratio in a table; empty if it is unknown, None if it is withheld."""
+    if not found.measured:
+        return None if "delta" in found.withheld else ""
+    return _short(found.ratio)
 
 
-def interval_cell(low: float, high: float) -> str:
-    """An interval on the ratio in a table; empty if it is unknown."""
+def interval_cell(found: Measured) -> str | None:
+    """An interval on the ratio in a table; empty if it is unknown, None if it is withheld."""
+    low, high = found.ratio_interval
     if math.isnan(low):
-        return ""
-    return (
-        f"at least {ratio_cell(low)}"
-        if math.isnan(high)
-        else f"{ratio_cell(low)} to {ratio_cell(high)}"
-    )
+        return None if "interval" in found.withheld else ""
+    return f"at least {_short(low)}" if math.isnan(high) else f"{_short(low)} to {_short(high)}"
+
+
+def _short(ratio: float) -> str:
+    return "inf" if math.isinf(ratio) else ratio_text(ratio)
 
 
 # -- a search
@@ -175,6 +177,11 @@ def case_sentence(violation: Violation) -> str:
             f"{start} get {outcome} at least {ratio_text(violation.ratio_interval[0])} times as "
             f"often as {others} with equal audited features, {confidence}."
         )
+    elif "delta" in violation.withheld:
+        return (
+            f"{start}: how much more often they get {outcome} than {others} with equal audited "
+            "features is withheld, as too few people are behind it."
+        )
     else:
         return (
             f"{start}: how much more often they get {outcome} than {others} with equal audited "
@@ -203,7 +210,8 @@ def subgroup_sentence(start: str, subgroup: Subgroup) -> str:
     if not subgroup.measured and math.isfinite(subgroup.lower):
         return f"{start} the ratio is at least {ratio_text(subgroup.ratio_interval[0])}."
     if not subgroup.measured:
-        return f"{start} the ratio is not known."
+        known = "withheld" if "delta" in subgroup.withheld else "not known"
+        return f"{start} the ratio is {known}."
     if subgroup.delta == math.inf:
         text = f"{start} nobody else gets this outcome, so that no ratio can be given"
     else:

@@ -136,9 +136,7 @@ def tell_card(result: AuditRecord, min_cell: int) -> Document:
 
 
 def _title(n_samples: int | None) -> str:
-    if n_samples is None or n_samples < 0:
-        return "Audit"
-    return f"Audit of {count(n_samples, 'row')}"
+    return "Audit" if n_samples is None else f"Audit of {count(n_samples, 'row')}"
 
 
 def _scope(result: AuditRecord, media: frozenset[str]) -> Section:
@@ -242,7 +240,7 @@ def _key_numbers(result: AuditRecord) -> Section:
             pairs.append(("For everybody", ratio))
         if not math.isnan(case.p_value_adjusted):
             pairs.append(("p, all searches", p_number(case.p_value_adjusted)))
-        if (case.n_rows or 0) > 0:
+        if case.n_rows != 0:
             pairs.append(("Rows in it", case.n_rows))
     return Section("numbers", "", (Numbers(tuple(pairs)),), frozenset({PAGE}))
 

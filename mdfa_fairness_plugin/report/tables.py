@@ -20,7 +20,7 @@ from mdfa_fairness_plugin.describe.wording import (
     percent,
     rounded,
 )
-from mdfa_fairness_plugin.records import AuditRecord
+from mdfa_fairness_plugin.records import AuditRecord, Silence
 from mdfa_fairness_plugin.report.document import HTML, Table, Value
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, ranked
 from mdfa_fairness_plugin.report.sentences import (
@@ -73,9 +73,9 @@ def searches_table(result: AuditRecord) -> Table:
             (
                 who,
                 label_text(violation.outcome, 16),
-                ratio_cell(violation.ratio),
-                interval_cell(*violation.ratio_interval),
-                ratio_cell(violation.population.ratio),
+                ratio_cell(violation),
+                interval_cell(violation),
+                ratio_cell(violation.population),
                 violation.n_rows,
                 p_number(violation.p_value_adjusted),
                 short_verdict(violation),
@@ -100,14 +100,14 @@ def silence_table(result: AuditRecord) -> Table:
         who = named(entry.sensitive_feature, entry.group)
         if entry.reference is not None:
             who = f"{who} (vs {label_text(entry.reference)})"
-        shares = (entry.share, entry.rule_recall, entry.rule_precision)
+        rule = clean(entry.rule, 200) if entry.rule else "no short rule"
         rows.append(
             (
                 who,
-                clean(entry.rule, 200) if entry.rule else "no short rule",
+                None if "rule" in entry.withheld else rule,
                 entry.n_rows,
                 entry.n_group,
-                *("" if math.isnan(share) else percent(share) for share in shares),
+                *(_share(entry, name) for name in ("share", "rule_recall", "rule_precision")),
             )
         )
     header = (
@@ -123,23 +123,27 @@ def silence_table(result: AuditRecord) -> Table:
     return _cut(Table(header=header, rows=tuple(rows), caption=caption, n_text=2))
 
 
+def _share(entry: Silence, name: str) -> Value:
+    share = getattr(entry, name)
+    if math.isnan(share):
+        return None if name in entry.withheld else ""
+    return percent(share)
+
+
 def balance_table(result: AuditRecord) -> Table:
     """How alike the groups were made, one row per comparison."""
     rows = []
     for key, value in result.balance.items():
         found = diagnostics(value)
-        sizes = found.get("effective_sample_size")
-        share = found.get("share_outside_support")
+        cells: list[Value] = [
+            None if name in found.get("withheld", ()) else written(found.get(name))
+            for name, written in _BALANCE
+        ]
         rows.append(
             (
                 named(*comparison(key)),
                 label_text(found["method"]) if found.get("method") else "",
-                _number(found.get("mmd_before")),
-                _number(found.get("mmd_after")),
-                _largest(found.get("smd_before")),
-                _largest(found.get("smd_after")),
-                " / ".join(map(_number, sizes)) if isinstance(sizes, list | tuple) else "",
-                percent(float(share)) if isinstance(share, int | float | np.number) else "",
+                *cells,
             )
         )
     header = (
@@ -160,12 +164,30 @@ def _number(value: Any) -> str:
     return rounded(float(value)) if isinstance(value, int | float | np.number) else ""
 
 
+def _numbers(values: Any) -> str:
+    return " / ".join(map(_number, values)) if isinstance(values, list | tuple) else ""
+
+
+def _percent(share: Any) -> str:
+    return percent(float(share)) if isinstance(share, int | float | np.number) else ""
+
+
 def _largest(differences: Any) -> str:
     """Largest absolute difference over features."""
     if not isinstance(differences, Mapping):
         return ""
     sizes = [abs(float(d)) for d in differences.values() if isinstance(d, int | float)]
     return rounded(max(sizes)) if sizes else ""
+
+
+_BALANCE: Final = (
+    ("mmd_before", _number),
+    ("mmd_after", _number),
+    ("smd_before", _largest),
+    ("smd_after", _largest),
+    ("effective_sample_size", _numbers),
+    ("share_outside_support", _percent),
+)
 
 
 def _cut(table: Table) -> Table:
@@ -222,7 +244,9 @@ def profile_table(profile: pd.DataFrame, *, everybody: bool) -> Table:
         cells = [_profile_cell(v, kind) for v, kind in zip(values, kinds, strict=True)]
         if statistic.startswith("mean"):
             # Means that differ must not look the same.
-            means = [i for i, kind in enumerate(kinds) if kind != "difference" and cells[i]]
+            means = [
+                i for i, k in enumerate(kinds) if k != "difference" and not is_missing(values[i])
+            ]
             for i, text in zip(means, told_apart([float(values[i]) for i in means]), strict=True):
                 cells[i] = text
         rows.append((_row_name(parts), *cells))
@@ -264,7 +288,9 @@ def _column_name(label: Any) -> str:
     return ", ".join(label_text(part) for part in parts)
 
 
-def _profile_cell(value: Any, statistic: str) -> str:
+def _profile_cell(value: Any, statistic: str) -> Value:
+    if value is None:
+        return None
     try:
         number = float(value)
     except (TypeError, ValueError):

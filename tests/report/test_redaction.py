@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 import warnings
@@ -12,10 +13,18 @@ import pytest
 from scipy.optimize import linprog
 
 import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
-from mdfa_fairness_plugin.records import Silence, Subgroup, Violation, WorstCasePath
-from mdfa_fairness_plugin.report.redaction import WITHHELD, keep_safe, redact
+from mdfa_fairness_plugin.records import (
+    AuditRecord,
+    Silence,
+    Subgroup,
+    Violation,
+    WorstCasePath,
+)
+from mdfa_fairness_plugin.report.cells import keep_safe
+from mdfa_fairness_plugin.report.redaction import printed, redact
 from mdfa_fairness_plugin.results import AuditResult
 
 SIDES, OUTCOMES = ["Black", "everyone else"], ["no", "yes"]
@@ -109,9 +118,9 @@ def facts(result):
     for i in range(2):
         for j in range(2):
             place = 2 * i + j
-            if shown.counts.iloc[i, j] != "withheld":
+            if shown.counts.iloc[i, j] is not None:
                 fact([place], shown.counts.iloc[i, j])
-            if shown.population.counts.iloc[i, j] != "withheld":
+            if shown.population.counts.iloc[i, j] is not None:
                 fact([place, place + 4], shown.population.counts.iloc[i, j])
     rows = shown.profile.iloc[0].to_numpy(dtype=float)
     share = shown.profile.iloc[1].to_numpy(dtype=float)
@@ -125,14 +134,14 @@ def facts(result):
             fact(own, rows[2 + i])
             if not np.isnan(share[2 + i]):
                 fact([own[0]], round(rows[2 + i] * share[2 + i]))
-    if shown.n_rows != WITHHELD:
+    if shown.n_rows is not None:
         fact(range(4), shown.n_rows)
-    if shown.population.n_rows != WITHHELD:
+    if shown.population.n_rows is not None:
         fact(range(8), shown.population.n_rows)
     for k, count in enumerate(result.excluded.values()):
-        if count != WITHHELD:
+        if count is not None:
             fact([8 + k], count)
-    if result.n_samples != WITHHELD:
+    if result.n_samples is not None:
         fact(range(n), result.n_samples)
     return known, n
 
@@ -269,7 +278,7 @@ def test_subgroup_of_almost_everybody_does_not_tell_who_is_outside():
     inside = np.array([[80, 160], [90, 296]])
     result = audit(inside, inside + np.array([[0, 0], [0, 4]]))
     printed = redact(result, 11).result.violations[0]
-    assert printed.n_rows == WITHHELD
+    assert printed.n_rows is None
     assert math.isnan(printed.share)
 
 
@@ -284,7 +293,7 @@ def test_other_searches_are_held_to_the_same():
         population=Subgroup(n_rows=630),
     )
     both = AuditResult(violations=(*result.violations, few), n_samples=630)
-    assert redact(both, 11).result.violations[1].n_rows == WITHHELD
+    assert redact(both, 11).result.violations[1].n_rows is None
     assert redact(both, 5).result.violations[1].n_rows == 625
 
 
@@ -296,7 +305,7 @@ def test_levels_of_a_feature_hide_behind_each_other():
     column = kept.columns[0]
     shares = kept.loc["kind", column]
     assert given.loc[("kind", "rare", "share"), column] == pytest.approx(3 / 240)
-    assert math.isnan(shares[("rare", "share")])
+    assert shares[("rare", "share")] is None
     assert shares.isna().sum() == 2
     hidden = given.loc["kind", column][shares.isna()]
     assert (hidden * 240).sum() >= 11
@@ -364,8 +373,8 @@ def test_silence_of_a_few_loses_its_rule():
         )
     )
     few, many = redact(result, 11).result.silence
-    assert (few.n_rows, few.rule) == (WITHHELD, "")
-    assert (many.n_rows, many.n_group, many.rule) == (60, WITHHELD, "x is 1")
+    assert (few.n_rows, few.rule) == (None, "")
+    assert (many.n_rows, many.n_group, many.rule) == (60, None, "x is 1")
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, "11", True, None])
@@ -454,7 +463,7 @@ def test_mean_and_deviation_do_not_count_a_rare_value(rare):
         for statistic in ("mean", "sd"):
             assert lines.loc[(name, "", statistic), men].isna().all()
             assert not rare.worst_case.profile.loc[(name, "", statistic), men].isna().any()
-        assert math.isnan(lines.loc[(name, "", "mean"), lines.columns[-1]])
+        assert lines.loc[(name, "", "mean"), lines.columns[-1]] is None
     for name in ("age", "coin"):
         assert not lines.loc[(name, "", "mean")].isna().any()
     every = redact(rare, 1).result.worst_case.profile
@@ -538,3 +547,72 @@ def test_model_card_withholds_what_the_page_does():
     assert re.search(r"\| 5 \|", every)
     with pytest.raises(InputError, match="min_cell"):
         result.to_model_card(min_cell=0)
+
+
+# -- what a copy may hold
+
+
+@pytest.mark.parametrize("kind", [Violation, Subgroup, Silence, AuditRecord, BalanceDiagnostics])
+def test_every_field_says_whether_it_may_be_printed(kind):
+    marks = {one.name: one.metadata["printable"] for one in dataclasses.fields(kind)}
+    assert set(marks.values()) <= {"always", "cells", "rule", "never"}
+    for name in ("membership", "propensity", "side", "left_out", "held_out", "estimates", "source"):
+        assert marks.get(name, "never") == "never"
+
+
+def test_a_field_that_says_nothing_is_not_printed():
+    """Whoever adds a figure and forgets to mark it shows it nowhere."""
+
+    @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+    class More(Subgroup):
+        born: int = 0
+        named: str = dataclasses.field(default="", metadata={"printable": "never"})
+
+    given = More(born=1970, named="Ada", delta=0.5, n_rows=20)
+    copy = printed(More, given, delta=given.delta)
+    assert (copy.named, copy.delta, copy.n_rows, copy.born) == ("", 0.5, None, None)
+    assert copy.withheld == {"n_rows"}
+    with pytest.raises(ValueError, match="allowed: born may not be printed"):
+        printed(More, given, born=given.born)
+
+
+def test_rows_and_sources_are_in_no_copy(rare):
+    copy = redact(rare, 11).result
+    assert rare.source is not None
+    assert copy.source is None
+    for v in copy.violations:
+        assert not any(map(len, (v.membership, v.held_out, v.propensity, v.side, v.left_out)))
+        assert v.estimates == {}
+
+
+def test_copies_name_what_they_withhold():
+    result = audit([[40, 60], [5, 90]], [[80, 160], [90, 300]])
+    shown = redact(result, 11).result.violations[0]
+    assert {"delta", "interval", "rates", "mass", "gamma"} <= shown.withheld
+    assert "reason" not in shown.withheld
+    assert not redact(result, 1).result.violations[0].withheld
+
+
+@pytest.mark.parametrize("cells", [[[40, 60], [5, 90]], [[40, 60], [0, 90]]])
+def test_withheld_is_a_word_and_never_a_blank_or_a_negative_number(cells):
+    """Neither in the table of searches, nor where even the cautious end of the interval is open."""
+    result = audit(cells, [[80, 160], [60, 300]], interval=(-math.inf, math.inf))
+    page, card = result.to_html(), result.to_model_card(min_cell=11)
+    assert re.search(r"<td>withheld</td>\s*<td>withheld</td>", page)
+    assert "| withheld | withheld |" in card
+    for text in (page, card):
+        assert "is withheld, as too few people are behind it" in text
+        assert "could not be measured" not in text
+        assert not re.search(
+            r"(?<![\w.,%-])-1\b(?! *%)", re.sub(r"<svg.*?</svg>", "", text, flags=re.S)
+        )
+
+
+def test_a_rule_that_is_withheld_is_not_said_to_be_missing():
+    entry = Silence(sensitive_feature="race", group="a", n_rows=6, rule="age above 90", share=0.01)
+    result = audit([[40, 60], [30, 90]], [[80, 160], [90, 300]])
+    page = AuditResult(violations=result.violations, silence=(entry,), n_samples=636).to_html()
+    table = page[page.index("Who could not be compared</caption>") :].partition("</table>")[0]
+    assert table.count("withheld") == 4
+    assert "no short rule" not in table
+    assert "age above 90" not in page
