@@ -29,33 +29,25 @@ class _Figure:
     ideal: str
 
 
+_RATES = "ratio of an outcome's rates at equal features, in the subgroup treated most unequally"
+_COMPUTED = (
+    "ratio of the outcome's rates for the group and for those it is compared with, weighted to "
+    "equal features, in the subgroup where it is largest, on rows the search has not seen."
+)
+_NOISE = "so see the interval and the verdict."
 _VIOLATION = _Figure(
     title="Worst-Case Violation",
     field="delta",
-    meaning=(
-        "log ratio of an outcome's rates at equal features, in the subgroup treated most unequally"
-    ),
-    description=(
-        "Computed as the log ratio of the outcome's rates for the group and for those it is "
-        "compared with, weighted to equal features, in the subgroup where it is largest, on rows "
-        "the search has not seen."
-    ),
-    ideal=(
-        "The value without any violation is 0; sampling noise alone makes it positive, so see the "
-        "interval and the verdict."
-    ),
+    meaning=f"log {_RATES}",
+    description=f"Computed as the log {_COMPUTED}",
+    ideal=f"The value without any violation is 0; sampling noise alone makes it positive, {_NOISE}",
 )
 _RATIO = _Figure(
     title="Worst-Case Ratio",
     field="ratio",
-    meaning=(
-        "ratio of an outcome's rates at equal features, in the subgroup treated most unequally"
-    ),
-    description=_VIOLATION.description.replace("the log ratio", "the ratio"),
-    ideal=(
-        "The value without any violation is 1; sampling noise alone raises it, so see the interval "
-        "and the verdict."
-    ),
+    meaning=_RATES,
+    description=f"Computed as the {_COMPUTED}",
+    ideal=f"The value without any violation is 1; sampling noise alone raises it, {_NOISE}",
 )
 _CERTIFICATE = _Figure(
     title="Unfairness Certificate",

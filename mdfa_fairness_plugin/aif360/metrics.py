@@ -24,10 +24,10 @@ from mdfa_fairness_plugin.aif360.reading import (
     compared_without_features,
 )
 from mdfa_fairness_plugin.aif360.toolkit import part
-from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.settings import Settings, refuse_unknown
 
 BinaryLabelDatasetMetric: Any = part("metrics").BinaryLabelDatasetMetric
 ClassificationMetric: Any = part("metrics").ClassificationMetric
@@ -65,13 +65,7 @@ class _AuditMethods:
         include_protected: bool | Collection[str],
         auditor: dict[str, Any],
     ) -> None:
-        known = MDFAuditor().get_params()
-        unknown = sorted(set(auditor) - set(known))
-        if unknown:
-            raise InputError(
-                f"{type(self).__name__}: unknown argument(s) {', '.join(unknown)}; besides its own "
-                f"it takes those of MDFAuditor: {', '.join(sorted(known))}."
-            )
+        refuse_unknown(type(self).__name__, auditor, Settings.names(), first="its own and ")
         self._audit_features = audit_features
         self._include_protected = include_protected
         self._auditor = auditor

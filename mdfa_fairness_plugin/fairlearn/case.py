@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.data.pairing import Pairing, check_length
 from mdfa_fairness_plugin.data.weights import weight_numbers
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog, renaming
 from mdfa_fairness_plugin.fairlearn.events import EVENTS, occurrence
+from mdfa_fairness_plugin.settings import Settings, refuse_unknown
 
 CONTROLS = "control_features"
 
@@ -122,13 +123,7 @@ def audit_case(
     case: Case, repeat: int = 0, *, event: str = "selection", pos_label: Any = None, **settings: Any
 ) -> MDFAuditor:
     """Audit the event; the result also says which predictions were audited."""
-    known = MDFAuditor().get_params()
-    unknown = sorted(set(settings) - set(known))
-    if unknown:
-        raise InputError(
-            f"unknown argument(s) {', '.join(unknown)}; those of MDFAuditor are "
-            f"{', '.join(sorted(known))}."
-        )
+    refuse_unknown("fairlearn", settings, Settings.names(), first="its own and ")
     found = occurrence(case.y_true, case.y_pred.array(repeat), event, pos_label)
     weight = case.sample_weight
     if found.among is not None:  # Rows of zero weight are absent.

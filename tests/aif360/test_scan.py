@@ -89,6 +89,11 @@ def test_polars_frames_are_read(frame, in_column, quick):
     same(found, in_column)
 
 
+def test_a_mapping_of_columns_is_read(frame, in_column, quick):
+    X = frame[["x", "z", "sex"]].to_dict("list")
+    same(mdfa_scan(X, frame["y"].to_list(), prot_attr="sex", **quick), in_column)
+
+
 def test_privileged_and_favorable_name_groups_and_outcomes(frame, in_column, quick):
     X = frame[["x", "z", "sex"]].assign(sex=frame["sex"].map({0: "f", 1: "m"}))
     y = frame["y"].map({0: "deny", 1: "grant"})
@@ -182,6 +187,8 @@ def test_a_metric_makes_a_scorer(frame, quick):
         ({"y_pred": np.linspace(0, 1, 800)}, "threshold"),
         ({"include_protected": ["race"]}, "include_protected: 'race' is no column"),
         ({"sample_weight": np.ones(2)}, "sample_weight: 2 rows"),
+        ({"prot_attr": np.zeros(800)}, "^prot_attr: nothing to compare"),
+        ({"y_true": np.zeros(800)}, "^y_true: every one of the 800 outcomes is 0"),
     ],
 )
 def test_wrong_arguments_are_named(frame, quick, change, message):
