@@ -43,44 +43,42 @@ def shown(value: Value) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """What a section is made of; ``kind`` names it for the page's templates."""
+    """What a section is made of.
+
+    ``kind`` names it for the page's templates, ``content`` the field without which it shows nothing.
+    """
 
     kind: ClassVar[str]
+    content: ClassVar[str]
     media: frozenset[str] = EVERYWHERE
 
     def __bool__(self) -> bool:
         """Whether there is anything to show."""
-        return True
+        return bool(getattr(self, self.content))
 
 
 @dataclass(frozen=True)
 class Paragraphs(Block):
     """Paragraphs, all with the same role, which renderers may set apart."""
 
-    kind = "paragraphs"
+    kind, content = "paragraphs", "lines"
     lines: tuple[str, ...]
     role: str = ""  # or "scope", "headline", "strong", "note", "made", "person"
-
-    def __bool__(self) -> bool:
-        return bool(self.lines)
 
 
 @dataclass(frozen=True)
 class Bullets(Block):
     """A list."""
 
-    kind = "bullets"
+    kind, content = "bullets", "lines"
     lines: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.lines)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table(Block):
     """A table: leading columns of text, then numbers, and text again at the end if said so."""
 
-    kind = "table"
+    kind, content = "table", "rows"
     header: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     caption: str = ""
@@ -88,9 +86,6 @@ class Table(Block):
     n_text: int = 1
     text_last: bool = False
     more: str = ""  # what was left out, if anything
-
-    def __bool__(self) -> bool:
-        return bool(self.rows)
 
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:
@@ -106,22 +101,16 @@ class Table(Block):
 class Beside(Block):
     """Tables that stand beside each other where there is room."""
 
-    kind = "beside"
+    kind, content = "beside", "tables"
     tables: tuple[Table, ...]
-
-    def __bool__(self) -> bool:
-        return any(self.tables)
 
 
 @dataclass(frozen=True)
 class Numbers(Block):
     """Name and value of the numbers that are read first."""
 
-    kind = "numbers"
+    kind, content = "numbers", "pairs"
     pairs: tuple[tuple[str, Value], ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.pairs)
 
     @property
     def cells(self) -> tuple[tuple[str, str], ...]:
@@ -133,7 +122,7 @@ class Numbers(Block):
 class Picture(Block):
     """A picture with what those who do not see it need: what it shows, and its numbers."""
 
-    kind = "picture"
+    kind, content = "picture", "svg"
     key: str  # unique on the page
     title: str
     text: str
@@ -145,11 +134,8 @@ class Picture(Block):
 class Code(Block):
     """A command or code, to be copied."""
 
-    kind = "code"
+    kind, content = "code", "text"
     text: str
-
-    def __bool__(self) -> bool:
-        return bool(self.text)
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def _(table: Table) -> list[str]:
 
 @parts_of.register
 def _(block: Beside) -> list[str]:
-    return [part for table in block.tables if table for part in parts_of(table)]
+    return [part for table in block.tables for part in parts_of(table)]
 
 
 @parts_of.register

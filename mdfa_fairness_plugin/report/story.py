@@ -31,6 +31,8 @@ from mdfa_fairness_plugin.records import (
     Violation,
     ratio_of,
 )
+from mdfa_fairness_plugin.report import sentences as say
+from mdfa_fairness_plugin.report import tables
 from mdfa_fairness_plugin.report.document import (
     EVERYWHERE,
     HTML,
@@ -54,30 +56,6 @@ from mdfa_fairness_plugin.report.pictures import pictures
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, ranked, shown_case
 from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
 from mdfa_fairness_plugin.report.rerun import rerun_code
-from mdfa_fairness_plugin.report.sentences import (
-    capital,
-    case_sentence,
-    four_fifths_sentence,
-    missing_sentence,
-    p_number,
-    p_text,
-    paper_terms,
-    rates_sentence,
-    ratio_text,
-    rows_in_brackets,
-    rows_text,
-    rule_sentence,
-    subgroup_sentence,
-    unrecorded_sentence,
-)
-from mdfa_fairness_plugin.report.tables import (
-    balance_table,
-    frame_table,
-    profile_table,
-    provenance_table,
-    searches_table,
-    silence_table,
-)
 
 _MOST_ALSO: Final = 4
 _MOST_LISTED: Final = 12
@@ -167,7 +145,7 @@ def _found_case(result: AuditRecord) -> Violation | None:
 
 def _headline(result: AuditRecord) -> Section:
     case = _found_case(result)
-    text = case_sentence(case) if case is not None else _nothing_found(result)[0]
+    text = say.case_sentence(case) if case is not None else _nothing_found(result)[0]
     return Section("headline", "", (Paragraphs((text,), "headline"),))
 
 
@@ -179,7 +157,7 @@ def _verdict(result: AuditRecord) -> Section:
         text = "Verdict: a violation, more than chance explains."
     else:
         searches = count(len(result.violations), "search", "searches")
-        p = f"{p_text(case.p_value_adjusted)}, adjusted for {searches}"
+        p = f"{say.p_text(case.p_value_adjusted)}, adjusted for {searches}"
         text = f"Verdict: a violation, more than chance explains ({p})."
     return Section("verdict", "", (Paragraphs((text,), "strong"),))
 
@@ -203,7 +181,7 @@ def _nothing_found(result: AuditRecord) -> tuple[str, str]:
         return headline, "Verdict: not enough evidence. This is not a finding of equal treatment."
     known = [v.detectable_delta for v in seeing if math.isfinite(v.detectable_delta)]
     if known:
-        size = f"larger than {ratio_text(ratio_of(min(max(known), 700)))} times as often"
+        size = f"larger than {say.ratio_text(ratio_of(min(max(known), 700)))} times as often"
         limit = "smaller ones cannot be ruled out"
     else:
         size = "that this audit could tell from chance"
@@ -233,13 +211,13 @@ def _key_numbers(result: AuditRecord) -> Section:
         if case.measured:
             pairs.append(("Rate ratio", "infinite" if math.isinf(case.ratio) else ratio))
         elif not math.isnan(case.lower):
-            pairs.append(("Rate ratio", f"at least {ratio_text(case.ratio_interval[0])}"))
+            pairs.append(("Rate ratio", f"at least {say.ratio_text(case.ratio_interval[0])}"))
         everybody = case.population
         if case.rule != EVERYBODY and math.isfinite(everybody.delta):
             ratio = _with_span(everybody.ratio, everybody.ratio_interval)
             pairs.append(("For everybody", ratio))
         if not math.isnan(case.p_value_adjusted):
-            pairs.append(("p, all searches", p_number(case.p_value_adjusted)))
+            pairs.append(("p, all searches", say.p_number(case.p_value_adjusted)))
         if case.n_rows != 0:
             pairs.append(("Rows in it", case.n_rows))
     return Section("numbers", "", (Numbers(tuple(pairs)),), frozenset({PAGE}))
@@ -247,8 +225,10 @@ def _key_numbers(result: AuditRecord) -> Section:
 
 def _with_span(ratio: float, interval: tuple[float, float]) -> str:
     if any(map(math.isnan, interval)):
-        return ratio_text(ratio)
-    return f"{ratio_text(ratio)} ({ratio_text(interval[0])} to {ratio_text(interval[1])})"
+        return say.ratio_text(ratio)
+    return (
+        f"{say.ratio_text(ratio)} ({say.ratio_text(interval[0])} to {say.ratio_text(interval[1])})"
+    )
 
 
 def _found(result: AuditRecord, cells: str) -> Section:
@@ -272,23 +252,23 @@ def _given(*lines: str) -> tuple[str, ...]:
 
 
 def _details(case: Violation) -> tuple[str, ...]:
-    rates, terms = rates_sentence(case), paper_terms(case)
-    beyond = (terms, four_fifths_sentence(case), unrecorded_sentence(case))
+    rates, terms = say.rates_sentence(case), say.paper_terms(case)
+    beyond = (terms, say.four_fifths_sentence(case), say.unrecorded_sentence(case))
     core = ""
     if case.core.measured and case.core.n_rows not in (0, case.n_rows):
-        start = f"In its worst part found ({rows_in_brackets(case.core.n_rows)})"
-        core = subgroup_sentence(start, case.core)
+        start = f"In its worst part found ({say.rows_in_brackets(case.core.n_rows)})"
+        core = say.subgroup_sentence(start, case.core)
     if case.rule == EVERYBODY:
-        size = rows_in_brackets(case.n_rows)
+        size = say.rows_in_brackets(case.n_rows)
         first = f"No smaller subgroup was worse; this is about everybody compared ({size})."
         return _given(first, rates, core, *beyond)
     by_rule = ""
     if case.rule and case.rule_subgroup.measured:
-        size = rows_in_brackets(case.rule_subgroup.n_rows)
+        size = say.rows_in_brackets(case.rule_subgroup.n_rows)
         start = f"For all who meet the rule, in the subgroup or not ({size}),"
-        by_rule = subgroup_sentence(start, case.rule_subgroup)
-    everybody = subgroup_sentence(_EVERYBODY, case.population)
-    return _given(rule_sentence(case), by_rule, rates, everybody, core, *beyond)
+        by_rule = say.subgroup_sentence(start, case.rule_subgroup)
+    everybody = say.subgroup_sentence(_EVERYBODY, case.population)
+    return _given(say.rule_sentence(case), by_rule, rates, everybody, core, *beyond)
 
 
 def _closest(case: Violation) -> tuple[str, ...]:
@@ -299,16 +279,16 @@ def _closest(case: Violation) -> tuple[str, ...]:
         why = clean(case.reason, 200).rstrip(". ")
         chance = f"The evidence is not enough to go by{': ' if why else ''}{why}."
     else:
-        chance = f"This cannot be told from chance ({p_text(case.p_value_adjusted)}, adjusted)."
-    first = f"Closest to a violation, by its lower limit: {case_sentence(case)} {chance}"
+        chance = f"This cannot be told from chance ({say.p_text(case.p_value_adjusted)}, adjusted)."
+    first = f"Closest to a violation, by its lower limit: {say.case_sentence(case)} {chance}"
     if case.rule == EVERYBODY:
         return (first,)
-    return (first, subgroup_sentence(_EVERYBODY, case.population))
+    return (first, say.subgroup_sentence(_EVERYBODY, case.population))
 
 
 def _counts(result: AuditRecord) -> Section:
     case = _found_case(result)
-    blocks = () if case is None else (frame_table(case.counts, "Rows in the subgroup"),)
+    blocks = () if case is None else (tables.frame_table(case.counts, "Rows in the subgroup"),)
     return Section("counts", "", blocks, PLAIN)
 
 
@@ -316,15 +296,15 @@ def _people(result: AuditRecord) -> Section:
     """Rows by sensitive value and outcome: in the subgroup told first, and of everybody."""
     case = shown_case(result)
     if case is None:
-        tables: tuple[Table, ...] = ()
+        beside: tuple[Table, ...] = ()
     elif case.rule == EVERYBODY:
-        tables = (frame_table(case.counts, "Rows compared, by outcome"),)
+        beside = (tables.frame_table(case.counts, "Rows compared, by outcome"),)
     else:
-        tables = (
-            frame_table(case.counts, "Rows in the subgroup, by outcome"),
-            frame_table(case.population.counts, "All rows compared, by outcome"),
+        beside = (
+            tables.frame_table(case.counts, "Rows in the subgroup, by outcome"),
+            tables.frame_table(case.population.counts, "All rows compared, by outcome"),
         )
-    return Section("people", "How many people", (Beside(tables),), HTML)
+    return Section("people", "How many people", (Beside(tuple(filter(None, beside))),), HTML)
 
 
 # -- the other searches
@@ -334,8 +314,8 @@ def _also(result: AuditRecord) -> Section:
     case = _found_case(result)
     found = [v for v in ranked(result.violations) if v.verdict == VIOLATION and v is not case]
     lines = [
-        f"{case_sentence(v)} {subgroup_sentence(_EVERYBODY, v.population)} "
-        f"({p_text(v.p_value_adjusted)}, adjusted.)"
+        f"{say.case_sentence(v)} {say.subgroup_sentence(_EVERYBODY, v.population)} "
+        f"({say.p_text(v.p_value_adjusted)}, adjusted.)"
         for v in found[:_MOST_ALSO]
     ]
     if len(found) > _MOST_ALSO:
@@ -350,7 +330,7 @@ def _searches(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
     blocks = (
         Paragraphs((f"Ratio: {ratio}. All: {everybody}.",), media=HTML),
         *_drawn(drawn, "searches"),
-        searches_table(result),
+        tables.searches_table(result),
         Paragraphs((f"Ratio: {ratio}; All: {everybody}.",), "note", media=PLAIN),
     )
     return Section("searches", "All searches", blocks)
@@ -375,7 +355,7 @@ def _profile(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
     case = shown_case(result)
     everybody = case is not None and case.rule == EVERYBODY
     title = "Those compared" if everybody else "The subgroup beside the population"
-    table = None if case is None else profile_table(case.profile, everybody=everybody)
+    table = None if case is None else tables.profile_table(case.profile, everybody=everybody)
     blocks = (*_drawn(drawn, "profile"), table) if table else ()
     return Section("profile", title, blocks, HTML)
 
@@ -385,7 +365,7 @@ def _profile(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
 
 def _unseen(result: AuditRecord) -> Section:
     lines = [
-        f"{capital(rows_text(n))} left out: {clean(reason, 200)}."
+        f"{say.capital(say.rows_text(n))} left out: {clean(reason, 200)}."
         for reason, n in result.excluded.items()
         if n != 0 and not reason.startswith(NO_COMPARABLE_ROW)
     ]
@@ -396,7 +376,7 @@ def _unseen(result: AuditRecord) -> Section:
             lines.append(f"Not enough evidence for {who}: {why}.")
     case = shown_case(result)
     if case is not None:
-        lines.append(missing_sentence(case))
+        lines.append(say.missing_sentence(case))
     lines += [_silence_sentence(result, entry) for entry in result.silence]
     mapped = {(entry.sensitive_feature, entry.group) for entry in result.silence}
     for key, value in result.balance.items():
@@ -412,7 +392,7 @@ def _unseen(result: AuditRecord) -> Section:
     ]
     # Two sides of one comparison leave out the same rows.
     once = _given(*dict.fromkeys(lines))
-    table = replace(silence_table(result), media=frozenset({PAGE}))
+    table = replace(tables.silence_table(result), media=frozenset({PAGE}))
     return Section("unseen", "What this audit could not see", (Bullets(once), table))
 
 
@@ -420,7 +400,7 @@ def _silence_sentence(result: AuditRecord, entry: Silence) -> str:
     """Who could not be compared."""
     both = sum(e.sensitive_feature == entry.sensitive_feature for e in result.silence) == 2
     share = "" if math.isnan(entry.share) else f" ({percent(entry.share)})"
-    size = f"{capital(rows_text(entry.n_rows))}{share}"
+    size = f"{say.capital(say.rows_text(entry.n_rows))}{share}"
     text = _without_counterpart(size, entry.sensitive_feature, entry.group, both_sides=both)
     if not entry.rule:
         return text
@@ -435,7 +415,7 @@ def _outside_support(key: Any, value: Any, *, both_sides: bool) -> str:
     found = diagnostics(value)
     n, share = found.get("n_outside_support", 0), _known(found.get("share_outside_support"))
     if n is None or _known(n):
-        size = capital(rows_text(n)) + (f" ({percent(share)})" if share else "")
+        size = say.capital(say.rows_text(n)) + (f" ({percent(share)})" if share else "")
     elif share:
         size = f"{percent(share)} of the rows"
     else:
@@ -459,7 +439,7 @@ def _known(value: Any) -> float | None:
 
 
 def _balance(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
-    table = balance_table(result)
+    table = tables.balance_table(result)
     blocks = (*_drawn(drawn, "love", "overlap"), table) if table else ()
     return Section("balance", "How alike the groups were made", blocks, HTML)
 
@@ -495,7 +475,7 @@ def _made(result: AuditRecord, cells: str, code: str) -> Section:
     blocks = (
         Paragraphs(lines, "made", media=EVERYWHERE - in_card),
         Paragraphs((*lines, *_given(cells)), "made", media=in_card),
-        replace(provenance_table(result), media=on_page),
+        replace(tables.provenance_table(result), media=on_page),
         Paragraphs(_given(code and "To make it again:"), media=on_page),
         Code(code, media=on_page),
     )

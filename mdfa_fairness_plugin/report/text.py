@@ -69,7 +69,7 @@ def _(table: Table) -> list[str]:
 
 @lines_of.register
 def _(block: Beside) -> list[str]:
-    return [line for table in block.tables if table for line in lines_of(table)]
+    return [line for table in block.tables for line in lines_of(table)]
 
 
 @lines_of.register
