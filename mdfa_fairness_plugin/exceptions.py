@@ -21,23 +21,12 @@ _ARGUMENT: Final = re.compile(r"(\w+(?:, \w+)*)(\[.*?\])?: ", re.DOTALL)
 
 @dataclass(frozen=True)
 class Count:
-    """How many rows or values a message speaks of.
-
-    Parameters
-    ----------
-    n : int
-    of : int or None
-        Among how many.
-    unit : str
-        What is counted; empty for a number alone.
-    said : str
-        All of it in words, where they are not ``"n of m rows"``.
-    """
+    """How many rows or values a message speaks of."""
 
     n: int
-    of: int | None = None
-    unit: str = "rows"
-    said: str = ""
+    of: int | None = None  # among how many
+    unit: str = "rows"  # what is counted; empty for a number alone
+    said: str = ""  # all of it in words, where they are not "n of m rows"
 
     def __str__(self) -> str:
         among = "" if self.of is None else f" of {self.of:,}"
@@ -45,15 +34,9 @@ class Count:
 
 
 class Message(str):
-    """Text that keeps the counts it was put together from, so that they can be withheld.
+    """Text that keeps the counts it was put together from, so that they can be withheld."""
 
-    Parameters
-    ----------
-    *parts : str, Message or Count
-        In the order they are read; `parts` has them without messages inside.
-    """
-
-    parts: tuple[str | Count, ...]
+    parts: tuple[str | Count, ...]  # in the order they are read, no messages inside
 
     def __new__(cls, *parts: str | Count) -> Self:
         """Join the parts."""

@@ -15,6 +15,8 @@ from mdfa_fairness_plugin.exceptions import InputError
 Evaluation = Literal["cross_fit", "holdout"]
 Estimator = Literal["hajek", "raw", "unweighted", "doubly_robust"]
 Overlap = Literal["trim", "refuse"]
+WeightType = Literal["auto", "frequency", "sampling"]
+Missing = Literal["exclude", "category", "raise"]
 
 # What draws at random, each with a seed of its own.
 STAGES = ("folds", "propensity", "outcome", "learner", "balance", "test")
@@ -67,6 +69,8 @@ class Settings:
         check_share("confidence_level", settings.confidence_level)
         check_choice("evaluation", settings.evaluation, get_args(Evaluation))
         check_choice("overlap", settings.overlap, get_args(Overlap))
+        check_choice("weight_type", settings.weight_type, get_args(WeightType))
+        check_choice("missing", settings.missing, get_args(Missing))
         check_choice("estimator", settings.estimator, get_args(Estimator))
         check_whole("n_splits", settings.n_splits, 2)
         check_whole("max_iter", settings.max_iter, 1)

@@ -250,9 +250,7 @@ def _durations_to_days(values: np.ndarray) -> np.ndarray:
 
 def _times_to_days(values: np.ndarray) -> np.ndarray:
     day = datetime.date(1970, 1, 1)
-    return _days(
-        np.array([datetime.datetime.combine(day, value) for value in values], "datetime64[us]")
-    )
+    return _days(np.array([datetime.datetime.combine(day, one) for one in values], "M8[us]"))
 
 
 def _to_float(values: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -126,26 +127,20 @@ def read_vector(data: Any, argument: str) -> Table:
 def _refuse_scalars(data: Any, argument: str) -> None:
     if data is None or isinstance(data, (str, bytes, numbers.Number)) or np.isscalar(data):
         shown = repr(data) if len(repr(data)) < 80 else type(data).__name__
-        hint = (
-            " A column name alone cannot be looked up; pass the column itself, as in X['sex']."
-            if isinstance(data, str)
-            else ""
-        )
+        hint = " A column name alone cannot be looked up; pass the column itself, as in X['sex']."
         raise InputTypeError(
             f"{argument}: {shown} was given; rows are needed, as a DataFrame, an array or a list."
-            + hint
+            + hint * isinstance(data, str)
         )
 
 
 def _refuse_duplicates(names: Sequence[Hashable], argument: str) -> None:
-    if len(set(names)) == len(names):
-        return
-    seen: set[Hashable] = set()
-    repeated = dict.fromkeys(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-    raise InputError(
-        f"{argument}: column names must differ, but {listing(repeated)} occur(s) more than once. "
-        "Rename or drop the repeated columns."
-    )
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(
+            f"{argument}: column names must differ, but {listing(repeated)} occur(s) more than once. "
+            "Rename or drop the repeated columns."
+        )
 
 
 def _table_from_pandas(frame: pd.DataFrame, argument: str) -> Table:

@@ -106,53 +106,36 @@ def with_intersections(
 def _select(
     argument: str, asked: Any, columns: list[SensitiveFeature], *, single: bool = False
 ) -> list[set[int] | None]:
-    """Values asked for, as places in each column's labels; None where nothing was said."""
-    if asked is None:
-        return [None] * len(columns)
-    if isinstance(asked, Mapping):
-        return _select_by_column(argument, asked, columns, single=single)
-    listed = [python_value(asked)] if single else as_list(asked)
-    if not listed:
-        raise InputError(f"{argument}: an empty list was given. Pass None for every group.")
-    out: list[set[int]] = [set() for _ in columns]
-    for value in listed:
-        hits = [find_label(value, column.labels.values) for column in columns]
-        if all(place is None for place in hits):
-            known = [
-                Message(f"{column.name!r}: {listing(column.labels.values)}") for column in columns
-            ]
-            raise InputError(
-                f"{argument}: {value!r} is not among the sensitive values found in "
-                f"{'; '.join(known)}."
-            )
-        for places, place in zip(out, hits, strict=True):
-            if place is not None:
-                places.add(place)
-    return list(out)
+    """Values asked for, as places in each column's labels; None where nothing was said.
 
-
-def _select_by_column(
-    argument: str, asked: Mapping[Any, Any], columns: list[SensitiveFeature], *, single: bool
-) -> list[set[int] | None]:
-    names = [column.name for column in columns]
+    A value is looked for in every column, or in the one that it was asked for of.
+    """
     out: list[set[int] | None] = [None] * len(columns)
-    for key, values in asked.items():
-        if str(key) not in names:
+    requests = [(list(range(len(columns))), asked)]
+    if asked is None or isinstance(asked, Mapping):
+        names = [column.name for column in columns]
+        unknown = [key for key in asked or () if str(key) not in names]
+        if unknown:
             raise InputError(
-                f"{argument}: {key!r} is not a sensitive feature. Found: {listing(names)}."
+                f"{argument}: {unknown[0]!r} is not a sensitive feature. Found: {listing(names)}."
             )
-        where = names.index(str(key))
-        known = columns[where].labels.values
-        places = set()
+        requests = [([names.index(str(key))], values) for key, values in (asked or {}).items()]
+    elif not single and not as_list(asked):
+        raise InputError(f"{argument}: an empty list was given. Pass None for every group.")
+    for where, values in requests:
+        found: dict[int, set[int]] = {one: set() for one in where}
         for value in [python_value(values)] if single else as_list(values):
-            place = find_label(value, known)
-            if place is None:
-                raise InputError(
-                    f"{argument}: {value!r} is not among the values of {str(key)!r}: "
-                    f"{listing(known)}."
+            hits = {one: find_label(value, columns[one].labels.values) for one in where}
+            if all(place is None for place in hits.values()):
+                known = "; ".join(
+                    f"{columns[one].name!r}: {listing(columns[one].labels.values)}" for one in where
                 )
-            places.add(place)
-        out[where] = places
+                what = "values of" if isinstance(asked, Mapping) else "sensitive values found in"
+                raise InputError(f"{argument}: {value!r} is not among the {what} {known}.")
+            for one, place in hits.items():
+                found[one] |= set() if place is None else {place}
+        for one, places in found.items():
+            out[one] = places
     return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,24 +56,13 @@ def find_shown(
     plans: Sequence[Plan], labels: Mapping[Hashable, str], read: Reader, n_rows: int
 ) -> tuple[Shown, ...]:
     """Features to show, one-hot groups where their first column stands; `labels` are plans' names."""
-    groups = _one_hot_groups(plans, read, n_rows)
-    grouped = {place for group in groups for place in group.members}
-    starts = {group.members[0]: group for group in groups}
-    single = {labels[plan.name] for plan in plans}
-    out = []
+    shown: dict[int, Shown] = {}
+    grouped: set[int] = set()
+    for members, one in _one_hot_groups(plans, labels, read, n_rows):
+        shown[members[0]] = one
+        grouped |= set(members)
     for place, plan in enumerate(plans):
-        if place in starts:
-            group = starts[place]
-            own = tuple(plans[one] for one in group.members)
-            feature = DisplayFeature(
-                name=f"{group.prefix} (one-hot)" if group.prefix in single else group.prefix,
-                kind="categorical",
-                source_columns=tuple(one.name for one in own),
-                encoded_columns=tuple(one.start for one in own),
-                levels=(*group.levels, NONE) if group.has_none else group.levels,
-            )
-            out.append(Shown(feature=feature, plans=own))
-        elif place not in grouped:
+        if place not in grouped:
             kind, levels = plan.shown
             feature = DisplayFeature(
                 name=labels[plan.name],
@@ -83,8 +72,8 @@ def find_shown(
                 levels=levels,
                 ordered=plan.kind == "ordinal",
             )
-            out.append(Shown(feature=feature, plans=(plan,)))
-    return tuple(out)
+            shown[place] = Shown(feature=feature, plans=(plan,))
+    return tuple(shown[place] for place in sorted(shown))
 
 
 def display_frame(
@@ -112,17 +101,9 @@ def display_frame(
     return pd.DataFrame(columns, copy=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _OneHot:
-    """0/1 columns that spell one categorical feature."""
-
-    prefix: str
-    members: tuple[int, ...]  # places among the plans
-    levels: tuple[str, ...]
-    has_none: bool  # whether some row has none of them
-
-
-def _one_hot_groups(plans: Sequence[Plan], read: Reader, n_rows: int) -> list[_OneHot]:
+def _one_hot_groups(
+    plans: Sequence[Plan], labels: Mapping[Hashable, str], read: Reader, n_rows: int
+) -> Iterator[tuple[list[int], Shown]]:
     """Find groups of 0/1 columns that spell one categorical feature.
 
     ``"="`` and ``": "`` are read as one-hot on sight; ``"_"`` is common in other names, so
@@ -143,12 +124,13 @@ def _one_hot_groups(plans: Sequence[Plan], read: Reader, n_rows: int) -> list[_O
                 candidates.setdefault(key, []).append(place)
                 at = name.find(separator, at + 1) if separator == "_" else -1
     totals: dict[int, float] = {}
-    groups: dict[str, _OneHot] = {}
+    prefixes: set[str] = set()
+    single = {labels[plan.name] for plan in plans}
     for (rank, prefix, separator), members in sorted(
         candidates.items(), key=lambda item: (item[0][0], -len(item[0][1]), item[0][1])
     ):
         members = [place for place in members if place in free]
-        if len(members) < 2 or prefix in groups:
+        if len(members) < 2 or prefix in prefixes:
             continue
         for place in members:
             if place not in totals:
@@ -163,12 +145,18 @@ def _one_hot_groups(plans: Sequence[Plan], read: Reader, n_rows: int) -> list[_O
         levels = tuple(free[place][len(prefix) + len(separator) :] for place in members)
         if ones.max() > 1 or "" in levels:
             continue
-        groups[prefix] = _OneHot(
-            prefix=prefix, members=tuple(members), levels=levels, has_none=bool(ones.min() < 1)
-        )
+        prefixes.add(prefix)
         for place in members:
             del free[place]
-    return list(groups.values())
+        own = tuple(plans[place] for place in members)
+        feature = DisplayFeature(
+            name=f"{prefix} (one-hot)" if prefix in single else prefix,
+            kind="categorical",
+            source_columns=tuple(plan.name for plan in own),
+            encoded_columns=tuple(plan.start for plan in own),
+            levels=(*levels, NONE) if ones.min() < 1 else levels,
+        )
+        yield members, Shown(feature=feature, plans=own)
 
 
 def _numbers(read: Reader, plan: Plan) -> np.ndarray:

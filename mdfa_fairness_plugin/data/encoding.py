@@ -34,28 +34,12 @@ class FeatureEncoder:
     most frequent level, and shown as ``(other levels)`` all the same. Missing labels are a level
     ``name=(missing)`` of their own, however few. Constant columns are left out.
 
-    Parameters
-    ----------
-    max_levels : int, default=30
-        Levels kept per column, most frequent first.
-    min_level_count : int or None, default=None
-        Fewest rows a level, or the nonzeros of a sparse column, must have. None: 5 below 200
-        rows, otherwise 0.5 % of the rows and at least 10.
+    A level needs at least `min_level_count` rows (None: 5 below 200 rows, else 0.5 % of the rows and
+    at least 10), as do the nonzeros of a sparse column; at most `max_levels` are kept.
 
-    Attributes
-    ----------
-    feature_names_in_ : tuple
-        Columns of the input, in order, those left out included.
-    encoded_names_ : tuple of str
-        Names of the encoded columns, unique.
-    displays_ : tuple of DisplayFeature
-        Features as reports show them. 0/1 columns the user one-hot encoded (a shared prefix
-        before ``"="``, ``": "`` or ``"_"``, at most a single 1 per row, and for ``"_"`` a 1 in nine
-        rows of ten) are one categorical feature here, and stay as they are in the matrix.
-    dropped_ : dict
-        Columns left out and why.
-    min_level_count_ : int
-        The count used.
+    0/1 columns the user one-hot encoded (a shared prefix before ``"="``, ``": "`` or ``"_"``, at most
+    a single 1 per row, and for ``"_"`` a 1 in nine rows of ten) stay as they are in the matrix, and
+    are one categorical feature among those that reports show.
 
     Examples
     --------
@@ -69,11 +53,11 @@ class FeatureEncoder:
            [40.,  1.,  0.,  1.]])
     """
 
-    feature_names_in_: tuple[Hashable, ...]
-    encoded_names_: tuple[str, ...]
-    displays_: tuple[DisplayFeature, ...]
-    dropped_: dict[Hashable, str]
-    min_level_count_: int
+    feature_names_in_: tuple[Hashable, ...]  # columns of the input, those left out included
+    encoded_names_: tuple[str, ...]  # unique
+    displays_: tuple[DisplayFeature, ...]  # features as reports show them
+    dropped_: dict[Hashable, str]  # columns left out and why
+    min_level_count_: int  # the count used
 
     def __init__(self, max_levels: int = 30, min_level_count: int | None = None) -> None:
         self.max_levels = max_levels
@@ -84,11 +68,11 @@ class FeatureEncoder:
         X: Any,
         log: WarningLog | None = None,
         *,
-        exclude: Mapping[Hashable, str] | Iterable[Hashable] = (),
+        exclude: Mapping[Hashable, str] | None = None,
     ) -> FeatureEncoder:
-        """Learn levels, medians and names.
+        """Learn levels, medians and names; `exclude` gives reasons to leave columns out.
 
-        Columns to `exclude` may come with reasons; `transform` takes inputs with or without them.
+        `transform` takes inputs with or without these.
         """
         table = read_table(X, "X")
         log = WarningLog() if log is None else log
@@ -97,10 +81,7 @@ class FeatureEncoder:
                 f"X: {table.n_rows} rows and {table.n_columns} columns were given; "
                 "at least one of each is needed."
             )
-        if isinstance(exclude, Mapping):
-            self.dropped_ = dict(exclude)
-        else:
-            self.dropped_ = dict.fromkeys(exclude, "excluded")
+        self.dropped_ = dict(exclude or {})
         self.feature_names_in_ = table.names
         self._named = table.named
         if self.min_level_count is None:

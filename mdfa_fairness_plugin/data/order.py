@@ -43,10 +43,8 @@ def canonical_order(
 
 def _label_ranks(labels: Labels, place: np.ndarray) -> np.ndarray:
     """Rank of each row's label by frequency, then by where its rows lie, then by name."""
-    codes = labels.codes
-    n = len(labels.values)
+    codes, counts, n = labels.codes, labels.counts, len(labels.values)
     known = codes >= 0
-    counts = np.bincount(codes[known], minlength=n)
     where = np.bincount(codes[known], weights=place[known].astype(np.float64), minlength=n)
     by_name = natural_order(labels.values)
     order = sorted(by_name, key=lambda value: (counts[value], where[value]))

@@ -140,16 +140,6 @@ def test_empty_input_is_refused():
         build_problem([[1], [2]], [0, 1], pd.DataFrame(index=[0, 1]))
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("missing", "drop"), ("weight_type", "none"), ("min_group_size", 0), ("min_group_size", 2.5)],
-)
-def test_options_are_checked(option, value, sample):
-    X, y, sex = sample()
-    with pytest.raises((InputError, InputTypeError), match=f"{option}: {value!r}"):
-        build_problem(X, y, sex, **{option: value})
-
-
 def test_warnings_point_here_and_are_kept(sample):
     X, y, sex = sample()
     sex[:5] = None
