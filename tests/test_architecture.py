@@ -34,6 +34,7 @@ ORDER = (
     ("report",),
     ("person",),
     ("results",),
+    ("judging",),
     ("auditor",),
     ("comparison",),
     ("datasets",),

@@ -1,0 +1,180 @@
+"""What a fitted auditor says of new rows, and of one person."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mdfa_fairness_plugin.data.encoding import FeatureEncoder
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.numerics.rows import Asked
+from mdfa_fairness_plugin.person.card import make_card
+from mdfa_fairness_plugin.person.find import find_person
+from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.search.solver import Region
+
+
+class Judging(BaseEstimator):
+    """An auditor once it is fitted; see ``MDFAuditor``."""
+
+    def attach(
+        self,
+        result: AuditResult,
+        encoder: FeatureEncoder,
+        region: Region | None,
+        names: list[str] | None,
+        audited: AuditedRows | None = None,
+    ) -> None:
+        """Become fitted, with the result of an audit made by these arguments.
+
+        ``region`` judges new rows in the worst-case search, None if nothing could be measured;
+        ``names`` are those of the features, if they have any; cards need the rows audited.
+        """
+        self.result_ = result
+        self._encoder = encoder
+        self._region = region
+        self._audited = audited
+        self.n_features_in_ = len(encoder.feature_names_in_)
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+
+    def predict(self, X):
+        """Tell who is inside the worst-case subgroup.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            New rows, with the columns of the fit.
+
+        Returns
+        -------
+        inside : ndarray of bool of shape (n,)
+            All False if nothing could be measured.
+        """
+        check_is_fitted(self, "result_")
+        if self._region is None:
+            return np.zeros(len(self._encoder.transform(X)), dtype=bool)
+        return self.decision_function(X) >= self._region.threshold
+
+    def decision_function(self, X):
+        """Score rows by how unequally people like them are treated, in the worst-case search.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+
+        Returns
+        -------
+        score : ndarray of shape (n,)
+            Larger is worse treated; the subgroup is ``score >= threshold``, see ``predict``. Scores
+            of different audits have no common unit.
+        """
+        check_is_fitted(self, "result_")
+        encoded = self._encoder.transform(X)
+        if self._region is None:
+            return np.zeros(len(encoded))
+        return self._region.scores(Asked(encoded))
+
+    def explain_row(
+        self,
+        x,
+        *,
+        sensitive=None,
+        outcome=None,
+        n_comparators=5,
+        show_records=False,
+        min_cell=11,
+        row=None,
+    ):
+        """Tell one person where they stand: a card to contest a decision with.
+
+        Parameters
+        ----------
+        x : Series, mapping, one-row table, sequence of length n_features, or None
+            The person's audited features; columns of other names are ignored. None: those of
+            ``row``.
+        sensitive : label, mapping of column to label, or None, default=None
+            The person's sensitive value. None: that of ``row``, or unknown.
+        outcome : label or None, default=None
+            The outcome the person got. None: that of ``row``, or unknown.
+        n_comparators : int, default=5
+            Nearest people of each side to count at least.
+        show_records : bool, default=False
+            Show the features of the ``n_comparators`` nearest audited people of each side, and
+            every count however small.
+        min_cell : int, default=11
+            Smaller counts of other people are not shown, and more of the nearest are counted
+            until none is smaller.
+        row : int or None, default=None
+            Position of the person in the audited data: they are then judged by the model that had
+            not seen them, and are not counted among their own comparators.
+
+        Returns
+        -------
+        card : ContestationCard
+            Of the search for the person's group and outcome; of the worst case if these are
+            unknown or were not searched.
+
+        Raises
+        ------
+        InputError
+            If ``x`` is not one person with the audited features, or a label was never seen.
+
+        Notes
+        -----
+        Comparable people are the nearest rows of either side in the subgroup and its surroundings
+        (in all of those compared, for a person outside it), every feature counting alike and in
+        units of its standard deviation, no farther than half the mean squared distance of two
+        people drawn at random.
+
+        Examples
+        --------
+        >>> import mdfa_fairness_plugin as mdfa
+        >>> data = mdfa.datasets.make_synthetic(n_samples=2000, delta=1.5, random_state=0)
+        >>> auditor = mdfa.MDFAuditor(random_state=0)
+        >>> auditor = auditor.fit(data.X, data.y, sensitive_features=data.sensitive_features)
+        >>> auditor.explain_row([-0.3, -0.3]).inside
+        True
+        """
+        check_is_fitted(self, "result_")
+        if self._audited is None:
+            raise InputError(
+                "explain_row: a distributed audit keeps no rows to compare a person with; audit a "
+                "sample in memory for that."
+            )
+        person = find_person(
+            self.result_,
+            self._audited,
+            self._encoder,
+            x,
+            sensitive=sensitive,
+            outcome=outcome,
+            row=row,
+        )
+        return make_card(
+            self.result_,
+            self._audited,
+            self._encoder.displays_,
+            person,
+            n_comparators=n_comparators,
+            show_records=show_records,
+            min_cell=min_cell,
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        return tags
+
+    def _more_tags(self):
+        """Tags as scikit-learn before 1.6 reads them."""
+        return {
+            "X_types": ["2darray", "sparse", "string"],
+            "allow_nan": True,
+            "requires_y": True,
+        }
