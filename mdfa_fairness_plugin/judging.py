@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
+from mdfa_fairness_plugin.describe.audited import AuditedRows
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.person.card import make_card
