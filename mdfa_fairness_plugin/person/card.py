@@ -242,7 +242,7 @@ def make_card(
         positive = searched.positive[chosen]
         return counted(names[i], distance[chosen], positive, records, outcome_name)
 
-    rule = searched.rule.rule
+    rule = searched.rule
     return ContestationCard(
         violation=violation,
         outcome_name=outcome_name,

@@ -130,7 +130,7 @@ class Search:
         solved = replace(self.solved, core=nothing)
         if not region:
             solved = replace(solved, region=_NOT_YET)
-        return Search(key=self.key, data=data, solved=solved, rule=self.rule)
+        return Search(key=self.key, data=data, solved=solved, rule=self.rule.rule)
 
 
 def _of(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
