@@ -47,7 +47,7 @@ from mdfa_fairness_plugin.report.document import (
     Table,
     Value,
 )
-from mdfa_fairness_plugin.report.pictures import draw, numbers_table
+from mdfa_fairness_plugin.report.pictures import pictured
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.sentences import (
     group_of,
@@ -162,14 +162,7 @@ def _picture(result: ComparisonResult) -> Picture | None:
         display = ComparisonDisplay.from_result(result)
     except InputError:
         return None
-    title, text = "Aggregate ratio and worst subgroup of each model", display.alt_text
-    return Picture(
-        key="models",
-        title=title,
-        text=text,
-        svg=draw(display, "models", title, text),
-        table=numbers_table(display.to_frame()),
-    )
+    return pictured(display, "models", "Aggregate ratio and worst subgroup of each model")
 
 
 def who(search: SearchKey, limit: int = 24) -> str:

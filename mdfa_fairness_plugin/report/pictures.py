@@ -6,7 +6,8 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any, Final
 from xml.etree import ElementTree
 
@@ -24,6 +25,7 @@ from mdfa_fairness_plugin.report.displays import (
     SearchesDisplay,
     WorstCasePathDisplay,
 )
+from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import PALETTES
 from mdfa_fairness_plugin.report.document import Picture, Table
 from mdfa_fairness_plugin.report.reading import shown_case
@@ -44,87 +46,61 @@ _REFERENCE: Final = re.compile(r"url\(#([\w.-]+)\)")
 
 
 def pictures(given: AuditRecord, redaction: Redaction) -> dict[str, Picture]:
-    """Draw everything that a result has numbers for.
+    """Draw everything that a result has numbers for, by name.
 
-    Parameters
-    ----------
-    given : AuditResult
-        The result itself, for the propensities alone, which are shown in bins of enough rows.
-    redaction : Redaction
-        The same as it may be printed.
-
-    Returns
-    -------
-    dict of str to Picture
-        By name: ``searches``, ``path``, ``profile``, ``love``, ``overlap``.
+    The result itself is ``given`` for the propensities alone, which are shown in bins of enough
+    rows; all else is of the copy for printing.
     """
     result = redaction.result
     shown, whole = shown_case(result), shown_case(given)
-    made: list[tuple[str, str, Callable[[], Any]]] = [
-        ("searches", "Every search of this audit", lambda: SearchesDisplay.from_result(result))
-    ]
+    made: dict[str, tuple[str, Callable[[], Display]]] = {
+        "searches": ("Every search of this audit", partial(SearchesDisplay.from_result, result))
+    }
     if shown is not None and whole is not None:
-        made += [
-            (
-                "path",
-                "From the worst region to everybody",
-                lambda: WorstCasePathDisplay.from_violation(shown),
+        of_shown = (shown.sensitive_feature, shown.group)
+        path = partial(WorstCasePathDisplay.from_violation, shown)
+        profile = partial(ProfileDisplay.from_violation, shown)
+        love = partial(LoveDisplay.from_result, result, of_shown)
+        made["path"] = "From the worst region to everybody", path
+        made["profile"] = "What sets the subgroup apart", profile
+        made["love"] = "How alike the groups were made", love
+    if whole is not None and redaction.overlap_min_rows:
+        made["overlap"] = (
+            "How far the features tell the groups apart",
+            partial(
+                OverlapDisplay.from_violation,
+                whole,
+                min_rows=redaction.overlap_min_rows,
+                left_out=redaction.overlap_left_out,
             ),
-            (
-                "profile",
-                "What sets the subgroup apart",
-                lambda: ProfileDisplay.from_violation(shown),
-            ),
-            (
-                "love",
-                "How alike the groups were made",
-                lambda: LoveDisplay.from_result(result, (shown.sensitive_feature, shown.group)),
-            ),
-        ]
-        if redaction.overlap_min_rows:
-            made.append(
-                (
-                    "overlap",
-                    "How far the features tell the groups apart",
-                    lambda: OverlapDisplay.from_violation(
-                        whole,
-                        min_rows=redaction.overlap_min_rows,
-                        left_out=redaction.overlap_left_out,
-                    ),
-                )
-            )
+        )
     drawn = {}
-    for key, title, make in made:
+    for key, (title, make) in made.items():
         try:
-            display = make()
+            drawn[key] = pictured(make(), key, title)
         except InputError:
             # Nothing was measured that this picture could show.
             continue
-        text = display.alt_text
-        svg = draw(display, key, title, text)
-        drawn[key] = Picture(
-            key=key, title=title, text=text, svg=svg, table=numbers_table(display.to_frame())
-        )
     return drawn
 
 
-def draw(display: Any, key: str, title: str, text: str) -> Markup:
-    """Draw a display as an inline picture.
+def pictured(display: Display, key: str, title: str) -> Picture:
+    """Draw a display, with the numbers behind it."""
+    text = display.alt_text
+    return Picture(
+        key=key,
+        title=title,
+        text=text,
+        svg=draw(display, key, title, text),
+        table=numbers_table(display.to_frame(), display.withheld),
+    )
 
-    Parameters
-    ----------
-    display : object
-        With ``plot(ax, style=)`` and, if its height depends on its numbers, ``height``.
-    key : str
-        Prefix of the identifiers in the picture, unique on the page.
-    title, text : str
-        Read out in its place.
 
-    Returns
-    -------
-    Markup
-        An ``svg`` element in the page's colours; the same bytes for the same numbers, whatever
-        settings of matplotlib the user has.
+def draw(display: Display, key: str, title: str, text: str) -> Markup:
+    """Draw a display as an inline picture in the page's colours, to be read out as ``text``.
+
+    ``key`` is the prefix of its identifiers, unique on the page. The same numbers give the same
+    bytes, whatever settings of matplotlib the user has.
     """
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -211,16 +187,17 @@ def _local(name: Any) -> str:
     return str(name).rpartition("}")[2]
 
 
-def numbers_table(frame: pd.DataFrame) -> Table:
-    """Put the numbers behind a picture into text, the first column to the left.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    """
+def numbers_table(
+    frame: pd.DataFrame, withheld: Collection[tuple[int, str]] = frozenset()
+) -> Table:
+    """Put the numbers behind a picture into text; ``withheld`` are cells by row and column."""
+    shown = frame.head(_MOST_ROWS).to_numpy(dtype=object)
     rows = [
-        tuple(_cell(value, str(name)) for name, value in zip(frame.columns, row, strict=True))
-        for row in frame.head(_MOST_ROWS).to_numpy(dtype=object)
+        tuple(
+            None if (i, name) in withheld else _cell(value, str(name))
+            for name, value in zip(frame.columns, row, strict=True)
+        )
+        for i, row in enumerate(shown)
     ]
     n_text = 0
     for column in frame.columns:

@@ -13,8 +13,9 @@ import pandas as pd
 from mdfa_fairness_plugin.describe.wording import count, label_text, named, rounded
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import AuditRecord
+from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import (
-    begin,
+    Palette,
     finish,
     nothing_to_draw,
     row_labels,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False)
-class LoveDisplay:
+class LoveDisplay(Display):
     """Standardised mean difference of each feature between the groups, before and after weighting.
 
     Parameters
@@ -137,21 +138,8 @@ class LoveDisplay:
                 )
         return text
 
-    def plot(self, ax: Axes | None = None, *, style: str = "light") -> LoveDisplay:
-        """Draw one row per feature.
-
-        Parameters
-        ----------
-        ax : Axes or None, default=None
-            Axes to draw on; None: those of a new figure.
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        self : LoveDisplay
-        """
+    def _draw(self, ax: Axes, palette: Palette, **options: Any) -> None:
         n = len(self.names)
-        ax, palette = begin(ax, style, (7.2, self.height))
         rows = np.arange(n)
         ax.axvspan(-0.1, 0.1, color=palette.faint, alpha=0.45, linewidth=0)
         ax.axvline(0, color=palette.muted, linewidth=0.9)
@@ -191,8 +179,6 @@ class LoveDisplay:
             to_right=True,
             title=self.label,
         )
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def _others(result: AuditRecord, key: tuple[str, Hashable]) -> str:

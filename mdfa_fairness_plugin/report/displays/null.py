@@ -11,8 +11,9 @@ import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import count, label_text, rounded
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import (
-    begin,
+    Palette,
     finish,
     nothing_to_draw,
     short,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False)
-class NullDistributionDisplay:
+class NullDistributionDisplay(Display):
     """Delta found when the sensitive value is redrawn given the features, and the delta observed.
 
     Parameters
@@ -93,10 +94,7 @@ class NullDistributionDisplay:
         """Give the numbers drawn: the draws, in order of size."""
         return pd.DataFrame({"delta": np.sort(self.draws)})
 
-    @property
-    def height(self) -> float:
-        """Height of its own figure, in inches."""
-        return 3.2
+    _height = 3.2
 
     @property
     def alt_text(self) -> str:
@@ -124,7 +122,9 @@ class NullDistributionDisplay:
         -------
         self : NullDistributionDisplay
         """
-        ax, palette = begin(ax, style, (7.2, self.height))
+        return self._plot(ax, style, n_bins=n_bins)
+
+    def _draw(self, ax: Axes, palette: Palette, *, n_bins: int = 30, **options: Any) -> None:
         finite = self.draws[np.isfinite(self.draws)]
         observed = self.observed if math.isfinite(self.observed) else math.nan
         known = np.concatenate([finite, [observed] if not math.isnan(observed) else []])
@@ -172,5 +172,3 @@ class NullDistributionDisplay:
         if lost:
             note += f"\n{count(lost, 'infinite draw')} not drawn"
         finish(ax, palette, x=note, y="Draws", title=self.label)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

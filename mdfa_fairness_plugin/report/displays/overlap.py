@@ -10,8 +10,9 @@ import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import count, named, percent
 from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import (
-    begin,
+    Palette,
     finish,
     nothing_to_draw,
     short,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False)
-class OverlapDisplay:
+class OverlapDisplay(Display):
     """Rows of the two sides by their propensity, the chance of the group given the features.
 
     Parameters
@@ -121,10 +122,7 @@ class OverlapDisplay:
             }
         )
 
-    @property
-    def height(self) -> float:
-        """Height of its own figure, in inches."""
-        return 3.4
+    _height = 3.4
 
     @property
     def alt_text(self) -> str:
@@ -139,20 +137,7 @@ class OverlapDisplay:
         out = int(self.group_left_out.sum() + self.others_left_out.sum())
         return f"{text} {count(out, 'row')} left out." if out else text
 
-    def plot(self, ax: Axes | None = None, *, style: str = "light") -> OverlapDisplay:
-        """Draw the group upwards and those it is compared with downwards.
-
-        Parameters
-        ----------
-        ax : Axes or None, default=None
-            Axes to draw on; None: those of a new figure.
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        self : OverlapDisplay
-        """
-        ax, palette = begin(ax, style, (7.2, self.height))
+    def _draw(self, ax: Axes, palette: Palette, **options: Any) -> None:
         left, width = self.edges[:-1], np.diff(self.edges)
         # Joined bins are wider: heights are shares of the side per unit of propensity.
         heights = []
@@ -187,15 +172,13 @@ class OverlapDisplay:
             (f"▲ {short(self.names[0], 44)}", palette.second, 1.26, "top"),
             (f"▼ {short(self.names[1], 44)}", palette.first, -1.26, "bottom"),
         ):
-            options: dict[str, Any] = {"va": side, "ha": "left", "fontweight": "bold"}
-            write(ax, 0.01, y * top, name, color=color, **options)
+            place: dict[str, Any] = {"va": side, "ha": "left", "fontweight": "bold"}
+            write(ax, 0.01, y * top, name, color=color, **place)
         note = "Propensity: chance of belonging to the group, given the features"
         out = int(self.group_left_out.sum() + self.others_left_out.sum())
         if out:
             note += f"\n{count(out, 'row')} hatched: nobody comparable on the other side, left out"
         finish(ax, palette, x=note, y="Share of each side")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def joined(edges: np.ndarray, parts: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:

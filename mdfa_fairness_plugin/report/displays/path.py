@@ -12,8 +12,9 @@ import pandas as pd
 from mdfa_fairness_plugin.describe.wording import rounded
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import (
-    begin,
+    Palette,
     finish,
     nothing_to_draw,
     ratio_axis,
@@ -29,7 +30,7 @@ _LARGEST_DRAWN = math.log(1e6)
 
 
 @dataclass(kw_only=True, eq=False)
-class WorstCasePathDisplay:
+class WorstCasePathDisplay(Display):
     """How much more often the group gets the outcome, as the region grows from the worst outwards.
 
     Parameters
@@ -108,10 +109,7 @@ class WorstCasePathDisplay:
             frame.iloc[:, 1:] = np.exp(frame.iloc[:, 1:])
         return frame
 
-    @property
-    def height(self) -> float:
-        """Height of its own figure, in inches."""
-        return 3.6
+    _height = 3.6
 
     @property
     def alt_text(self) -> str:
@@ -151,7 +149,9 @@ class WorstCasePathDisplay:
         """
         if scale not in ("ratio", "delta"):
             raise InputError(f"scale: 'ratio' or 'delta' expected, {scale!r} found.")
-        ax, palette = begin(ax, style, (7.2, self.height))
+        return self._plot(ax, style, scale=scale)
+
+    def _draw(self, ax: Axes, palette: Palette, *, scale: str = "ratio", **options: Any) -> None:
 
         def unit(value: Any) -> Any:
             bounded = np.clip(value, -_LARGEST_DRAWN, _LARGEST_DRAWN)
@@ -185,8 +185,6 @@ class WorstCasePathDisplay:
             y=f"Rate ratio, {level}" if scale == "ratio" else f"delta, {level}",
             title=self.label,
         )
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _line(self) -> tuple[np.ndarray, ...]:
         """Mass, delta and ends of the interval of everything drawn, smallest region first."""

@@ -12,8 +12,10 @@ import pandas as pd
 from mdfa_fairness_plugin.describe.profile import DIFFERENCE, PARTS, ROWS
 from mdfa_fairness_plugin.describe.wording import count, percent
 from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import (
-    begin,
+    Palette,
+    beside,
     finish,
     nothing_to_draw,
     row_labels,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False)
-class ProfileDisplay:
+class ProfileDisplay(Display):
     """Features of the subgroup beside those of everybody compared, the most different first.
 
     Parameters
@@ -123,21 +125,8 @@ class ProfileDisplay:
             f"{'; '.join(parts)}."
         )
 
-    def plot(self, ax: Axes | None = None, *, style: str = "light") -> ProfileDisplay:
-        """Draw one row per feature or level.
-
-        Parameters
-        ----------
-        ax : Axes or None, default=None
-            Axes to draw on; None: those of a new figure.
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        self : ProfileDisplay
-        """
+    def _draw(self, ax: Axes, palette: Palette, **options: Any) -> None:
         n = len(self.features)
-        ax, palette = begin(ax, style, (7.2, self.height))
         ax.axvline(0, color=palette.muted, linewidth=0.9)
         known = np.abs(self.difference[np.isfinite(self.difference)])
         # Of a level that only the subgroup has the difference is infinite.
@@ -147,17 +136,7 @@ class ProfileDisplay:
             marker = "o" if end == value else ">" if value > 0 else "<"
             ax.plot([0, end], [i, i], color=palette.first, linewidth=1.8)
             ax.plot([end], [i], marker, color=palette.first, markersize=6.5, clip_on=False)
-            ax.annotate(
-                self._values(i),
-                (1.02, i),
-                xycoords=ax.get_yaxis_transform(),
-                va="center",
-                fontsize=9,
-                color=palette.ink,
-                annotation_clip=False,
-                parse_math=False,
-                usetex=False,
-            )
+            beside(ax, palette, i, self._values(i))
         row_labels(ax, palette, self._names())
         ax.set_xlim(-reach, reach)
         ax.set_ylim(n - 0.4, -1.2)
@@ -175,8 +154,6 @@ class ProfileDisplay:
             to_right=True,
             title=self.label,
         )
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _names(self) -> list[str]:
         """Feature, and its level, of every row."""

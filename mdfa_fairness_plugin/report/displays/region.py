@@ -19,9 +19,10 @@ from mdfa_fairness_plugin.describe.profile import (
 from mdfa_fairness_plugin.describe.wording import label_text, number
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import (
     PLAIN,
-    begin,
+    Palette,
     finish,
     nothing_to_draw,
     search_name,
@@ -37,7 +38,7 @@ OTHER_LEVELS = "(all others)"
 
 
 @dataclass(kw_only=True, eq=False)
-class RegionMapDisplay:
+class RegionMapDisplay(Display):
     """Share of the held-out rows inside the subgroup, in each cell of two features.
 
     Parameters
@@ -144,10 +145,7 @@ class RegionMapDisplay:
             }
         )
 
-    @property
-    def height(self) -> float:
-        """Height of its own figure, in inches."""
-        return 4.6
+    _height = 4.6
 
     @property
     def alt_text(self) -> str:
@@ -159,22 +157,9 @@ class RegionMapDisplay:
             f"{self.features[1]}: at least half in {most} of {int(drawn.sum())} cells."
         )
 
-    def plot(self, ax: Axes | None = None, *, style: str = "light") -> RegionMapDisplay:
-        """Draw the map.
-
-        Parameters
-        ----------
-        ax : Axes or None, default=None
-            Axes to draw on; None: those of a new figure.
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        self : RegionMapDisplay
-        """
+    def _draw(self, ax: Axes, palette: Palette, **options: Any) -> None:
         from matplotlib.colors import LinearSegmentedColormap
 
-        ax, palette = begin(ax, style, (7.2, self.height))
         colors = LinearSegmentedColormap.from_list("share", [palette.faint, palette.first])
         mesh = ax.pcolormesh(
             self.edges[0],
@@ -208,8 +193,6 @@ class RegionMapDisplay:
             y=short(self.features[1], 40),
             title=self.label,
         )
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _bin(self, axis: int, i: int) -> str:
         if self.levels[axis]:

@@ -157,6 +157,20 @@ def write(ax: Axes, x: float, y: float, text: str, **options: Any) -> Any:
     )
 
 
+def beside(ax: Axes, palette: Palette, i: int, text: str, x: float = 1.02) -> None:
+    """Put text to the right of a row."""
+    ax.annotate(
+        text,
+        (x, i),
+        xycoords=ax.get_yaxis_transform(),
+        va="center",
+        fontsize=9,
+        color=palette.ink,
+        annotation_clip=False,
+        **PLAIN,
+    )
+
+
 def row_labels(ax: Axes, palette: Palette, labels: Sequence[str]) -> None:
     """Name the rows of a picture, first at the top."""
     ax.set_yticks(range(len(labels)), labels=list(labels), color=palette.ink, fontsize=9, **PLAIN)

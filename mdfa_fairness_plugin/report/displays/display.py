@@ -1,0 +1,89 @@
+"""What every display is, in scikit-learn's manner: numbers as attributes, drawn by ``plot``."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.fields import Record
+from mdfa_fairness_plugin.report.displays.style import Palette, begin
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(kw_only=True, eq=False)
+class Display(ABC):
+    """Numbers of a picture, with a table, a sentence and a drawing of them.
+
+    Parameters
+    ----------
+    withheld : frozenset of (int, str)
+        Cells of the table, by row and column, that a copy for printing does not hold.
+
+    Attributes
+    ----------
+    ax_ : Axes
+    figure_ : Figure
+    """
+
+    withheld: frozenset[tuple[int, str]] = frozenset()
+    _width: ClassVar[float] = 7.2
+    _height: ClassVar[float] = 3.4
+
+    @property
+    def height(self) -> float:
+        """Height of its own figure, in inches."""
+        return self._height
+
+    @property
+    @abstractmethod
+    def alt_text(self) -> str:
+        """What the picture shows, in a sentence."""
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """Give the numbers drawn."""
+
+    def plot(self, ax: Axes | None = None, *, style: str = "light") -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : Axes or None, default=None
+            Axes to draw on; None: those of a new figure.
+        style : {"light", "dark"}, default="light"
+
+        Returns
+        -------
+        self : Display
+        """
+        return self._plot(ax, style)
+
+    def _plot(self, ax: Axes | None, style: str, **options: Any) -> Self:
+        ax, palette = begin(ax, style, (self._width, self.height))
+        self._draw(ax, palette, **options)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @abstractmethod
+    def _draw(self, ax: Axes, palette: Palette, **options: Any) -> None:
+        """Draw on axes that are made up already."""
+
+
+def withheld_cells(
+    *columns: tuple[str, np.ndarray, Sequence[Record], str],
+) -> frozenset[tuple[int, str]]:
+    """Cells of a table that records withhold: columns by name, values, records and field read."""
+    return frozenset(
+        (i, name)
+        for name, values, records, read in columns
+        for i, record in enumerate(records)
+        if read in record.withheld and math.isnan(values[i])
+    )

@@ -1,0 +1,111 @@
+"""Forest plot: one row per ratio with its interval, on a logarithmic axis."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+
+from mdfa_fairness_plugin.records import VIOLATION
+from mdfa_fairness_plugin.report.displays.display import Display
+from mdfa_fairness_plugin.report.displays.style import Palette, beside
+from mdfa_fairness_plugin.report.document import WITHHELD_TEXT
+from mdfa_fairness_plugin.report.sentences import ratio_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WIDEST: Final = 100.0
+
+
+@dataclass(kw_only=True, eq=False)
+class ForestDisplay(Display):
+    """Ratios with intervals and verdicts; what else stands in a row is drawn by ``_draw_beside``."""
+
+    ratio: np.ndarray
+    ratio_low: np.ndarray
+    ratio_high: np.ndarray
+    verdicts: tuple[str, ...]
+    _unmeasured: ClassVar[str] = "not measured"
+    _values_at: ClassVar[float] = 1.02
+    _arrows_to_left: ClassVar[bool] = False
+
+    def _others(self) -> list[np.ndarray]:
+        """Give what else the axis must reach."""
+        raise NotImplementedError
+
+    def _draw_beside(self, ax: Axes, palette: Palette, i: int, limits: tuple[float, float]) -> None:
+        raise NotImplementedError
+
+    def _draw_rows(self, ax: Axes, palette: Palette) -> tuple[float, float]:
+        """Draw every row; give the ends of the axis."""
+        low, high = self._limits()
+        ax.axvline(1, color=palette.muted, linewidth=0.9, linestyle=(0, (4, 3)))
+        for i, verdict in enumerate(self.verdicts):
+            violation = verdict == VIOLATION
+            color = palette.second if violation else palette.first
+            self._draw_interval(ax, color, i, (low, high))
+            if low <= self.ratio[i] <= high:
+                ax.plot(
+                    [self.ratio[i]],
+                    [i],
+                    marker="D" if violation else "o",
+                    color=color,
+                    markerfacecolor=color if violation else palette.paper,
+                    markersize=7,
+                    markeredgewidth=1.6,
+                    zorder=4,
+                )
+            self._draw_beside(ax, palette, i, (low, high))
+            beside(ax, palette, i, self._value(i), self._values_at)
+        return low, high
+
+    def _draw_interval(self, ax: Axes, color: str, i: int, limits: tuple[float, float]) -> None:
+        """Draw an interval; an arrow says that it goes on, dots that its end is withheld."""
+        low, high = limits
+        ends = self.ratio_low[i], self.ratio_high[i]
+        if all(map(math.isnan, ends)):
+            return
+        left = low if math.isnan(ends[0]) else max(ends[0], low)
+        right = high if math.isnan(ends[1]) else min(ends[1], high)
+        if (i, "ratio_high") in self.withheld:
+            ax.plot([left, right], [i, i], color=color, linewidth=2.2, linestyle=(0, (1, 1.5)))
+            ax.plot([left], [i], marker="|", color=color, markersize=9, markeredgewidth=2.2)
+            return
+        ax.plot([left, right], [i, i], color=color, linewidth=2.2, solid_capstyle="butt")
+        if right == high:
+            ax.plot([high], [i], marker=">", color=color, markersize=6, clip_on=False)
+        if left == low and self._arrows_to_left:
+            ax.plot([low], [i], marker="<", color=color, markersize=6, clip_on=False)
+
+    def _limits(self) -> tuple[float, float]:
+        values = np.concatenate(
+            [self.ratio, self.ratio_low, self.ratio_high, *self._others(), [1.0]]
+        )
+        values = values[np.isfinite(values) & (values > 0)]
+        values = np.clip(values, 1 / _WIDEST, _WIDEST)
+        low, high = float(values.min()), float(values.max())
+        room = max((high / low) ** 0.06, 1.05)
+        return low / room, high * room
+
+    def _value(self, i: int) -> str:
+        ratio, low, high = self.ratio[i], self.ratio_low[i], self.ratio_high[i]
+        if math.isnan(ratio) and not math.isnan(low):
+            return f"at least {short_ratio(low)}"
+        if math.isnan(ratio):
+            return WITHHELD_TEXT if (i, "ratio") in self.withheld else self._unmeasured
+        if math.isnan(low):
+            return short_ratio(ratio)
+        return f"{short_ratio(ratio)} ({short_ratio(low)} to {short_ratio(high)})"
+
+    def _note_of_dots(self) -> str:
+        """What dots mean, if there are any."""
+        dotted = any(column == "ratio_high" for _, column in self.withheld)
+        return "\n··· upper end withheld: too few people are behind it" if dotted else ""
+
+
+def short_ratio(value: float) -> str:
+    """Write a ratio where there is little room."""
+    return "∞" if math.isinf(value) else ratio_text(value)
