@@ -8,17 +8,16 @@ estimates of which no cell is small, and what a rule below gives it.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.describe.wording import count
-from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.exceptions import Count, InputError
 from mdfa_fairness_plugin.fields import Record, known
 from mdfa_fairness_plugin.records import (
     AuditRecord,
@@ -33,15 +32,6 @@ from mdfa_fairness_plugin.report.profile_cells import ProfiledFeatures, printed_
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, shown_case
 
 _Kind = TypeVar("_Kind", bound=Record)
-_COUNT_OF_ROWS: Final = re.compile(
-    r"(?:only )?\b\d[\d,]*(?: of (?:the )?\d[\d,]*)?(?= rows?\b)( rows?\b)(?: \([\d.]+ ?%\))?"
-)
-# "2 of 5 levels", "3 nonzero values"; and "'age' (2)", as lists of features give them.
-_COUNT_OF_VALUES: Final = re.compile(
-    r"(?:only )?\b(\d[\d,]*)(?: of (?:the )?\d[\d,]*)?"
-    r"((?: [a-z]+)? (?:values?|levels?|outcomes?|people|persons?)\b)"
-)
-_COUNT_IN_BRACKETS: Final = re.compile(r"\((\d[\d,]*)\)")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -450,32 +440,20 @@ class _Redactor:
 
     def _masked(self, text: str) -> str:
         """Text without its small counts, and none of rows if one is small or a total withheld."""
-        text = self._without_few(_COUNT_OF_VALUES, str(text), "a withheld number of{}")
-        text = self._without_few(_COUNT_IN_BRACKETS, text, "(withheld)")
-        counts = [
-            [int(digits.replace(",", "")) for digits in re.findall(r"\d[\d,]*", match.group())]
-            for match in _COUNT_OF_ROWS.finditer(str(text))
-        ]
-        telling = [c for c in counts if c]
-        few = any(
-            c[0] < self.min_cell or (len(c) > 1 and 0 < c[1] - c[0] < self.min_cell)
-            for c in telling
-        )
-        if not telling or not (few or self.totals_withheld):
-            return text
-        self.n_withheld += len(telling)
-        return _COUNT_OF_ROWS.sub(r"a withheld number of\1", str(text))
+        parts: tuple[str | Count, ...] = getattr(text, "parts", (text,))
+        rows = [c for c in parts if isinstance(c, Count) and c.unit.startswith("row")]
+        few = any(c.n < self.min_cell or self.small((c.of or c.n) - c.n) for c in rows)
 
-    def _without_few(self, pattern: re.Pattern[str], text: str, words: str) -> str:
-        """Text whose counts that a pattern finds are masked where they are small."""
+        def shown(part: str | Count) -> str:
+            if isinstance(part, str):
+                return part
+            hidden = few or self.totals_withheld if part in rows else self.small(part.n)
+            if not hidden:
+                return str(part)
+            self.withhold()
+            return f"a withheld number of {part.unit}" if part.unit else "withheld"
 
-        def masked(match: re.Match[str]) -> str:
-            if not self.small(int(match.group(1).replace(",", ""))):
-                return match.group()
-            self.n_withheld += 1
-            return words.format(*match.groups()[1:])
-
-        return pattern.sub(masked, text)
+        return "".join(map(shown, parts))
 
     def _overlap(self) -> tuple[bool, bool]:
         """Whether the overlap histogram may be drawn, and with the rows left out."""

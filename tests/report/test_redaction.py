@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
-from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
+from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Message
 from mdfa_fairness_plugin.records import (
     AuditRecord,
     Silence,
@@ -349,13 +349,17 @@ def test_path_keeps_only_regions_far_enough_apart():
 
 
 def test_messages_lose_small_counts_but_not_their_sense():
-    result = audit([[40, 60], [30, 90]], [[80, 160], [90, 300]], reason="only 7 rows have it")
+    reason = Message(Count(7, said="only 7 rows"), " have it")
+    result = audit([[40, 60], [30, 90]], [[80, 160], [90, 300]], reason=reason)
+    left_out = Message(
+        "race: ", Count(3, of=630, said="3 of 630 rows (0.5%)"), " have no comparable row"
+    )
     warned = AuditResult(
         violations=result.violations,
         n_samples=630,
         warnings=(
-            AuditWarning("A", "race: 3 of 630 rows (0.5%) have no comparable row"),
-            AuditWarning("B", "5 folds; 1,240 rows are compared"),
+            AuditWarning("A", left_out),
+            AuditWarning("B", Message("5 folds; ", Count(1240), " are compared")),
         ),
     )
     printed = redact(warned, 11).result
@@ -506,20 +510,31 @@ def test_numbers_whose_values_nobody_counted_keep_no_mean():
 
 
 @pytest.mark.parametrize(
-    ("text", "printed"),
+    ("parts", "printed"),
     [
-        ("filled with the median: 'x1' (1,200), 'x2' (2).", "'x1' (1,200), 'x2' (withheld)."),
         (
-            "pooled: 2 of 5 levels of 't' (7 rows).",
-            "a withheld number of levels of 't' (a withheld",
+            ("median: 'x1' (", Count(1200, unit=""), "), 'x2' (", Count(2, unit=""), ")."),
+            "'x1' (1,200), 'x2' (withheld).",
         ),
-        ("column 'x' has 3 infinite value(s)", "has a withheld number of infinite value(s)"),
-        ("pooled: 40 of 50 levels of 't' (70 rows).", "40 of 50 levels of 't' (70 rows)."),
-        ("not in the subgroup: 4 people", "a withheld number of people"),
-        ("5 folds (seed 3)", "5 folds (seed 3)"),
+        (
+            ("pooled: ", Count(2, of=5, unit="levels"), " of 't' (", Count(7), ")."),
+            "pooled: a withheld number of levels of 't' (a withheld number of rows).",
+        ),
+        (
+            ("column 'x' has ", Count(3, unit="infinite value(s)")),
+            "has a withheld number of infinite value(s)",
+        ),
+        (
+            ("pooled: ", Count(40, of=50, unit="levels"), " of 't' (", Count(70), ")."),
+            "40 of 50 levels of 't' (70 rows).",
+        ),
+        (("not in the subgroup: ", Count(4, unit="people")), "a withheld number of people"),
+        (("all but few: ", Count(630, of=634)), "all but few: a withheld number of rows"),
+        (("5 folds (seed 3)",), "5 folds (seed 3)"),
     ],
 )
-def test_messages_lose_small_counts_in_every_form(text, printed):
+def test_messages_lose_small_counts_in_every_form(parts, printed):
+    text = Message(*parts)
     result = AuditResult(warnings=(AuditWarning("A", text),))
     assert printed in redact(result, 11).result.warnings[0].message
     assert redact(result, 1).result.warnings[0].message == text
