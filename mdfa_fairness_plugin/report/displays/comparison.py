@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import count
 from mdfa_fairness_plugin.records import ratio_of
+from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import withheld_cells
 from mdfa_fairness_plugin.report.displays.forest import ForestDisplay, short_ratio
-from mdfa_fairness_plugin.report.displays.style import (
-    Palette,
-    finish,
-    nothing_to_draw,
-    ratio_axis,
-    row_labels,
-    search_name,
-    short,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(kw_only=True, eq=False)
@@ -47,11 +36,6 @@ class ComparisonDisplay(ForestDisplay):
     verdicts : tuple of str
     withheld : frozenset of (int, str)
         Cells of the table, by row and column, that a copy for printing does not hold.
-
-    Attributes
-    ----------
-    ax_ : Axes
-    figure_ : Figure
     """
 
     models: tuple[str, ...]
@@ -81,15 +65,15 @@ class ComparisonDisplay(ForestDisplay):
         """
         rows = [result.worst(model) for model in result.models]
         if all(math.isnan(row.delta) for row in rows):
-            raise nothing_to_draw("result", "no model could be measured")
+            raise style.nothing_to_draw("result", "no model could be measured")
         low, high = np.array([row.ratio_interval for row in rows]).T
         ratio = np.array([row.ratio for row in rows])
         everybody = np.array([ratio_of(row.everybody_delta) for row in rows])
         split_mean = np.array([row.split_ratio_mean for row in rows])
         split_sd = np.array([row.split_ratio_sd for row in rows])
         return cls(
-            models=tuple(short(row.model, 24) for row in rows),
-            searches=tuple(search_name(row.search, 14) for row in rows),
+            models=tuple(style.short(row.model, 24) for row in rows),
+            searches=tuple(style.search_name(row.search, 14) for row in rows),
             selection=np.array([row.selection.ratio for row in rows]),
             everybody=everybody,
             ratio=ratio,
@@ -139,18 +123,20 @@ class ComparisonDisplay(ForestDisplay):
         """Height that the rows need, in inches."""
         return 1.6 + 0.5 * len(self.models)
 
-    def _draw(self, ax: Axes, palette: Palette, **options: Any) -> None:
+    def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
         limits = self._draw_rows(ax, palette)
         names = [f"{m}\n{s}" for m, s in zip(self.models, self.searches, strict=True)]
-        row_labels(ax, palette, names)
-        ratio_axis(ax, *limits)
+        style.row_labels(ax, palette, names)
+        style.ratio_axis(ax, *limits)
         note = "Rate ratio. ❙ over everybody   | at equal features   ◆ worst subgroup, a violation"
         note += "\n○ worst subgroup, none told from chance"
         if np.isfinite(self.split_mean).any():
             note += "   × mean and deviation over splits"
-        finish(ax, palette, x=note + self._note_of_dots())
+        style.finish(ax, palette, x=note + self._note_of_dots())
 
-    def _draw_beside(self, ax: Axes, palette: Palette, i: int, limits: tuple[float, float]) -> None:
+    def _draw_beside(
+        self, ax: style.Axes, palette: style.Palette, i: int, limits: tuple[float, float]
+    ) -> None:
         low, high = limits
         mean, sd = self.split_mean[i], np.nan_to_num(self.split_sd[i])
         if low <= mean <= high:

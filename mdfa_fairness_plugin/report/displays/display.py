@@ -30,6 +30,7 @@ class Display(ABC):
     Attributes
     ----------
     ax_ : Axes
+        What ``plot`` has drawn on.
     figure_ : Figure
     """
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from mdfa_fairness_plugin.records import VIOLATION
+from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
-from mdfa_fairness_plugin.report.displays.style import Palette, beside
 from mdfa_fairness_plugin.report.document import WITHHELD_TEXT
 from mdfa_fairness_plugin.report.sentences import ratio_text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _WIDEST: Final = 100.0
 
@@ -36,10 +33,12 @@ class ForestDisplay(Display):
         """Give what else the axis must reach."""
         raise NotImplementedError
 
-    def _draw_beside(self, ax: Axes, palette: Palette, i: int, limits: tuple[float, float]) -> None:
+    def _draw_beside(
+        self, ax: style.Axes, palette: style.Palette, i: int, limits: tuple[float, float]
+    ) -> None:
         raise NotImplementedError
 
-    def _draw_rows(self, ax: Axes, palette: Palette) -> tuple[float, float]:
+    def _draw_rows(self, ax: style.Axes, palette: style.Palette) -> tuple[float, float]:
         """Draw every row; give the ends of the axis."""
         low, high = self._limits()
         ax.axvline(1, color=palette.muted, linewidth=0.9, linestyle=(0, (4, 3)))
@@ -59,10 +58,12 @@ class ForestDisplay(Display):
                     zorder=4,
                 )
             self._draw_beside(ax, palette, i, (low, high))
-            beside(ax, palette, i, self._value(i), self._values_at)
+            style.beside(ax, palette, i, self._value(i), self._values_at)
         return low, high
 
-    def _draw_interval(self, ax: Axes, color: str, i: int, limits: tuple[float, float]) -> None:
+    def _draw_interval(
+        self, ax: style.Axes, color: str, i: int, limits: tuple[float, float]
+    ) -> None:
         """Draw an interval; an arrow says that it goes on, dots that its end is withheld."""
         low, high = limits
         ends = self.ratio_low[i], self.ratio_high[i]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,19 +13,9 @@ import pandas as pd
 from mdfa_fairness_plugin.describe.wording import count, label_text, named, rounded
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import AuditRecord
+from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
-from mdfa_fairness_plugin.report.displays.style import (
-    Palette,
-    finish,
-    nothing_to_draw,
-    row_labels,
-    short_names,
-    write,
-)
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(kw_only=True, eq=False)
@@ -42,11 +32,6 @@ class LoveDisplay(Display):
         Features left out of the picture, each less different before than those in it.
     label : str
         Which groups are compared.
-
-    Attributes
-    ----------
-    ax_ : Axes
-    figure_ : Figure
     """
 
     names: tuple[str, ...]
@@ -83,7 +68,7 @@ class LoveDisplay(Display):
             If the key is unknown or no differences were recorded.
         """
         if not result.balance:
-            raise nothing_to_draw("result", "no groups were compared")
+            raise style.nothing_to_draw("result", "no groups were compared")
         if comparison_key is not None and comparison_key not in result.balance:
             known = ", ".join(repr(k) for k in list(result.balance)[:6])
             raise InputError(f"comparison_key: one of {known} expected, {comparison_key!r} found.")
@@ -94,7 +79,7 @@ class LoveDisplay(Display):
         found = diagnostics(result.balance[key])
         before, after = found.get("smd_before"), found.get("smd_after")
         if not isinstance(before, Mapping) or not before:
-            raise nothing_to_draw("result", "no mean differences were recorded")
+            raise style.nothing_to_draw("result", "no mean differences were recorded")
         after = after if isinstance(after, Mapping) else {}
         rows = _distinct(
             [
@@ -138,7 +123,7 @@ class LoveDisplay(Display):
                 )
         return text
 
-    def _draw(self, ax: Axes, palette: Palette, **options: Any) -> None:
+    def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
         n = len(self.names)
         rows = np.arange(n)
         ax.axvspan(-0.1, 0.1, color=palette.faint, alpha=0.45, linewidth=0)
@@ -156,7 +141,7 @@ class LoveDisplay(Display):
             zorder=3,
         )
         ax.plot(self.after, rows, "o", color=palette.first, markersize=6.5, zorder=4)
-        row_labels(ax, palette, short_names(self.names, 28))
+        style.row_labels(ax, palette, style.short_names(self.names, 28))
         known = np.concatenate([self.before, self.after])
         reach = max(0.15, float(np.max(np.abs(known[np.isfinite(known)]), initial=0.0))) * 1.1
         ax.set_xlim(-reach, reach)
@@ -168,11 +153,11 @@ class LoveDisplay(Display):
                 ("● after weighting", palette.first, "right"),
             ):
                 place = -reach if side == "left" else reach
-                write(ax, place, -0.9, text, color=color, ha=side, **kind)
+                style.write(ax, place, -0.9, text, color=color, ha=side, **kind)
         note = "Standardised mean difference (grey: below 0.1, usually taken as alike)"
         if self.n_omitted:
             note += f"\n{count(self.n_omitted, 'feature')} less different before not drawn"
-        finish(
+        style.finish(
             ax,
             palette,
             x=note,

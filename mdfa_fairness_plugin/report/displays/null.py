@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import count, label_text, rounded
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
-from mdfa_fairness_plugin.report.displays.style import (
-    Palette,
-    finish,
-    nothing_to_draw,
-    short,
-    write,
-)
 from mdfa_fairness_plugin.report.sentences import p_text, ratio_text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(kw_only=True, eq=False)
@@ -38,11 +29,6 @@ class NullDistributionDisplay(Display):
     p_value : float
     label : str
         Which search this is.
-
-    Attributes
-    ----------
-    ax_ : Axes
-    figure_ : Figure
     """
 
     draws: np.ndarray
@@ -73,16 +59,16 @@ class NullDistributionDisplay(Display):
         p = np.asarray(null.p_values, dtype=float)
         if search is None:
             if len(p) == 0:
-                raise nothing_to_draw("null", "it has no search")
+                raise style.nothing_to_draw("null", "it has no search")
             search = int(np.nanargmin(p)) if np.isfinite(p).any() else 0
         if not -len(p) <= search < len(p):
             raise InputError(f"search: a position below {len(p)} expected, {search!r} found.")
         draws = np.asarray(null.draws, dtype=float)[:, search]
         draws = draws[~np.isnan(draws)]
         if len(draws) == 0:
-            raise nothing_to_draw("null", "no draw of this search was measured")
+            raise style.nothing_to_draw("null", "no draw of this search was measured")
         feature, group, outcome = null.searches[search]
-        label = f"{label_text(feature, 18)} = {short(group, 18)}: {short(outcome, 18)}"
+        label = f"{label_text(feature, 18)} = {style.short(group, 18)}: {style.short(outcome, 18)}"
         return cls(
             draws=draws,
             observed=float(np.asarray(null.observed, dtype=float)[search]),
@@ -107,7 +93,7 @@ class NullDistributionDisplay(Display):
         )
 
     def plot(
-        self, ax: Axes | None = None, *, n_bins: int = 30, style: str = "light"
+        self, ax: style.Axes | None = None, *, n_bins: int = 30, style: str = "light"
     ) -> NullDistributionDisplay:
         """Draw the histogram and the observed value.
 
@@ -124,7 +110,9 @@ class NullDistributionDisplay(Display):
         """
         return self._plot(ax, style, n_bins=n_bins)
 
-    def _draw(self, ax: Axes, palette: Palette, *, n_bins: int = 30, **options: Any) -> None:
+    def _draw(
+        self, ax: style.Axes, palette: style.Palette, *, n_bins: int = 30, **options: Any
+    ) -> None:
         finite = self.draws[np.isfinite(self.draws)]
         observed = self.observed if math.isfinite(self.observed) else math.nan
         known = np.concatenate([finite, [observed] if not math.isnan(observed) else []])
@@ -146,7 +134,7 @@ class NullDistributionDisplay(Display):
         ax.set_xlim(low, high)
         middle = float(np.median(finite)) if len(finite) else low
         where: dict[str, Any] = {"va": "bottom", "fontweight": "bold"}
-        write(
+        style.write(
             ax,
             middle,
             1.02 * top,
@@ -158,7 +146,7 @@ class NullDistributionDisplay(Display):
         if not math.isnan(observed):
             ax.plot([observed, observed], [0, 1.12 * top], color=palette.second, linewidth=2.4)
             ratio = ratio_text(math.exp(min(observed, 700)))
-            write(
+            style.write(
                 ax,
                 observed,
                 1.14 * top,
@@ -171,4 +159,4 @@ class NullDistributionDisplay(Display):
         lost = len(self.draws) - len(finite)
         if lost:
             note += f"\n{count(lost, 'infinite draw')} not drawn"
-        finish(ax, palette, x=note, y="Draws", title=self.label)
+        style.finish(ax, palette, x=note, y="Draws", title=self.label)

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import count, named, percent
 from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
-from mdfa_fairness_plugin.report.displays.style import (
-    Palette,
-    finish,
-    nothing_to_draw,
-    short,
-    write,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(kw_only=True, eq=False)
@@ -37,11 +28,6 @@ class OverlapDisplay(Display):
         Of these, rows left out for want of a comparable row on the other side.
     names : tuple of str
         What the two sides are called.
-
-    Attributes
-    ----------
-    ax_ : Axes
-    figure_ : Figure
     """
 
     edges: np.ndarray
@@ -80,7 +66,7 @@ class OverlapDisplay(Display):
         e, side = violation.propensity, violation.side
         compared = np.isfinite(e) & (side != 0) if len(e) == len(side) else np.zeros(0, dtype=bool)
         if not compared.any():
-            raise nothing_to_draw("violation", "no rows were compared")
+            raise style.nothing_to_draw("violation", "no rows were compared")
         if not left_out:
             compared &= ~violation.left_out
         e, group = e[compared], side[compared] > 0
@@ -95,7 +81,9 @@ class OverlapDisplay(Display):
         )
         edges, parts = joined(fine, parts, min_rows)
         if len(edges) < 4 and n_bins >= 4:
-            raise nothing_to_draw("violation", f"bins of {min_rows} rows leave too few of them")
+            raise style.nothing_to_draw(
+                "violation", f"bins of {min_rows} rows leave too few of them"
+            )
         own, rest, own_out, rest_out = parts
         other = "everyone else"
         if violation.reference is not None:
@@ -137,7 +125,7 @@ class OverlapDisplay(Display):
         out = int(self.group_left_out.sum() + self.others_left_out.sum())
         return f"{text} {count(out, 'row')} left out." if out else text
 
-    def _draw(self, ax: Axes, palette: Palette, **options: Any) -> None:
+    def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
         left, width = self.edges[:-1], np.diff(self.edges)
         # Joined bins are wider: heights are shares of the side per unit of propensity.
         heights = []
@@ -169,30 +157,22 @@ class OverlapDisplay(Display):
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
         for name, color, y, side in (
-            (f"▲ {short(self.names[0], 44)}", palette.second, 1.26, "top"),
-            (f"▼ {short(self.names[1], 44)}", palette.first, -1.26, "bottom"),
+            (f"▲ {style.short(self.names[0], 44)}", palette.second, 1.26, "top"),
+            (f"▼ {style.short(self.names[1], 44)}", palette.first, -1.26, "bottom"),
         ):
             place: dict[str, Any] = {"va": side, "ha": "left", "fontweight": "bold"}
-            write(ax, 0.01, y * top, name, color=color, **place)
+            style.write(ax, 0.01, y * top, name, color=color, **place)
         note = "Propensity: chance of belonging to the group, given the features"
         out = int(self.group_left_out.sum() + self.others_left_out.sum())
         if out:
             note += f"\n{count(out, 'row')} hatched: nobody comparable on the other side, left out"
-        finish(ax, palette, x=note, y="Share of each side")
+        style.finish(ax, palette, x=note, y="Share of each side")
 
 
 def joined(edges: np.ndarray, parts: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
     """Join neighbouring bins until no part of any bin holds between 1 and ``least`` - 1 rows.
 
-    Parameters
-    ----------
-    edges : ndarray of shape (n_bins + 1,)
-    parts : ndarray of shape (n_parts, n_bins)
-    least : int
-
-    Returns
-    -------
-    edges, parts : ndarray
+    Shapes: ``edges`` (n_bins + 1,), ``parts`` (n_parts, n_bins).
     """
     ends, columns = [edges[0]], []
     waiting = np.zeros(len(parts), dtype=parts.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,19 +12,9 @@ import pandas as pd
 from mdfa_fairness_plugin.describe.wording import rounded
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
-from mdfa_fairness_plugin.report.displays.style import (
-    Palette,
-    finish,
-    nothing_to_draw,
-    ratio_axis,
-    search_name,
-    write,
-)
 from mdfa_fairness_plugin.report.sentences import ratio_text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _LARGEST_DRAWN = math.log(1e6)
 
@@ -46,11 +36,6 @@ class WorstCasePathDisplay(Display):
     label : str
         Which search this is.
     confidence_level : float
-
-    Attributes
-    ----------
-    ax_ : Axes
-    figure_ : Figure
     """
 
     mass: np.ndarray
@@ -81,7 +66,7 @@ class WorstCasePathDisplay(Display):
         """
         path = violation.path
         if len(path) == 0 or not np.isfinite(np.asarray(path.delta, dtype=float)).any():
-            raise nothing_to_draw("violation", "no region of its path was measured")
+            raise style.nothing_to_draw("violation", "no region of its path was measured")
         n = len(path)
 
         def column(values: Any) -> np.ndarray:
@@ -96,7 +81,7 @@ class WorstCasePathDisplay(Display):
             interval_high=column(path.interval_high),
             kept=(violation.mass, violation.delta, *violation.interval),
             everybody=(whole.mass, whole.delta, *whole.interval),
-            label=search_name(violation),
+            label=style.search_name(violation),
             confidence_level=violation.confidence_level,
         )
 
@@ -131,7 +116,7 @@ class WorstCasePathDisplay(Display):
         return text
 
     def plot(
-        self, ax: Axes | None = None, *, scale: str = "ratio", style: str = "light"
+        self, ax: style.Axes | None = None, *, scale: str = "ratio", style: str = "light"
     ) -> WorstCasePathDisplay:
         """Draw the path.
 
@@ -151,7 +136,9 @@ class WorstCasePathDisplay(Display):
             raise InputError(f"scale: 'ratio' or 'delta' expected, {scale!r} found.")
         return self._plot(ax, style, scale=scale)
 
-    def _draw(self, ax: Axes, palette: Palette, *, scale: str = "ratio", **options: Any) -> None:
+    def _draw(
+        self, ax: style.Axes, palette: style.Palette, *, scale: str = "ratio", **options: Any
+    ) -> None:
 
         def unit(value: Any) -> Any:
             bounded = np.clip(value, -_LARGEST_DRAWN, _LARGEST_DRAWN)
@@ -173,12 +160,12 @@ class WorstCasePathDisplay(Display):
         ax.axhline(unit(0.0), color=palette.muted, linewidth=0.9, linestyle=(0, (4, 3)))
         self._mark(ax, palette, unit, (bottom, top), widest)
         if scale == "ratio":
-            ratio_axis(ax, float(unit(bottom)), float(unit(top)), which="y")
+            style.ratio_axis(ax, float(unit(bottom)), float(unit(top)), which="y")
         else:
             ax.set_ylim(bottom, top)
         ax.set_xlim(left=0, right=max(widest, 1e-9) * 1.02)
         level = f"{100 * self.confidence_level:.3g} % interval"
-        finish(
+        style.finish(
             ax,
             palette,
             x="Mass: share of those compared who are in the region and have the outcome",
@@ -227,7 +214,7 @@ class WorstCasePathDisplay(Display):
             ax.plot([mass], [unit(delta)], marker=marker, color=color, markersize=7, zorder=5)
             right = mass > 0.55 * widest
             top = min(high if math.isfinite(high) else delta, limits[1])
-            write(
+            style.write(
                 ax,
                 mass,
                 float(unit(top)),

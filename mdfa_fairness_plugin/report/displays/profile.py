@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,27 +12,14 @@ import pandas as pd
 from mdfa_fairness_plugin.describe.profile import DIFFERENCE, PARTS, ROWS
 from mdfa_fairness_plugin.describe.wording import count, percent
 from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
-from mdfa_fairness_plugin.report.displays.style import (
-    Palette,
-    beside,
-    finish,
-    nothing_to_draw,
-    row_labels,
-    search_name,
-    short,
-    short_names,
-    write,
-)
 from mdfa_fairness_plugin.report.sentences import told_apart
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(kw_only=True, eq=False)
 class ProfileDisplay(Display):
-    """Features of the subgroup beside those of everybody compared, the most different first.
+    """Features of the subgroup style.beside those of everybody compared, the most different first.
 
     Parameters
     ----------
@@ -48,11 +35,6 @@ class ProfileDisplay(Display):
         Rows left out of the picture, each less different.
     label : str
         Which search this is.
-
-    Attributes
-    ----------
-    ax_ : Axes
-    figure_ : Figure
     """
 
     features: tuple[str, ...]
@@ -85,7 +67,7 @@ class ProfileDisplay(Display):
         """
         table = separation(violation.profile)
         if table.empty:
-            raise nothing_to_draw("violation", "its subgroup was not described")
+            raise style.nothing_to_draw("violation", "its subgroup was not described")
         drawn = table.iloc[:max_features]
         return cls(
             features=tuple(drawn["feature"]),
@@ -95,7 +77,7 @@ class ProfileDisplay(Display):
             difference=drawn["difference"].to_numpy(dtype=float),
             statistics=tuple(drawn["statistic"]),
             n_omitted=len(table) - len(drawn),
-            label=search_name(violation),
+            label=style.search_name(violation),
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -125,7 +107,7 @@ class ProfileDisplay(Display):
             f"{'; '.join(parts)}."
         )
 
-    def _draw(self, ax: Axes, palette: Palette, **options: Any) -> None:
+    def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
         n = len(self.features)
         ax.axvline(0, color=palette.muted, linewidth=0.9)
         known = np.abs(self.difference[np.isfinite(self.difference)])
@@ -136,18 +118,18 @@ class ProfileDisplay(Display):
             marker = "o" if end == value else ">" if value > 0 else "<"
             ax.plot([0, end], [i, i], color=palette.first, linewidth=1.8)
             ax.plot([end], [i], marker, color=palette.first, markersize=6.5, clip_on=False)
-            beside(ax, palette, i, self._values(i))
-        row_labels(ax, palette, self._names())
+            style.beside(ax, palette, i, self._values(i))
+        style.row_labels(ax, palette, self._names())
         ax.set_xlim(-reach, reach)
         ax.set_ylim(n - 0.4, -1.2)
         grey: dict[str, Any] = {"va": "center", "color": palette.muted}
-        write(ax, -reach, -0.85, "← less", ha="left", **grey)
-        write(ax, reach, -0.85, "more →", ha="right", **grey)
+        style.write(ax, -reach, -0.85, "← less", ha="left", **grey)
+        style.write(ax, reach, -0.85, "more →", ha="right", **grey)
         note = "Subgroup less those outside it, in standard deviations"
         note += "\nRight: value in the subgroup against value for everybody compared"
         if self.n_omitted:
             note += f"\n{count(self.n_omitted, 'less different row')} not drawn"
-        finish(
+        style.finish(
             ax,
             palette,
             x=note,
@@ -157,9 +139,9 @@ class ProfileDisplay(Display):
 
     def _names(self) -> list[str]:
         """Feature, and its level, of every row."""
-        features = short_names(self.features, 22)
+        features = style.short_names(self.features, 22)
         return [
-            f"{feature}: {short(level, 14)}" if level else f"{feature}, mean"
+            f"{feature}: {style.short(level, 14)}" if level else f"{feature}, mean"
             for feature, level in zip(features, self.levels, strict=True)
         ]
 
@@ -172,20 +154,10 @@ class ProfileDisplay(Display):
 
 
 def separation(profile: pd.DataFrame) -> pd.DataFrame:
-    """Put the subgroup beside everybody, feature by feature, the most different first.
+    """Put the subgroup style.beside everybody, feature by feature, the most different first.
 
-    Parameters
-    ----------
-    profile : DataFrame
-        As ``profile_subgroups`` lays it out.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``feature``, ``level``, ``statistic``, ``subgroup``, ``population`` (both sides
-        taken together, by their rows) and ``difference`` (the profile's standardised one).
-        Features whose numbers are not all known are left out, and the outcome is, which is no
-        feature.
+    Population means both sides taken together, by their rows. Features whose numbers are not all
+    known are left out, and the outcome is, which is no feature.
     """
     names = ["feature", "level", "statistic", "subgroup", "population", "difference"]
     empty = pd.DataFrame({name: pd.Series(dtype=object) for name in names})

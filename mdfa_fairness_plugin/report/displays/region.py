@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,18 +19,8 @@ from mdfa_fairness_plugin.describe.profile import (
 from mdfa_fairness_plugin.describe.wording import label_text, number
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
-from mdfa_fairness_plugin.report.displays.style import (
-    PLAIN,
-    Palette,
-    finish,
-    nothing_to_draw,
-    search_name,
-    short,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _N_BINS = 16
 _MAX_LEVELS = 10
@@ -55,11 +45,6 @@ class RegionMapDisplay(Display):
         Share of them inside the subgroup; NaN where a cell has too few rows.
     label : str
         Which search this is.
-
-    Attributes
-    ----------
-    ax_ : Axes
-    figure_ : Figure
     """
 
     features: tuple[str, str]
@@ -107,7 +92,7 @@ class RegionMapDisplay(Display):
             )
         held = np.asarray(violation.held_out, dtype=bool)
         if not held.any():
-            raise nothing_to_draw("violation", "it measured no rows")
+            raise style.nothing_to_draw("violation", "it measured no rows")
         frame, inside = frame.loc[held].reset_index(drop=True), violation.membership[held]
         kinds = feature_kinds(frame)
         columns = _chosen(frame, kinds, inside, features)
@@ -130,7 +115,7 @@ class RegionMapDisplay(Display):
             levels=(x_levels, y_levels),
             n_rows=n,
             share=share,
-            label=search_name(violation),
+            label=style.search_name(violation),
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -157,7 +142,7 @@ class RegionMapDisplay(Display):
             f"{self.features[1]}: at least half in {most} of {int(drawn.sum())} cells."
         )
 
-    def _draw(self, ax: Axes, palette: Palette, **options: Any) -> None:
+    def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
         from matplotlib.colors import LinearSegmentedColormap
 
         colors = LinearSegmentedColormap.from_list("share", [palette.faint, palette.first])
@@ -173,24 +158,24 @@ class RegionMapDisplay(Display):
         )
         for axis, levels in ((ax.xaxis, self.levels[0]), (ax.yaxis, self.levels[1])):
             if levels:
-                names = [short(level, 16) for level in levels]
+                names = [style.short(level, 16) for level in levels]
                 slant = axis is ax.xaxis and sum(map(len, names)) > 60
                 axis.set_ticks(
                     range(len(levels)),
                     labels=names,
                     color=palette.ink,
-                    **(PLAIN | ({"rotation": 30, "ha": "right"} if slant else {})),
+                    **(style.PLAIN | ({"rotation": 30, "ha": "right"} if slant else {})),
                 )
         bar = ax.figure.colorbar(mesh, ax=ax, ticks=[0, 0.25, 0.5, 0.75, 1], shrink=0.85)
         bar.ax.set_yticklabels(["0 %", "25 %", "50 %", "75 %", "100 %"], color=palette.ink)
         bar.ax.tick_params(labelsize=9, colors=palette.muted, labelcolor=palette.ink)
         bar.set_label("Inside the subgroup", color=palette.ink, fontsize=9.5)
         bar.outline.set_visible(False)
-        finish(
+        style.finish(
             ax,
             palette,
-            x=short(self.features[0], 60),
-            y=short(self.features[1], 40),
+            x=style.short(self.features[0], 60),
+            y=style.short(self.features[1], 40),
             title=self.label,
         )
 

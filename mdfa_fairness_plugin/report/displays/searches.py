@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import count
 from mdfa_fairness_plugin.records import VIOLATION, AuditRecord
+from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import withheld_cells
 from mdfa_fairness_plugin.report.displays.forest import ForestDisplay
-from mdfa_fairness_plugin.report.displays.style import (
-    Palette,
-    finish,
-    nothing_to_draw,
-    ratio_axis,
-    row_labels,
-    search_name,
-)
 from mdfa_fairness_plugin.report.reading import ranked
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(kw_only=True, eq=False)
@@ -44,11 +34,6 @@ class SearchesDisplay(ForestDisplay):
         Searches left out of the picture.
     withheld : frozenset of (int, str)
         Cells of the table, by row and column, that a copy for printing does not hold.
-
-    Attributes
-    ----------
-    ax_ : Axes
-    figure_ : Figure
     """
 
     labels: tuple[str, ...]
@@ -79,13 +64,13 @@ class SearchesDisplay(ForestDisplay):
         """
         found = [v for v in ranked(result.violations) if v.measured or not math.isnan(v.lower)]
         if not found:
-            raise nothing_to_draw("result", "no search measured a ratio")
+            raise style.nothing_to_draw("result", "no search measured a ratio")
         drawn = found[:max_searches]
         whole = [v.population for v in drawn]
         ratio, everybody = (np.array([v.ratio for v in part]) for part in (drawn, whole))
         low, high = np.array([v.ratio_interval for v in drawn]).T
         return cls(
-            labels=tuple(search_name(v) for v in drawn),
+            labels=tuple(style.search_name(v) for v in drawn),
             ratio=ratio,
             ratio_low=low,
             ratio_high=high,
@@ -128,16 +113,18 @@ class SearchesDisplay(ForestDisplay):
             text += f" {self.labels[i]}, {self._value(i)}."
         return text
 
-    def _draw(self, ax: Axes, palette: Palette, **options: Any) -> None:
+    def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
         limits = self._draw_rows(ax, palette)
-        row_labels(ax, palette, self.labels)
-        ratio_axis(ax, *limits)
+        style.row_labels(ax, palette, self.labels)
+        style.ratio_axis(ax, *limits)
         note = "Rate ratio. ◆ violation   ○ none told from chance   | everybody compared"
         if self.n_omitted:
             note += f"\n{count(self.n_omitted, 'more search', 'more searches')} not drawn"
-        finish(ax, palette, x=note + self._note_of_dots(), to_right=True)
+        style.finish(ax, palette, x=note + self._note_of_dots(), to_right=True)
 
-    def _draw_beside(self, ax: Axes, palette: Palette, i: int, limits: tuple[float, float]) -> None:
+    def _draw_beside(
+        self, ax: style.Axes, palette: style.Palette, i: int, limits: tuple[float, float]
+    ) -> None:
         whole = self.everybody[i]
         if limits[0] <= whole <= limits[1]:
             ax.plot([whole, whole], [i - 0.32, i + 0.32], color=palette.ink, linewidth=1.4)

@@ -28,26 +28,18 @@ _LONG_NAME: Final = 38
 
 @dataclass(frozen=True, kw_only=True)
 class Palette:
-    """Colours of one style.
+    """Colours of one style; ``first`` and ``second`` carry meaning.
 
-    Parameters
-    ----------
-    ink, muted, faint, paper : str
-        Text and outlines; secondary text; grid lines and fills; background.
-    first, second : str
-        The two colours that carry meaning, told apart by every kind of colour vision (Okabe and
-        Ito 2008) and by lightness.
-    paint : bool
-        Whether the background is painted.
+    These two are told apart by every kind of colour vision (Okabe and Ito 2008) and by lightness.
     """
 
-    ink: str
-    muted: str
-    faint: str
-    paper: str
+    ink: str  # text and outlines
+    muted: str  # secondary text
+    faint: str  # grid lines and fills
+    paper: str  # background
     first: str
     second: str
-    paint: bool = True
+    paint: bool = True  # whether the background is painted
 
 
 PALETTES: Final = {
@@ -81,21 +73,7 @@ PALETTES: Final = {
 
 
 def begin(ax: Axes | None, style: str, size: tuple[float, float]) -> tuple[Axes, Palette]:
-    """Give axes to draw on, in the colours of a style.
-
-    Parameters
-    ----------
-    ax : Axes or None
-        Axes to use; None: those of a new figure.
-    style : {"light", "dark"}
-    size : (float, float)
-        Width and height of a new figure, in inches.
-
-    Returns
-    -------
-    ax : Axes
-    palette : Palette
-    """
+    """Give axes to draw on, those of a new figure of a size in inches if None, and their colours."""
     if style not in PALETTES:
         raise InputError(f"style: 'light' or 'dark' expected, {style!r} found.")
     palette = PALETTES[style]
@@ -136,16 +114,7 @@ def finish(
 
 
 def write(ax: Axes, x: float, y: float, text: str, **options: Any) -> Any:
-    """Put text at a point, an offset away from it if one is given.
-
-    Parameters
-    ----------
-    ax : Axes
-    x, y : float
-    text : str
-    **options
-        Of ``Axes.annotate``; ``offset`` is a pair in points.
-    """
+    """Put text at a point, or an ``offset`` in points away; other options are of ``annotate``."""
     offset = options.pop("offset", (0, 0))
     return ax.annotate(
         text,
