@@ -18,7 +18,7 @@ from mdfa_fairness_plugin.comparison import (
     Transfer,
 )
 from mdfa_fairness_plugin.comparison.story import tell
-from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
+from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Message
 from mdfa_fairness_plugin.records import VIOLATION, SearchKey, Violation
 from mdfa_fairness_plugin.results import AuditResult
 
@@ -256,7 +256,8 @@ def _counted(n_rows, counts, *, warnings=()):
 
 
 def test_page_prints_no_small_count():
-    note = AuditWarning("MissingFeatureValues", "X: missing values: 'x2' (2), 'x1' (40).")
+    counts = (Count(2, unit=""), "), 'x1' (", Count(40, unit=""), ").")
+    note = AuditWarning("MissingFeatureValues", Message("X: missing values: 'x2' (", *counts))
     result = _counted(9, [[3, 2], [2, 2]], warnings=(note,))
     page = " ".join(result.to_html().split())
     assert "9 rows" not in page
