@@ -249,7 +249,7 @@ class _Redactor:
             n_rows=n if size_told else self.withhold(),
             counts=counts,
             profile=profile,
-            path=self._path(violation),
+            path=_spaced_path(violation, self.min_cell),
             population=self._subgroup(violation.population, parts or ("delta",), whole=shown),
             core=self._subgroup(violation.core, parts, within=n),
             rule_subgroup=self._subgroup(violation.rule_subgroup, parts, within=n_whole),
@@ -331,35 +331,6 @@ class _Redactor:
         self.withhold(counts.size)
         nothing = np.full(counts.shape, None, dtype=object)
         return pd.DataFrame(nothing, index=counts.index, columns=counts.columns)
-
-    def _path(self, violation: Violation) -> WorstCasePath:
-        """Regions that differ from each other and from the marked ones by enough rows and cases."""
-        path = violation.path
-        n = len(path)
-        if n == 0 or len(path.mass) != n or len(path.n_rows) != n:
-            return WorstCasePath()
-        total = known(violation.population.n_rows)
-        rows = np.asarray(path.n_rows, dtype=float)
-        cases = np.asarray(path.mass, dtype=float) * total
-        anchors = [(0.0, 0.0), (float(total), violation.population.mass * total)]
-        anchors.append((float(known(violation.n_rows)), violation.mass * total))
-        chosen: list[int] = []
-        apart = 2 * self.min_cell
-        for i in np.argsort(-rows, kind="stable"):
-            if not np.isfinite(path.delta[i]) or not np.isfinite(cases[i]):
-                continue
-            spots = [*anchors, *((rows[k], cases[k]) for k in chosen)]
-            gaps = [(abs(rows[i] - r), abs(cases[i] - c)) for r, c in spots if not math.isnan(c)]
-            if all(r >= apart and c >= apart for r, c in gaps):
-                chosen.append(int(i))
-        chosen.sort()
-        low, high = np.asarray(path.interval_low), np.asarray(path.interval_high)
-        return WorstCasePath(
-            delta=np.asarray(path.delta)[chosen],
-            mass=np.asarray(path.mass)[chosen],
-            interval_low=low[chosen] if len(low) == n else low,
-            interval_high=high[chosen] if len(high) == n else high,
-        )
 
     def _told_of(self, feature: Any, group: Any) -> bool:
         """Whether the reasons for leaving rows out that concern one comparison are printed."""
@@ -467,3 +438,33 @@ class _Redactor:
         reasons = [r for r in self.given.excluded if "comparable" in r]
         told = all(kept.told(("excluded", reason)) for reason in reasons)
         return totals, told and not any(map(self.small, left))
+
+
+def _spaced_path(violation: Violation, min_cell: int) -> WorstCasePath:
+    """Regions that differ from each other and from the marked ones by enough rows and cases."""
+    path = violation.path
+    n = len(path)
+    if n == 0 or len(path.mass) != n or len(path.n_rows) != n:
+        return WorstCasePath()
+    total = known(violation.population.n_rows)
+    rows = np.asarray(path.n_rows, dtype=float)
+    cases = np.asarray(path.mass, dtype=float) * total
+    anchors = [(0.0, 0.0), (float(total), violation.population.mass * total)]
+    anchors.append((float(known(violation.n_rows)), violation.mass * total))
+    chosen: list[int] = []
+    apart = 2 * min_cell
+    for i in np.argsort(-rows, kind="stable"):
+        if not np.isfinite(path.delta[i]) or not np.isfinite(cases[i]):
+            continue
+        spots = [*anchors, *((rows[k], cases[k]) for k in chosen)]
+        gaps = [(abs(rows[i] - r), abs(cases[i] - c)) for r, c in spots if not math.isnan(c)]
+        if all(r >= apart and c >= apart for r, c in gaps):
+            chosen.append(int(i))
+    chosen.sort()
+    low, high = np.asarray(path.interval_low), np.asarray(path.interval_high)
+    return WorstCasePath(
+        delta=np.asarray(path.delta)[chosen],
+        mass=np.asarray(path.mass)[chosen],
+        interval_low=low[chosen] if len(low) == n else low,
+        interval_high=high[chosen] if len(high) == n else high,
+    )

@@ -23,7 +23,6 @@ from mdfa_fairness_plugin.records import (
     Violation,
     WorstCasePath,
 )
-from mdfa_fairness_plugin.report.cells import keep_safe
 from mdfa_fairness_plugin.report.redaction import printed, redact
 from mdfa_fairness_plugin.results import AuditResult
 
@@ -201,22 +200,6 @@ def test_attacker_of_these_tests_would_find_a_cell_left_open():
     truth = np.array([3.0, 40.0, 50.0, 60.0])
     known = [(np.eye(4)[i], truth[i]) for i in (1, 2, 3)] + [(np.ones(4), truth.sum())]
     assert reach(known, 4, np.eye(4)[0]) == pytest.approx([3, 3])
-
-
-def test_only_as_much_is_withheld_as_needed():
-    """One small cell in a table with its total: one other cell has to go, the total may stay."""
-    atoms = np.array([3.0, 40.0, 50.0, 60.0])
-    printed = np.vstack([np.eye(4), np.ones(4)]).astype(bool)
-    keep = keep_safe(atoms, printed, np.eye(4)[:1].astype(bool), 11)
-    assert keep.tolist() == [False, False, True, True, True]
-
-
-def test_two_small_cells_do_not_hide_each_other():
-    """Their sum of 7 is known to be 7, so that neither can be above 7: a third has to go."""
-    atoms = np.array([3.0, 4.0, 50.0, 60.0])
-    printed = np.vstack([np.eye(4), np.ones(4)]).astype(bool)
-    keep = keep_safe(atoms, printed, np.eye(4)[:2].astype(bool), 11)
-    assert keep.tolist() == [False, False, False, True, True]
 
 
 def test_nothing_small_nothing_withheld():
