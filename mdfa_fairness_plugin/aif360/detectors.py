@@ -28,7 +28,8 @@ from mdfa_fairness_plugin.aif360.groups import (
 from mdfa_fairness_plugin.aif360.reading import audited_features, outcomes
 from mdfa_fairness_plugin.aif360.toolkit import part, quiet
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.balance import overlap_weights, support
+from mdfa_fairness_plugin.balance.balancer import overlap_weights
+from mdfa_fairness_plugin.balance.support import common_support
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.exceptions import InputError, MDFAError
 from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
@@ -230,7 +231,7 @@ class _Judge:
             random_state=int(rng.integers(2**31 - 1)),
         ).out_of_fold
         self._balanced = held_out.weight * overlap_weights(propensity, held_out.s)
-        self._inside = support(propensity, held_out.s, held_out.weight)
+        self._inside = common_support(propensity, held_out.s, held_out.weight)
 
     def row(self, region: _Region, group: str, outcome: str) -> dict[str, Any]:
         """Ratios of one region, in the direction given."""

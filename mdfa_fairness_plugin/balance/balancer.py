@@ -15,7 +15,6 @@ import numpy as np
 from mdfa_fairness_plugin.balance.entropy import EntropyBalancing
 from mdfa_fairness_plugin.balance.kernel_matching import KernelMeanMatching
 from mdfa_fairness_plugin.balance.network import MMDNetwork
-from mdfa_fairness_plugin.balance.propensity import odds_weights, overlap_weights
 from mdfa_fairness_plugin.exceptions import BalanceWarning, InputError, WarningLog
 from mdfa_fairness_plugin.learn.probability import PROBABILITY_FLOOR
 from mdfa_fairness_plugin.numerics.rows import RowView
@@ -85,6 +84,21 @@ class Foreign(FromFeatures):
         return checked_weights(self.balancer.weights(np.array(X), s.copy()), len(s))
 
 
+def odds_weights(propensity: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """Section 3.2's weights: ``(1 - e) / e`` where S = +1, 1 where S = -1."""
+    with np.errstate(divide="ignore"):
+        return np.where(s > 0, (1.0 - propensity) / propensity, 1.0)
+
+
+def overlap_weights(propensity: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """Overlap weights: ``1 - e`` where S = +1, ``e`` where S = -1.
+
+    Both groups are weighted towards where they meet, so no weight exceeds one (Li, Morgan and
+    Zaslavsky 2018).
+    """
+    return np.where(s > 0, 1.0 - propensity, propensity)
+
+
 def unweighted(propensity: np.ndarray, s: np.ndarray) -> np.ndarray:
     """Weights of one."""
     return np.ones(len(s))
@@ -143,9 +157,9 @@ def weigh(
         raise InputError("sensitive_features: balancing needs rows of both groups.")
     base = np.ones(len(s)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if not isinstance(method, str) and not hasattr(method, "fit"):
-        given = np.asarray(method, dtype=float)
-        weights = checked_weights(given if rows is None else given[rows], len(s))
-        return Weighing(method="given", weights=_of_both(weights, s), given=given)
+        own = method if rows is None else np.asarray(method)[rows]
+        weights = _of_both(checked_weights(own, len(s)), s)
+        return Weighing(method="given", weights=weights, given=np.asarray(method, dtype=float))
     seed = int(np.random.default_rng(random_state).integers(2**31 - 1))
     balancer, name = _balancer(method, seed, device)
     own = X if balancer.from_propensity else np.asarray(X, dtype=float)

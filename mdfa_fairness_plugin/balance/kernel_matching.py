@@ -6,25 +6,15 @@ the reference group's: the quadratic programme behind the paper's Section 3.2.
 
 from __future__ import annotations
 
-import logging
-
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.optimize import minimize
 
-from mdfa_fairness_plugin.balance.mmd import (
-    Standardiser,
-    gaussian_gram,
-    gaussian_kernel,
-    median_bandwidth,
-)
-
-logger = logging.getLogger(__name__)
-
-_BANDWIDTH_FACTORS = (0.5, 1.0, 2.0)
+from mdfa_fairness_plugin.balance.fitted import FittedBalancer, means_to_match, smaller_side
+from mdfa_fairness_plugin.balance.mmd import gaussian_gram, gaussian_kernel, mixture_bandwidths
+from mdfa_fairness_plugin.numerics.basis import Standardiser
 
 
-class KernelMeanMatching:
+class KernelMeanMatching(FittedBalancer):
     r"""Weights ``0 <= w <= max_weight`` of smallest MMD.
 
     .. math:: \min_{0 \le w \le B} \tfrac12 \Big\| \sum_{s_i=+1} q_i w_i \phi(x_i)
@@ -58,36 +48,13 @@ class KernelMeanMatching:
         self.n_landmarks = n_landmarks
         self.max_iter = max_iter
 
-    def fit(self, X, s, sample_weight=None):
-        """Solve for the weights.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-        s : ndarray of shape (n,)
-            In {-1, +1}.
-        sample_weight : ndarray of shape (n,) or None, default=None
-
-        Returns
-        -------
-        self : KernelMeanMatching
-        """
-        X = np.asarray(X, dtype=float)
-        positive = np.asarray(s) > 0
-        base = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    def _learn(self, X, positive, base, label):
         self._standardise = Standardiser.fit(X, base)
         Z = self._standardise(X)
-        sigma = median_bandwidth(Z, base)
-        self._bandwidths = [sigma * factor for factor in _BANDWIDTH_FACTORS]
+        self._bandwidths = mixture_bandwidths(Z, base)
         F, self._landmarks, self._factor = _pivoted_cholesky(Z, self._bandwidths, self.n_landmarks)
-        F = _with_constant(F)
-        q = base[positive] / base[positive].sum()
-        target = base[~positive] @ F[~positive] / base[~positive].sum()
-        F = F[positive]
-        ridge = self.ridge
-        if ridge is None:
-            ridge = 1.0 / min(base[positive].sum(), base[~positive].sum())
-        self._ridge = ridge
+        F, q, target = means_to_match(_with_constant(F), positive, base)
+        ridge = 1.0 / smaller_side(positive, base) if self.ridge is None else self.ridge
 
         # Dual in theta = (feature mean - target) / lambda: smooth, and as small as the features.
         def dual(theta):
@@ -98,41 +65,17 @@ class KernelMeanMatching:
             )
             return value, ridge * theta + target - (q * w) @ F
 
-        solution = minimize(
-            dual,
-            np.zeros(F.shape[1]),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": self.max_iter, "ftol": 1e-12, "gtol": 1e-7, "maxcor": 30},
+        self._theta = self._minimise(
+            dual, F.shape[1], self.max_iter, ftol=1e-12, gtol=1e-7, maxcor=30
         )
-        self.converged_ = bool(solution.success)
-        self.n_iter_ = int(solution.nit)
-        self._theta = solution.x
-        w = np.clip(1.0 - F @ self._theta, 0.0, self.max_weight)
-        self._scale = float(base[~positive].sum() / max(base[positive] @ w, 1e-300))
-        logger.debug("kernel mean matching: %d iterations, %s", solution.nit, solution.message)
-        return self
+        return self._clipped(F)
 
-    def weights(self, X, s):
-        """Weights of these rows: 1 where S = -1.
+    def _relative(self, X):
+        gram = gaussian_gram(self._standardise(X), self._landmarks, self._bandwidths)
+        return self._clipped(_with_constant(solve_triangular(self._factor, gram.T, lower=True).T))
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-        s : ndarray of shape (n,)
-
-        Returns
-        -------
-        weights : ndarray of shape (n,)
-            On the rows fitted to, S = +1 weighs as much in total as S = -1.
-        """
-        positive = np.asarray(s) > 0
-        weights = np.ones(len(positive))
-        Z = self._standardise(np.asarray(X, dtype=float)[positive])
-        gram = gaussian_gram(Z, self._landmarks, self._bandwidths)
-        F = _with_constant(solve_triangular(self._factor, gram.T, lower=True).T)
-        weights[positive] = self._scale * np.clip(1.0 - F @ self._theta, 0.0, self.max_weight)
-        return weights
+    def _clipped(self, F):
+        return np.clip(1.0 - F @ self._theta, 0.0, self.max_weight)
 
 
 def _with_constant(F):
@@ -141,23 +84,10 @@ def _with_constant(F):
 
 
 def _pivoted_cholesky(Z, bandwidths, rank, tolerance=1e-6):
-    """Landmark rows and features ``F`` with ``F @ F.T`` close to the kernel matrix.
+    """Features ``F`` with ``F @ F.T`` close to the kernel matrix, landmark rows, their factor.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n, d)
-    bandwidths : list of float
-    rank : int
-        Largest number of landmarks.
-    tolerance : float
-        Average error on the diagonal (which is 1) at which to stop.
-
-    Returns
-    -------
-    F : ndarray of shape (n, n_landmarks)
-    landmarks : ndarray of shape (n_landmarks, d)
-    factor : ndarray of shape (n_landmarks, n_landmarks)
-        Lower triangular Cholesky factor of the landmarks' kernel matrix.
+    ``F`` is (n, n_landmarks), the factor the lower triangular one of the landmarks' own kernel matrix.
+    Stops at ``rank`` landmarks or an average error of ``tolerance`` on the diagonal, which is 1.
     """
     n = len(Z)
     rank = min(rank, n)

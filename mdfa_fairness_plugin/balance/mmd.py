@@ -23,29 +23,19 @@ from mdfa_fairness_plugin.numerics.basis import (
 
 # An m x m matrix is never built for more rows than this.
 MOST_GRAM_ROWS = 2_000
-# Frequencies of the random features. Beyond that many rows half as many, in orthogonal blocks, are
-# as accurate; see ``mmd``.
+# Random frequencies, and the rows from which on half as many, in orthogonal blocks, are as accurate.
+# 256 independent ones leave a relative error of 4 % (root mean square over draws of the frequencies,
+# for equal and random weights, on 2, 5, 20 and 60 normal features whose means, spreads or nothing but
+# chance differ; 2 to 5 % in each case), and 128 orthogonal ones 3.6 % (2 to 6 %). Several weightings
+# share most of it: their ratio is within 0.1 to 4 %.
 _FREQUENCIES, _MANY_ROWS = 256, 100_000
 # Rows from which the bandwidth is read (half a million distances, about 10 ms).
 _BANDWIDTH_ROWS = 1_000
 
 
 def median_bandwidth(Z, sample_weight=None):
-    r"""Median distance between rows that differ (the median heuristic).
+    """Median distance between standardised rows that differ; 1 if all are equal.
 
-    Parameters
-    ----------
-    Z : ndarray or StandardisedRows of shape (n, d)
-        Standardised features.
-    sample_weight : ndarray of shape (n,) or None, default=None
-
-    Returns
-    -------
-    bandwidth : float
-        ``sigma`` of the kernel :math:`\exp(-\|z-z'\|^2 / 2\sigma^2)`; 1 if all rows are equal.
-
-    Notes
-    -----
     Read off 1,000 rows evenly spread in weight along a fixed direction, so no randomness is
     involved and integer weights give what repeated rows give.
     """
@@ -70,19 +60,21 @@ def median_bandwidth(Z, sample_weight=None):
     return math.sqrt(float(np.median(squared))) if len(squared) else 1.0
 
 
+def mixture_bandwidths(Z, sample_weight):
+    """Bandwidths of the kernel that balancers match: half, one and two times the median distance."""
+    sigma = median_bandwidth(Z, sample_weight)
+    return [sigma * factor for factor in (0.5, 1.0, 2.0)]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FourierFeatures:
     r"""Random Fourier features of a Gaussian kernel, or of a mixture of several.
 
     ``features(Z) @ features(Z').T`` approximates the mean over the bandwidths of
     :math:`\exp(-\|z-z'\|^2 / 2\sigma^2)` (Rahimi and Recht 2007).
-
-    Parameters
-    ----------
-    frequencies : ndarray of shape (d, n_frequencies)
     """
 
-    frequencies: np.ndarray
+    frequencies: np.ndarray  # (d, n_frequencies)
 
     @classmethod
     def draw(cls, n_columns, n_frequencies, bandwidths, random_state=None, *, orthogonal=False):
@@ -109,16 +101,10 @@ class FourierFeatures:
         return np.hstack([np.cos(angles), np.sin(angles)]) / math.sqrt(angles.shape[1])
 
     def mean(self, Z, weights):
-        """Weighted sums over rows, in chunks: shape (n_weightings, 2 n_frequencies).
+        """Sums over rows weighted by ``weights(slice)``, shape (n_weightings, 2 n_frequencies).
 
         In single precision within a chunk, at a third of the time: sums of thousands of terms of at
         most one lose nothing that matters.
-
-        Parameters
-        ----------
-        Z : ndarray or StandardisedRows of shape (n, d)
-        weights : callable
-            ``slice of rows -> ndarray of shape (n_weightings, n_rows)``.
         """
         frequencies = self.frequencies.astype(np.float32)
         half = frequencies.shape[1]
@@ -137,18 +123,7 @@ class FourierFeatures:
 
 
 def gaussian_gram(Z, other, bandwidths):
-    """Gaussian kernel between rows, averaged over the bandwidths.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n, d)
-    other : ndarray of shape (m, d)
-    bandwidths : float or array-like
-
-    Returns
-    -------
-    gram : ndarray of shape (n, m)
-    """
+    """Gaussian kernel between rows, averaged over the bandwidths, shape (n, m)."""
     return gaussian_kernel(_squared_distances(Z, other), bandwidths)
 
 
@@ -161,85 +136,21 @@ def gaussian_kernel(squared_distances, bandwidths):
     return total / len(bandwidths)
 
 
-def mmd(X, s, weights=None, *, bandwidth=None, n_frequencies=None):
-    r"""Maximum mean discrepancy between the rows of S = +1 and S = -1.
+def diagnose_mmd(X, s, weightings, *, base_weight=None, standardise=None):
+    r"""MMD of several weightings in one pass, and what chance alone would leave of the last.
 
     .. math:: \| \sum_{s_i=+1} u_i \phi(x_i) - \sum_{s_i=-1} u_i \phi(x_i) \|
 
-    with the weights ``u`` of each group summing to one.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Features; standardised inside.
-    s : ndarray of shape (n,)
-        In {-1, +1}.
-    weights : ndarray of shape (n,) or (n_weightings, n), or None, default=None
-        Several weightings cost hardly more than one.
-    bandwidth : float or None, default=None
-        Of the Gaussian kernel on standardised features; ``None`` is the median heuristic.
-    n_frequencies : int or None, default=None
-        Random frequencies used beyond 2,000 rows. ``None`` is 256, and 128 in orthogonal blocks
-        beyond 100,000 rows of more than one feature.
-
-    Returns
-    -------
-    mmd : float, or ndarray of shape (n_weightings,)
-
-    Notes
-    -----
-    The plain distance (a V-statistic) is never negative and not zero by chance alone: see
-    ``mmd_by_chance``. The frequencies are the same in every call.
-
-    Beyond 2,000 rows the value is approximate: 256 independent frequencies leave a relative error
-    of 4 % (root mean square over draws of the frequencies, for equal and random weights, on 2, 5,
-    20 and 60 normal features whose means, spreads or nothing but chance differ; 2 to 5 % in each
-    case), and 128 orthogonal ones 3.6 % (2 to 6 %). Several weightings share most of it: their
-    ratio is within 0.1 to 4 %.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0], [1.0], [0.0], [1.0]])
-    >>> float(mmd(X, np.array([1, 1, -1, -1])))
-    0.0
-    """
-    X = np.asarray(X, dtype=float)
-    s = np.asarray(s)
-    one = weights is None or np.ndim(weights) == 1
-    weights = np.ones((1, len(s))) if weights is None else np.atleast_2d(weights)
-    Z = StandardisedRows(X, Standardiser.of(Moments.of(X)))
-    bandwidth = median_bandwidth(Z) if bandwidth is None else bandwidth
-    squared = _squared_lengths(Z, SignedShares(s, weights), bandwidth, n_frequencies)
-    return float(np.sqrt(squared[0])) if one else np.sqrt(squared)
-
-
-def diagnose_mmd(X, s, weightings, *, base_weight=None, standardise=None):
-    """MMD of several weightings in one pass, and what chance alone would leave of the last.
-
-    Parameters
-    ----------
-    X : ndarray or RowView of shape (n, d)
-    s : ndarray of shape (n,)
-    weightings : sequence of ndarray of shape (n,)
-    base_weight : ndarray of shape (n,) or None, default=None
-        Sampling weights: what the features are standardised and the bandwidth is read by.
-    standardise : Standardiser or None, default=None
-        That of these rows and weights, if known.
-
-    Returns
-    -------
-    values : ndarray of shape (n_weightings,)
-    by_chance : float
-        Root of the expected squared MMD of two independent samples of the same distribution with
-        these weights.
+    with the weights ``u`` of each group summing to one. This plain distance (a V-statistic) is never
+    negative and not zero by chance alone: the second value is the root of the expected squared MMD of
+    two independent samples of the same distribution with these weights. Features are standardised and
+    the bandwidth is read by the sampling weights ``base_weight``.
     """
     if standardise is None:
         standardise = Standardiser.of(Moments.of(X, base_weight))
     Z = StandardisedRows(X, standardise)
-    bandwidth = median_bandwidth(Z, base_weight)
     signed = SignedShares(s, weightings)
-    squared = _squared_lengths(Z, signed, bandwidth, pooled=True)
+    squared = _squared_lengths(Z, signed, median_bandwidth(Z, base_weight))
     # E MMD^2 = (sum of squared shares of both groups) (k(x, x) - E k(x, x')) with k(x, x) = 1; the
     # mean of k over different rows is the squared length of the pooled mean without its diagonal.
     of_last = signed.last_squares()
@@ -249,12 +160,12 @@ def diagnose_mmd(X, s, weightings, *, base_weight=None, standardise=None):
     return np.sqrt(squared[:-1]), math.sqrt(expected)
 
 
-def _squared_lengths(Z, signed, bandwidth, n_frequencies=None, *, pooled=False):
-    """Squared length in feature space of each weighted sum of rows, that of both groups last."""
+def _squared_lengths(Z, signed, bandwidth):
+    """Squared length in feature space of each weighted sum of rows, and of the last one's of both."""
 
     def weights(own):
         found = signed[own]
-        return np.vstack([found, np.abs(found[-1:]) / 2.0]) if pooled else found
+        return np.vstack([found, np.abs(found[-1:]) / 2.0])
 
     n, d = Z.shape
     if n <= MOST_GRAM_ROWS:
@@ -262,9 +173,9 @@ def _squared_lengths(Z, signed, bandwidth, n_frequencies=None, *, pooled=False):
         whole = weights(slice(0, n))
         squared = np.einsum("ij,ij->i", whole @ gaussian_gram(block, block, bandwidth), whole)
     else:
-        orthogonal = n_frequencies is None and n > _MANY_ROWS and d > 1
-        if n_frequencies is None:
-            n_frequencies = _FREQUENCIES // 2 if orthogonal else _FREQUENCIES
+        orthogonal = n > _MANY_ROWS and d > 1
+        n_frequencies = _FREQUENCIES // 2 if orthogonal else _FREQUENCIES
+        # The same frequencies in every call.
         kernel = FourierFeatures.draw(
             d, n_frequencies, bandwidth, random_state=20190811, orthogonal=orthogonal
         )
@@ -273,13 +184,7 @@ def _squared_lengths(Z, signed, bandwidth, n_frequencies=None, *, pooled=False):
 
 
 class SignedShares:
-    """Weights of each group scaled to sum to one, those of S = -1 negated; made when asked for.
-
-    Parameters
-    ----------
-    s : ndarray of shape (n,)
-    weightings : sequence of ndarray of shape (n,)
-    """
+    """Weights of each group scaled to sum to one, those of S = -1 negated; made when asked for."""
 
     def __init__(self, s, weightings):
         self._positive = np.asarray(s) > 0

@@ -17,15 +17,15 @@ import numpy as np
 from scipy.special import expit
 
 from mdfa_fairness_plugin._optional import import_optional
-from mdfa_fairness_plugin.balance.mmd import FourierFeatures, Standardiser, median_bandwidth
-from mdfa_fairness_plugin.balance.propensity import draw_folds
+from mdfa_fairness_plugin.balance.fitted import FittedBalancer
+from mdfa_fairness_plugin.balance.mmd import FourierFeatures, mixture_bandwidths
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.numerics.basis import Standardiser
 
 logger = logging.getLogger(__name__)
 
 _N_LAYERS = 4  # "four fully connected layers of 8 neurons", Section 3.4
 _N_NEURONS = 8
-_BANDWIDTH_FACTORS = (0.5, 1.0, 2.0)
 # Beyond this many rows of a group, a random sample of them is fitted to.
 _MOST_ROWS_PER_GROUP = 25_000
 # An epoch goes once through the larger group, but is at least, and at most, this many minibatches.
@@ -34,7 +34,7 @@ _FEWEST_STEPS, _MOST_STEPS = 10, 20
 _SCALE_PENALTY = 0.1
 
 
-class MMDNetwork:
+class MMDNetwork(FittedBalancer):
     r"""Weights ``u(x) = e^o / (1 + e^o / 10)`` of smallest MMD, from a small network.
 
     The loss of a minibatch is
@@ -127,7 +127,7 @@ class MMDNetwork:
         self.random_state = random_state
         self.device = device
 
-    def fit(self, X, s, label=None, sample_weight=None):
+    def fit(self, X, s, sample_weight=None, label=None):
         """Choose the regularisation and train the network.
 
         Parameters
@@ -135,28 +135,26 @@ class MMDNetwork:
         X : ndarray of shape (n, d)
         s : ndarray of shape (n,)
             In {-1, +1}.
+        sample_weight : ndarray of shape (n,) or None, default=None
         label : ndarray of shape (n,) or None, default=None
             ``s * y`` in {-1, +1}; needed, and used, only if ``joint``.
-        sample_weight : ndarray of shape (n,) or None, default=None
 
         Returns
         -------
-        self : MMDNetwork
+        self
         """
+        return self._fit(X, s, sample_weight, label)
+
+    def _learn(self, X, positive, base, label):
         torch = import_optional("torch", extra="network", feature="balance='mmd_network'")
-        X = np.asarray(X, dtype=float)
-        s = np.asarray(s)
-        base = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         grid = self._checked_grid(label)
         device = _checked_device(torch, self.device)
         rng = np.random.default_rng(self.random_state)
-        positive = s > 0
         self._standardise = Standardiser.fit(X, base)
         rows = _sampled_rows(positive, rng)
         Z = self._standardise(X[rows])
-        bandwidth = median_bandwidth(Z, base[rows])
         kernel = FourierFeatures.draw(
-            Z.shape[1], self.n_frequencies, [bandwidth * f for f in _BANDWIDTH_FACTORS], rng
+            Z.shape[1], self.n_frequencies, mixture_bandwidths(Z, base[rows]), rng
         )
         n_splits = min(self.n_splits, *(np.bincount(positive[rows], minlength=2) // 2))
         with _one_thread(torch):
@@ -166,34 +164,13 @@ class MMDNetwork:
                 positive=positive[rows],
                 base=base[rows],
                 embedding=kernel(Z),
-                folds=draw_folds(s[rows], max(n_splits, 1), rng),
+                folds=_drawn_folds(positive[rows], max(n_splits, 1), rng),
                 label=np.asarray(label)[rows] if self.joint else None,
                 device=device,
             )
             self._choose_regularisation(torch, sample, grid, n_splits, rng)
             self._parameters = self._train_final(torch, sample, rng)
-        u = self._bounded(X[positive])
-        self._scale = float(base[~positive].sum() / (base[positive] @ u))
-        return self
-
-    def weights(self, X, s):
-        """Weights of these rows: 1 where S = -1.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-        s : ndarray of shape (n,)
-
-        Returns
-        -------
-        weights : ndarray of shape (n,)
-            ``u(x)`` where S = +1, scaled so that on the rows fitted to S = +1 weighs as much in
-            total as S = -1.
-        """
-        positive = np.asarray(s) > 0
-        weights = np.ones(len(positive))
-        weights[positive] = self._scale * self._bounded(np.asarray(X, dtype=float)[positive])
-        return weights
+        return self._relative(X[positive])
 
     def features(self, X):
         """Last hidden layer, the auditor's feature map ``phi``.
@@ -212,30 +189,12 @@ class MMDNetwork:
             hidden = hidden * expit(hidden)
         return hidden
 
-    def decision_function(self, X):
-        """Score of ``s * y = +1`` from the certifying head of the joint objective.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-
-        Returns
-        -------
-        score : ndarray of shape (n,)
-            Positive where the certificate would hold, c(x) = 1.
-        """
-        if not self.joint:
-            raise InputError("joint: the certifying head is trained only with joint=True.")
-        matrix, offset = self._parameters["certifying"]
-        return self.features(X) @ matrix + offset
-
-    def _bounded(self, X):
-        matrix, offset = self._parameters["weight"]
-        return self.max_weight * expit(self.features(X) @ matrix + offset - self._log_bound())
-
-    def _log_bound(self):
+    def _relative(self, X):
         # e^o / (1 + e^o / B) = B sigmoid(o - ln B), which cannot overflow.
-        return math.log(self.max_weight)
+        matrix, offset = self._parameters["weight"]
+        return self.max_weight * expit(
+            self.features(X) @ matrix + offset - math.log(self.max_weight)
+        )
 
     def _checked_grid(self, label):
         if self.joint and label is None:
@@ -366,14 +325,10 @@ class _Networks:
             matrix, offset = (part[k].detach().cpu().numpy().astype(float) for part in pair)
             return matrix, offset[0]
 
-        def head(pair):
-            matrix, offset = plain(pair)
-            return matrix[:, 0], float(offset[0])
-
+        matrix, offset = plain(self.weight)
         return {
             "layers": [plain(pair) for pair in self.layers],
-            "weight": head(self.weight),
-            "certifying": head(self.certifying),
+            "weight": (matrix[:, 0], float(offset[0])),
         }
 
 
@@ -490,6 +445,14 @@ def _sampled_rows(positive, rng):
             rows = rng.choice(rows, _MOST_ROWS_PER_GROUP, replace=False)
         kept.append(rows)
     return np.sort(np.concatenate(kept))
+
+
+def _drawn_folds(positive, n_splits, rng):
+    """Fold of each row, drawn at random within each group."""
+    folds = np.empty(len(positive), dtype=np.intp)
+    order = [rng.permutation(np.flatnonzero(group)) for group in (~positive, positive)]
+    folds[np.concatenate(order)] = np.arange(len(positive)) % n_splits
+    return folds
 
 
 def _checked_device(torch, device):

@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
-from mdfa_fairness_plugin.balance import weigh
 from mdfa_fairness_plugin.experiments.experiment import NETWORK_LEFT_OUT, Experiment, Options
 from mdfa_fairness_plugin.experiments.formulas import published_formulas
 from mdfa_fairness_plugin.experiments.planted import draw_with_mass
 from mdfa_fairness_plugin.experiments.published import FIGURE1C, FIGURE1C_MU
-from mdfa_fairness_plugin.experiments.repetition import draw_train
+from mdfa_fairness_plugin.experiments.repetition import balancing_weights, draw_train
 from mdfa_fairness_plugin.experiments.reproduction import (
     Comparison,
     Curve,
@@ -84,7 +83,7 @@ def _one_set(weighting: str, mu: float, seed: int) -> dict[str, Any]:
         weights = np.where(s > 0, e / (1.0 - e), 1.0)
     else:
         method = {UNIFORM: "none", NETWORK: "mmd_network", ENTROPY: "entropy"}[weighting]
-        weights = weigh(sample["X"], s, method=method, random_state=seed).weights
+        weights = balancing_weights(method, sample["X"], s, seed)
     train = draw_train(N_ROWS, seed)
     tree = DecisionTreeClassifier(max_depth=5, random_state=seed % 2**31)
     found = certify(sample["X"], s, sample["positive"], weights, train=train, learner=tree)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from mdfa_fairness_plugin.balance import weigh
 from mdfa_fairness_plugin.experiments.along_path import smallest_above
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
 from mdfa_fairness_plugin.experiments.planted import (
@@ -18,7 +17,7 @@ from mdfa_fairness_plugin.experiments.planted import (
     overlap,
 )
 from mdfa_fairness_plugin.experiments.published import AUDITOR_GAMMA_BIAS, FIGURE1A_DELTAS
-from mdfa_fairness_plugin.experiments.repetition import draw_train
+from mdfa_fairness_plugin.experiments.repetition import balancing_weights, draw_train
 from mdfa_fairness_plugin.experiments.reproduction import (
     Comparison,
     Panel,
@@ -104,7 +103,7 @@ def _certificate(learner: str, delta: float, seed: int) -> dict[str, Any]:
         X,
         s,
         sample["positive"],
-        weigh(X, s, method="entropy", random_state=seed).weights,
+        balancing_weights("entropy", X, s, seed),
         train=draw_train(N_ROWS, seed),
         learner=learner,
         random_state=seed % 2**31,

@@ -11,7 +11,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
-from mdfa_fairness_plugin.measure.splitting import HOLDOUT_SHARE
+from mdfa_fairness_plugin.balance.balancer import weigh
+from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
+from mdfa_fairness_plugin.measure.splitting import HOLDOUT_SHARE, draw_folds
 
 _Result = TypeVar("_Result")
 
@@ -28,6 +30,13 @@ def draw_train(n_rows: int, seed: int) -> np.ndarray:
     train = np.ones(n_rows, dtype=bool)
     train[order[: round(HOLDOUT_SHARE * n_rows)]] = False
     return train
+
+
+def balancing_weights(method: str, X: np.ndarray, s: np.ndarray, seed: int) -> np.ndarray:
+    """Weights by a method's name, the propensity predicted out of five folds."""
+    folds = draw_folds(s, 5, np.random.default_rng(seed))
+    propensity = cross_fitted_probability(X, s > 0, folds, random_state=seed).out_of_fold
+    return weigh(X, s, method, propensity=propensity, random_state=seed).weights
 
 
 def repeat(

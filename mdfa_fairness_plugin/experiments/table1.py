@@ -11,12 +11,11 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch
 
-from mdfa_fairness_plugin.balance import weigh
 from mdfa_fairness_plugin.datasets import load_compas
 from mdfa_fairness_plugin.experiments.experiment import NETWORK_LEFT_OUT, Experiment, Options
 from mdfa_fairness_plugin.experiments.formulas import published_formulas
 from mdfa_fairness_plugin.experiments.published import FEATURE_SETS, TABLE1
-from mdfa_fairness_plugin.experiments.repetition import draw_train
+from mdfa_fairness_plugin.experiments.repetition import balancing_weights, draw_train
 from mdfa_fairness_plugin.experiments.reproduction import Comparison, beside, summarise
 from mdfa_fairness_plugin.measure.estimates import certificate_strength, measure
 from mdfa_fairness_plugin.search.certificate import certify
@@ -105,7 +104,7 @@ def _certificates(
     table = data.X[list(FEATURE_SETS[features])].to_numpy(dtype=float)
     train = draw_train(len(s), seed)
     toward = -s if weighting == REVERSED else s
-    weights = weigh(table, toward, method=METHODS[weighting], random_state=seed).weights
+    weights = balancing_weights(METHODS[weighting], table, toward, seed)
     forest = RandomForestClassifier(n_estimators=100, max_depth=2, random_state=seed % 2**31)
     found = certify(table, s, positive, weights, train=train, learner=forest)
     test = ~train

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.balance.overlap import support
+from mdfa_fairness_plugin.balance.support import common_support
 from mdfa_fairness_plugin.comparison import ComparisonResult, compare
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
 from mdfa_fairness_plugin.experiments.published import TABLE3
@@ -177,7 +177,7 @@ def _by_everything(case: Case, random_state: int) -> Iterator[Comparison]:
     folds = draw_folds(is_group, 5, rng)
     seed = int(rng.integers(2**31 - 1))
     fitted = cross_fitted_probability(table, is_group, folds, random_state=seed)
-    comparable = support(fitted.out_of_fold, np.where(is_group, 1, -1))
+    comparable = common_support(fitted.out_of_fold, np.where(is_group, 1, -1))
     yield beside(
         f"{case.name}: rows without a comparable row",
         f"all {table.shape[1]} features audited",

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.balance import BalanceDiagnostics, check_support, diagnose
 from mdfa_fairness_plugin.balance.balancer import Weighing, weigh
+from mdfa_fairness_plugin.balance.diagnostics import BalanceDiagnostics, Measured, diagnose
+from mdfa_fairness_plugin.balance.support import check_support
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import WarningLog
 from mdfa_fairness_plugin.learn.difference import CrossFittedDifference, cross_fitted_difference
@@ -119,7 +119,6 @@ class Ground:
             self.compared_s,
             sample_weight=compared.base,
             policy=settings.overlap,
-            tolerance=0.0,
             min_rows=settings.min_group_size,
         )
         inside = self.support.mask
@@ -133,7 +132,7 @@ class Ground:
         self.held_out = np.isin(self.folds, parts)
         self._fitted: dict[Hashable, FittedOutcome] = {}
         # What was measured of a direction's balance serves the other if it has the same weights.
-        self.measured_balance: list[Any] = []
+        self.measured_balance: list[Measured] = []
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -262,10 +261,10 @@ class Side:
             self.s,
             self.weighing.weights,
             method=self.weighing.method,
-            sample_weight=ground.base,
+            base=ground.base,
             names=names,
-            common_support=ground.support,
-            known_measures=ground.measured_balance,
+            support=ground.support,
+            known=ground.measured_balance,
         )
 
 

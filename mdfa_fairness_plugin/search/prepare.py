@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
-from mdfa_fairness_plugin.balance import effective_sample_size
+from mdfa_fairness_plugin.balance.support import effective_sample_size
 from mdfa_fairness_plugin.data.contrasts import Contrast
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import (

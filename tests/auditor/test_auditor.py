@@ -20,7 +20,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.balance import METHODS, EntropyBalancing
+from mdfa_fairness_plugin.balance import BALANCERS, EntropyBalancing
 from mdfa_fairness_plugin.datasets import make_shape, make_synthetic
 from mdfa_fairness_plugin.exceptions import (
     InputError,
@@ -832,7 +832,7 @@ def test_scikit_learn_estimators_choose_their_solver(fast, learner, solver):
     )
 
 
-@pytest.mark.parametrize("balance", [m for m in METHODS if m != "mmd_network"])
+@pytest.mark.parametrize("balance", [m for m in BALANCERS if m != "mmd_network"])
 def test_every_way_of_balancing_finds_what_is_planted(balance):
     X, y, s = people(500, seed=2)
     result = audit(X, y, s, balance=balance, groups=["f"], outcomes="deny")

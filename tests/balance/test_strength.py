@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from mdfa_fairness_plugin.balance import balance
+from mdfa_fairness_plugin.balance import weigh
+from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
+from mdfa_fairness_plugin.measure.splitting import draw_folds
 
 DELTA = 1.0
 MUS = (-0.3, 0.1, 0.3)
@@ -40,7 +42,9 @@ def _errors(method, seeds, mus):
             s = np.where(rng.random(5_000) < e, 1, -1)
             G = _half_disc(X)
             y = G & ((s > 0) | (rng.random(5_000) < math.exp(-DELTA)))
-            w = balance(X, s, method=method, random_state=0).weights
+            folds = draw_folds(s, 5, np.random.default_rng(0))
+            propensity = cross_fitted_probability(X, s > 0, folds).out_of_fold
+            w = weigh(X, s, method, propensity=propensity, random_state=0).weights
             share = [w[y & (s == side)].sum() / w[s == side].sum() / 2 for side in (1, -1)]
             errors.append((share[0] - share[1]) / 2 - truth)
     return np.abs(errors)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import mdfa_fairness_plugin
-from mdfa_fairness_plugin.balance import METHODS
+from mdfa_fairness_plugin.balance import BALANCERS
 from mdfa_fairness_plugin.cli import main, options
 
 SCRIPT = "import sys; from mdfa_fairness_plugin.cli import main; main(sys.argv[1:])"
@@ -99,4 +99,4 @@ def test_progress_is_for_terminals_only(tmp_path):
 
 def test_every_way_to_balance_can_be_asked_for():
     """The command line has a list of its own, as the registry is slow to import."""
-    assert ("auto", *METHODS) == options.BALANCES
+    assert ("auto", *BALANCERS) == options.BALANCES

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from sklearn.metrics import log_loss
 
 from mdfa_fairness_plugin.learn.probability import (
     PROBABILITY_FLOOR,
@@ -164,3 +165,30 @@ def test_the_models_agree_on_average():
     assert each.shape == (len(fitted.models), 50)
     np.testing.assert_allclose(each.mean(axis=0), fitted.predict(new), atol=PROBABILITY_FLOOR)
     assert np.ptp(each, axis=0).max() > 0
+
+
+def test_is_close_to_the_best_possible_prediction():
+    """Of the imbalance in the paper's Section 4.1, with mu = 0.3."""
+    X, p, positive = drawn(7, 3_000, lambda X: expit(0.3 * (X[:, 0] + X[:, 1]) ** 2), d=2)
+    e = cross_fitted_probability(X, positive, even_folds(3_000, 5)).out_of_fold
+    assert log_loss(positive, e) - log_loss(positive, p) < 0.004
+    assert np.corrcoef(e, p)[0, 1] > 0.97
+
+
+def test_integer_weights_act_like_repeated_rows():
+    """Up to the boosting's smallest leaf, which counts rows."""
+    X, _, positive = drawn(7, 1_000, TRUTHS["square"])
+    copies, folds = np.random.default_rng(1).integers(1, 4, size=1_000), even_folds(1_000, 5)
+    weighted = cross_fitted_probability(X, positive, folds, sample_weight=copies)
+    repeated = cross_fitted_probability(
+        np.repeat(X, copies, axis=0), np.repeat(positive, copies), np.repeat(folds, copies)
+    )
+    apart = np.repeat(weighted.out_of_fold, copies) - repeated.out_of_fold
+    assert np.abs(apart).mean() < 0.01
+
+
+def test_a_fold_without_one_of_the_labels_to_learn_from():
+    """All of one label sits in fold 0, which is predicted from the other label alone."""
+    X, positive = np.arange(40.0)[:, None], np.arange(40) >= 10
+    fitted = cross_fitted_probability(X, positive, np.arange(40) // 20)
+    assert np.isfinite(fitted.out_of_fold).all()

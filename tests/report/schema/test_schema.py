@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.balance.balancing import BalanceDiagnostics
+from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.exceptions import AuditWarning, MDFAWarning
 from mdfa_fairness_plugin.records import AuditRecord, Silence, Subgroup, Violation, WorstCasePath
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA, CARD_SCHEMA, load_schema

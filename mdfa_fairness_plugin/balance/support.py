@@ -25,32 +25,17 @@ _MOST_ROWS = 0.6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Support:
-    """Which rows have comparable rows in the other group.
+    """Which rows have comparable rows in the other group."""
 
-    Parameters
-    ----------
-    mask : ndarray of bool of shape (n,)
-        True inside common support.
-    n_outside : int
-        Rows outside.
-    n_outside_group, n_outside_reference : int
-        Those of S = +1 and of S = -1.
-    share_outside : float
-        Weighted share of rows outside.
-    message : str
-        The same in words; empty if every row is inside.
-    """
-
-    mask: np.ndarray
+    mask: np.ndarray  # True inside
     n_outside: int
-    n_outside_group: int
-    n_outside_reference: int
-    share_outside: float
-    message: str
+    share_outside: float  # by weight
 
 
-def support(propensity, s, sample_weight=None):
-    r"""Rows inside common support.
+def common_support(
+    propensity: np.ndarray, s: np.ndarray, sample_weight: np.ndarray | None = None
+) -> np.ndarray:
+    r"""Rows inside common support, counted by weights of mean about one.
 
     A row is outside if both hold:
 
@@ -59,28 +44,12 @@ def support(propensity, s, sample_weight=None):
     - fewer than ten rows of the other group (fewer in groups below 1,000 rows: one in a
       hundred, but at least three) have a propensity as extreme as its own.
 
-    Parameters
-    ----------
-    propensity : ndarray of shape (n,)
-        ``Pr[S = +1 | x]``, out of fold.
-    s : ndarray of shape (n,)
-        In {-1, +1}.
-    sample_weight : ndarray of shape (n,) or None, default=None
-        Weights of mean about one; rows are counted by weight.
-
-    Returns
-    -------
-    inside : ndarray of bool of shape (n,)
-
-    Notes
-    -----
-    Both conditions are needed. Without the first, the most extreme rows of any two samples,
-    however alike, would be cut off; without the second, a rare group would be cut off for
-    being rare. Where the features determine S every row is outside, whatever values the
-    propensity model gives, as long as it ranks the groups apart.
+    Without the first, the most extreme rows of any two samples, however alike, would be cut off;
+    without the second, a rare group would be cut off for being rare. Where the features determine S
+    every row is outside, whatever values the propensity model gives, as long as it ranks the groups
+    apart.
     """
     e = np.asarray(propensity, dtype=float)
-    s = np.asarray(s)
     weight = np.ones(len(s)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     positive = s > 0
     total = np.array([weight[~positive].sum(), weight[positive].sum()])
@@ -99,72 +68,28 @@ def support(propensity, s, sample_weight=None):
 
 
 def check_support(
-    propensity,
-    s,
+    propensity: np.ndarray,
+    s: np.ndarray,
     *,
-    sample_weight=None,
-    policy="trim",
-    tolerance=0.0,
-    min_rows=30,
-    group="the group",
-    reference="the other groups",
-):
+    sample_weight: np.ndarray | None = None,
+    policy: str = "trim",
+    min_rows: int = 30,
+) -> Support:
     """Find the rows outside common support, and refuse if asked or if little is left.
 
-    Parameters
-    ----------
-    propensity, s, sample_weight : ndarray of shape (n,)
-        As in ``support``.
-    policy : {"trim", "refuse"}, default="trim"
-        "refuse" raises if more than ``tolerance`` of the rows are outside; "trim" reports
-        them, and raises only if fewer than ``min_rows`` rows of a group, or four in ten of all rows,
-        would be left.
-    tolerance : float, default=0.0
-        Share of rows outside that "refuse" puts up with.
-    min_rows : int, default=30
-        Rows each group must keep.
-    group, reference : str
-        How the message names the two groups.
-
-    Returns
-    -------
-    support : Support
-
-    Raises
-    ------
-    OverlapError
-        With the counts, what they mean and what to do.
+    "refuse" raises ``OverlapError`` if any row is outside; "trim" reports them, and raises only if
+    fewer than ``min_rows`` rows of a group, or four in ten of all rows, would be left.
     """
     if policy not in ("trim", "refuse"):
         raise InputError(f"overlap: 'trim' or 'refuse' expected, {policy!r} found.")
-    s = np.asarray(s)
     weight = np.ones(len(s)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    mask = support(propensity, s, sample_weight)
-    outside = ~mask
+    mask = common_support(propensity, s, sample_weight)
     positive = s > 0
-    n_outside = int(outside.sum())
-    n_outside_group = int((outside & positive).sum())
-    n_outside_reference = n_outside - n_outside_group
-    share_outside = float(weight[outside].sum() / weight.sum()) if len(s) else 0.0
     n_group, n_reference = int(positive.sum()), int((~positive).sum())
-    message = Message(
-        Count(n_outside, of=len(s), said=f"{n_outside} of {len(s)} rows ({share_outside:.1%})"),
-        " have no comparable row on the other side: ",
-        _rows_of(n_outside_group, n_group),
-        f" of {group} and ",
-        _rows_of(n_outside_reference, n_reference),
-        f" of {reference}. Their features nearly tell which group they belong to, so like cannot be "
-        "compared with like there, whatever the weights.",
-    )
-    found = Support(
-        mask=mask,
-        n_outside=n_outside,
-        n_outside_group=n_outside_group,
-        n_outside_reference=n_outside_reference,
-        share_outside=share_outside,
-        message=message if n_outside else "",
-    )
-    left = (n_group - n_outside_group, n_reference - n_outside_reference)
+    out_of_group, out_of_reference = int((~mask & positive).sum()), int((~mask & ~positive).sum())
+    n_outside = out_of_group + out_of_reference
+    share_outside = float(weight[~mask].sum() / weight.sum()) if len(s) else 0.0
+    left = (n_group - out_of_group, n_reference - out_of_reference)
     advice: tuple[str | Count, ...] = ()
     if n_outside and min(left) < min_rows:
         advice = (
@@ -180,44 +105,40 @@ def check_support(
             " What is left is too little to speak for the whole. Audit fewer or coarser features: "
             "leave out those that stand in for the sensitive attribute.",
         )
-    elif policy == "refuse" and share_outside > tolerance:
+    elif policy == "refuse" and share_outside > 0:
         advice = (
             " Audit fewer or coarser features, or pass overlap='trim' to leave those rows out and "
             "have the report count them.",
         )
     if advice:
-        raise OverlapError(Message("sensitive_features: ", message, *advice))
-    return found
+        said = f"{n_outside} of {len(s)} rows ({share_outside:.1%})"
+        message = Message(
+            "sensitive_features: ",
+            Count(n_outside, of=len(s), said=said),
+            " have no comparable row on the other side: ",
+            _rows_of(out_of_group, n_group),
+            " of the group and ",
+            _rows_of(out_of_reference, n_reference),
+            " of the other groups. Their features nearly tell which group they belong to, so like "
+            "cannot be compared with like there, whatever the weights.",
+        )
+        raise OverlapError(Message(message, *advice))
+    return Support(mask=mask, n_outside=n_outside, share_outside=share_outside)
 
 
 def _rows_of(n: int, of: int) -> Count:
     return Count(n, of=of, said=f"{n} of the {of} rows")
 
 
-def effective_sample_size(weights):
-    r"""Kish's effective sample size, :math:`(\sum w)^2 / \sum w^2`.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    size : float
-        Number of equally weighted rows with the same precision; 0 if all weights are zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> effective_sample_size(np.array([1.0, 1.0, 0.0]))
-    2.0
-    """
-    weights = np.asarray(weights, dtype=float)
+def effective_sample_size(weights: np.ndarray) -> float:
+    r"""Kish's effective sample size, :math:`(\sum w)^2 / \sum w^2`; 0 if all weights are zero."""
     squares = float((weights**2).sum())
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
 
 
-def _isolated(e, extreme, other, weight, needed):
+def _isolated(
+    e: np.ndarray, extreme: np.ndarray, other: np.ndarray, weight: np.ndarray, needed: float
+) -> np.ndarray:
     """Extreme rows with less than the needed weight of the other group at or above them."""
     if not extreme.any():
         return extreme

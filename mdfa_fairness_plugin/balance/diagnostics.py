@@ -1,0 +1,167 @@
+"""How alike weights make the features of two sides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mdfa_fairness_plugin.balance.mmd import diagnose_mmd
+from mdfa_fairness_plugin.balance.support import Support, effective_sample_size
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.fields import said
+from mdfa_fairness_plugin.numerics.basis import Moments, Standardiser, as_rows, chunks
+from mdfa_fairness_plugin.numerics.rows import RowView
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BalanceDiagnostics:
+    """How alike the two groups' features are, before and after weighting.
+
+    Parameters
+    ----------
+    method : str
+        One of ``BALANCERS``, "given" for an array, or the class name of an object.
+    mmd_before, mmd_after : float
+        Maximum mean discrepancy, Gaussian kernel of median bandwidth on standardised features.
+    mmd_by_chance : float
+        What ``mmd_after`` would be around if only chance were left, at this effective sample size.
+    smd_before, smd_after : dict of str to float
+        Standardised mean difference of each encoded feature: difference of the group means over
+        the pooled standard deviation before weighting.
+    effective_sample_size : tuple of (float, float)
+        Kish's, of S = +1 and S = -1, after weighting.
+    largest_weight : float
+        Relative to the mean weight of its group.
+    share_outside_support : float
+        Weighted share of rows without comparable rows in the other group.
+    n_outside_support : int
+        Their number.
+    """
+
+    method: str = field(metadata=said("always"))
+    mmd_before: float = field(metadata=said("rule"))
+    mmd_after: float = field(metadata=said("rule"))
+    mmd_by_chance: float = field(metadata=said("never"))
+    smd_before: dict[str, float] = field(metadata=said("rule"))
+    smd_after: dict[str, float] = field(metadata=said("rule"))
+    effective_sample_size: tuple[float, float] = field(metadata=said("rule"))
+    largest_weight: float = field(metadata=said("never"))
+    share_outside_support: float = field(metadata=said("rule"))
+    n_outside_support: int = field(metadata=said("rule"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types only, ready for JSON."""
+        plain = asdict(self)
+        plain["effective_sample_size"] = list(self.effective_sample_size)
+        return plain
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measured:
+    """What two weightings leave between the groups; the same from either side, up to signs."""
+
+    s: np.ndarray
+    after: np.ndarray
+    mmds: np.ndarray
+    by_chance: float
+    differences: np.ndarray  # standardised mean differences before and after, shape (2, d)
+
+
+def diagnose(
+    X: np.ndarray | RowView,
+    s: np.ndarray,
+    weights: np.ndarray,
+    *,
+    method: str,
+    base: np.ndarray,
+    names: Sequence[str],
+    support: Support,
+    known: list[Measured],
+) -> BalanceDiagnostics:
+    """Diagnostics of weights, given without the sampling weights ``base``.
+
+    ``support`` is what was found before rows were left out. ``known`` is what was measured before on
+    these rows with these sampling weights, and gains what is new: the same weights are not measured
+    again, from whichever side.
+    """
+    X = as_rows(X)
+    if len(names) != X.shape[1]:
+        raise InputError(f"names: {len(names)} names found for {X.shape[1]} columns of X.")
+    after = base * weights
+    measured = _measured_before(known, s, after)
+    if measured is None:
+        measured = _measure(X, s, base, after)
+        known.append(measured)
+    sides = (s > 0, s < 0)
+    before, afterwards = (
+        dict(zip(map(str, names), one, strict=True)) for one in measured.differences.tolist()
+    )
+    return BalanceDiagnostics(
+        method=method,
+        mmd_before=float(measured.mmds[0]),
+        mmd_after=float(measured.mmds[1]),
+        mmd_by_chance=measured.by_chance,
+        smd_before=before,
+        smd_after=afterwards,
+        effective_sample_size=(
+            effective_sample_size(after[sides[0]]),
+            effective_sample_size(after[sides[1]]),
+        ),
+        largest_weight=max(
+            float(weights[rows].max() / np.average(weights[rows], weights=base[rows]))
+            for rows in sides
+        ),
+        share_outside_support=support.share_outside,
+        n_outside_support=support.n_outside,
+    )
+
+
+def _measured_before(known: list[Measured], s: np.ndarray, after: np.ndarray) -> Measured | None:
+    """Measurements of the same weights, seen from this side; None if there are none."""
+    for one in known:
+        if all(np.allclose(one.after[own], after[own], 1e-9, 0.0) for own in chunks(len(after), 1)):
+            if np.array_equal(one.s, s):
+                return one
+            if np.array_equal(one.s, -s):
+                return replace(one, s=s, differences=0.0 - one.differences)
+    return None
+
+
+def _measure(X: Any, s: np.ndarray, base: np.ndarray, after: np.ndarray) -> Measured:
+    """Distances of the groups with these weights before and after."""
+    differences, standardise = _mean_differences(X, s, base, after)
+    mmds, by_chance = diagnose_mmd(X, s, (base, after), base_weight=base, standardise=standardise)
+    return Measured(s=s, after=after, mmds=mmds, by_chance=by_chance, differences=differences)
+
+
+def _mean_differences(
+    X: Any, s: np.ndarray, before: np.ndarray, after: np.ndarray
+) -> tuple[np.ndarray, Standardiser]:
+    """Standardised mean differences of every column before and after, and the overall scale."""
+    n, d = len(s), X.shape[1]
+    positive = s > 0
+    sides = (Moments(d), Moments(d))
+    sums, totals = np.zeros((2, d)), np.zeros(2)  # after weighting
+    # Measured from any row: a large mean costs no digits of a small difference.
+    origin = X[:1]
+    for own in chunks(n, d):
+        for side, moments in enumerate(sides):
+            chosen = np.flatnonzero(positive[own] if side == 0 else ~positive[own]) + own.start
+            block = X[chosen] - origin
+            moments.add(block, before[chosen])
+            sums[side] += after[chosen] @ block
+            totals[side] += after[chosen].sum()
+    group, reference = sides
+    both = group + reference
+    spread = np.sqrt((group.variance + reference.variance) / 2.0)
+    # A feature constant within both groups tells them apart: fall back to its overall spread.
+    spread = np.where(spread > 1e-9 * both.spread, spread, both.spread)
+    after_means = sums / totals[:, None]
+    found = np.stack([group.mean - reference.mean, after_means[0] - after_means[1]])
+    # In a constant feature any difference is rounding.
+    differences = np.divide(found, spread, out=np.zeros((2, d)), where=~both.constant)
+    standardise = Standardiser.of(both)
+    return differences, replace(standardise, centre=standardise.centre + origin[0])
