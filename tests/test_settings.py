@@ -1,11 +1,81 @@
-"""Arguments are checked before any data are looked at."""
+"""Arguments of an audit: their defaults, their checks, and the seeds drawn from one."""
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import fields
+
+import numpy as np
 import pytest
 
+import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.settings import Settings
+from mdfa_fairness_plugin.settings import STAGES, Settings, draw_seed, refuse_unknown
+
+
+def test_the_auditor_has_the_defaults_of_the_settings():
+    settings = Settings()
+    signature = inspect.signature(mdfa.MDFAuditor.__init__).parameters
+    defaults = {name: p.default for name, p in signature.items() if name != "self"}
+    assert defaults == {name: getattr(settings, name) for name in Settings.names()}
+    assert set(defaults) == {field.name for field in fields(Settings)} - {"seed", "own_seeds"}
+
+
+def test_the_defaults_pass_their_own_checks():
+    checked = Settings.checked()
+    assert {name: getattr(checked, name) for name in Settings.names()} == {
+        name: getattr(Settings(), name) for name in Settings.names()
+    }
+
+
+def test_unknown_arguments_are_listed_with_those_known():
+    with pytest.raises(InputError) as caught:
+        refuse_unknown(
+            "audit", {"size": 1, "alpha": 0.1, "colour": 2}, ["xi", "alpha"], first="X, "
+        )
+    assert str(caught.value) == (
+        "audit: unknown argument(s) colour, size; those known are X, alpha, xi."
+    )
+    refuse_unknown("audit", {"alpha": 0.1}, ["alpha"])
+
+
+def test_every_stage_has_a_seed_of_its_own():
+    """They differ, repeat, and another seed changes them all."""
+    seeds = Settings(seed=7).seeds
+    assert set(seeds) == set(STAGES)
+    assert len(set(seeds.values())) == len(STAGES)
+    assert all(0 <= seed < 2**31 for seed in seeds.values())
+    assert Settings(seed=7, alpha=0.2).seeds == seeds
+    other = Settings(seed=7).reseeded(8)
+    assert other.seed == 8
+    assert all(other.seeds[stage] != seeds[stage] for stage in STAGES)
+
+
+def test_given_seeds_are_used():
+    own = dict.fromkeys(STAGES, 3)
+    assert Settings(own_seeds=own).seeds == own
+
+
+def test_a_seed_is_drawn_from_what_was_given():
+    assert draw_seed(5) == draw_seed(np.int64(5)) == 5
+    for make in (np.random.default_rng, np.random.RandomState):
+        one, two = make(0), make(0)
+        assert draw_seed(one) == draw_seed(two) != draw_seed(one)
+    assert draw_seed(None) != draw_seed(None)
+
+
+@pytest.mark.parametrize("balance", ["auto", "overlap", "entropy"])
+def test_names_of_methods_balance(balance):
+    assert Settings(balance=balance).balances
+
+
+def test_neither_none_nor_given_weights_balance():
+    assert not Settings(balance="none").balances
+    assert not Settings(balance=np.ones(3)).balances
+
+
+def test_parameters_are_those_that_decide_what_is_found():
+    assert set(Settings.names()) - set(Settings().parameters) == {"n_jobs", "verbose"}
 
 
 @pytest.mark.parametrize(
@@ -13,5 +83,6 @@ from mdfa_fairness_plugin.settings import Settings
     [("missing", "drop"), ("weight_type", "none"), ("min_group_size", 0), ("min_group_size", 2.5)],
 )
 def test_options_are_checked(option, value):
+    """Before any data are looked at."""
     with pytest.raises(InputError, match=f"^{option}: .* expected, {value!r} found"):
         Settings.checked(**{option: value})

@@ -278,3 +278,24 @@ def test_detectable_delta_is_found_four_times_in_five():
     error = np.sqrt((1 - group) / (n * group) + (1 - others) / (n * others))
     z = np.log(group / others) / error
     assert np.mean(z > norm.isf(0.05)) == pytest.approx(0.8, abs=0.04)
+
+
+def test_a_leak_kept_short_has_the_same_statistic():
+    """Of a rare outcome only the rows that carry the sum have to be kept."""
+    rng = np.random.default_rng(0)
+    n = 5_000
+    e, m = rng.uniform(0.2, 0.8, n), rng.uniform(0.001, 0.01, n)
+    s = np.where(rng.random(n) < e, 1, -1)
+    positive = rng.random(n) < m
+    everyone = np.ones(n, dtype=bool)
+    whole = LeakSums.of(positive, s, e, m, np.ones(n), everyone)
+    assert whole.squares**2 / whole.fourths < 100  # the case in which rows are redrawn
+    parts = [
+        LeakSums.of(*(a[i::7] for a in (positive, s, e, m, np.ones(n), everyone))).shortened()
+        for i in range(7)
+    ]
+    merged = parts[0]
+    for part in parts[1:]:
+        merged = (merged + part).shortened()
+    assert len(merged.leftover) == 300
+    assert merged.statistic() == pytest.approx(whole.statistic(), abs=0.02)

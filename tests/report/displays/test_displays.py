@@ -24,8 +24,6 @@ from mdfa_fairness_plugin.report.displays import (
     SearchesDisplay,
     WorstCasePathDisplay,
 )
-from mdfa_fairness_plugin.report.displays.overlap import joined
-from mdfa_fairness_plugin.report.displays.style import short, short_names
 from mdfa_fairness_plugin.results import AuditResult
 
 matplotlib.use("Agg")
@@ -273,15 +271,6 @@ def test_overlap_counts_every_row_once():
     assert without.group.sum() + without.others.sum() == N - 12
 
 
-def test_bins_are_joined_until_none_is_small():
-    edges = np.linspace(0, 1, 6)
-    parts = np.array([[5, 3, 20, 0, 1], [0, 12, 30, 40, 2]])
-    ends, counts = joined(edges, parts, 10)
-    assert counts.sum(axis=1).tolist() == parts.sum(axis=1).tolist()
-    assert not ((counts > 0) & (counts < 10)).any()
-    assert (ends[0], ends[-1]) == (0, 1)
-
-
 def test_searches_are_ranked_and_what_was_not_measured_left_out():
     display = everything()["searches"]
     assert display.verdicts == ("violation", "none_larger_than_detectable")
@@ -316,12 +305,3 @@ def test_null_takes_the_search_with_the_smallest_p():
 def test_where_nothing_was_measured_there_is_nothing_to_draw(make):
     with pytest.raises(InputError, match="so there is nothing to draw"):
         make()
-
-
-def test_names_that_differ_still_do_when_shortened():
-    names = [f"measurement number {i} of the long questionnaire" for i in range(3)]
-    shown = short_names(names, 22)
-    assert len(set(shown)) == 3
-    assert max(map(len, shown)) <= 22
-    assert short("あ" * 40, 20) != short("あ" * 3, 20)
-    assert len(short("あ" * 40, 20)) <= 11

@@ -1,0 +1,100 @@
+"""Nothing found where nothing is planted, and what is planted estimated; seeded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.datasets import make_shape, make_synthetic
+
+
+@pytest.mark.slow
+def test_nothing_is_found_where_nothing_was_planted(people, audit):
+    """60 audits of four searches each at 5 %: violations in at most a tenth, p-values spread out."""
+    found, p_values = 0, []
+    for seed in range(60):
+        X, y, s = people(400, seed=1000 + seed, violation=1.0)
+        result = audit(X, y, s, random_state=seed)
+        found += any(v.verdict == "violation" for v in result.violations)
+        p_values += [v.p_value for v in result.violations]
+    assert found <= 6
+    assert np.mean(p_values) > 0.4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("shape", "n", "tolerance"),
+    [("level", 1500, 0.25), ("xor", 1500, 0.25), ("boxes", 4000, 0.35)],
+)
+def test_planted_deltas_are_estimated(shape, n, tolerance):
+    """On average over five seeds the estimate is close to what was planted."""
+    error = []
+    for seed in range(5):
+        data = make_shape(shape, n_samples=n, imbalance=0.05, random_state=seed)
+        result = mdfa.audit(
+            data.X,
+            data.y,
+            sensitive_features=data.sensitive_features,
+            groups=[1],
+            outcomes=[1],
+            random_state=seed,
+        )
+        error.append(result.violations[0].delta - data.delta)
+    assert np.mean(error) == pytest.approx(0.0, abs=tolerance)
+
+
+@pytest.mark.slow
+def test_a_violation_is_a_ratio_not_a_difference():
+    """Rates .03 and .09 in a quarter, .30 and .36 elsewhere: the quarter is the worst case.
+
+    Its mass is .015, so alpha must be below that for the quarter to be a region at all.
+    """
+    errors, overlaps = [], []
+    for seed in range(3):
+        data = make_shape("quarter", n_samples=20_000, imbalance=0.05, random_state=seed)
+        v = mdfa.audit(
+            data.X,
+            data.y,
+            sensitive_features=data.sensitive_features,
+            groups=[1],
+            outcomes=[1],
+            alpha=0.01,
+            random_state=seed,
+        ).violations[0]
+        region = np.asarray(data.region)
+        overlaps.append((v.membership & region).sum() / (v.membership | region).sum())
+        errors.append(v.delta - data.delta)
+    assert np.mean(overlaps) >= 0.6
+    assert abs(np.mean(errors)) <= 0.25
+
+
+@pytest.mark.slow
+def test_the_papers_half_disc_is_found():
+    """IoU above one half and delta within .4, half of the seeds at least, at 2,000 rows."""
+    good = 0
+    for seed in range(4):
+        data = make_synthetic(2000, delta=1.5, imbalance=0.05, random_state=seed)
+        v = mdfa.audit(
+            data.X,
+            data.y,
+            sensitive_features=data.sensitive_features,
+            groups=[1],
+            outcomes=[1],
+            random_state=seed,
+        ).violations[0]
+        overlap = (v.membership & data.region).sum() / (v.membership | data.region).sum()
+        good += overlap > 0.5 and abs(v.delta - 1.5) < 0.4
+    assert good >= 2
+
+
+@pytest.mark.slow
+def test_rules_found_on_noise_rarely_have_an_interval_above_zero():
+    """60 audits of four searches; 2.5 % nominal, 6 % allowed (15 of 240)."""
+    above = 0
+    for seed in range(60):
+        rng = np.random.default_rng(90_000 + seed)
+        X, y, s = rng.normal(size=(1000, 4)), rng.integers(0, 2, 1000), rng.integers(0, 2, 1000)
+        for violation in mdfa.audit(X, y, sensitive_features=s, random_state=seed).violations:
+            above += violation.rule_subgroup.interval[0] > 0
+    assert above <= 15

@@ -1,0 +1,154 @@
+"""Audits of rows that lie elsewhere: the same figures by whomever computed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.dask.concluding import LEARNED_FROM
+from mdfa_fairness_plugin.exceptions import InputError
+
+dd = pytest.importorskip("dask.dataframe")
+
+
+def test_it_finds_what_is_planted(frame, quick, result):
+    """The verdict of the audit in memory, and figures that agree within their intervals."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        here = mdfa.audit(
+            frame[["x1", "x2", "town"]],
+            frame["denied"],
+            sensitive_features=frame["race"],
+            **(quick | {"max_learning_rows": None}),
+        )
+    for own, other in zip(result.violations, here.violations, strict=True):
+        assert (own.group, own.outcome) == (other.group, other.outcome)
+    planted = next(v for v in result.violations if (v.group, v.outcome) == ("black", "yes"))
+    known = next(v for v in here.violations if (v.group, v.outcome) == ("black", "yes"))
+    assert planted.verdict == known.verdict == "violation"
+    assert planted.interval[0] < known.interval[1]
+    assert known.interval[0] < planted.interval[1]
+    assert planted.population.delta == pytest.approx(known.population.delta, abs=0.15)
+
+
+def test_few_rows_are_audited_as_in_memory(frame, quick, run):
+    """As many as fit are not worth a sample."""
+    few = frame.iloc[:1500]
+    there = run(few)
+    here = mdfa.audit(
+        few[["x1", "x2", "town"]], few["denied"], sensitive_features=few["race"], **quick
+    )
+    assert LEARNED_FROM not in there.excluded
+    assert [v.delta for v in there.violations] == [v.delta for v in here.violations]
+    assert [v.p_value for v in there.violations] == [v.p_value for v in here.violations]
+
+
+def test_data_that_cannot_be_read_twice_is_refused(frame, audit_source):
+    seen = []
+
+    def once(part, partition_info=None):
+        seen.append(len(part))
+        return part if len(seen) < 9 else part.iloc[:-1]
+
+    ddf = dd.from_pandas(frame, npartitions=6, sort=False).map_partitions(once, meta=frame.iloc[:0])
+    with pytest.raises(InputError, match="second reading"):
+        audit_source(ddf)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"outcome": "decision"}, "outcome: the name of a column expected, 'decision' found"),
+        ({"sensitive": "denied"}, "sensitive: 'denied' is already the column of outcome"),
+        ({"features": ["race"]}, "features: 'race' is already the column of sensitive"),
+        ({"sensitive": []}, "no column was named"),
+        ({"alpha": 2}, "alpha"),
+        ({"colour": 2}, "unknown argument.*colour"),
+        ({"balance": np.ones(6_000)}, "balance: an array"),
+        ({"max_learning_rows": None}, "max_learning_rows"),
+        ({"scheduler": "fast"}, "scheduler: an address"),
+        ({"outcomes": "perhaps"}, "'perhaps' is not among those found"),
+    ],
+)
+def test_arguments_are_checked(frame, run, arguments, message):
+    with pytest.raises(InputError, match=message):
+        run(frame, **arguments)
+
+
+def test_threads_give_the_same_bytes(frame, run, result):
+    assert run(frame, scheduler="threads").to_json() == result.to_json()
+
+
+def test_a_cluster_of_threads_gives_the_same_bytes(frame, run, result):
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster) as client:
+        assert run(frame, scheduler=None, client=client).to_json() == result.to_json()
+        # The current client is found without being named.
+        assert run(frame, scheduler=None).to_json() == result.to_json()
+
+
+@pytest.mark.slow
+def test_the_death_of_a_worker_changes_nothing(frame, run):
+    """Killed in the middle of the second pass; others do its work, to the same bytes."""
+    distributed = pytest.importorskip("distributed")
+    many = pd.concat([frame] * 5, ignore_index=True)
+    expected = run(many, n_partitions=60).to_json()
+    cluster = distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        silence_logs=60,
+    )
+    with cluster, distributed.Client(cluster) as client:
+        victim = next(iter(client.run(os.getpid).values()))
+        killed = threading.Event()
+
+        def kill():
+            while not killed.is_set():
+                tasks = list(cluster.scheduler.tasks.values())
+                done = [t for t in tasks if "measure_task" in str(t.key) and t.state == "memory"]
+                if len(done) >= 3:
+                    os.kill(victim, signal.SIGKILL)
+                    killed.set()
+                time.sleep(0.002)
+
+        killer = threading.Thread(target=kill, daemon=True)
+        killer.start()
+        found = run(many, n_partitions=60, scheduler=cluster.scheduler_address)
+        assert killed.is_set()
+        assert victim not in client.run(os.getpid).values()
+    assert found.to_json() == expected
+
+
+def test_a_comparison_runs_on_a_cluster(frame):
+    """Repeated splits on joblib's Dask backend give the numbers of one process."""
+    joblib = pytest.importorskip("joblib")
+    distributed = pytest.importorskip("distributed")
+    few = frame.iloc[:600]
+    rng = np.random.default_rng(0)
+    models = {"as is": few["denied"], "coin": pd.Series(rng.choice(["yes", "no"], 600), few.index)}
+    arguments = {
+        "sensitive_features": few["race"],
+        "n_splits": 3,
+        "random_state": 0,
+        "learner": "tree",
+    }
+    here = mdfa.compare(few[["x1", "x2"]], models, **arguments)
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster), joblib.parallel_backend("dask"):
+        there = mdfa.compare(few[["x1", "x2"]], models, **arguments, n_jobs=2)
+    pd.testing.assert_frame_equal(here.to_frame(), there.to_frame())

@@ -1,0 +1,71 @@
+"""What sums and the sample they were judged by say together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mdfa_fairness_plugin.dask.concluding import LEARNED_FROM, jackknife_variance
+from mdfa_fairness_plugin.exceptions import FeatureWarning, InputError, MissingSensitiveWarning
+
+pytest.importorskip("dask.dataframe")
+
+
+def test_jackknife_variance_of_a_mean_is_that_of_the_mean():
+    """Leaving out each of n values, it gives their variance over n, as in any textbook."""
+    x = np.array([1.0, 4.0, 2.0, 7.0, 5.0])
+    without = np.array([np.delete(x, i).mean() for i in range(5)])
+    assert jackknife_variance(without) == pytest.approx(x.var(ddof=1) / 5)
+    assert jackknife_variance(np.array([1.0, np.nan])) == 0.0
+
+
+def test_rows_learned_from_are_not_measured(frame, n_learned, result):
+    assert result.excluded[LEARNED_FROM] == n_learned
+    assert result.n_samples == len(frame)
+    outside = next((n for why, n in result.excluded.items() if "no comparable" in why), 0)
+    for violation in result.violations:
+        assert violation.population.n_rows == len(frame) - n_learned - outside
+        assert violation.counts.to_numpy().sum() == violation.n_rows
+        assert len(violation.membership) == len(violation.held_out) == 0
+
+
+@pytest.mark.slow
+def test_a_statistic_of_nothing_is_not_too_wide(made, run):
+    """Where nothing is planted p-values are not too small: all rows measured were never seen."""
+    p_values = []
+    for seed in range(8):
+        nothing = made(2_500, seed=seed, delta=0.0)
+        rng = np.random.default_rng(100 + seed)
+        nothing["denied"] = rng.choice(["yes", "no"], len(nothing))
+        found = run(nothing, max_learning_rows=400, random_state=seed, n_splits=2)
+        p_values += [violation.p_value for violation in found.violations]
+    p_values = np.array(p_values)
+    assert (p_values < 0.01).sum() <= 3  # of 32, pairs of which mirror each other
+    assert 0.25 < np.mean(p_values) < 0.75
+
+
+def test_the_profile_counts_the_rows_measured(result):
+    worst = result.worst_case
+    assert worst.profile.iloc[0, 2:4].sum() == worst.n_rows
+    assert worst.profile.iloc[0, :2].sum() == worst.population.n_rows
+
+
+def test_missing_sensitive_values_are_counted(frame, run, at_the_end):
+    with pytest.warns(MissingSensitiveWarning, match="600 rows have no value in 'race'"):
+        found = run(at_the_end(frame, "race", None, 600))
+    assert found.excluded["missing sensitive value (race)"] == 600
+    worst = next(v for v in found.violations if (v.group, v.outcome) == ("black", "yes"))
+    assert 0 < worst.n_missing < 600
+    assert worst.missing_bounds[0] < worst.delta < worst.missing_bounds[1]
+    with pytest.raises(InputError, match="600 rows have no value in 'race'"):
+        run(at_the_end(frame, "race", None, 600), missing="raise")
+
+
+def test_levels_unseen_in_the_sample_are_told(frame, run):
+    # The row with the largest key of the last of six partitions is in no sample.
+    row = 5_000 + int(np.argmax(np.random.default_rng([0, 5]).random(1_000)))
+    changed = frame.copy()
+    changed.loc[row, "town"] = "Z"
+    with pytest.warns(FeatureWarning, match=r"do not have: 'town' \(1 rows\)"):
+        found = run(changed)
+    assert any("'town' (1 rows)" in warning.message for warning in found.warnings)
