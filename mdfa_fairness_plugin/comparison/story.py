@@ -18,13 +18,7 @@ from mdfa_fairness_plugin.comparison.records import (
 )
 from mdfa_fairness_plugin.comparison.records import EVERYBODY as AT_EQUAL_FEATURES
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
-from mdfa_fairness_plugin.describe.wording import (
-    clean,
-    count,
-    label_text,
-    named,
-    percent,
-)
+from mdfa_fairness_plugin.describe.wording import clean, count, label_text, named, percent
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
@@ -35,6 +29,7 @@ from mdfa_fairness_plugin.records import (
     Violation,
     ratio_of,
 )
+from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
 from mdfa_fairness_plugin.report.document import (
     HTML,
@@ -49,12 +44,6 @@ from mdfa_fairness_plugin.report.document import (
 )
 from mdfa_fairness_plugin.report.pictures import pictured
 from mdfa_fairness_plugin.report.redaction import redact
-from mdfa_fairness_plugin.report.sentences import (
-    group_of,
-    others_of,
-    ratio_text,
-    rows_in_brackets,
-)
 from mdfa_fairness_plugin.report.story import warnings_section
 
 if TYPE_CHECKING:
@@ -206,7 +195,7 @@ def _spanned(value: float, interval: tuple[float, float], withheld: bool = False
 def _ratio(ratio: float) -> str:
     if math.isnan(ratio):
         return ""
-    return "inf" if math.isinf(ratio) else f"{ratio:.2f}" if ratio < 10 else ratio_text(ratio)
+    return "inf" if math.isinf(ratio) else f"{ratio:.2f}" if ratio < 10 else say.ratio_text(ratio)
 
 
 def _models(result: ComparisonResult) -> Table:
@@ -248,8 +237,8 @@ def _between(interval: tuple[float, float]) -> str:
     if math.isnan(low):
         return ""
     if math.isinf(high):
-        return f" (at least {ratio_text(low)})"
-    return f" (between {ratio_text(low)} and {ratio_text(high)})"
+        return f" (at least {say.ratio_text(low)})"
+    return f" (between {say.ratio_text(low)} and {say.ratio_text(high)})"
 
 
 def _cases(result: ComparisonResult) -> Section:
@@ -261,13 +250,13 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
     search, known = row.search, not math.isnan(row.delta)
     model = label_text(row.model)
     model += " (baseline)" if row.model == result.baseline and len(result.models) > 1 else ""
-    group, others = group_of(search), others_of(search)
+    group, others = say.group_of(search), say.others_of(search)
     outcome = f'outcome "{label_text(search.outcome)}"'
     if row.verdict == VIOLATION and not known and math.isfinite(row.interval[0]):
         return (
-            f"{model}: {group} get the {outcome} at least {ratio_text(row.ratio_interval[0])} times "
-            "as often as others in the worst subgroup, at equal features: a violation. The ratio "
-            "itself is withheld: too few people are behind it."
+            f"{model}: {group} get the {outcome} at least {say.ratio_text(row.ratio_interval[0])} "
+            "times as often as others in the worst subgroup, at equal features: a violation. The "
+            "ratio itself is withheld: too few people are behind it."
         )
     if row.verdict == NONE_LARGER and not known:
         return (
@@ -276,17 +265,17 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
         )
     if row.verdict == INSUFFICIENT or not known:
         return f"{model}: not enough evidence; {clean(row.reason, 200) or 'nothing was measured'}."
-    times = f"{ratio_text(row.ratio)} times{_between(row.interval)}"
+    times = f"{say.ratio_text(row.ratio)} times{_between(row.interval)}"
     if row.verdict == NONE_LARGER:
         detectable = ratio_of(row.detectable_delta)
-        limit = f"; a ratio of {ratio_text(detectable)} would have been found"
+        limit = f"; a ratio of {say.ratio_text(detectable)} would have been found"
         return (
             f"{model}: no subgroup told from chance{limit if math.isfinite(detectable) else ''}. "
             f"Closest to a violation, by its lower limit, at equal features: {group}, {outcome}, "
             f"{times} as often as {others}."
         )
     start = (
-        f"{model}: {group} get the {outcome} {ratio_text(row.selection.ratio)} times as often as "
+        f"{model}: {group} get the {outcome} {say.ratio_text(row.selection.ratio)} times as often as "
         f"{others} overall, and {times}"
     )
     if row.rule == EVERYBODY:
@@ -294,7 +283,7 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
     place = f"where {clean(row.rule, 300)}" if row.rule else "no short rule describes it"
     return (
         f"{start} in the worst subgroup, at equal features: a violation. The subgroup "
-        f"({rows_in_brackets(row.n_rows)}): {place}."
+        f"({say.rows_in_brackets(row.n_rows)}): {place}."
     )
 
 
@@ -326,42 +315,42 @@ def _transfer_table(result: ComparisonResult) -> Table:
 def _moved(result: ComparisonResult) -> tuple[str, ...]:
     """What each repair did to its own worst subgroup and to the baseline's."""
     lines = []
-    base = label_text(result.baseline)
-    worst_of_base = result.worst(result.baseline)
+    base, before = label_text(result.baseline), result.worst(result.baseline)
     for model in result.models:
         if model == result.baseline:
             continue
-        own, name = result.worst(model), label_text(model)
+        name, own = label_text(model), result.worst(model)
         there = result.transfer(model, result.baseline, own.search)
-        known = not math.isnan(own.delta)
-        if own.verdict == VIOLATION and known and math.isfinite(there.difference):
-            low, high = there.difference_interval
-            times = (
-                f"{_place(own, name)} the ratio is {ratio_text(own.ratio)} under {name} and "
-                f"{ratio_text(there.ratio)} under {base}, "
-                f"{ratio_text(ratio_of(there.difference))} times as large{_between((low, high))}"
-            )
-            if low > 0:
-                end = f"{name} treats these people more unequally than {base} does."
-            elif high < 0:
-                end = f"{name} treats these people less unequally than {base} does."
-            else:
-                end = f"{name} and {base} are not told apart there."
-            lines.append(f"{times}: {end}")
-        here = result.transfer(result.baseline, model, worst_of_base.search)
-        known = not math.isnan(worst_of_base.delta)
-        if worst_of_base.verdict == VIOLATION and known and math.isfinite(here.difference):
-            if here.difference_interval[0] > 0:
-                end = "less unequal than before"
-            elif here.difference_interval[1] < 0:
-                end = "more unequal than before"
-            else:
-                end = "not told from before"
+        if _is_known(own, there):
+            how = _told(there, "more unequally than", "less unequally than", "")
+            end = f"{name} treats these people {how} {base} does."
             lines.append(
-                f"{_place(worst_of_base, base)} the ratio goes from "
-                f"{ratio_text(worst_of_base.ratio)} to {ratio_text(here.ratio)} under {name}: {end}."
+                f"{_place(own, name)} the ratio is {say.ratio_text(own.ratio)} under {name} and "
+                f"{say.ratio_text(there.ratio)} under {base}, "
+                f"{say.ratio_text(ratio_of(there.difference))} times as large"
+                f"{_between(there.difference_interval)}: "
+                f"{end if how else f'{name} and {base} are not told apart there.'}"
+            )
+        here = result.transfer(result.baseline, model, before.search)
+        if _is_known(before, here):
+            how = _told(here, "less unequal than", "more unequal than", "not told from")
+            lines.append(
+                f"{_place(before, base)} the ratio goes from {say.ratio_text(before.ratio)} to "
+                f"{say.ratio_text(here.ratio)} under {name}: {how} before."
             )
     return tuple(lines)
+
+
+def _is_known(row: ModelSearch, elsewhere: Transfer) -> bool:
+    """Whether a violation can be followed under another model."""
+    found = row.verdict == VIOLATION and not math.isnan(row.delta)
+    return found and math.isfinite(elsewhere.difference)
+
+
+def _told(one: Transfer, above: str, below: str, neither: str) -> str:
+    """Words for a difference surely above zero, surely below, or neither."""
+    low, high = one.difference_interval
+    return above if low > 0 else below if high < 0 else neither
 
 
 def _place(row: ModelSearch, name: str) -> str:

@@ -27,18 +27,6 @@ _UNSTABLE: Final = frozenset({"timings"})
 def to_plain(result: AuditRecord) -> dict[str, Any]:
     """Give a result in types that strict JSON has.
 
-    Parameters
-    ----------
-    result : AuditResult
-
-    Returns
-    -------
-    dict
-
-    Notes
-    -----
-    Conventions:
-
     - ``schema`` names the JSON schema of the whole, see
       :func:`mdfa_fairness_plugin.report.schema.load_schema`.
     - Missing numbers are None; infinite ones the text ``"inf"`` or ``"-inf"``.
@@ -131,11 +119,7 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, pd.Series | pd.Index):
         return [plain_value(cell) for cell in value.to_numpy(dtype=object)]
     if isinstance(value, np.ndarray):
-        return (
-            [plain_value(cell) for cell in value.tolist()]
-            if value.ndim
-            else plain_value(value.item())
-        )
+        return plain_value(value.tolist())
     if isinstance(value, list | tuple):
         return [plain_value(cell) for cell in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

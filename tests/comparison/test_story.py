@@ -164,6 +164,10 @@ def test_text_from_data_is_escaped_on_the_page(hostile, tmp_path):
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+def test_names_written_from_right_to_left_do_not_turn_their_neighbours():
+    assert "<bdi>שלום עולם</bdi>" in result_of(0.3, group="שלום עולם").to_html(min_cell=1)
+
+
 def test_page_fetches_nothing_and_repeats_to_the_byte(compared_small):
     page = compared_small.to_html()
     assert page == compared_small.to_html()
