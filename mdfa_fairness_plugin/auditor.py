@@ -6,10 +6,9 @@ import time
 from typing import Any
 
 from mdfa_fairness_plugin.arguments import checked_settings, problem_of
-from mdfa_fairness_plugin.describe.audited import AuditedRows
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.judging import Judging
-from mdfa_fairness_plugin.pipeline import Audit, run_audit
+from mdfa_fairness_plugin.pipeline import run_audit
 from mdfa_fairness_plugin.records import VIOLATION
 from mdfa_fairness_plugin.results import AuditResult, result_of
 from mdfa_fairness_plugin.settings import Settings, draw_seed, refuse_unknown
@@ -247,26 +246,13 @@ class MDFAuditor(Judging):
             region = audit.searches[result.violations.index(worst)].region
         names = [str(name) for name in problem.encoder.feature_names_in_]
         named = names if hasattr(X, "columns") else None
-        self.attach(result, problem.encoder, region, named, _audited_rows(audit, result))
-        return self
-
-
-def _audited_rows(audit: Audit, result: AuditResult) -> AuditedRows:
-    """Rows and searches, to explain single rows later.
-
-    Only searches that found something keep their models: these take most of the memory.
-    """
-    problem = audit.problem
-    return AuditedRows(
-        X=problem.X,
-        display=problem.display,
-        y=problem.y,
-        source_row=problem.source_row,
-        searches=tuple(
-            search.kept(region=found.verdict == VIOLATION or found is result.worst_case)
+        # Only searches that found something keep their models: these take most of the memory.
+        searches = tuple(
+            search.kept(region=found.verdict == VIOLATION or found is worst)
             for search, found in zip(audit.searches, result.violations, strict=True)
-        ),
-    )
+        )
+        self.attach(result, problem.encoder, region, named, searches)
+        return self
 
 
 def audit(X, y, *, sensitive_features, sample_weight=None, **params) -> AuditResult:

@@ -7,12 +7,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
-from mdfa_fairness_plugin.describe.audited import AuditedRows
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.person.card import make_card
 from mdfa_fairness_plugin.person.find import find_person
 from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.search.solver import Region
 
 
@@ -25,17 +25,17 @@ class Judging(BaseEstimator):
         encoder: FeatureEncoder,
         region: Region | None,
         names: list[str] | None,
-        audited: AuditedRows | None = None,
+        searches: tuple[Search, ...] | None = None,
     ) -> None:
         """Become fitted, with the result of an audit made by these arguments.
 
         ``region`` judges new rows in the worst-case search, None if nothing could be measured;
-        ``names`` are those of the features, if they have any; cards need the rows audited.
+        ``names`` are those of the features, if they have any; cards need the searches.
         """
         self.result_ = result
         self._encoder = encoder
         self._region = region
-        self._audited = audited
+        self._searches = searches
         self.n_features_in_ = len(encoder.feature_names_in_)
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
@@ -140,24 +140,15 @@ class Judging(BaseEstimator):
         True
         """
         check_is_fitted(self, "result_")
-        if self._audited is None:
+        if self._searches is None:
             raise InputError(
                 "explain_row: a distributed audit keeps no rows to compare a person with; audit a "
                 "sample in memory for that."
             )
-        person = find_person(
-            self.result_,
-            self._audited,
-            self._encoder,
-            x,
-            sensitive=sensitive,
-            outcome=outcome,
-            row=row,
-        )
+        person = find_person(self.result_, x, sensitive=sensitive, outcome=outcome, row=row)
         return make_card(
             self.result_,
-            self._audited,
-            self._encoder.displays_,
+            self._searches,
             person,
             n_comparators=n_comparators,
             show_records=show_records,

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from mdfa_fairness_plugin.describe.audited import AuditedRows
 from mdfa_fairness_plugin.describe.wording import label_text, named
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.person.comparators import (
@@ -195,8 +194,7 @@ def _told_apart(features: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 def make_card(
     result: AuditRecord,
-    audited: AuditedRows,
-    displays: Sequence[Any],
+    searches: Sequence[Search],
     person: Person,
     *,
     n_comparators: int = 5,
@@ -206,14 +204,15 @@ def make_card(
     """Make the card of one person; see ``MDFAuditor.explain_row`` for the options."""
     check_whole("n_comparators", n_comparators, 1)
     check_whole("min_cell", min_cell, 0)
-    violation, searched = choose_search(result, audited, person)
+    problem = result.source.problem
+    violation, searched = choose_search(result, searches, person)
     side, has_outcome = person.side_of(violation), person.got_outcome_of(violation)
     row = person.row
     if row is None:
-        row = only_match(audited, searched, person.encoded, side, has_outcome)
+        row = only_match(problem, searched, person.encoded, side, has_outcome)
     own = np.zeros(len(searched.rows), dtype=bool)
     if row is not None:
-        own = audited.source_row[searched.rows] == row
+        own = problem.source_row[searched.rows] == row
     left_out = row is not None and len(violation.left_out) > 0 and bool(violation.left_out[row])
     score, by_model = _scores(searched, person.encoded, own)
     inside = None if math.isnan(score) else score >= searched.threshold
@@ -228,7 +227,7 @@ def make_card(
     names = (named(violation.sensitive_feature, violation.group), others)
 
     shown_cell = 0 if show_records or min_cell <= 1 else int(min_cell)
-    distance = squared_distance(audited.X[searched.rows], person.encoded, displays)
+    distance = squared_distance(problem.X[searched.rows], person.encoded, problem.encoder.displays_)
     pool = around(searched.member, searched.scores) if inside else np.ones(len(own), dtype=bool)
     pool &= ~own
     sides = [nearest(distance, pool & (searched.s == s)) for s in (1, -1)]
@@ -238,7 +237,7 @@ def make_card(
         if size is None:
             return Comparators(label=names[i], suppressed=True)
         chosen = sides[i][:size]
-        records = audited.display.iloc[searched.rows[chosen]] if show_records else None
+        records = problem.display.iloc[searched.rows[chosen]] if show_records else None
         positive = searched.positive[chosen]
         return counted(names[i], distance[chosen], positive, records, outcome_name)
 

@@ -11,11 +11,10 @@ import pandas as pd
 
 from mdfa_fairness_plugin.data.columns import find_label, listing, python_value
 from mdfa_fairness_plugin.data.plans import MISSING
+from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import JOINT
-from mdfa_fairness_plugin.describe.audited import AuditedRows
 from mdfa_fairness_plugin.describe.wording import is_missing
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.fields import known
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report.reading import ranked
 from mdfa_fairness_plugin.search.search import Search
@@ -60,8 +59,6 @@ def same(one: Any, other: Any) -> bool:
 
 def find_person(
     result: AuditRecord,
-    audited: AuditedRows,
-    encoder: Any,
     x: Any,
     *,
     sensitive: Any = None,
@@ -69,19 +66,20 @@ def find_person(
     row: Any = None,
 ) -> Person:
     """Read who is meant; see ``MDFAuditor.explain_row`` for the arguments."""
-    own = _audited_row(result, audited, row)
-    encoded, display = _read_features(x, encoder, audited, own, row)
+    problem: AuditProblem = result.source.problem
+    own = _audited_row(problem, row)
+    encoded, display = _read_features(x, problem, own, row)
     received = _read_outcome(outcome, result)
     values = _read_sensitive(sensitive, result)
     if own is not None:
-        found = result.outcome_labels[int(audited.y[own])]
+        found = result.outcome_labels[problem.y[own]]
         if received is not None and not same(received, found):
             raise InputError(
                 f"outcome: {received!r} was given, but row {row} of the audited data has "
                 f"{found!r}; pass one of the two."
             )
         received = found if received is None else received
-        _check_sensitive(values, result, len(audited.source_row), own, row)
+        _check_sensitive(values, problem, own, row)
     return Person(
         encoded=encoded,
         display=display,
@@ -91,23 +89,22 @@ def find_person(
     )
 
 
-def _audited_row(result: AuditRecord, audited: AuditedRows, row: Any) -> int | None:
+def _audited_row(problem: AuditProblem, row: Any) -> int | None:
     """Working row of a row of the input; None if it was not audited."""
     if row is None:
         return None
     check_whole("row", row, 0)
-    n_samples = known(result.n_samples)
-    if row >= n_samples:
+    if row >= problem.n_samples:
         raise InputError(
-            f"row: {row} was given, but the audited data end at row {n_samples - 1}; "
+            f"row: {row} was given, but the audited data end at row {problem.n_samples - 1}; "
             "rows are counted from 0."
         )
-    own = np.flatnonzero(audited.source_row == row)
+    own = np.flatnonzero(problem.source_row == row)
     return int(own[0]) if len(own) else None
 
 
 def _read_features(
-    x: Any, encoder: Any, audited: AuditedRows, own: int | None, row: Any
+    x: Any, problem: AuditProblem, own: int | None, row: Any
 ) -> tuple[np.ndarray, pd.DataFrame]:
     """Encoded and displayed features of the person, by value or by position."""
     if x is None:
@@ -117,17 +114,17 @@ def _read_features(
             raise InputError(
                 f"row: row {row} has no weight and was not audited; pass its features as x."
             )
-        return audited.X[own], audited.display.iloc[[own]].reset_index(drop=True)
-    table = _as_table(x, encoder)
+        return problem.X[own], problem.display.iloc[[own]].reset_index(drop=True)
+    encoder = problem.encoder
+    table = _as_table(x, encoder.feature_names_in_)
     encoded = encoder.transform(table)[0]
-    if own is not None and not np.array_equal(encoded, audited.X[own]):
+    if own is not None and not np.array_equal(encoded, problem.X[own]):
         raise InputError(f"x: it differs from row {row} of the audited data; pass one of the two.")
     return encoded, encoder.display_frame(table)
 
 
-def _as_table(x: Any, encoder: Any) -> Any:
+def _as_table(x: Any, names: Sequence[Hashable]) -> Any:
     """One person as a table of one row."""
-    names = encoder.feature_names_in_
     if isinstance(x, pd.Series):
         x = dict(zip(x.index.tolist(), x.tolist(), strict=True))
     if isinstance(x, Mapping):
@@ -220,21 +217,15 @@ def _only_label(value: Any, what: str) -> Any:
     return python_value(value)
 
 
-def _sensitive_columns(result: AuditRecord) -> Sequence[Any]:
-    return getattr(getattr(result.source, "problem", None), "sensitive", ())
-
-
 def _labels_of(result: AuditRecord, column: str) -> list[Hashable]:
     """Labels of a sensitive column, those that were not audited too."""
     labels: list[Hashable] = []
-    for one in _sensitive_columns(result):
+    for one in result.source.problem.sensitive:
         if one.name == column:
             labels += one.labels.values
-    for violation in result.violations:
-        if violation.sensitive_feature == column:
-            labels += [violation.group]
-            labels += [] if violation.reference is None else [violation.reference]
-    return list(dict.fromkeys(labels))
+    # A combination of reference groups may be one that nobody belongs to.
+    labels += [v.reference for v in result.violations if v.sensitive_feature == column]
+    return [label for label in dict.fromkeys(labels) if label is not None]
 
 
 def _column_of(label: Any, known: list[str], result: AuditRecord) -> str:
@@ -263,16 +254,12 @@ def _seen(label: Any, column: str, result: AuditRecord) -> Any:
     return label
 
 
-def _check_sensitive(
-    values: Mapping[str, Any], result: AuditRecord, n_rows: int, own: int, row: Any
-) -> None:
+def _check_sensitive(values: Mapping[str, Any], problem: AuditProblem, own: int, row: Any) -> None:
     """Refuse a sensitive value that the audited row contradicts."""
-    columns = {column.name: column.labels for column in _sensitive_columns(result)}
+    columns = {column.name: column.labels for column in problem.sensitive}
     for name, value in values.items():
-        labels = columns.get(name)
-        if labels is None or len(labels.codes) != n_rows or labels.codes[own] < 0:
-            continue
-        found = labels.values[int(labels.codes[own])]
+        code = columns[name].codes[own] if name in columns else -1
+        found = columns[name].values[code] if code >= 0 else value
         if not same(value, found):
             raise InputError(
                 f"sensitive: {value!r} was given, but row {row} of the audited data has {found!r} "
@@ -281,12 +268,12 @@ def _check_sensitive(
 
 
 def choose_search(
-    result: AuditRecord, audited: AuditedRows, person: Person
+    result: AuditRecord, searches: Sequence[Search], person: Person
 ) -> tuple[Violation, Search]:
     """Search for the person's group and outcome, or the one closest to that."""
     made = [
         (violation, searched)
-        for violation, searched in zip(result.violations, audited.searches, strict=True)
+        for violation, searched in zip(result.violations, searches, strict=True)
         if searched.made
     ]
     if not made:
@@ -310,17 +297,17 @@ def choose_search(
 
 
 def only_match(
-    audited: AuditedRows,
+    problem: AuditProblem,
     searched: Search,
     encoded: np.ndarray,
     side: str,
     has_outcome: bool | None,
 ) -> int | None:
     """Row of the input with these very features, side and outcome, if there is only one."""
-    alike = (audited.X[searched.rows] == encoded).all(axis=1)
+    alike = (problem.X[searched.rows] == encoded).all(axis=1)
     if side != UNKNOWN:
         alike &= searched.s == (1 if side == GROUP else -1)
     if has_outcome is not None:
         alike &= searched.positive == has_outcome
-    found = np.unique(audited.source_row[searched.rows[alike]])
+    found = np.unique(problem.source_row[searched.rows[alike]])
     return int(found[0]) if len(found) == 1 else None

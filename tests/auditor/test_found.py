@@ -149,9 +149,7 @@ def test_after_a_split_the_rule_is_measured_on_the_held_out_rows_that_meet_it():
     y = np.asarray(data.y)
     auditor = mdfa.MDFAuditor(evaluation="holdout", balance="none", random_state=0)
     auditor.fit(data.X, y, sensitive_features=s)
-    for violation, searched in zip(
-        auditor.result_.violations, auditor._audited.searches, strict=True
-    ):
+    for violation, searched in zip(auditor.result_.violations, auditor._searches, strict=True):
         rule = violation.rule_subgroup
         if violation.rule in ("", "everybody"):
             continue

@@ -160,8 +160,8 @@ def test_cards_survive_pickling_and_cloning(data, auditor):
     assert copy.explain_row(None, row=3).to_json() == before.to_json()
     assert pickle.loads(pickle.dumps(before)).to_html() == before.to_html()
     # Rows and scores weigh little beside the models that were kept anyway.
-    audited = auditor._audited
-    kept = len(pickle.dumps((audited.X, audited.display, audited.y, audited.source_row)))
+    problem = auditor.result_.source.problem
+    kept = len(pickle.dumps((problem.X, problem.display, problem.y, problem.source_row)))
     assert kept < 0.1 * len(pickle.dumps(auditor))
 
 
