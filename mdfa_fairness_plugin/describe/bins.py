@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.describe.cells import all_whole
 from mdfa_fairness_plugin.describe.conditions import (
     CONDITION_COST,
     DETAIL_COST,
@@ -38,7 +39,8 @@ def make_feature(display: pd.DataFrame, column: int, kind: str, rows: np.ndarray
         )
     order = np.argsort(values)  # missing values last
     known = values[order[: len(values) - int(np.isnan(values).sum())]]
-    edges = _edges(known)
+    whole = all_whole(known)
+    edges = _edges(known, whole)
     ends = [0, *np.searchsorted(known, edges, side="right").tolist(), len(known), len(values)]
     codes = np.empty(len(values), dtype=np.int32)
     codes[order] = np.repeat(np.arange(len(edges) + 2, dtype=np.int32), np.diff(ends))
@@ -50,12 +52,12 @@ def make_feature(display: pd.DataFrame, column: int, kind: str, rows: np.ndarray
         codes=codes,
         n_bins=len(edges) + 1 if len(known) else 0,
         has_missing=len(known) < len(values),
-        whole=_whole(known),
+        whole=whole,
         edges=edges,
     )
 
 
-def _edges(x: np.ndarray) -> np.ndarray:
+def _edges(x: np.ndarray, whole: bool) -> np.ndarray:
     """Cut points of sorted values: bins of about as many rows, rounded where that is harmless."""
     last = np.flatnonzero(x[1:] != x[:-1])  # of its value
     if len(last) < _N_BINS:
@@ -63,17 +65,12 @@ def _edges(x: np.ndarray) -> np.ndarray:
     marks = x[((len(x) - 1) * np.linspace(0, 1, _N_BINS + 1)[1:-1]).astype(np.intp)]
     marks = np.unique(marks[marks < x[-1]])
     following = x[np.searchsorted(x, marks, side="right")].tolist()
-    whole = _whole(x)
     return np.array(
         [
             simplest_between(a, b, whole=whole)
             for a, b in zip(marks.tolist(), following, strict=True)
         ]
     )
-
-
-def _whole(x: np.ndarray) -> bool:
-    return bool((x == np.floor(x)).all())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

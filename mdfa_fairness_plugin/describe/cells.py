@@ -132,8 +132,7 @@ class CellMoments:
         centre = self.mean[(sets & (self.weight > 0)).argmax(axis=1)]
         apart = self.mean - centre[:, None] + self.rest
         weight = np.where(sets, self.weight, 0.0).sum(axis=1)
-        shift = np.where(sets, self.weight * apart, 0.0).sum(axis=1)
-        shift = np.divide(shift, weight, out=np.zeros(len(sets)), where=weight > 0)
+        shift = ratio(np.where(sets, self.weight * apart, 0.0).sum(axis=1), weight, 0.0)
         mean = centre + shift
         squares = self.squares + self.weight * (apart - shift[:, None]) ** 2
         return CellMoments(
@@ -153,14 +152,14 @@ class CellMoments:
     @property
     def variances(self) -> np.ndarray:
         """Mean squares about the mean; NaN without any weight."""
-        return _ratio(self.squares, self.weight, self.weight > 0)
+        return ratio(self.squares, self.weight)
 
     @property
     def deviations(self) -> np.ndarray:
         """Standard deviations; with equal weights, the usual ones with n - 1. NaN of one row."""
-        some = self.weight > 0
-        freedom = np.where(some, self.weight - _ratio(self.squared_weight, self.weight, some), 0.0)
-        return np.sqrt(_ratio(self.squares, freedom, freedom > 1e-9 * self.weight))
+        freedom = self.weight - ratio(self.squared_weight, self.weight, 0.0)
+        freedom[freedom <= 1e-9 * self.weight] = 0.0
+        return np.sqrt(ratio(self.squares, freedom))
 
 
 def _above_rounding(squares: np.ndarray, weight: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -168,8 +167,9 @@ def _above_rounding(squares: np.ndarray, weight: np.ndarray, mean: np.ndarray) -
     return np.where(squares > weight * (4 * np.finfo(float).eps * mean) ** 2, squares, 0.0)
 
 
-def _ratio(above: np.ndarray, below: np.ndarray, where: np.ndarray) -> np.ndarray:
-    return np.divide(above, below, out=np.full(len(below), math.nan), where=where)
+def ratio(above: np.ndarray, below: np.ndarray, otherwise: float = math.nan) -> np.ndarray:
+    """Divide by what is above 0."""
+    return np.divide(above, below, out=np.full(len(below), otherwise), where=below > 0)
 
 
 def cell_moments(
@@ -192,8 +192,7 @@ def cell_moments(
         total += np.bincount(cell, value, minlength=n_cells)
     if weights is None:
         weight = squared_weight = n
-    some = weight > 0
-    mean = np.divide(total, weight, out=np.zeros(n_cells), where=some)
+    mean = ratio(total, weight, 0.0)
     for block in row_blocks(len(x)):
         cell = of_row[block].astype(np.intp)
         value = x[block] - mean[cell]
@@ -201,7 +200,7 @@ def cell_moments(
         lack += np.bincount(cell, weighted, minlength=n_cells)
         value *= weighted
         squares += np.bincount(cell, value, minlength=n_cells)
-    rest = np.divide(lack, weight, out=np.zeros(n_cells), where=some)
+    rest = ratio(lack, weight, 0.0)
     return CellMoments(
         n=n,
         weight=weight,
@@ -222,10 +221,9 @@ def value_codes(x: np.ndarray) -> tuple[np.ndarray | None, int]:
         return None, 0
     low = float(x.min())
     span = float(x.max()) - low
-    if span <= n and _whole(x):
+    if span <= n and all_whole(x):
         # Whole numbers are counted in a table, which costs less than to sort.
-        offset = np.empty(n, dtype=np.int32)
-        offset[:] = x - low
+        offset = (x - low).astype(np.int32)
         several = np.bincount(offset) > 1
         n_codes = int(several.sum())
         code = np.full(len(several), n_codes, dtype=np.int32)
@@ -247,7 +245,8 @@ def value_codes(x: np.ndarray) -> tuple[np.ndarray | None, int]:
     return codes, len(repeated)
 
 
-def _whole(x: np.ndarray) -> bool:
+def all_whole(x: np.ndarray) -> bool:
+    """Whether all numbers are whole."""
     return all(bool((x[block] == np.floor(x[block])).all()) for block in row_blocks(len(x)))
 
 

@@ -213,6 +213,4 @@ def _factorize(series: pd.Series) -> tuple[np.ndarray, tuple[Hashable, ...]]:
         codes = np.where(codes < 0, len(levels), codes)
         levels.append(None)
     order = sorted(range(len(levels)), key=lambda i: (is_missing(levels[i]), str(levels[i])))
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order))
-    return (place[codes] if len(codes) else codes), tuple(levels[i] for i in order)
+    return np.argsort(order)[codes], tuple(levels[i] for i in order)

@@ -37,54 +37,39 @@ def describe_held_out(
     sample_weight: np.ndarray | None = None,
     max_conditions: int = 4,
 ) -> HeldOutRule:
-    """Find a short rule for a subgroup whose members were told part by part.
+    """Find a short rule for a subgroup whose members were told by models of other parts (folds).
 
-    Each row's membership is by a model that has not seen the rows of its part (fold). ``rows`` are
-    positions in ``display`` of the rows described, all by default.
+    *Fit* of a rule may not be judged on the rows it is learned from: every row counts by a rule of
+    the other half of the rows. If these show that rules do not carry over, no rule is given.
 
-    A rule learned from all rows may not be judged on them, for two reasons.
-
-    *Fit.* Rows are split in two halves, of whole parts where there are several. Precision, recall
-    and fidelity count every row by the rule learned from the other half. If they show that rules
-    do not carry over, no rule is given.
-
-    *Outcomes.* The membership of one part comes from a model that saw the outcomes of the others.
-    A rule learned from all memberships therefore leans towards rows whose outcomes happened to look
-    unequal, and so does a rule learned from all other parts. Only the model of a part knows nothing
-    of its outcomes. So each part gets a rule of its own, made from its features and what that model
-    says of them, with no more conditions than the printed one. Given the features, ``covered`` is
-    then independent of the outcomes, up to the choice of the threshold, exactly as membership is.
+    *Outcomes.* Only the model of a part knows nothing of its outcomes; a rule learned from all
+    memberships, or from those of all other parts, leans towards rows whose outcomes happened to look
+    unequal. So each part gets a rule of its own, from its features and what that model says of them,
+    with no more conditions than the printed one. Given the features, ``covered`` is then independent
+    of the outcomes, up to the choice of the threshold, exactly as membership is.
     """
     inside = np.asarray(membership, dtype=bool)
     weights = unequal(sample_weight)
     positions = np.arange(len(inside)) if rows is None else rows
 
-    def learned(chosen: np.ndarray, longest: int) -> tuple[Rule, np.ndarray]:
+    def learned(chosen: np.ndarray | slice, **limits: int) -> tuple[Rule, np.ndarray]:
         return described(
             inside[chosen],
             display,
             rows=positions[chosen],
             displays=displays,
             sample_weight=None if weights is None else weights[chosen],
-            max_conditions=longest,
-            max_rows=_ROWS_OF_A_PART,
+            **limits,
         )
 
-    rule, covered = described(
-        inside,
-        display,
-        rows=rows,
-        displays=displays,
-        sample_weight=weights,
-        max_conditions=max_conditions,
-    )
+    rule, covered = learned(slice(None), max_conditions=max_conditions)
     if rule.text in ("", EVERYBODY, NOBODY):
         return HeldOutRule(rule=rule, covered=covered)
 
     guessed = np.zeros(len(inside), dtype=bool)
     half = _halves(inside, parts)
     for test in (~half, half):
-        other, _ = learned(~test, max_conditions)
+        other, _ = learned(~test, max_conditions=max_conditions, max_rows=_ROWS_OF_A_PART)
         guessed[test] = other.applies(display, positions[test])
     fit = rule_fit(guessed, inside, weights)
     if not fit["fidelity"] >= MIN_FIDELITY:
@@ -97,7 +82,8 @@ def describe_held_out(
             own = parts == label
             n_inside = int((inside & own).sum())
             if min(n_inside, int(own.sum()) - n_inside) >= _FEWEST_ROWS:
-                _, covered[own] = learned(own, rule.n_conditions)
+                longest = rule.n_conditions
+                _, covered[own] = learned(own, max_conditions=longest, max_rows=_ROWS_OF_A_PART)
     return HeldOutRule(rule=replace(rule, **fit), covered=covered)
 
 

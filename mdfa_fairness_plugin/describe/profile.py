@@ -14,6 +14,7 @@ from mdfa_fairness_plugin.describe.cells import (
     N_PLACES,
     Cells,
     cell_moments,
+    ratio,
     tally,
     unequal,
     value_codes,
@@ -111,11 +112,12 @@ class _Part:
         self.blocks: list[list[_Row]] = []  # of every feature
         self.values: dict[str, list[tuple[int, int, int]]] = {}
         place = cells.where[-1][cells.of_row]
-        self.n, self.weight = _by_place(place, weights)
+        self.n, self.weight = _tallies(place, N_PLACES, weights)
         self.head = [_row(ROWS, "", "count", _sums(_COLUMNS, self.n))]
         if subgroup.outcome is not None:
             place[~np.asarray(subgroup.outcome, dtype=bool)] = 0
-            self.head.append(self.share(subgroup.outcome_name, "", *_by_place(place, weights)))
+            having = _tallies(place, N_PLACES, weights)
+            self.head.append(self.share(subgroup.outcome_name, "", *having))
 
     def share(self, name: str, level: str, n: np.ndarray, weight: np.ndarray) -> _Row:
         """Share of some rows, which are counted, with their weight, by place."""
@@ -125,15 +127,11 @@ class _Part:
 
     def _shares(self, sets: np.ndarray, n: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Share of the weight in each set of places; NaN without any."""
-        all_weight = _sums(sets, self.weight)
-        some = all_weight > 0
-        share = np.divide(
-            _sums(sets, weight), all_weight, out=np.full(len(sets), np.nan), where=some
-        )
+        all_weight, n_counted = _sums(sets, self.weight), _sums(sets, n)
+        share = ratio(_sums(sets, weight), all_weight)
         # Sums of weights in another order may differ by a rounding error from all or nothing.
-        n_counted = _sums(sets, n)
-        share[some & (n_counted == _sums(sets, self.n))] = 1.0
-        share[some & (n_counted == 0)] = 0.0
+        share[(all_weight > 0) & (n_counted == _sums(sets, self.n))] = 1.0
+        share[(all_weight > 0) & (n_counted == 0)] = 0.0
         return share
 
     def laid_out(self) -> pd.DataFrame:
@@ -154,10 +152,12 @@ class _Part:
         return laid_out
 
 
-def _by_place(place: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of each place, and their weight."""
-    n = tally(place, N_PLACES)
-    return n, n if weights is None else tally(place, N_PLACES, weights)
+def _tallies(
+    codes: np.ndarray, n_codes: int, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with each code, and their weight."""
+    n = tally(codes, n_codes)
+    return n, n if weights is None else tally(codes, n_codes, weights)
 
 
 def _sums(sets: np.ndarray, of_place: np.ndarray) -> np.ndarray:
@@ -173,16 +173,14 @@ def _add_numbers(
     weights: np.ndarray | None,
 ) -> None:
     """Add a numeric feature, or dates as days, to the table of every subgroup."""
-    known = ~np.isnan(x)
-    complete = bool(known.all())
-    known_weights = weights
-    if not complete:
-        x, known_weights = x[known], None if weights is None else weights[known]
+    missing = np.isnan(x)
+    known = ~missing if missing.any() else slice(None)  # all of them, not copied
+    x, known_weights = x[known], None if weights is None else weights[known]
     codes, n_codes = value_codes(x)
     # A date's mean is read best as a year.
     origin, unit, suffix = (1970.0, 365.2425, " (year)") if kind == "datetime" else (0.0, 1.0, "")
     for cells, parts in batches:
-        of_row = cells.of_row if complete else cells.of_row[known]
+        of_row = cells.of_row[known]
         found = cell_moments(x, of_row, cells.n_cells, known_weights)
         n_known = found.n.astype(np.int64)
         counts = (
@@ -203,17 +201,11 @@ def _add_numbers(
                     _row(name, "", f"sd{suffix}", columns.deviations / unit),
                 ]
             )
-        if complete:
-            continue
-        gone = ~known
-        lost = cells.of_row[gone]
-        weight = tally(lost, cells.n_cells, None if weights is None else weights[gone])
-        by_place = zip(
-            cells.by_place(tally(lost, cells.n_cells)), cells.by_place(weight), strict=True
-        )
-        for part, (n, its_weight) in zip(parts, by_place, strict=True):
+        lost_weights = None if weights is None else weights[missing]
+        lost = _tallies(cells.of_row[missing], cells.n_cells, lost_weights)
+        for part, n, weight in zip(parts, *map(cells.by_place, lost), strict=True):
             if n[1:].any():
-                part.blocks[-1].append(part.share(name, MISSING, n, its_weight))
+                part.blocks[-1].append(part.share(name, MISSING, n, weight))
 
 
 def _add_levels(
@@ -292,8 +284,6 @@ def _kind(series: pd.Series, declared: str | None) -> str:
 def numeric_values(series: pd.Series) -> np.ndarray:
     """Give a numeric column as floats, a date column as days since 1970; missing is NaN."""
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
-        if getattr(series.dt, "tz", None) is not None:
-            series = series.dt.tz_convert("UTC").dt.tz_localize(None)
         elapsed = series.to_numpy(dtype="datetime64[us]") - np.datetime64("1970-01-01", "us")
         return elapsed / np.timedelta64(1, "D")
     if isinstance(series.dtype, np.dtype):
@@ -305,12 +295,8 @@ def as_levels(series: pd.Series, kind: str) -> pd.Series:
     """Give a column of levels as it is read: 0/1 and booleans become ``no`` and ``yes``."""
     if kind != "boolean" or not pd.api.types.is_numeric_dtype(series.dtype):
         return series
-    if series.dtype == bool:
-        codes = series.to_numpy().astype(np.int8)
-    else:
-        x = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        codes = (x != 0).astype(np.int8)
-        codes[np.isnan(x)] = -1
+    x = numeric_values(series)
+    codes = np.where(np.isnan(x), -1, x != 0)
     words = pd.Categorical.from_codes(codes, categories=pd.Index(["no", "yes"]))
     return pd.Series(words, index=series.index, copy=False)
 
@@ -325,10 +311,8 @@ def level_codes(series: pd.Series) -> tuple[np.ndarray, list[str]]:
             names.append(MISSING)
         codes = np.where(codes < 0, names.index(MISSING), codes)
     counts = np.bincount(codes, minlength=len(names))
-    order = np.array(sorted(range(len(names)), key=lambda i: (-counts[i], names[i])), dtype=np.intp)
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order))
-    return (place[codes] if len(codes) else codes), [names[i] for i in order]
+    order = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
+    return np.argsort(order).astype(np.int32)[codes], [names[i] for i in order]
 
 
 def _side_labels(group: Hashable, reference: Hashable | None) -> list[str]:

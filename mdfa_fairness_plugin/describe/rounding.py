@@ -102,23 +102,19 @@ def _best_end(
     base = taken | (free & np.isnan(x)) if condition.missing else taken
     hits, misses = sample.tally(base)
     cuts, codes = np.unique(x[moving], return_inverse=True)
-    weight, n_members = sample.weights[moving], np.searchsorted(moving, sample.n_members)
-    hits_at = np.bincount(codes[:n_members], weight[:n_members], minlength=len(cuts))
-    misses_at = np.bincount(codes[n_members:], weight[n_members:], minlength=len(cuts))
+    codes[moving >= sample.n_members] += len(cuts)
+    at_cuts = np.bincount(codes, sample.weights[moving], minlength=2 * len(cuts))
     # Cutting at cuts[i] keeps values up to it (upper) or leaves them out (lower).
-    below_hits, below_misses = np.cumsum(hits_at), np.cumsum(misses_at)
-    kept_hits = hits + (below_hits if upper else below_hits[-1] - below_hits)
-    kept_misses = misses + (below_misses if upper else below_misses[-1] - below_misses)
-    scores = phi(kept_hits, kept_misses, *sample.totals)[:-1]
+    kept = at_cuts.reshape(2, -1).cumsum(axis=1)
+    if not upper:
+        kept = kept[:, -1:] - kept
+    scores = phi(hits + kept[0], misses + kept[1], *sample.totals)[:-1]
     if len(scores) == 0:
         return condition.high if upper else condition.low
     best = int(np.argmax(scores))
-    good = scores >= scores[best] - _ROUNDING_LOSS
-    first = last = best
-    while first > 0 and good[first - 1]:
-        first -= 1
-    while last + 1 < len(good) and good[last + 1]:
-        last += 1
+    worse = np.flatnonzero(scores < scores[best] - _ROUNDING_LOSS)
+    first = worse[worse < best].max(initial=-1) + 1
+    last = worse[worse > best].min(initial=len(scores)) - 1
     shift = 1.0 if condition.whole and not upper else 0.0  # "at least" names the next number
     ends = cuts[first] + shift, cuts[last + 1] + shift
     return simplest_between(*ends, whole=condition.whole) - shift
@@ -128,7 +124,13 @@ def _plainest(rule: Draft, part: int, place: int, sample: Sample) -> Condition:
     """Drop what a condition says in vain, and name a value that is the only one it admits."""
     condition = rule[part][place]
     score = sample.score(sample.covered(rule))
-    for fewer in _simpler(condition):
+    low, high = math.isfinite(condition.low), math.isfinite(condition.high)
+    simpler = []
+    if low and high:
+        simpler += [replace(condition, low=-math.inf), replace(condition, high=math.inf)]
+    if condition.missing and (low or high):
+        simpler.append(replace(condition, missing=False))
+    for fewer in simpler:
         trial = [list(conjunction) for conjunction in rule]
         trial[part][place] = fewer
         if sample.score(sample.covered(trial)) >= score - DETAIL_COST / 2:
@@ -141,13 +143,3 @@ def _plainest(rule: Draft, part: int, place: int, sample: Sample) -> Condition:
     (value,) = admitted.tolist()
     below = value - 1.0 if condition.whole else math.nextafter(value, -math.inf)
     return replace(condition, low=below, high=value)
-
-
-def _simpler(condition: Condition) -> list[Condition]:
-    """Give the condition with one of its two ends, or without the missing values."""
-    options = []
-    if math.isfinite(condition.low) and math.isfinite(condition.high):
-        options += [replace(condition, low=-math.inf), replace(condition, high=math.inf)]
-    if condition.missing and (math.isfinite(condition.low) or math.isfinite(condition.high)):
-        options.append(replace(condition, missing=False))
-    return options

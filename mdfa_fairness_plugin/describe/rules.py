@@ -74,9 +74,6 @@ def described(
     if inside.all():
         rule = Rule(text=EVERYBODY, fidelity=1.0, agreement=1.0, precision=1.0, recall=1.0)
         return rule, ~nobody
-    if display.shape[1] == 0 or max_conditions < 1:
-        return Rule(), nobody
-
     chosen, n_members, chosen_weights = _sample(inside, weights, max_rows)
     if rows is not None:
         chosen = rows[chosen]
@@ -209,8 +206,8 @@ class _Beam:
         for _ in range(max_length):
             best = bins.best([parent.covered for parent in level], (0.0, 0.0), totals)
             for i, parent in enumerate(level):
-                used = (bins.place.get(condition.column) for condition in parent.conditions)
-                best.raw[i, [place for place in used if place is not None]] = -math.inf
+                columns = {condition.column for condition in parent.conditions}
+                best.raw[i, [bins.place[c] for c in columns if c in bins.place]] = -math.inf
             level = self._grown(level, best)
             if not level:
                 break

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.data.problem import AuditProblem
-from mdfa_fairness_plugin.describe.cells import unequal
 from mdfa_fairness_plugin.describe.conditions import Rule
 from mdfa_fairness_plugin.describe.held_out_rule import HeldOutRule, describe_held_out
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
@@ -47,18 +46,15 @@ def _profiled(search: Search, problem: AuditProblem) -> ProfiledSubgroup:
 
 def rule_of(search: Search, problem: AuditProblem) -> HeldOutRule:
     """Rule of the subgroup of one search."""
-    data = search.data
-    rows, member, parts = data.rows, search.solved.member, data.folds
-    if not data.held_out.all():
-        held = data.held_out
-        rows, member, parts = rows[held], member[held], parts[held]
+    held = search.data.held_out
+    rows = search.rows[held]
     return describe_held_out(
-        member,
+        search.held_member,
         problem.display,
-        parts,
+        search.data.folds[held],
         rows=rows,
         displays=problem.encoder.displays_,
-        sample_weight=weights_of(problem, rows),
+        sample_weight=problem.sample_weight[rows],
     )
 
 
@@ -104,11 +100,5 @@ def _rule_outside(ground: Ground, problem: AuditProblem) -> Rule:
         problem.display,
         rows=compared,
         displays=problem.encoder.displays_,
-        sample_weight=weights_of(problem, compared),
+        sample_weight=problem.sample_weight[compared],
     )
-
-
-def weights_of(problem: AuditProblem, rows: np.ndarray) -> np.ndarray | None:
-    """Sampling weights of some rows; None if all are equal."""
-    weights = unequal(problem.sample_weight)
-    return None if weights is None else weights[rows]

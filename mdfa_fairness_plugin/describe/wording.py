@@ -71,7 +71,9 @@ def plain_label(label: object) -> Any:
 
     Infinite numbers become text, missing ones null; dates are written in ISO 8601.
     """
-    if isinstance(label, np.generic) and not isinstance(label, np.datetime64 | np.timedelta64):
+    if isinstance(label, np.datetime64):
+        label = pd.Timestamp(label)
+    elif isinstance(label, np.generic) and not isinstance(label, np.timedelta64):
         label = label.item()
     if isinstance(label, enum.Enum):
         return str(label)
@@ -89,15 +91,8 @@ def plain_label(label: object) -> Any:
         return sorted((plain_label(part) for part in label), key=str)
     if isinstance(label, bytes):
         return label.decode("utf-8", "replace")
-    if isinstance(label, np.datetime64):
-        label = pd.Timestamp(label)
-        if is_missing(label):
-            return None
-    if isinstance(label, dt.datetime):
-        text = label.isoformat()
-        return text.removesuffix("T00:00:00")
     if isinstance(label, dt.date | dt.time):
-        return label.isoformat()
+        return label.isoformat().removesuffix("T00:00:00")
     return str(label)
 
 
@@ -155,12 +150,10 @@ def percent(share: float) -> str:
     if math.isnan(share):
         return "an unknown share"
     value = 100 * share
-    if value in (0.0, 100.0):
-        return f"{value:.0f} %"
     if 0 < value < 0.1:
         return "under 0.1 %"
     if 99.9 < value < 100:
         return "over 99.9 %"
-    if 10 <= value <= 99:
+    if 10 <= value <= 99 or value in (0.0, 100.0):
         return f"{value:.0f} %"
     return f"{value:.1f}".removesuffix(".0") + " %"

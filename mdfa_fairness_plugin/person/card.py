@@ -263,7 +263,10 @@ def make_card(
         n_models=len(by_model),
         n_models_inside=int((by_model >= searched.threshold).sum()),
         meets_rule=bool(rule.applies(person.display)[0]) if rule.text else None,
-        subgroup=in_subgroup(violation, names, shown_cell),
+        subgroup=(
+            in_subgroup(violation, 0, names[0], shown_cell),
+            in_subgroup(violation, 1, names[1], shown_cell),
+        ),
         nearest=(counted_nearest(0), counted_nearest(1)),
         min_cell=int(min_cell),
     )

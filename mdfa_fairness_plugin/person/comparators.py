@@ -117,9 +117,8 @@ def counted(
         return Comparators(label=label, n=0)
     shown = pd.DataFrame()
     if records is not None:
-        shown = records.reset_index(drop=True)
-        for title, values in ((f"outcome {outcome}", positive), ("distance", np.sqrt(distance))):
-            shown.insert(shown.shape[1], title, values, allow_duplicates=True)
+        got = pd.DataFrame({f"outcome {outcome}": positive, "distance": np.sqrt(distance)})
+        shown = pd.concat([records.reset_index(drop=True), got], axis=1)
     return Comparators(
         label=label,
         n=len(distance),
@@ -129,20 +128,14 @@ def counted(
     )
 
 
-def in_subgroup(
-    violation: Violation, names: tuple[str, str], min_cell: int
-) -> tuple[Comparators, Comparators]:
-    """Rates of both sides in the subgroup, or nothing if a cell is too small to be shown."""
+def in_subgroup(violation: Violation, i: int, label: str, min_cell: int) -> Comparators:
+    """Rate of one side in the subgroup, not shown if a cell of either side is too small."""
     counts = violation.counts
-    if counts.shape[0] != 2 or counts.shape[1] < 1:
-        return Comparators(label=names[0]), Comparators(label=names[1])
+    if counts.empty:
+        return Comparators(label=label)
     n = counts.sum(axis=1).to_numpy(dtype=int)
     hits = counts.iloc[:, 0].to_numpy(dtype=int)
     if min(*hits, *(n - hits)) < min_cell:
-        first, second = (Comparators(label=name, suppressed=True) for name in names)
-        return first, second
-    first, second = (
-        Comparators(label=name, n=int(n[i]), n_outcome=int(hits[i]), rate=float(violation.rates[i]))
-        for i, name in enumerate(names)
-    )
-    return first, second
+        return Comparators(label=label, suppressed=True)
+    rate = float(violation.rates[i])
+    return Comparators(label=label, n=int(n[i]), n_outcome=int(hits[i]), rate=rate)

@@ -128,12 +128,14 @@ def _as_table(x: Any, names: Sequence[Hashable]) -> Any:
     if isinstance(x, pd.Series):
         x = dict(zip(x.index.tolist(), x.tolist(), strict=True))
     if isinstance(x, Mapping):
-        single = {name: _only_value(name, value) for name, value in x.items()}
-        return pd.DataFrame({name: pd.Series([value]) for name, value in single.items()})
-    if isinstance(x, np.ndarray) and x.dtype.names is None and x.ndim == 2:
-        x = x[0] if len(x) == 1 else _refuse_several(len(x))
-    if hasattr(x, "columns"):
-        return x if len(x) == 1 else _refuse_several(len(x))
+        return pd.DataFrame({name: pd.Series([_only_value(name, x[name])]) for name in x})
+    matrix = isinstance(x, np.ndarray) and x.dtype.names is None and x.ndim == 2
+    if matrix or hasattr(x, "columns"):
+        if len(x) != 1:
+            raise InputError(f"x: {len(x)} rows were given; pass one person, such as X.iloc[[0]].")
+        if not matrix:
+            return x
+        x = x[0]
     if isinstance(x, str | bytes) or not isinstance(x, Sequence | np.ndarray):
         raise InputError(
             f"x: one person's features expected (a Series, a mapping, a one-row table or a "
@@ -152,10 +154,6 @@ def _only_value(name: Hashable, value: Any) -> Any:
             raise InputError(f"x: {len(value)} values were given for {name!r}; pass one person.")
         return next(iter(value))
     return value
-
-
-def _refuse_several(n: int) -> Any:
-    raise InputError(f"x: {n} rows were given; pass one person, such as X.iloc[[0]].")
 
 
 def _read_outcome(outcome: Any, result: AuditRecord) -> Hashable | None:

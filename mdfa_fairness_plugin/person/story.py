@@ -53,7 +53,7 @@ def tell(card: ContestationCard) -> Document:
                 "What the audit found there",
                 (
                     Paragraphs(_finding(card)),
-                    *_rates(card, card.subgroup, "In the subgroup", "Rate, weighted"),
+                    _rates(card, card.subgroup, "In the subgroup", "Rate, weighted"),
                 ),
             ),
             Section(
@@ -61,7 +61,7 @@ def tell(card: ContestationCard) -> Document:
                 "How comparable people fared",
                 (
                     Paragraphs(_comparison(card)),
-                    *_rates(card, card.nearest, "The nearest people", "Rate"),
+                    _rates(card, card.nearest, "The nearest people", "Rate"),
                     *map(_records, card.nearest),
                 ),
             ),
@@ -97,20 +97,18 @@ def _standing(card: ContestationCard) -> tuple[str, ...]:
             "Not known: this search found no violation, and its model was not kept.",
             *_rule_lines(card),
         )
-    lines = []
     if card.threshold == -math.inf:
-        lines.append("Yes: the subgroup is everybody compared; no smaller one was worse.")
-        return tuple(lines)
-    answer = "Yes" if card.inside else "No"
-    lines.append(
-        f"{answer}. Their score is {rounded(card.score)} (higher than {percent(card.score_rank)} "
-        f"of those compared); the subgroup begins at {rounded(card.threshold)}."
-        if not math.isnan(card.score)
-        else f"{answer}."
-    )
+        return ("Yes: the subgroup is everybody compared; no smaller one was worse.",)
+    answer, scored = "Yes." if card.inside else "No.", not math.isnan(card.score)
+    if scored:
+        answer += (
+            f" Their score is {rounded(card.score)} (higher than {percent(card.score_rank)} of "
+            f"those compared); the subgroup begins at {rounded(card.threshold)}."
+        )
+    lines = [answer]
     if card.row is not None:
         lines.append("Membership was judged by a model that had not seen this person.")
-    if not math.isnan(card.score) and card.inside != (card.score >= card.threshold):
+    if scored and card.inside != (card.score >= card.threshold):
         lines.append(
             "This is a border case: the part of the data that judged this person draws the border "
             "on their other side."
@@ -221,12 +219,9 @@ def _certainty(card: ContestationCard) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _rates(
-    card: ContestationCard, sides: Sequence[Comparators], caption: str, rate: str
-) -> tuple[Table, ...]:
-    """Outcomes of both sides, if anybody was counted."""
-    if not any(side.n for side in sides):
-        return ()
+def _rates(card: ContestationCard, sides: Sequence[Comparators], caption: str, rate: str) -> Table:
+    """Outcomes of both sides; empty if nobody was counted."""
+    counted = any(side.n for side in sides)
     rows = tuple(
         (
             side.label,
@@ -235,9 +230,10 @@ def _rates(
             "" if math.isnan(side.rate) else percent(side.rate),
         )
         for side in sides
+        if counted
     )
     header = ("Who", "People", f'Outcome "{card.outcome_name}"', rate)
-    return (Table(header=header, rows=rows, caption=caption),)
+    return Table(header=header, rows=rows, caption=caption)
 
 
 def _records(side: Comparators) -> Table:
