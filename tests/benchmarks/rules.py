@@ -69,7 +69,7 @@ def planted(runs, n, ratio=2.0):
                 continue
             ruled += 1
             # The printed rule; those of the folds differ a little, which the interval has to bear.
-            meets = auditor._searches[0].rule.rule.applies(_frame(X))
+            meets = auditor._searches[0].rule.applies(_frame(X))
             truth = np.log(np.where(inside[meets], 0.3 * ratio, 0.3).mean() / 0.3)
             covered += v.rule_subgroup.interval[0] <= truth <= v.rule_subgroup.interval[1]
             deltas.append(v.rule_subgroup.delta - truth)
