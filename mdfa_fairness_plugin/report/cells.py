@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import linprog
 
 from mdfa_fairness_plugin.describe.profile import PARTS, ROWS
 from mdfa_fairness_plugin.fields import known
@@ -80,8 +81,6 @@ def keep_safe(
 
 def _uncertain(target: np.ndarray, known: np.ndarray, values: np.ndarray, min_cell: int) -> bool:
     """Whether a sum stays open over a range wide enough, given the sums that are known."""
-    from scipy.optimize import linprog
-
     if len(known) == 0:
         return True
     ends = []

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.comparison import (
     ComparisonResult,
     Difference,
@@ -20,7 +21,6 @@ from mdfa_fairness_plugin.comparison import (
 from mdfa_fairness_plugin.comparison.story import tell
 from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Message
 from mdfa_fairness_plugin.records import VIOLATION, SearchKey, Violation
-from mdfa_fairness_plugin.results import AuditResult
 
 NASTY = "<script>alert(1)</script>\x1b[2J\n& {{ 7*7 }}"
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from markupsafe import Markup
 
+from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.report import html, markdown, text
 from mdfa_fairness_plugin.report.document import (
     FRAGMENT,
@@ -26,7 +27,6 @@ from mdfa_fairness_plugin.report.document import (
     Table,
 )
 from mdfa_fairness_plugin.report.story import tell
-from mdfa_fairness_plugin.results import AuditResult
 
 RENDER = {
     TEXT: text.render,

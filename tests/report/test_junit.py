@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.junit import to_junit, trips
-from mdfa_fairness_plugin.results import AuditResult
 
 HOSTILE = "]]><failure>&amp;\"'\x00\x1b[2J\n\u202e\ufffe\uffff\ud800" + "z" * 3000
 

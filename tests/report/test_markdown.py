@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.exceptions import AuditWarning
 from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.document import Code, Document, Section
 from mdfa_fairness_plugin.report.markdown import escape, render
 from mdfa_fairness_plugin.report.story import tell
-from mdfa_fairness_plugin.results import AuditResult
 
 HOSTILE = (
     "<script>alert(1)</script> [x](javascript:alert(1)) ![i](http://e.org/a.png) `c` **b** _i_ "

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.records import Violation, WorstCasePath
 from mdfa_fairness_plugin.report.plain import as_json, to_plain
-from mdfa_fairness_plugin.results import AuditResult
 
 COUNTS = pd.DataFrame([[40, 10], [15, 30]], index=["Black", "everyone else"], columns=["no", "yes"])
 

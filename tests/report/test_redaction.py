@@ -13,6 +13,7 @@ import pytest
 from scipy.optimize import linprog
 
 import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Message
@@ -24,7 +25,6 @@ from mdfa_fairness_plugin.records import (
     WorstCasePath,
 )
 from mdfa_fairness_plugin.report.redaction import printed, redact
-from mdfa_fairness_plugin.results import AuditResult
 
 SIDES, OUTCOMES = ["Black", "everyone else"], ["no", "yes"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.report.rerun import rerun_code
-from mdfa_fairness_plugin.results import AuditResult
 
 
 def test_page_can_be_made_again_from_what_it_says():

@@ -9,10 +9,10 @@ import re
 import pandas as pd
 import pytest
 
+from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.exceptions import AuditWarning
 from mdfa_fairness_plugin.records import Subgroup, Violation
 from mdfa_fairness_plugin.report.story import tell
-from mdfa_fairness_plugin.results import AuditResult
 
 COUNTS = pd.DataFrame([[40, 10], [15, 30]], index=["Black", "everyone else"], columns=["no", "yes"])
 

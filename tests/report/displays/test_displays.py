@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Subgroup, Violation, WorstCasePath
@@ -24,7 +25,6 @@ from mdfa_fairness_plugin.report.displays import (
     SearchesDisplay,
     WorstCasePathDisplay,
 )
-from mdfa_fairness_plugin.results import AuditResult
 
 matplotlib.use("Agg")
 

@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 
 import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.exceptions import AuditWarning, MDFAWarning
 from mdfa_fairness_plugin.records import AuditRecord, Silence, Subgroup, Violation, WorstCasePath
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA, CARD_SCHEMA, load_schema
-from mdfa_fairness_plugin.results import AuditResult
 
 HOSTILE = "</script>\x00\x1b[2J\n\u202e\ud800\"'&" + "z" * 500
 
