@@ -35,24 +35,9 @@ _LABEL = "label"
 class LogisticClassifier(ClassifierMixin, BaseEstimator):
     """Logistic classifier without any repair, ``LC``: what the repairs are compared with.
 
-    Text columns are one-hot encoded, numbers standardised.
-
-    Parameters
-    ----------
-    estimator : classifier or None, default=None
-        Fitted to the encoded table; takes sample weights. None: ``LogisticRegression``.
-    random_state : int or None, default=None
-        For estimators and repairs that draw at random.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-        Labels of ``y``.
-
-    Notes
-    -----
-    ``sensitive_features`` is used by the repairs that need it; to let the classifier itself see it,
-    put it among the columns of ``X``.
+    Text columns are one-hot encoded, numbers standardised. ``sensitive_features`` is used by the
+    repairs that need it; to let the classifier itself see it, put it among the columns of ``X``. The
+    options of every class are those of ``make_repair``; ``classes_`` are the labels of ``y``.
     """
 
     def __init__(self, estimator=None, random_state=None):
@@ -168,15 +153,6 @@ class DisparateImpactClassifier(LogisticClassifier):
     distribution in both groups, keeping the order within each. The classifier does not see the
     sensitive value: columns that repeat it are left out.
 
-    Parameters
-    ----------
-    estimator, random_state
-        As for ``LogisticClassifier``.
-    repair_level : float, default=1.0
-        0 leaves the features as they are, 1 makes the distributions equal.
-
-    Notes
-    -----
     Needs AIF360 and BlackBoxAuditing. The remover ranks the rows it is given, so rows are
     repaired among those of the same call of ``predict``. It moves numbers; columns of two values, and
     so one-hot encoded text, it leaves as they are.
@@ -225,11 +201,6 @@ class ReweighingClassifier(LogisticClassifier):
     """Logistic classifier fitted with AIF360's ``Reweighing`` (Kamiran and Calders 2012).
 
     Rows are weighted so that label and sensitive value are independent.
-
-    Parameters
-    ----------
-    estimator, random_state
-        As for ``LogisticClassifier``.
     """
 
     _needs_sensitive = True
@@ -250,16 +221,6 @@ class ReductionClassifier(LogisticClassifier):
 
     The reductions approach of Agarwal et al. (2018): a randomised mixture of classifiers, each
     fitted to reweighted data, that meets a constraint on the groups' rates.
-
-    Parameters
-    ----------
-    estimator, random_state
-        As for ``LogisticClassifier``; ``random_state`` also draws the answers of the mixture.
-        None is 0, so that the same rows get the same answers.
-    constraint : {"demographic_parity", "equalized_odds"}, default="demographic_parity"
-    eps : float, default=0.01
-        How far the constraint may be missed.
-    max_iter : int, default=50
     """
 
     _needs_sensitive = True
@@ -295,20 +256,13 @@ class ReductionClassifier(LogisticClassifier):
             self._model = mixture.fit(Z, codes, sensitive_features=sides)
 
     def _predict(self, Z: np.ndarray, sides: Any) -> np.ndarray:
-        return self._model.predict(Z, random_state=_fixed(self.random_state))
+        return self._model.predict(Z, random_state=self.random_state or 0)
 
 
 class ThresholdClassifier(LogisticClassifier):
     """Logistic classifier with a threshold per group, by Fairlearn's ``ThresholdOptimizer``.
 
     Post-processing of Hardt et al. (2016); answers near a threshold are drawn at random.
-
-    Parameters
-    ----------
-    estimator, random_state
-        As for ``ReductionClassifier``.
-    constraint : str, default="demographic_parity"
-        Any that ``ThresholdOptimizer`` takes.
     """
 
     _needs_sensitive = True
@@ -328,20 +282,12 @@ class ThresholdClassifier(LogisticClassifier):
     def _predict(self, Z: np.ndarray, sides: Any) -> np.ndarray:
         with warnings.catch_warnings(action="ignore"):
             return self._model.predict(
-                Z, sensitive_features=sides, random_state=_fixed(self.random_state)
+                Z, sensitive_features=sides, random_state=self.random_state or 0
             )
 
 
 class DecorrelatedClassifier(LogisticClassifier):
-    """Logistic classifier on features uncorrelated with the group, by ``CorrelationRemover``.
-
-    Parameters
-    ----------
-    estimator, random_state
-        As for ``LogisticClassifier``.
-    alpha : float, default=1.0
-        0 leaves the features as they are, 1 takes all correlation out.
-    """
+    """Logistic classifier on features uncorrelated with the group, by ``CorrelationRemover``."""
 
     _needs_sensitive = True
     _needs_sensitive_to_predict = True
@@ -387,7 +333,18 @@ def make_repair(name: str, **options: Any) -> LogisticClassifier:
         "LC", "DI-LC", "Red-LC", "Red-LC (equalized odds)", "Reweighing-LC", "Threshold-LC" or
         "Decorrelated-LC".
     **options
-        Of its class, such as ``random_state``.
+        - ``estimator``: classifier fitted to the encoded table, which takes sample weights; None, the
+          default, is ``LogisticRegression``.
+        - ``random_state``: an int or None, for estimators and repairs that draw at random. Where it
+          draws the answers None is 0, so that the same rows get the same answers.
+        - ``repair_level`` of DI-LC: 0 leaves the features as they are, 1, the default, makes the
+          distributions equal.
+        - ``constraint`` of Red-LC: "demographic_parity", the default, or "equalized_odds"; of
+          Threshold-LC any that ``ThresholdOptimizer`` takes.
+        - ``eps`` of Red-LC, default .01: how far the constraint may be missed; ``max_iter``,
+          default 50.
+        - ``alpha`` of Decorrelated-LC: 0 leaves the features as they are, 1, the default, takes all
+          correlation out.
 
     Returns
     -------
@@ -448,10 +405,6 @@ def _repeats(Z: np.ndarray, sides: np.ndarray) -> np.ndarray:
     """Whether a column has one value in each group and another in the other, shape (d,)."""
     low, high = (Z[sides == side] for side in (0, 1))
     return (np.ptp(low, axis=0) == 0) & (np.ptp(high, axis=0) == 0) & (low[0] != high[0])
-
-
-def _fixed(random_state: Any) -> Any:
-    return 0 if random_state is None else random_state
 
 
 # -- toolkits

@@ -52,7 +52,9 @@ class _Group(click.Group):
 
 
 @click.group(
-    cls=_Group, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=_Group,
+    commands=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(__version__, prog_name="mdfa")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")

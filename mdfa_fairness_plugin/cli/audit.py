@@ -7,7 +7,7 @@ from typing import Any
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, command_line, progress
-from mdfa_fairness_plugin.cli.options import Request, given
+from mdfa_fairness_plugin.cli.options import Request
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
 from mdfa_fairness_plugin.cli.parts import audit_parts
 from mdfa_fairness_plugin.cli.table import find_columns, read_table
@@ -40,14 +40,7 @@ def _audit_file(request: Request) -> Any:
     named = find_columns(table, request, frame.__getitem__)
     start = f"auditing {len(frame):,} rows of {request.file.name} ..."
     with progress(start, quiet=request.quiet):
-        return mdfa.audit(
-            frame[named.features],
-            frame[named.outcome],
-            sensitive_features=frame[named.sensitive],
-            random_state=request.seed,
-            **given(sample_weight=named.weights(frame)),
-            **named.settings,
-        )
+        return mdfa.audit(**named.rows(frame), **named.settings)
 
 
 def _repeated(request: Request, result: Any) -> Iterator[str]:

@@ -23,13 +23,7 @@ def run(request: Request) -> None:
         )
     start = f"auditing {n_rows:,} rows of {file} ..."
     with collected_notes() as notes, progress(start, quiet=request.quiet):
-        auditor = mdfa.MDFAuditor(random_state=request.seed, **named.settings)
-        auditor.fit(
-            frame[named.features],
-            frame[named.outcome],
-            sensitive_features=frame[named.sensitive],
-            sample_weight=named.weights(frame),
-        )
+        auditor = mdfa.MDFAuditor(**named.settings).fit(**named.rows(frame))
         card = auditor.explain_row(
             None,
             row=request.row,

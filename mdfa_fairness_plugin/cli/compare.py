@@ -35,8 +35,8 @@ def run(request: Request) -> None:
     features = table.choose_features(request, roles)
     values = frame.__getitem__
     settings = request.settings | given(
-        y_true=_column(frame, roles["--true"]),
-        sample_weight=_column(frame, roles["--weight"]),
+        y_true=next((frame[column] for column in roles["--true"]), None),
+        sample_weight=next((frame[column] for column in roles["--weight"]), None),
         outcomes=find_labels(request.outcome_label, models, values, "--outcome-label"),
         groups=_find_groups(request, frame, sensitive),
         reference_group=find_reference(request, sensitive, values),
@@ -49,7 +49,6 @@ def run(request: Request) -> None:
             sensitive_features=frame[sensitive],
             baseline=str(baseline),
             n_splits=request.splits,
-            random_state=request.seed,
             verbose=1,
             **settings,
         )
@@ -67,10 +66,6 @@ def _find_baseline(table: Table, request: Request, models: list[Hashable]) -> Ha
             f"{', '.join(str(model) for model in models)}."
         )
     return baseline
-
-
-def _column(frame: pd.DataFrame, named: list[Hashable]) -> pd.Series | None:
-    return frame[named[0]] if named else None
 
 
 def _find_groups(

@@ -17,15 +17,8 @@ Option = Callable[[Any], Any]
 BALANCES = ("auto", "mmd_network", "kernel_matching", "entropy", "propensity", "overlap", "none")
 # As mdfa_fairness_plugin.experiments.EXPERIMENTS, likewise.
 EXPERIMENTS = (
-    "table1",
-    "table2",
-    "table3",
-    "table4",
-    "figure1a",
-    "figure1b",
-    "figure1c",
-    "figure1d",
-)
+    "table1", "table2", "table3", "table4", "figure1a", "figure1b", "figure1c", "figure1d",
+)  # fmt: skip
 STDOUT: Final = Path("-")
 
 
@@ -80,26 +73,22 @@ class Request:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Arguments of an audit that were given."""
+        """Settings of an audit that were given."""
         return given(
             alpha=self.alpha,
             missing=self.missing,
             balance=self.balance,
             confidence_level=self.confidence_level,
             n_jobs=self.n_jobs,
+            random_state=self.seed,
         )
 
     @property
     def outputs(self) -> dict[str, Path]:
         """Files to write by the option that names them."""
-        files = {
-            "--report": self.report,
-            "--html": self.html_file,
-            "--json": self.json_file,
-            "--junit": self.junit_file,
-            "--plot": self.plot,
-        }
-        return given(**files)
+        pages = {"--report": self.report, "--html": self.html_file}
+        files = {"--json": self.json_file, "--junit": self.junit_file, "--plot": self.plot}
+        return given(**pages, **files)
 
     @property
     def is_spread_out(self) -> bool:
@@ -235,10 +224,8 @@ confidence = option(
     metavar="LEVEL",
     help="Level of the intervals, such as 0.95.",
 )
-seed = option("--seed", type=int, default=0, show_default=True, help="Same seed, same answer.")
-seed_from_zero = option(
-    "--seed", type=IntRange(min=0), default=0, show_default=True, help="Same seed, same answer."
-)
+seed = option("--seed", type=int, default=0, help="Same seed, same answer.")
+seed_from_zero = option("--seed", type=IntRange(min=0), default=0, help="Same seed, same answer.")
 jobs = option("--jobs", "n_jobs", type=int, metavar="N", help="Processors to use; -1 for all.")
 baseline = option(
     "--baseline", metavar="COL", help="Model to compare the others with. Default: the first."
@@ -247,7 +234,6 @@ repeated_splits = option(
     "--splits",
     type=IntRange(0),
     default=100,
-    show_default=True,
     metavar="N",
     help="Repeated 70/30 splits; 0 for none.",
 )
@@ -255,7 +241,6 @@ train_test_splits = option(
     "--splits",
     type=IntRange(min=2),
     default=100,
-    show_default=True,
     help="Train/test splits. The slow parts, and the figures, use a stated share of them.",
 )
 comparators = option(
@@ -263,7 +248,6 @@ comparators = option(
     "n_comparators",
     type=IntRange(1),
     default=5,
-    show_default=True,
     metavar="K",
     help="Nearest people of each side to count; more if counts would be too small to show.",
 )
@@ -298,7 +282,9 @@ quick = option(
 separator = option(
     "--separator", metavar="CHAR", help="Separates the cells of a CSV. Default: comma."
 )
-encoding = option("--encoding", default="utf-8-sig", help="Encoding of a CSV. Default: UTF-8.")
+encoding = option(
+    "--encoding", default="utf-8-sig", show_default=False, help="Encoding of a CSV. Default: UTF-8."
+)
 na_values = option(
     "--na-values",
     multiple=True,
@@ -351,7 +337,6 @@ min_cell = option(
     "--min-cell",
     type=IntRange(min=1),
     default=11,
-    show_default=True,
     metavar="N",
     help="Counts of people below this are left out of the report, with what would give them away; "
     "1 keeps all.",

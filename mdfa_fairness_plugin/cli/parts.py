@@ -31,7 +31,6 @@ def audit_parts(request: Request) -> Any:
             features=named.features,
             sample_weight=named.weight,
             scheduler=request.scheduler,
-            random_state=request.seed,
             **named.settings,
         )
 

@@ -6,13 +6,8 @@ import os
 from pathlib import Path
 
 from mdfa_fairness_plugin import experiments
-from mdfa_fairness_plugin.cli.console import (
-    CommandError,
-    collected_notes,
-    complain,
-    say,
-    show_notes,
-)
+from mdfa_fairness_plugin.cli import console
+from mdfa_fairness_plugin.cli.console import CommandError
 from mdfa_fairness_plugin.cli.options import Request
 
 
@@ -24,7 +19,7 @@ def run(request: Request) -> None:
         _prepare(request.out)
     names = experiments.EXPERIMENTS if request.name == "all" else (request.name,)
     for number, name in enumerate(names):
-        with collected_notes() as notes:
+        with console.collected_notes() as notes:
             reproduction = experiments.reproduce(
                 name,
                 data_home=request.data_home,
@@ -35,11 +30,11 @@ def run(request: Request) -> None:
                 quick=request.quick,
             )
         text = reproduction.to_text()
-        say(("\n\n" if number else "") + text)
-        show_notes(notes, text)
+        console.say(("\n\n" if number else "") + text)
+        console.show_notes(notes, text)
         if request.out is not None:
             for path in reproduction.write(request.out):
-                complain(f"written: {path}")
+                console.complain(f"written: {path}")
 
 
 def _prepare(folder: Path) -> None:

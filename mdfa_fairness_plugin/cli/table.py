@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,18 +102,16 @@ class Table:
                 complain(f"note: {remark}")
         return chosen
 
-    def _remarks(self, features: Sequence[Hashable]) -> list[str]:
+    def _remarks(self, features: Sequence[Hashable]) -> Iterator[str]:
         """Say what looks wrong with the features."""
-        found = []
         for column in self.frame.columns:
             if column not in features and str(column).startswith(_UNNAMED):
-                found.append(
+                yield (
                     f"column {str(column)!r} has no name in the file (row numbers?) and is left "
                     "out; --features can ask for it"
                 )
         for feature in features:
-            found.extend(_remarks_on_column(str(feature), self.frame[feature]))
-        return found
+            yield from _remarks_on_column(str(feature), self.frame[feature])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,9 +124,14 @@ class Columns:
     weight: Hashable | None
     settings: dict[str, Any]
 
-    def weights(self, frame: pd.DataFrame) -> pd.Series | None:
-        """Sample weights in this table, if there are any."""
-        return None if self.weight is None else frame[self.weight]
+    def rows(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Arguments of an audit that are columns of this table."""
+        return {
+            "X": frame[self.features],
+            "y": frame[self.outcome],
+            "sensitive_features": frame[self.sensitive],
+            **({} if self.weight is None else {"sample_weight": frame[self.weight]}),
+        }
 
 
 def find_columns(
@@ -189,9 +192,8 @@ def read_table(request: Request) -> Table:
     if kind in _PARQUET_SUFFIXES:
         table = _read_parquet(path, request.na_values)
     elif kind in _CSV_SUFFIXES:
-        separator = request.separator
-        if separator is None:
-            separator = "\t" if kind == ".tsv" else ","
+        usual = "\t" if kind == ".tsv" else ","
+        separator = usual if request.separator is None else request.separator
         table = _read_csv(path, separator, request.encoding, request.na_values)
     else:
         raise CommandError(
@@ -238,12 +240,11 @@ def _read_csv(path: Path, separator: str, encoding: str, na_values: Sequence[str
 
 def _keep_codes(frame: pd.DataFrame, path: Path, how: dict[str, Any]) -> None:
     """Give columns with a leading zero somewhere, such as postal codes, their text back."""
-    numeric = [i for i, kind in enumerate(frame.dtypes) if pd.api.types.is_integer_dtype(kind)]
-    numeric += [i for i, kind in enumerate(frame.dtypes) if pd.api.types.is_float_dtype(kind)]
+    numeric = [i for i, kind in enumerate(frame.dtypes) if kind.kind in "iuf"]
     if not numeric:
         return
     text = pd.read_csv(path, usecols=numeric, dtype=str, **how)
-    for place, column in zip(sorted(numeric), text.columns, strict=True):
+    for place, column in zip(numeric, text.columns, strict=True):
         if text[column].str.fullmatch(r"0[0-9]+").any():
             frame.isetitem(place, text[column])
 
@@ -261,26 +262,25 @@ def _read_parquet(path: Path, na_values: Sequence[str]) -> Table:
     return Table(frame=frame)
 
 
-def _remarks_on_column(name: str, values: pd.Series) -> list[str]:
+def _remarks_on_column(name: str, values: pd.Series) -> Iterator[str]:
     present = values.dropna()
     is_text = pd.api.types.is_string_dtype(present)
     if not is_text and not pd.api.types.is_integer_dtype(present):
-        return []
+        return
     distinct = present.drop_duplicates()
     if len(distinct) == len(values) and len(values) > 20:
-        return [
+        yield (
             f"column {name!r} has another value in every row; if it only names the rows, add "
             f"--drop {name}"
-        ]
-    if is_text:
+        )
+    elif is_text:
         words = distinct[pd.to_numeric(distinct.astype(str), errors="coerce").isna()].tolist()
         if 0 < len(words) <= 2 and len(distinct) - len(words) >= 10:
             listed = " and ".join(repr(word) for word in words)
-            return [
+            yield (
                 f"column {name!r} holds numbers but also {listed}, so it is read as text; if that "
                 f"means missing, add --na-values {words[0]!r}"
-            ]
-    return []
+            )
 
 
 def find_label(text: str, values: pd.Series, option: str) -> Hashable:

@@ -288,14 +288,10 @@ def load_adult(
         frame, source = _ADULT.fetch(data_home, download_if_missing)
         frame = _without_categories(frame.rename(columns={"class": "income"}), fill="?")
         # OpenML's copy holds the second file first.
-        parts = {
-            "train": frame.iloc[_ADULT_TEST_ROWS:],
-            "test": frame.iloc[:_ADULT_TEST_ROWS],
-        }
-    if subset != "all":
-        parts = {subset: parts[subset]}
+        parts = {"train": frame.iloc[_ADULT_TEST_ROWS:], "test": frame.iloc[:_ADULT_TEST_ROWS]}
+    names = tuple(parts) if subset == "all" else (subset,)
     skipped = 1 if as_in_paper else 0
-    frame = pd.concat([part.iloc[skipped:] for part in parts.values()], ignore_index=True)
+    frame = pd.concat([parts[name].iloc[skipped:] for name in names], ignore_index=True)
     frame = frame.loc[:, _ADULT_COLUMNS]
     _log_size("Adult", frame, {"all": 48_842, "train": 32_561, "test": 16_281}[subset] - skipped)
     data = _bunch(

@@ -12,15 +12,8 @@ from mdfa_fairness_plugin.experiments.reproduction import Comparison, Reproducti
 __all__ = ["EXPERIMENTS", "Comparison", "Reproduction", "reproduce"]
 
 EXPERIMENTS = (
-    "table1",
-    "table2",
-    "table3",
-    "table4",
-    "figure1a",
-    "figure1b",
-    "figure1c",
-    "figure1d",
-)
+    "table1", "table2", "table3", "table4", "figure1a", "figure1b", "figure1c", "figure1d",
+)  # fmt: skip
 
 
 def reproduce(

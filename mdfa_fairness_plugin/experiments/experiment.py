@@ -5,16 +5,21 @@ from __future__ import annotations
 import importlib.util
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
+from tqdm import tqdm
 
-from mdfa_fairness_plugin.experiments.repetition import repeat, spawn_seeds
 from mdfa_fairness_plugin.experiments.reproduction import Comparison, Panel, Reproduction
 
 NETWORK_LEFT_OUT = "MMD network: left out (a quick run, or torch is not installed)."
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +43,29 @@ class Options:
         return max(round(share * self.n_splits), 2)
 
     def seeds(self, n: int, *place: int) -> list[int]:
-        """Seeds of ``n`` repeats at one place of a design."""
-        return spawn_seeds(self.random_state, n, *place)
+        """Seeds of ``n`` repeats at one place of a design; more leave the first as they are."""
+        children = np.random.SeedSequence((self.random_state, *place)).spawn(n)
+        return [int(child.generate_state(1)[0] >> 1) for child in children]
 
     def repeat(
-        self, task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], label: str
-    ) -> list[Any]:
-        """Call ``task`` once per tuple of arguments; see ``repetition.repeat``."""
-        return repeat(task, arguments, n_jobs=self.n_jobs, progress=self.progress, label=label)
+        self, task: Callable[..., _Result], arguments: Sequence[tuple[Any, ...]], label: str
+    ) -> list[_Result]:
+        """Call ``task``, which other processes must be able to import, once per tuple, in order.
+
+        The results are the same for every ``n_jobs``.
+        """
+        calls = (delayed(_quietly)(task, one) for one in arguments)
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(calls)
+        bar = tqdm(
+            results, total=len(arguments), desc=label, leave=False, disable=not self.progress
+        )
+        return list(bar)
+
+
+def _quietly(task: Callable[..., _Result], arguments: tuple[Any, ...]) -> _Result:
+    """Without the warnings of single splits; what they would say is in the numbers."""
+    with warnings.catch_warnings(action="ignore"):
+        return task(*arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,16 +73,18 @@ class Experiment:
     """A table or figure: how its numbers are made, and how they stand beside the paper's.
 
     ``runs`` makes every split's numbers of the options; what follows reads them. Where there is data
-    to ``load`` first, both are given it as a second argument.
+    to ``load`` first, all are given it as a last argument. ``repeats`` are what is counted by its
+    share of the splits, ``settings`` what else it takes to get the same numbers again.
     """
 
     title: str
     runs: Callable[..., pd.DataFrame]
     compare: Callable[..., Iterable[Comparison]]
     remarks: Callable[..., Iterable[str]]
-    settings: Callable[[Options], dict[str, Any]]
+    repeats: Mapping[str, float] = field(default_factory=lambda: {"splits": 1.0})
+    settings: Mapping[str, Any] = field(default_factory=dict)
     load: Callable[[Options], Any] | None = None
-    panels: Callable[[pd.DataFrame], Iterable[Panel]] | None = None
+    panels: Callable[[pd.DataFrame], Iterable[Panel]] = lambda runs: ()
 
 
 def run(name: str, experiment: Experiment, options: Options) -> Reproduction:
@@ -70,13 +92,14 @@ def run(name: str, experiment: Experiment, options: Options) -> Reproduction:
     started = time.perf_counter()
     data = () if experiment.load is None else (experiment.load(options),)
     runs = experiment.runs(options, *data)
+    counts = {counted: options.share(share) for counted, share in experiment.repeats.items()}
     return Reproduction(
         name=name,
         title=experiment.title,
         comparisons=tuple(experiment.compare(runs, *data)),
         runs=runs,
-        settings=experiment.settings(options),
+        settings={**counts, "seed": options.random_state, **experiment.settings},
         remarks=tuple(experiment.remarks(runs, *data)),
-        panels=() if experiment.panels is None else tuple(experiment.panels(runs)),
+        panels=tuple(experiment.panels(runs)),
         seconds=time.perf_counter() - started,
     )

@@ -9,17 +9,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.experiments.along_path import inner_half
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
-from mdfa_fairness_plugin.experiments.planted import IMBALANCE, audit_planted, overlap
+from mdfa_fairness_plugin.experiments.planted import (
+    IMBALANCE,
+    audit_planted,
+    inner_half,
+    overlap,
+)
 from mdfa_fairness_plugin.experiments.published import FIGURE1A, FIGURE1A_DELTAS
 from mdfa_fairness_plugin.experiments.reproduction import (
     Comparison,
     Curve,
     Panel,
     beside,
+    bias_panel,
+    biases,
     curve,
-    summarise,
 )
 from mdfa_fairness_plugin.measure.estimates import measure
 
@@ -74,40 +79,29 @@ def _one_set(size: int, k: int, seed: int) -> dict[str, Any]:
     }
 
 
-def _bias(runs: pd.DataFrame, size: int, column: str) -> pd.DataFrame:
-    """Planted delta, and mean and deviation of the bias, one row per point of the grid."""
-    own = runs[runs["n_rows"] == size]
-    rows = {}
-    for k, point in own.groupby("k"):
-        mean, deviation = summarise(point[column] - point["delta"])
-        rows[k] = {"delta": point["delta"].iloc[0], "bias": mean, "deviation": deviation}
-    return pd.DataFrame.from_dict(rows, orient="index")
-
-
 def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
-    for size in dict.fromkeys(runs["n_rows"]):
+    for size in runs["n_rows"].unique():
+        own = runs[runs["n_rows"] == size]
         published, bands = FIGURE1A[size]
-        for column in (WHOLE, INNER, KNOWN):
-            points = _bias(runs, size, column)
-            for k, (delta, bias, deviation) in zip(points.index, points.to_numpy(), strict=True):
+        for column, why in _REASONS.items():
+            for (k, delta), bias in biases(own, column, "delta", ["k", "delta"]).items():
                 yield beside(
                     f"bias at delta = {delta:.2f}, {size:,} rows",
                     column,
-                    (bias, deviation),
+                    bias,
                     math.nan if column == KNOWN else (published[k] - delta, bands[k]),
-                    why=_REASONS[column],
+                    why=why,
                 )
 
 
 def _remarks(runs: pd.DataFrame) -> Iterator[str]:
-    for size in dict.fromkeys(runs["n_rows"]):
-        known = _bias(runs, size, KNOWN)
+    for size in runs["n_rows"].unique():
+        own = runs[(runs["n_rows"] == size) & (runs["delta"] <= 2.0)]
+        known = pd.DataFrame(biases(own, KNOWN, "delta", "k")).loc[0]
         for column in (WHOLE, INNER):
-            points = _bias(runs, size, column)
-            near = points["delta"] <= 2.0
-            largest = points.loc[near, "bias"].abs().max()
-            paired = (points["bias"] - known["bias"])[near].abs().max()
-            spread = points.loc[near, "deviation"]
+            points = pd.DataFrame(biases(own, column, "delta", "k"))
+            bias, spread = points.loc[0], points.loc[1]
+            largest, paired = bias.abs().max(), (bias - known).abs().max()
             yield (
                 f"{size:,} rows, {column}: largest |bias| up to delta = 2 is {largest:.3f} "
                 f"({paired:.3f} against the true region's estimate on the same data), standard "
@@ -122,22 +116,14 @@ def _remarks(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _panels(runs: pd.DataFrame) -> Iterator[Panel]:
-    for size in dict.fromkeys(runs["n_rows"]):
-        curves = []
-        for column in (WHOLE, INNER, KNOWN):
-            delta, *pairs = _bias(runs, size, column).to_numpy(dtype=float).T
-            curves.append(curve(column, delta, zip(*pairs, strict=True)))
+    for size in runs["n_rows"].unique():
+        own = runs[runs["n_rows"] == size]
+        curves = [curve(column, biases(own, column, "delta", "delta")) for column in _REASONS]
         published, _ = FIGURE1A[size]
         drawn = np.isfinite(published)
         x = FIGURE1A_DELTAS[drawn]
         curves.append(Curve(label="paper", x=x, y=published[drawn] - x, published=True))
-        yield Panel(
-            title=f"{size:,} rows",
-            x_label="planted delta",
-            y_label="bias of the estimate (band: one standard deviation)",
-            curves=tuple(curves),
-            level=0.0,
-        )
+        yield bias_panel(f"{size:,} rows", "planted delta", "the estimate", curves)
 
 
 EXPERIMENT = Experiment(
@@ -146,9 +132,6 @@ EXPERIMENT = Experiment(
     compare=_compare,
     remarks=_remarks,
     panels=_panels,
-    settings=lambda options: {
-        "data sets per point": options.share(SETS_PER_SPLIT),
-        "seed": options.random_state,
-        "mu": IMBALANCE,
-    },
+    repeats={"data sets per point": SETS_PER_SPLIT},
+    settings={"mu": IMBALANCE},
 )

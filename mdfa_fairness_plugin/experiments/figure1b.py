@@ -56,10 +56,8 @@ def _path(method: str, seed: int) -> pd.DataFrame:
     # Level sets are cut at the log of r; the iterate t keeps r > 1 + xi t / 2.
     ratio = np.exp(found.path.threshold) if method == LEVEL_SET else found.path.threshold
     steps = 2.0 * (ratio - 1.0) / XI
-    path = pd.DataFrame({"t": steps, "delta": found.path.delta, "mass": found.path.mass})
-    path.insert(0, "method", method)
-    path.insert(1, "seed", seed)
-    return path.sort_values("t", ignore_index=True)
+    path = {"t": steps, "delta": found.path.delta, "mass": found.path.mass}
+    return pd.DataFrame({"method": method, "seed": seed, **path}).sort_values("t")
 
 
 def _on_grid(runs: pd.DataFrame, method: str, column: str) -> np.ndarray:
@@ -68,32 +66,29 @@ def _on_grid(runs: pd.DataFrame, method: str, column: str) -> np.ndarray:
     rows = []
     for _, own in runs[runs["method"] == method].groupby("seed", sort=False):
         finite = own[np.isfinite(own["t"]) & np.isfinite(own[column])]
-        rows.append(
-            np.interp(grid, finite["t"], finite[column], left=np.nan, right=np.nan)
-            if len(finite)
-            else np.full(N_STEPS, np.nan)
-        )
+        if len(finite):
+            row = np.interp(grid, finite["t"], finite[column], left=np.nan, right=np.nan)
+        else:
+            row = np.full(N_STEPS, np.nan)
+        rows.append(row)
     return np.array(rows)
 
 
-def _mean_path(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Steps that most data sets reach, and mean and deviation there."""
+def _mean_path(
+    runs: pd.DataFrame, method: str, column: str = "delta"
+) -> dict[float, tuple[float, float]]:
+    """Mean and deviation at the steps that most data sets reach."""
+    values = _on_grid(runs, method, column)
     reached = np.isfinite(values).sum(axis=0) > max(len(values) / 2, 1)
-    pairs = np.array([summarise(column) for column in values[:, reached].T]).reshape(-1, 2)
-    return np.flatnonzero(reached).astype(float), pairs[:, 0], pairs[:, 1]
+    return {float(t): summarise(values[:, t]) for t in np.flatnonzero(reached)}
 
 
 def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
-    for method in dict.fromkeys(runs["method"]):
-        steps, means, deviations = _mean_path(_on_grid(runs, method, "delta"))
-        for name, i in (("first", 0), ("last", -1)):
-            yield beside(
-                f"delta at the {name} step (t = {steps[i]:.0f})",
-                method,
-                (means[i], deviations[i]),
-                DELTA,
-                why=_NO_NUMBER,
-            )
+    for method in runs["method"].unique():
+        path = list(_mean_path(runs, method).items())
+        for name, (t, delta) in (("first", path[0]), ("last", path[-1])):
+            step = f"delta at the {name} step (t = {t:.0f})"
+            yield beside(step, method, delta, DELTA, why=_NO_NUMBER)
     gap = np.abs(_on_grid(runs, FOREST, "delta") - _on_grid(runs, LEVEL_SET, "delta"))
     yield beside(
         "|delta of Algorithm 1 - delta of the level set|",
@@ -104,8 +99,9 @@ def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
 
 
 def _remarks(runs: pd.DataFrame) -> Iterator[str]:
-    for method in dict.fromkeys(runs["method"]):
-        steps, means, _ = _mean_path(_on_grid(runs, method, "delta"))
+    for method in runs["method"].unique():
+        path = _mean_path(runs, method)
+        steps, means = list(path), [mean for mean, _ in path.values()]
         rising = float(np.mean(np.diff(means) > 0)) if len(means) > 1 else float("nan")
         yield (
             f"{method}: from {means[0]:.2f} at t = {steps[0]:.0f} to {means[-1]:.2f} at "
@@ -115,15 +111,12 @@ def _remarks(runs: pd.DataFrame) -> Iterator[str]:
 
 def _panels(runs: pd.DataFrame) -> Iterator[Panel]:
     for column, level, meaning in (("delta", DELTA, "planted"), ("mass", ALPHA, "alpha")):
-        curves = []
-        for method in dict.fromkeys(runs["method"]):
-            steps, means, deviations = _mean_path(_on_grid(runs, method, column))
-            curves.append(curve(method, steps, zip(means, deviations, strict=True)))
+        methods = runs["method"].unique()
         yield Panel(
             title=f"held-out {column} (grey: {meaning})",
             x_label="iteration t",
             y_label=f"held-out {column}",
-            curves=tuple(curves),
+            curves=tuple(curve(method, _mean_path(runs, method, column)) for method in methods),
             level=level,
         )
 
@@ -134,13 +127,6 @@ EXPERIMENT = Experiment(
     compare=_compare,
     remarks=_remarks,
     panels=_panels,
-    settings=lambda options: {
-        "data sets": options.share(SETS_PER_SPLIT),
-        "seed": options.random_state,
-        "rows": N_ROWS,
-        "delta": DELTA,
-        "mu": IMBALANCE,
-        "alpha": ALPHA,
-        "xi": XI,
-    },
+    repeats={"data sets": SETS_PER_SPLIT},
+    settings={"rows": N_ROWS, "delta": DELTA, "mu": IMBALANCE, "alpha": ALPHA, "xi": XI},
 )

@@ -11,20 +11,19 @@ import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
 from mdfa_fairness_plugin.experiments.experiment import NETWORK_LEFT_OUT, Experiment, Options
-from mdfa_fairness_plugin.experiments.formulas import published_formulas
+from mdfa_fairness_plugin.experiments.formulas import balancing_weights, certify_split
 from mdfa_fairness_plugin.experiments.planted import draw_with_mass
 from mdfa_fairness_plugin.experiments.published import FIGURE1C, FIGURE1C_MU
-from mdfa_fairness_plugin.experiments.repetition import balancing_weights, draw_train
 from mdfa_fairness_plugin.experiments.reproduction import (
     Comparison,
     Curve,
     Panel,
     beside,
+    bias_panel,
+    biases,
     curve,
-    summarise,
 )
 from mdfa_fairness_plugin.measure.estimates import certificate_strength
-from mdfa_fairness_plugin.search.certificate import certify
 
 N_ROWS = 5000
 DELTA = math.log(3.0)
@@ -35,7 +34,9 @@ ORACLE = "importance, Section 3.2"
 INVERTED = "importance, as published (IS)"
 NETWORK = "MMD network"
 ENTROPY = "entropy"
-PAPER_NAMES = {UNIFORM: "UW", ORACLE: "IS", INVERTED: "IS", NETWORK: "MMD"}
+# What the paper calls them, and what ``weigh`` does.
+PAPER_NAMES = {UNIFORM: "UW", INVERTED: "IS", ORACLE: "IS", NETWORK: "MMD"}
+METHODS = {UNIFORM: "none", NETWORK: "mmd_network", ENTROPY: "entropy"}
 WEIGHTINGS = (UNIFORM, INVERTED, ORACLE, NETWORK, ENTROPY)
 SETS_PER_SPLIT = 0.2
 _NETWORK_SETS_PER_SPLIT = 0.1
@@ -76,23 +77,19 @@ def _runs(options: Options) -> pd.DataFrame:
 def _one_set(weighting: str, mu: float, seed: int) -> dict[str, Any]:
     """Gamma of one certificate, and the two true ones."""
     sample = draw_with_mass(N_ROWS, DELTA, mu, MASS, seed)
-    s, e = sample["s"], sample["propensity"]
+    s, e = sample.s, sample.propensity
     if weighting == ORACLE:
         weights = np.where(s > 0, (1.0 - e) / e, 1.0)
     elif weighting == INVERTED:
         weights = np.where(s > 0, e / (1.0 - e), 1.0)
     else:
-        method = {UNIFORM: "none", NETWORK: "mmd_network", ENTROPY: "entropy"}[weighting]
-        weights = balancing_weights(method, sample["X"], s, seed)
-    train = draw_train(N_ROWS, seed)
-    tree = DecisionTreeClassifier(max_depth=5, random_state=seed % 2**31)
-    found = certify(sample["X"], s, sample["positive"], weights, train=train, learner=tree)
-    test = ~train
-    others = published_formulas(sample["positive"][test], s[test], weights[test], found.member)
+        weights = balancing_weights(METHODS[weighting], sample.X, s, seed)
+    tree = DecisionTreeClassifier(max_depth=5)
+    found, others = certify_split(sample.X, s, sample.positive, weights, tree, seed)
     # gamma = share (1 - exp(-delta)) / 4, the share being of all rows or under the weights' target,
     # the features of S = -1.
     per_share = (1.0 - math.exp(-DELTA)) / 4.0
-    target = (1.0 - e)[sample["region"]].sum() / (1.0 - e).sum()
+    target = (1.0 - e)[sample.region].sum() / (1.0 - e).sum()
     return {
         "weighting": weighting,
         "mu": mu,
@@ -105,24 +102,24 @@ def _one_set(weighting: str, mu: float, seed: int) -> dict[str, Any]:
     }
 
 
-def _bias(runs: pd.DataFrame, weighting: str, mu: float, formula: str) -> tuple[float, float]:
-    """Bias as published (Lemma's forms, against all rows) or by definition (own target)."""
-    own = runs[(runs["weighting"] == weighting) & (runs["mu"] == mu)]
+def _bias(runs: pd.DataFrame, weighting: str, formula: str) -> dict[float, tuple[float, float]]:
+    """Bias by mu: as published (Lemma's forms, against all rows) or by definition (own target)."""
     weighted = formula == DEFINITION and weighting != UNIFORM
-    true = own["true, features of S = -1" if weighted else "true, all rows"]
-    return summarise(own[formula] - true)
+    true = "true, features of S = -1" if weighted else "true, all rows"
+    return biases(runs[runs["weighting"] == weighting], formula, true, "mu")
 
 
 def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
-    for weighting in dict.fromkeys(runs["weighting"]):
-        published = FIGURE1C.get(PAPER_NAMES.get(weighting, ""))
+    for weighting in runs["weighting"].unique():
+        published = FIGURE1C.get(PAPER_NAMES.get(weighting, ""), [math.nan] * len(FIGURE1C_MU))
         for formula in (RAW, LEMMA, DEFINITION):
-            for k, mu in enumerate(FIGURE1C_MU):
+            bias = _bias(runs, weighting, formula)
+            for (mu, ours), paper in zip(bias.items(), published, strict=True):
                 yield beside(
                     f"bias of gamma at mu = {mu:+.1f}",
                     f"{weighting}; {formula}",
-                    _bias(runs, weighting, mu, formula),
-                    math.nan if published is None else published[k],
+                    ours,
+                    paper,
                     digits=4,
                     why=_REASONS[weighting],
                 )
@@ -131,9 +128,9 @@ def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
 def _remarks(runs: pd.DataFrame) -> Iterator[str]:
     if NETWORK not in set(runs["weighting"]):
         yield NETWORK_LEFT_OUT
-    for weighting in dict.fromkeys(runs["weighting"]):
+    for weighting in runs["weighting"].unique():
         worst = {
-            formula: max(abs(_bias(runs, weighting, mu, formula)[0]) for mu in FIGURE1C_MU)
+            formula: max(abs(mean) for mean, _ in _bias(runs, weighting, formula).values())
             for formula in (RAW, LEMMA, DEFINITION)
         }
         listed = ", ".join(f"{value:.4f} by {formula}" for formula, value in worst.items())
@@ -149,28 +146,16 @@ def _remarks(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _panels(runs: pd.DataFrame) -> Iterator[Panel]:
-    for formula, title in (
-        (RAW, "Lemma 1 with raw weights, against gamma of all rows (as published)"),
-        (DEFINITION, "by definition, against gamma of the weights' own target"),
+    published = [
+        Curve(label=f"paper, {name}", x=FIGURE1C_MU, y=values, published=True)
+        for name, values in FIGURE1C.items()
+    ]
+    for formula, title, theirs in (
+        (RAW, "Lemma 1 with raw weights, against gamma of all rows (as published)", published),
+        (DEFINITION, "by definition, against gamma of the weights' own target", []),
     ):
-        curves = [
-            curve(
-                weighting, FIGURE1C_MU, [_bias(runs, weighting, mu, formula) for mu in FIGURE1C_MU]
-            )
-            for weighting in dict.fromkeys(runs["weighting"])
-        ]
-        if formula == RAW:
-            curves += [
-                Curve(label=f"paper, {name}", x=FIGURE1C_MU, y=values, published=True)
-                for name, values in FIGURE1C.items()
-            ]
-        yield Panel(
-            title=title,
-            x_label="imbalance mu",
-            y_label="bias of gamma (band: one standard deviation)",
-            curves=tuple(curves),
-            level=0.0,
-        )
+        ours = [curve(one, _bias(runs, one, formula)) for one in runs["weighting"].unique()]
+        yield bias_panel(title, "imbalance mu", "gamma", ours + theirs)
 
 
 EXPERIMENT = Experiment(
@@ -179,12 +164,6 @@ EXPERIMENT = Experiment(
     compare=_compare,
     remarks=_remarks,
     panels=_panels,
-    settings=lambda options: {
-        "data sets per point": options.share(SETS_PER_SPLIT),
-        "for the network": options.share(_NETWORK_SETS_PER_SPLIT),
-        "seed": options.random_state,
-        "rows": N_ROWS,
-        "delta": round(DELTA, 4),
-        "auditor": "tree of depth 5",
-    },
+    repeats={"data sets per point": SETS_PER_SPLIT, "for the network": _NETWORK_SETS_PER_SPLIT},
+    settings={"rows": N_ROWS, "delta": round(DELTA, 4), "auditor": "tree of depth 5"},
 )

@@ -8,25 +8,25 @@ from typing import Any
 
 import pandas as pd
 
-from mdfa_fairness_plugin.experiments.along_path import smallest_above
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
+from mdfa_fairness_plugin.experiments.formulas import balancing_weights, certify_split
 from mdfa_fairness_plugin.experiments.planted import (
     IMBALANCE,
     audit_planted,
     draw_with_mass,
     overlap,
+    smallest_above,
 )
 from mdfa_fairness_plugin.experiments.published import AUDITOR_GAMMA_BIAS, FIGURE1A_DELTAS
-from mdfa_fairness_plugin.experiments.repetition import balancing_weights, draw_train
 from mdfa_fairness_plugin.experiments.reproduction import (
     Comparison,
     Panel,
     beside,
+    bias_panel,
+    biases,
     curve,
-    summarise,
 )
 from mdfa_fairness_plugin.measure.estimates import certificate_strength
-from mdfa_fairness_plugin.search.certificate import certify
 
 N_ROWS = 5000
 # Of the grid of deltas in Figure 1a: 0.41, 1.10, 1.73, 2.20 and 2.94.
@@ -39,6 +39,7 @@ CLASSES = {
     "tree": "tree",
 }
 OURS = "default search"
+NAMES = CLASSES | {OURS: OURS}
 ALPHA = 0.05
 # What Algorithm 1 returns, and the region whose violation is at least half as large.
 AT_ALPHA = "smallest region above alpha"
@@ -67,7 +68,7 @@ def _runs(options: Options) -> pd.DataFrame:
     points = QUICK_POINTS if options.quick else POINTS
     tasks = [
         ("delta", learner, float(delta), seed)
-        for learner in (*CLASSES, OURS)
+        for learner in NAMES
         for k, delta in zip(points, FIGURE1A_DELTAS[list(points)], strict=True)
         for seed in options.seeds(n_sets, k)
     ]
@@ -98,47 +99,33 @@ def _estimate(learner: str, delta: float, seed: int) -> dict[str, Any]:
 
 def _certificate(learner: str, delta: float, seed: int) -> dict[str, Any]:
     sample = draw_with_mass(N_ROWS, delta, IMBALANCE, GAMMA_MASS, seed)
-    X, s = sample["X"], sample["s"]
-    found = certify(
-        X,
-        s,
-        sample["positive"],
-        balancing_weights("entropy", X, s, seed),
-        train=draw_train(N_ROWS, seed),
-        learner=learner,
-        random_state=seed % 2**31,
-    )
+    weights = balancing_weights("entropy", sample.X, sample.s, seed)
+    found, _ = certify_split(sample.X, sample.s, sample.positive, weights, learner, seed)
     return {"gamma": found.gamma, "truth": float(certificate_strength(GAMMA_MASS, delta))}
 
 
-def _bias(runs: pd.DataFrame, column: str, learner: str, delta: float) -> tuple[float, float]:
+def _bias(runs: pd.DataFrame, column: str, learner: str) -> dict[float, tuple[float, float]]:
+    """Mean and deviation of the bias of a column by planted delta."""
     measured = "gamma" if column == "gamma" else "delta"
-    own = runs[
-        (runs["measured"] == measured) & (runs["class"] == learner) & (runs["delta"] == delta)
-    ]
-    return summarise(own[column] - own["truth"])
-
-
-def _planted(runs: pd.DataFrame) -> list[float]:
-    """Deltas planted, in order."""
-    return sorted({float(delta) for delta in runs.loc[runs["measured"] == "delta", "delta"]})
+    own = runs[(runs["measured"] == measured) & (runs["class"] == learner)]
+    return biases(own, column, "truth", "delta")
 
 
 def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
     for column, why in ((AT_ALPHA, _ROBUST), (WHOLE, _CLASS)):
-        for learner in (*CLASSES, OURS):
-            for delta in _planted(runs):
+        for learner, name in NAMES.items():
+            for delta, bias in _bias(runs, column, learner).items():
                 yield beside(
                     f"bias at delta = {delta:.2f}",
-                    f"{CLASSES.get(learner, learner)}; {column}",
-                    _bias(runs, column, learner, delta),
+                    f"{name}; {column}",
+                    bias,
                     why=_OURS if learner == OURS else why,
                 )
     for learner, name in CLASSES.items():
         yield beside(
             "bias of gamma at gamma = 0.0125",
             name,
-            _bias(runs, "gamma", learner, GAMMA_DELTA),
+            _bias(runs, "gamma", learner)[GAMMA_DELTA],
             AUDITOR_GAMMA_BIAS[learner],
             digits=4,
             why=_GAMMA,
@@ -147,24 +134,15 @@ def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
 
 def _remarks(runs: pd.DataFrame) -> tuple[str, ...]:
     own = runs[runs["measured"] == "delta"].groupby("class", sort=False)["overlap"].mean()
-    listed = ", ".join(f"{CLASSES.get(str(name), name)} {value:.2f}" for name, value in own.items())
+    listed = ", ".join(f"{NAMES[str(learner)]} {value:.2f}" for learner, value in own.items())
     return (f"Overlap of the subgroup with the true half disc, mean over delta: {listed}.",)
 
 
 def _panels(runs: pd.DataFrame) -> Iterator[Panel]:
-    planted = _planted(runs)
     for column in (AT_ALPHA, WHOLE):
-        curves = []
-        for learner in (*CLASSES, OURS):
-            pairs = [_bias(runs, column, learner, delta) for delta in planted]
-            curves.append(curve(CLASSES.get(learner, learner), planted, pairs))
-        yield Panel(
-            title=f"{column} ({N_ROWS:,} rows, mu = {IMBALANCE})",
-            x_label="planted delta",
-            y_label="bias of the estimate (band: one standard deviation)",
-            curves=tuple(curves),
-            level=0.0,
-        )
+        title = f"{column} ({N_ROWS:,} rows, mu = {IMBALANCE})"
+        curves = [curve(name, _bias(runs, column, learner)) for learner, name in NAMES.items()]
+        yield bias_panel(title, "planted delta", "the estimate", curves)
 
 
 EXPERIMENT = Experiment(
@@ -173,9 +151,8 @@ EXPERIMENT = Experiment(
     compare=_compare,
     remarks=_remarks,
     panels=_panels,
-    settings=lambda options: {
-        "data sets per point": options.share(SETS_PER_SPLIT),
-        "seed": options.random_state,
+    repeats={"data sets per point": SETS_PER_SPLIT},
+    settings={
         "rows": N_ROWS,
         "mu": IMBALANCE,
         "alpha": ALPHA,

@@ -12,16 +12,11 @@ from typing import Final
 import numpy as np
 
 # Table 1: certificate strength gamma and its standard deviation over 100 splits.
+_FEATURES = ("priors_count", "c_charge_degree", "age_cat", "juv_fel_count", "juv_misd_count")
 FEATURE_SETS: Final = {
-    "I, II, III, IV, V": (
-        "priors_count",
-        "c_charge_degree",
-        "age_cat",
-        "juv_fel_count",
-        "juv_misd_count",
-    ),
-    "I, II, III": ("priors_count", "c_charge_degree", "age_cat"),
-    "I, II": ("priors_count", "c_charge_degree"),
+    "I, II, III, IV, V": _FEATURES,
+    "I, II, III": _FEATURES[:3],
+    "I, II": _FEATURES[:2],
 }
 TABLE1: Final = {
     ("I, II, III, IV, V", "race"): (0.023761, 0.004312),

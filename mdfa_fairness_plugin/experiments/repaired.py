@@ -210,11 +210,9 @@ def _published_adult(data_home: Any) -> list[AggregateRatios]:
 
 def _codes(frame: pd.DataFrame) -> np.ndarray:
     """Numbers, text as pandas category codes."""
-    coded = frame.copy()
-    for column in coded:
-        if not pd.api.types.is_numeric_dtype(coded[column].dtype):
-            coded[column] = coded[column].astype("category").cat.codes
-    return coded.to_numpy(dtype=float)
+    text = frame.select_dtypes(exclude="number")
+    codes = {str(name): column.astype("category").cat.codes for name, column in text.items()}
+    return frame.assign(**codes).to_numpy(dtype=float)
 
 
 def _published_german(data_home: Any) -> list[AggregateRatios]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,36 +26,21 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, which people with colour-blindness can tell apart.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _PUBLISHED_STYLES = (":", "--", "-.")
+_COLUMNS = ("quantity", "reading", "paper", "paper_sd", "ours", "ours_sd", "agrees", "why")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One figure of the paper beside ours.
+    """One figure of the paper beside ours."""
 
-    Parameters
-    ----------
-    quantity : str
-        What it is, in the paper's words where there are any.
-    reading : str
-        Which reading of the text, method or subset gave ours.
-    paper, paper_sd : float
-        As printed; NaN where the paper prints none.
-    ours, ours_sd : float
-        Mean and standard deviation over the splits; NaN where there is none.
-    digits : int
-        Decimals shown.
-    why : str
-        One line on why they differ; empty only where they agree.
-    """
-
-    quantity: str
-    reading: str = ""
-    paper: float = math.nan
+    quantity: str  # what it is, in the paper's words where there are any
+    reading: str = ""  # which reading of the text, method or subset gave ours
+    paper: float = math.nan  # as printed; NaN where the paper prints none
     paper_sd: float = math.nan
-    ours: float = math.nan
+    ours: float = math.nan  # mean and standard deviation over the splits; NaN where there is none
     ours_sd: float = math.nan
-    digits: int = 2
-    why: str = ""
+    digits: int = 2  # decimals shown
+    why: str = ""  # one line on why they differ; empty only where they agree
 
     @property
     def agrees(self) -> bool:
@@ -124,11 +110,8 @@ class Reproduction:
 
     def to_frame(self) -> pd.DataFrame:
         """Give one row per comparison."""
-        names = list(Comparison.__dataclass_fields__)
-        rows = [[getattr(one, name) for name in names] for one in self.comparisons]
-        frame = pd.DataFrame(rows, columns=names).drop(columns="digits")
-        frame.insert(len(frame.columns) - 1, "agrees", [one.agrees for one in self.comparisons])
-        return frame
+        rows = [[getattr(one, name) for name in _COLUMNS] for one in self.comparisons]
+        return pd.DataFrame(rows, columns=list(_COLUMNS))
 
     def find(self, quantity: str, reading: str = "") -> Comparison:
         """Give the comparison of this quantity and reading.
@@ -146,27 +129,19 @@ class Reproduction:
     def to_text(self) -> str:
         """Give the paper's figures beside ours, reasons as numbered notes."""
         reasons = list(dict.fromkeys(one.why for one in self.comparisons if one.why))
-        header = ("", "reading", "paper", "ours", "note")
-        rows = [header]
+        rows = [("", "reading", "paper", "ours", "note")]
         for one in self.comparisons:
             note = "=" if one.agrees else (f"[{reasons.index(one.why) + 1}]" if one.why else "")
-            rows.append(
-                (
-                    one.quantity,
-                    one.reading,
-                    _number(one.paper, one.paper_sd, one.digits),
-                    _number(one.ours, one.ours_sd, one.digits),
-                    note,
-                )
-            )
-        widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+            paper = number(one.paper, one.paper_sd, one.digits)
+            ours = number(one.ours, one.ours_sd, one.digits)
+            rows.append((one.quantity, one.reading, paper, ours, note))
+        first, second, third, fourth, _ = (
+            max(map(len, column)) for column in zip(*rows, strict=True)
+        )
         lines = [self.title, "=" * len(self.title), ""]
-        for row in rows:
-            cells = [
-                cell.rjust(width) if i in (2, 3) else cell.ljust(width)
-                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            lines.append("  ".join(cells).rstrip())
+        for quantity, reading, paper, ours, note in rows:
+            texts = f"{quantity:<{first}}  {reading:<{second}}"
+            lines.append(f"{texts}  {paper:>{third}}  {ours:>{fourth}}  {note}".rstrip())
         lines.append("")
         lines += ["= as printed in the paper"] if any(c.agrees for c in self.comparisons) else []
         lines += [f"[{i}] {reason}" for i, reason in enumerate(reasons, start=1)]
@@ -177,15 +152,23 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only; NaN and infinities become None."""
-        drawn = ("title", "x_label", "y_label", "curves")
+        versions = {
+            "mdfa_fairness_plugin": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scikit-learn": sklearn.__version__,
+        }
         return _plain(
             {
                 "name": self.name,
                 "title": self.title,
-                "settings": self.settings | {"versions": _versions()},
+                "settings": self.settings | {"versions": versions},
                 "comparisons": self.to_frame().to_dict(orient="records"),
                 "remarks": list(self.remarks),
-                "panels": [{name: getattr(panel, name) for name in drawn} for panel in self.panels],
+                "panels": [
+                    {name: value for name, value in asdict(panel).items() if name != "level"}
+                    for panel in self.panels
+                ],
                 "runs": self.runs.to_dict(orient="list"),
             }
         )
@@ -264,10 +247,21 @@ def beside(
     )
 
 
-def curve(label: str, x: ArrayLike, pairs: Iterable[tuple[float, float]]) -> Curve:
-    """Curve of means and standard deviations."""
-    y, spread = np.array(list(pairs), dtype=float).reshape(-1, 2).T
-    return Curve(label=label, x=np.asarray(x, dtype=float), y=y, spread=spread)
+def curve(label: str, points: Mapping[float, tuple[float, float]]) -> Curve:
+    """Curve of a mean and standard deviation at every place."""
+    y, spread = np.array(list(points.values()), dtype=float).reshape(-1, 2).T
+    return Curve(label=label, x=np.array(list(points), dtype=float), y=y, spread=spread)
+
+
+def bias_panel(title: str, x_label: str, of: str, curves: Iterable[Curve]) -> Panel:
+    """Axes for the bias of what is estimated."""
+    return Panel(
+        title=title,
+        x_label=x_label,
+        y_label=f"bias of {of} (band: one standard deviation)",
+        curves=tuple(curves),
+        level=0.0,
+    )
 
 
 def summarise(values: ArrayLike) -> tuple[float, float]:
@@ -278,18 +272,21 @@ def summarise(values: ArrayLike) -> tuple[float, float]:
     return mean, float(finite.std(ddof=1)) if len(finite) > 1 else math.nan
 
 
+def biases(runs: pd.DataFrame, column: str, truth: str, by: Any) -> dict[Any, tuple[float, float]]:
+    """Mean and standard deviation of an estimate less the truth, by the values of columns."""
+    return {key: summarise(own[column] - own[truth]) for key, own in runs.groupby(by)}
+
+
 def _draw(panel: Panel, ax: Axes) -> None:
     if panel.level is not None:
         ax.axhline(panel.level, color="#999999", linewidth=1.0)
-    ours = published = 0
+    colours, published_styles = itertools.cycle(_COLOURS), itertools.cycle(_PUBLISHED_STYLES)
     for curve in panel.curves:
         if curve.published:
-            style = _PUBLISHED_STYLES[published % len(_PUBLISHED_STYLES)]
-            published += 1
+            style = next(published_styles)
             ax.plot(curve.x, curve.y, style, color="#555555", label=curve.label)
             continue
-        colour = _COLOURS[ours % len(_COLOURS)]
-        ours += 1
+        colour = next(colours)
         ax.plot(curve.x, curve.y, marker="o", markersize=3.5, color=colour, label=curve.label)
         if curve.spread is not None:
             low, high = curve.y - curve.spread, curve.y + curve.spread
@@ -300,7 +297,8 @@ def _draw(panel: Panel, ax: Axes) -> None:
         ax.spines[side].set_visible(False)
 
 
-def _number(value: float, deviation: float, digits: int) -> str:
+def number(value: float, deviation: float, digits: int) -> str:
+    """Write a number, its standard deviation in parentheses."""
     if math.isnan(value):
         return "-"
     text = f"{value:.{digits}f}"
@@ -315,15 +313,4 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
-    if isinstance(value, Curve):
-        return _plain(asdict(value))
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "mdfa_fairness_plugin": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scikit-learn": sklearn.__version__,
-    }

@@ -149,9 +149,5 @@ EXPERIMENT = Experiment(
     runs=_runs,
     compare=_compare,
     remarks=_remarks,
-    settings=lambda options: {
-        "splits": options.n_splits,
-        "seed": options.random_state,
-        "alpha": ALPHA,
-    },
+    settings={"alpha": ALPHA},
 )

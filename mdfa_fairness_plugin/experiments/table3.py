@@ -209,5 +209,4 @@ EXPERIMENT = Experiment(
     runs=_runs,
     compare=_compare,
     remarks=_remarks,
-    settings=lambda options: {"splits": options.n_splits, "seed": options.random_state},
 )

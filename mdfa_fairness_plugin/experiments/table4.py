@@ -108,5 +108,5 @@ EXPERIMENT = Experiment(
     runs=_runs,
     compare=_compare,
     remarks=_remarks,
-    settings=lambda options: {"splits": options.share(SPLITS_SHARE), "seed": options.random_state},
+    repeats={"splits": SPLITS_SHARE},
 )

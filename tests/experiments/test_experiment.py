@@ -1,10 +1,12 @@
-"""A description is made by the runner: loaded once, repeated, compared, and told."""
+"""A description is made by the runner: loaded once, repeated with seeds that stay, compared, told."""
 
 from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import pandas as pd
+import pytest
 
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options, run
 from mdfa_fairness_plugin.experiments.reproduction import beside, summarise
@@ -31,17 +33,46 @@ def test_data_are_loaded_once_and_given_to_what_reads_them():
         runs=runs,
         compare=lambda runs, data: [beside("q", "r", summarise(runs["value"]), data, why="why")],
         remarks=lambda runs, data: [f"{len(runs)} runs from {data:.0f} on."],
-        settings=lambda options: {"splits": options.n_splits},
+        settings={"rows": 3},
     )
     made = run("table9", description, Options(data_home="here", n_splits=4))
     assert loaded == ["here"]
-    assert (made.name, made.title, made.settings) == ("table9", "A title", {"splits": 4})
+    assert (made.name, made.title) == ("table9", "A title")
+    assert made.settings == {"splits": 4, "seed": 0, "rows": 3}
     assert made.runs["seed"].tolist() == Options().seeds(4)
     assert made.find("q", "r").paper == 10.0
     assert made.find("q", "r").ours == made.runs["value"].mean()
     assert made.remarks == ("4 runs from 10 on.",)
     assert made.panels == ()
     assert made.seconds >= 0.0
+
+
+def _draw(scale, seed):
+    return scale * np.random.default_rng(seed).normal()
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_results_come_in_order_for_any_number_of_processes(n_jobs):
+    arguments = [(10.0**k, k) for k in range(6)]
+    found = Options(n_jobs=n_jobs).repeat(_draw, arguments, "x")
+    assert found == [_draw(*one) for one in arguments]
+
+
+def test_progress_is_written_to_stderr_alone(capsys):
+    Options(progress=True).repeat(_draw, [(1.0, 1)], "a label")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "a label" in err
+    Options(progress=False).repeat(_draw, [(1.0, 1)], "a label")
+    assert capsys.readouterr().err == ""
+
+
+def test_more_repeats_leave_the_first_seeds_as_they_are():
+    three, four = Options(random_state=3), Options(random_state=4)
+    assert three.seeds(10)[:4] == three.seeds(4)
+    assert len(set(three.seeds(50))) == 50
+    assert not set(three.seeds(50)) & set(four.seeds(50))
+    assert not set(three.seeds(50)) & set(three.seeds(50, 1))
 
 
 def test_slow_parts_get_a_share_of_the_splits_and_quick_runs_no_network():

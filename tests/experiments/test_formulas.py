@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mdfa_fairness_plugin.experiments.formulas import published_formulas
+from mdfa_fairness_plugin.experiments.formulas import draw_train, published_formulas
 from mdfa_fairness_plugin.measure.estimates import lemma_strength, measure
 
 
@@ -36,3 +36,9 @@ def test_only_the_raw_form_depends_on_the_groups_sizes(table):
     raw = published_formulas(positive, s, doubled, member)["Lemma 1, raw weights"]
     # S = Y for 2 x 30 + 30 of a weight of 120.
     assert raw == pytest.approx((2 * 90 / 120 - 1) / 4)
+
+
+def test_seventy_of_a_hundred_rows_are_learned_from():
+    train = draw_train(1000, 5)
+    assert train.sum() == 700
+    assert not np.array_equal(train, draw_train(1000, 6))
