@@ -33,11 +33,6 @@ class Table:
     frame: pd.DataFrame
     repeated_names: frozenset[str] = frozenset()
 
-    @property
-    def named_columns(self) -> list[Hashable]:
-        """Columns that have a name in the file."""
-        return [c for c in self.frame.columns if not str(c).startswith(_UNNAMED)]
-
     def column(self, name: str, option: str) -> Hashable:
         """Column of that name, or an error that lists the ones there are."""
         by_name = {str(column): column for column in self.frame.columns}
@@ -90,7 +85,7 @@ class Table:
                 raise CommandError(
                     f"--features: {str(column)!r} is already the column of {role_of[column]}."
                 )
-        candidates = asked or self.named_columns
+        candidates = asked or [c for c in self.frame.columns if not str(c).startswith(_UNNAMED)]
         chosen = [c for c in candidates if c not in role_of and c not in dropped]
         if not chosen:
             raise CommandError(

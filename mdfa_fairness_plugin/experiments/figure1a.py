@@ -85,13 +85,9 @@ def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
         published, bands = FIGURE1A[size]
         for column, why in _REASONS.items():
             for (k, delta), bias in biases(own, column, "delta", ["k", "delta"]).items():
-                yield beside(
-                    f"bias at delta = {delta:.2f}, {size:,} rows",
-                    column,
-                    bias,
-                    math.nan if column == KNOWN else (published[k] - delta, bands[k]),
-                    why=why,
-                )
+                quantity = f"bias at delta = {delta:.2f}, {size:,} rows"
+                paper = math.nan if column == KNOWN else (published[k] - delta, bands[k])
+                yield beside(quantity, column, bias, paper, why=why)
 
 
 def _remarks(runs: pd.DataFrame) -> Iterator[str]:

@@ -90,12 +90,8 @@ def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
             step = f"delta at the {name} step (t = {t:.0f})"
             yield beside(step, method, delta, DELTA, why=_NO_NUMBER)
     gap = np.abs(_on_grid(runs, FOREST, "delta") - _on_grid(runs, LEVEL_SET, "delta"))
-    yield beside(
-        "|delta of Algorithm 1 - delta of the level set|",
-        "same forest, same t",
-        summarise(gap.ravel()),
-        why=_AGREEMENT,
-    )
+    quantity = "|delta of Algorithm 1 - delta of the level set|"
+    yield beside(quantity, "same forest, same t", summarise(gap.ravel()), why=_AGREEMENT)
 
 
 def _remarks(runs: pd.DataFrame) -> Iterator[str]:

@@ -115,14 +115,8 @@ def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
         for formula in (RAW, LEMMA, DEFINITION):
             bias = _bias(runs, weighting, formula)
             for (mu, ours), paper in zip(bias.items(), published, strict=True):
-                yield beside(
-                    f"bias of gamma at mu = {mu:+.1f}",
-                    f"{weighting}; {formula}",
-                    ours,
-                    paper,
-                    digits=4,
-                    why=_REASONS[weighting],
-                )
+                quantity, reading = f"bias of gamma at mu = {mu:+.1f}", f"{weighting}; {formula}"
+                yield beside(quantity, reading, ours, paper, digits=4, why=_REASONS[weighting])
 
 
 def _remarks(runs: pd.DataFrame) -> Iterator[str]:

@@ -115,21 +115,11 @@ def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
     for column, why in ((AT_ALPHA, _ROBUST), (WHOLE, _CLASS)):
         for learner, name in NAMES.items():
             for delta, bias in _bias(runs, column, learner).items():
-                yield beside(
-                    f"bias at delta = {delta:.2f}",
-                    f"{name}; {column}",
-                    bias,
-                    why=_OURS if learner == OURS else why,
-                )
+                reason = _OURS if learner == OURS else why
+                yield beside(f"bias at delta = {delta:.2f}", f"{name}; {column}", bias, why=reason)
     for learner, name in CLASSES.items():
-        yield beside(
-            "bias of gamma at gamma = 0.0125",
-            name,
-            _bias(runs, "gamma", learner)[GAMMA_DELTA],
-            AUDITOR_GAMMA_BIAS[learner],
-            digits=4,
-            why=_GAMMA,
-        )
+        ours, paper = _bias(runs, "gamma", learner)[GAMMA_DELTA], AUDITOR_GAMMA_BIAS[learner]
+        yield beside("bias of gamma at gamma = 0.0125", name, ours, paper, digits=4, why=_GAMMA)
 
 
 def _remarks(runs: pd.DataFrame) -> tuple[str, ...]:

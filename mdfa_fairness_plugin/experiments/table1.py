@@ -126,14 +126,8 @@ def _compare(runs: pd.DataFrame, data: Bunch) -> Iterator[Comparison]:
             why = _REASONS[formula]
             if formula != "ratio x accuracy":
                 why = _GENDER.get(direction, why)
-            yield beside(
-                f"{direction}; {features}",
-                f"{formula}; {weighting}",
-                summarise(own[formula]),
-                published,
-                digits=4,
-                why=why,
-            )
+            quantity, reading = f"{direction}; {features}", f"{formula}; {weighting}"
+            yield beside(quantity, reading, summarise(own[formula]), published, digits=4, why=why)
     # The raw disparity of everybody in the form of gamma.
     positive = data.y.to_numpy() == 1
     s = np.where(data.sensitive_features["race"] == "African-American", 1, -1)

@@ -125,46 +125,29 @@ def _of_models(case: Case, result: ComparisonResult) -> Iterator[Comparison]:
     (search,) = result.searches
     for model in (*case.outcomes, *case.absent):
         # The paper has one row for both constraints of the reduction.
-        worst, deviation, aggregate = TABLE3[case.name, model.partition(" (")[0]]
+        mean, deviation, aggregate = TABLE3[case.name, model.partition(" (")[0]]
+        worst = (mean, deviation)
         violation, impact = f"{case.name}, {model}: DT_G", f"{case.name}, {model}: DI"
         if model in case.absent:
-            yield beside(violation, "not run", math.nan, (worst, deviation), why=case.absent[model])
+            yield beside(violation, "not run", math.nan, worst, why=case.absent[model])
             continue
         row = result.row(model, search)
         split_ratio = (row.split_ratio_mean, row.split_ratio_sd)
         moved = model == "DI-LC" and case.name != "Crimes"
-        yield beside(
-            violation, DONE_PROPERLY, split_ratio, (worst, deviation), why=_WORST[case.name]
-        )
+        yield beside(violation, DONE_PROPERLY, split_ratio, worst, why=_WORST[case.name])
         yield beside(violation, f"{DONE_PROPERLY}, cross-fitted", row.ratio, why=_INTERVAL)
-        yield beside(
-            impact,
-            f"{DONE_PROPERLY}, true positive rates",
-            row.true_positive.ratio,
-            aggregate,
-            why=_MOVED if moved else _REPAIRED,
-        )
+        rates, why = f"{DONE_PROPERLY}, true positive rates", _MOVED if moved else _REPAIRED
+        yield beside(impact, rates, row.true_positive.ratio, aggregate, why=why)
         yield beside(impact, f"{DONE_PROPERLY}, outcome rates", row.selection.ratio, why=_OUTCOME)
 
 
 def _of_published(name: str, published: list[AggregateRatios]) -> Iterator[Comparison]:
     quantity, paper = f"{name}, LC: DI", TABLE3[name, "LC"][2]
     for one in published:
-        first = one.reading == PUBLISHED
-        yield beside(
-            quantity,
-            f"{one.reading}, true positive rates",
-            one.true_positive,
-            paper,
-            why="" if first else _QUIRKS[name],
-        )
-        yield beside(
-            quantity,
-            f"{one.reading}, outcome rates",
-            one.outcome,
-            paper if first else math.nan,
-            why=_OUTCOME,
-        )
+        first, rates = one.reading == PUBLISHED, f"{one.reading}, true positive rates"
+        yield beside(quantity, rates, one.true_positive, paper, why="" if first else _QUIRKS[name])
+        printed = paper if first else math.nan
+        yield beside(quantity, f"{one.reading}, outcome rates", one.outcome, printed, why=_OUTCOME)
 
 
 def _by_everything(case: Case, random_state: int) -> Iterator[Comparison]:
@@ -178,12 +161,9 @@ def _by_everything(case: Case, random_state: int) -> Iterator[Comparison]:
     seed = int(rng.integers(2**31 - 1))
     fitted = cross_fitted_probability(table, is_group, folds, random_state=seed)
     comparable = common_support(fitted.out_of_fold, np.where(is_group, 1, -1))
-    yield beside(
-        f"{case.name}: rows without a comparable row",
-        f"all {table.shape[1]} features audited",
-        np.mean(~comparable),
-        why=_REFUSED,
-    )
+    quantity = f"{case.name}: rows without a comparable row"
+    reading = f"all {table.shape[1]} features audited"
+    yield beside(quantity, reading, np.mean(~comparable), why=_REFUSED)
 
 
 def _remarks(runs: pd.DataFrame, data: list[_Audited]) -> Iterator[str]:
