@@ -28,14 +28,7 @@ Stratum = tuple[Hashable, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Columns of the data by what they are for.
-
-    Parameters
-    ----------
-    outcome : name
-    sensitive, features : tuple of names
-    weight : name or None
-    """
+    """Columns of the data by what they are for."""
 
     outcome: Hashable
     sensitive: tuple[Hashable, ...]
@@ -51,39 +44,24 @@ class Columns:
 
 @dataclass(eq=False)
 class Survey:
-    """Counts of some rows and those of them that may be in the sample.
+    """Counts of some rows and those of them that may be in the sample."""
 
-    Parameters
-    ----------
-    n_rows : int
-        Rows, those without weight included.
-    n_missing_outcome : int
-    weights : WeightSums
-    counts : dict of stratum to int
-        Rows of each combination of sensitive values (None where missing) and outcome, the outcome
-        last, in the order in which they first appear.
-    levels : tuple of dict
-        Per sensitive column, the values found or declared, as keys.
-    declared : tuple of bool
-        Whether a sensitive column is a categorical wherever it was read.
-    kept : DataFrame or None
-    key : ndarray of shape (n_kept,)
-        Random number of each kept row; the smallest of a stratum make its sample.
-    stratum : ndarray of int of shape (n_kept,)
-        Place in ``counts``.
-    place : ndarray of int of shape (n_kept, 2)
-        Block and row.
-    """
-
-    n_rows: int = 0
+    n_rows: int = 0  # rows, those without weight included
     n_missing_outcome: int = 0
     weights: WeightSums = field(default_factory=WeightSums)
+    # Rows of each combination of sensitive values (None where missing) and outcome, the outcome
+    # last, in the order in which they first appear.
     counts: dict[Stratum, int] = field(default_factory=dict)
+    # Per sensitive column, the values found or declared, as keys.
     levels: tuple[dict[Hashable, None], ...] = ()
+    # Whether a sensitive column is a categorical wherever it was read.
     declared: tuple[bool, ...] = ()
     kept: pd.DataFrame | None = None
+    # (n_kept,); random number of each kept row; the smallest of a stratum make its sample.
     key: np.ndarray = field(default_factory=lambda: np.empty(0))
+    # (n_kept,); place in ``counts``.
     stratum: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    # (n_kept, 2); block and row.
     place: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
 
     @property
@@ -125,22 +103,7 @@ def _rank_within(stratum: np.ndarray, key: np.ndarray) -> np.ndarray:
 
 
 def survey_block(block: Any, number: int, columns: Columns, n_sample: int, seed: int) -> Survey:
-    """Survey one block of rows.
-
-    Parameters
-    ----------
-    block : DataFrame or ParquetBlock
-    number : int
-        Place of the block among all; with the seed it makes the keys.
-    columns : Columns
-    n_sample : int
-        Rows wanted in all.
-    seed : int
-
-    Returns
-    -------
-    survey : Survey
-    """
+    """Survey one block of rows."""
     keys = block_keys(seed, number)
     found = Survey()
     n_before = 0
@@ -158,17 +121,7 @@ def block_keys(seed: int, number: int) -> np.random.Generator:
 
 
 def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
-    """Survey of several parts of the rows, in their order.
-
-    Parameters
-    ----------
-    surveys : sequence of Survey
-    n_sample : int
-
-    Returns
-    -------
-    survey : Survey
-    """
+    """Survey of several parts of the rows, in their order."""
     counts: dict[Stratum, int] = {}
     strata = []
     for one in surveys:
@@ -210,16 +163,7 @@ def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
 
 
 def concatenate(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Rows of several frames of the same columns, categories united.
-
-    Parameters
-    ----------
-    frames : sequence of DataFrame
-
-    Returns
-    -------
-    frame : DataFrame
-    """
+    """Rows of several frames of the same columns, categories united."""
     if len(frames) == 1:
         return frames[0]
     united = {}
@@ -315,15 +259,7 @@ def check_scores(values: tuple[Hashable, ...]) -> None:
 def joint_codes(columns: Sequence[Labels]) -> tuple[np.ndarray, list[Stratum]]:
     """Code of each row's combination of labels, and the combinations, first come first.
 
-    Parameters
-    ----------
-    columns : sequence of Labels
-
-    Returns
-    -------
-    codes : ndarray of int of shape (n_rows,)
-    combinations : list of tuple
-        None stands for a missing label.
+    Shapes: returns (n_rows,).
     """
     joint = np.zeros(len(columns[0].codes), dtype=np.int64)
     for labels in columns:
@@ -348,20 +284,7 @@ def read_weights(column: pd.Series) -> tuple[np.ndarray, WeightSums]:
 
 
 def check_survey(survey: Survey, columns: Columns, missing: str) -> dict[str, int]:
-    """Refuse what no audit can work with, wherever the rows lie.
-
-    Parameters
-    ----------
-    survey : Survey
-        Of all rows.
-    columns : Columns
-    missing : {"exclude", "category", "raise"}
-
-    Returns
-    -------
-    n_missing : dict of str to int
-        Rows without a sensitive value, per column.
-    """
+    """Refuse what no audit can work with, wherever the rows lie."""
     if survey.n_rows == 0:
         raise InputError("ddf: it has no rows; there is nobody to compare.")
     outcomes = list(dict.fromkeys(stratum[-1] for stratum in survey.counts))
@@ -383,34 +306,14 @@ def check_survey(survey: Survey, columns: Columns, missing: str) -> dict[str, in
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sample:
-    """Rows to learn from.
+    """Rows to learn from."""
 
-    Parameters
-    ----------
-    frame : DataFrame
-        In the order of the data.
-    cut : dict of stratum to float
-        Largest key of a row in the sample; -1 where the stratum has none.
-    """
-
-    frame: pd.DataFrame
-    cut: dict[Stratum, float]
+    frame: pd.DataFrame  # in the order of the data
+    cut: dict[Stratum, float]  # largest key of a row in the sample; -1 where the stratum has none
 
 
 def draw_sample(survey: Survey, n_sample: int) -> Sample:
-    """Draw every stratum's share, and at least one row of every sensitive value and outcome.
-
-    Parameters
-    ----------
-    survey : Survey
-        Of all rows.
-    n_sample : int
-        Rows wanted; all are taken if there are no more.
-
-    Returns
-    -------
-    sample : Sample
-    """
+    """Draw every stratum's share, and at least one row of every sensitive value and outcome."""
     assert survey.kept is not None
     strata = list(survey.counts)
     counts = np.array(list(survey.counts.values()), dtype=np.int64)
