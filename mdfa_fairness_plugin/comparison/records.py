@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -26,79 +26,23 @@ ACCURACY: Final = "accuracy"
 # Estimator of ratios that no audit gives: rates with weights normalised inside the subgroup.
 PLAIN_ESTIMATOR: Final = "hajek"
 
-_FRAME_COLUMNS: Final = (
-    ("model", object),
-    ("sensitive_feature", object),
-    ("group", object),
-    ("reference", object),
-    ("outcome", object),
-    ("verdict", object),
-    ("accuracy", float),
-    ("selection_ratio", float),
-    ("selection_ratio_low", float),
-    ("selection_ratio_high", float),
-    ("tpr_ratio", float),
-    ("tpr_ratio_low", float),
-    ("tpr_ratio_high", float),
-    ("fpr_ratio", float),
-    ("fpr_ratio_low", float),
-    ("fpr_ratio_high", float),
-    ("ratio_everybody", float),
-    ("ratio_everybody_low", float),
-    ("ratio_everybody_high", float),
-    ("ratio", float),
-    ("ratio_low", float),
-    ("ratio_high", float),
-    ("ratio_split_mean", float),
-    ("ratio_split_sd", float),
-    ("n_splits_measured", int),
-    ("n_splits_infinite", int),
-    ("p_value_adjusted", float),
-    ("detectable_delta", float),
-    ("gamma", float),
-    ("mass", float),
-    ("n_rows", int),
-    ("share", float),
-    ("rule", object),
-    ("rule_fidelity", float),
-    ("reason", object),
+# Columns of the tables that hold labels and text, and those that hold whole numbers; all others hold
+# real ones.
+_TEXT: Final = (
+    "model",
+    "baseline",
+    "subgroup_of",
+    "quantity",
+    "sensitive_feature",
+    "group",
+    "reference",
+    "outcome",
+    "estimator",
+    "verdict",
+    "rule",
+    "reason",
 )
-_TRANSFER_COLUMNS: Final = (
-    ("subgroup_of", object),
-    ("model", object),
-    ("sensitive_feature", object),
-    ("group", object),
-    ("reference", object),
-    ("outcome", object),
-    ("estimator", object),
-    ("ratio", float),
-    ("ratio_low", float),
-    ("ratio_high", float),
-    ("rate_group", float),
-    ("rate_reference", float),
-    ("ratio_split_mean", float),
-    ("ratio_split_sd", float),
-    ("rate_group_split_mean", float),
-    ("rate_reference_split_mean", float),
-    ("times_as_unequal", float),
-    ("times_as_unequal_low", float),
-    ("times_as_unequal_high", float),
-)
-_DIFFERENCE_COLUMNS: Final = (
-    ("model", object),
-    ("baseline", object),
-    ("quantity", object),
-    ("sensitive_feature", object),
-    ("group", object),
-    ("reference", object),
-    ("outcome", object),
-    ("difference", float),
-    ("difference_low", float),
-    ("difference_high", float),
-    ("times", float),
-    ("times_low", float),
-    ("times_high", float),
-)
+_WHOLE: Final = ("n_splits_measured", "n_splits_infinite", "n_rows")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,17 +223,22 @@ class Difference:
 
 def row_frame(rows: Sequence[ModelSearch]) -> pd.DataFrame:
     """One row per model and search."""
-    return _frame([_row_values(one) for one in rows], _FRAME_COLUMNS)
+    return _frame(rows, _row_values, ModelSearch(model=None, search=_NO_SEARCH))
 
 
 def transfer_frame(transfers: Sequence[Transfer]) -> pd.DataFrame:
     """One row per search, model whose worst subgroup it is, and model measured there."""
-    return _frame([_transfer_values(one) for one in transfers], _TRANSFER_COLUMNS)
+    nothing = Transfer(subgroup_of=None, model=None, search=_NO_SEARCH)
+    return _frame(transfers, _transfer_values, nothing)
 
 
 def difference_frame(differences: Sequence[Difference]) -> pd.DataFrame:
     """One row per quantity of a model beside the baseline's."""
-    return _frame([_difference_values(one) for one in differences], _DIFFERENCE_COLUMNS)
+    nothing = Difference(model=None, baseline=None, quantity="", search=None)
+    return _frame(differences, _difference_values, nothing)
+
+
+_NO_SEARCH: Final = SearchKey(sensitive_feature="", group=None, reference=None, outcome=None)
 
 
 def _search_values(search: SearchKey | None) -> dict[str, Any]:
@@ -297,27 +246,36 @@ def _search_values(search: SearchKey | None) -> dict[str, Any]:
     return {name: None if search is None else getattr(search, name) for name in names}
 
 
-def _interval_values(name: str, interval: tuple[float, float]) -> dict[str, float]:
-    return {f"{name}_low": ratio_of(interval[0]), f"{name}_high": ratio_of(interval[1])}
+def _ratio_values(name: str, ratio: float, interval: tuple[float, float]) -> dict[str, float]:
+    """A ratio and its interval, given on the log scale."""
+    return {
+        name: ratio,
+        f"{name}_low": ratio_of(interval[0]),
+        f"{name}_high": ratio_of(interval[1]),
+    }
 
 
 def _row_values(one: ModelSearch) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        name: getattr(one, name) for name, _ in _FRAME_COLUMNS if hasattr(one, name)
+    same = ("p_value_adjusted", "detectable_delta", "gamma", "mass", "n_rows", "share")
+    return {
+        "model": one.model,
+        **_search_values(one.search),
+        "verdict": one.verdict,
+        "accuracy": one.accuracy,
+        **_ratio_values("selection_ratio", one.selection.ratio, one.selection.interval),
+        **_ratio_values("tpr_ratio", one.true_positive.ratio, one.true_positive.interval),
+        **_ratio_values("fpr_ratio", one.false_positive.ratio, one.false_positive.interval),
+        **_ratio_values("ratio_everybody", ratio_of(one.everybody_delta), one.everybody_interval),
+        **_ratio_values("ratio", one.ratio, one.interval),
+        "ratio_split_mean": one.split_ratio_mean,
+        "ratio_split_sd": one.split_ratio_sd,
+        "n_splits_measured": one.n_splits_measured,
+        "n_splits_infinite": one.n_splits_infinite,
+        **{name: getattr(one, name) for name in same},
+        "rule": one.rule,
+        "rule_fidelity": one.rule_fidelity,
+        "reason": one.reason,
     }
-    values |= _search_values(one.search)
-    values |= _interval_values("ratio", one.interval)
-    values |= _interval_values("ratio_everybody", one.everybody_interval)
-    values["ratio_everybody"] = ratio_of(one.everybody_delta)
-    for name, rates in (
-        ("selection_ratio", one.selection),
-        ("tpr_ratio", one.true_positive),
-        ("fpr_ratio", one.false_positive),
-    ):
-        values[name] = rates.ratio
-        values |= _interval_values(name, rates.interval)
-    values["ratio_split_mean"], values["ratio_split_sd"] = one.split_ratio_mean, one.split_ratio_sd
-    return values
 
 
 def _transfer_values(one: Transfer) -> dict[str, Any]:
@@ -326,21 +284,20 @@ def _transfer_values(one: Transfer) -> dict[str, Any]:
         "model": one.model,
         **_search_values(one.search),
         "estimator": one.estimator,
-        "ratio": one.ratio,
-        **_interval_values("ratio", one.interval),
+        **_ratio_values("ratio", one.ratio, one.interval),
         "rate_group": one.rates[0],
         "rate_reference": one.rates[1],
         "ratio_split_mean": one.split_ratio_mean,
         "ratio_split_sd": one.split_ratio_sd,
         "rate_group_split_mean": one.split_rates[0],
         "rate_reference_split_mean": one.split_rates[1],
-        "times_as_unequal": ratio_of(one.difference),
-        **_interval_values("times_as_unequal", one.difference_interval),
+        **_ratio_values("times_as_unequal", ratio_of(one.difference), one.difference_interval),
     }
 
 
 def _difference_values(one: Difference) -> dict[str, Any]:
-    is_ratio = one.quantity != ACCURACY
+    known = one.quantity != ACCURACY
+    unknown = (math.nan, math.nan)
     return {
         "model": one.model,
         "baseline": one.baseline,
@@ -349,18 +306,22 @@ def _difference_values(one: Difference) -> dict[str, Any]:
         "difference": one.difference,
         "difference_low": one.interval[0],
         "difference_high": one.interval[1],
-        "times": ratio_of(one.difference) if is_ratio else math.nan,
-        "times_low": ratio_of(one.interval[0]) if is_ratio else math.nan,
-        "times_high": ratio_of(one.interval[1]) if is_ratio else math.nan,
+        **_ratio_values(
+            "times",
+            ratio_of(one.difference) if known else math.nan,
+            one.interval if known else unknown,
+        ),
     }
 
 
-def _frame(records: list[dict[str, Any]], columns: tuple[tuple[str, type], ...]) -> pd.DataFrame:
-    """Build a table whose columns have one type each; labels stay objects."""
+def _frame(records: Sequence[Any], values_of: Callable[[Any], Any], empty: Any) -> pd.DataFrame:
+    """Build a table whose columns have one type each, also without rows; labels stay objects."""
+    rows = [values_of(record) for record in records]
     series = {}
-    for name, dtype in columns:
-        values: np.ndarray = np.empty(len(records), dtype=dtype)
-        for place, record in enumerate(records):
-            values[place] = record[name]
+    for name in values_of(empty):
+        dtype: type = object if name in _TEXT else int if name in _WHOLE else float
+        values: np.ndarray = np.empty(len(rows), dtype=dtype)
+        for place, row in enumerate(rows):
+            values[place] = row[name]
         series[name] = pd.Series(values, dtype=dtype)
     return pd.DataFrame(series)
