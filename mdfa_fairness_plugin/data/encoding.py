@@ -27,30 +27,19 @@ class FeatureEncoder:
     """Encodes features of any type as numbers without a gap, and reads them back.
 
     Numbers stay as they are, with the median (the commoner value of a 0/1 column) where one is
-    missing and a column ``name is missing`` that says so. Ordered categoricals become the place
-    in their order, dates and durations days. Text and other labels become one 0/1 column per level
+    missing and a column ``name is missing`` that says so. Ordered categoricals become the place in
+    their order, dates and durations days. Text and other labels become one 0/1 column per level
     that enough rows have; the others are pooled into ``name=(other levels)``, so that no column
     picks out a handful of people. Should even those together be too few, they are encoded like the
     most frequent level, and shown as ``(other levels)`` all the same. Missing labels are a level
     ``name=(missing)`` of their own, however few. Constant columns are left out.
 
-    A level needs at least `min_level_count` rows (None: 5 below 200 rows, else 0.5 % of the rows and
-    at least 10), as do the nonzeros of a sparse column; at most `max_levels` are kept.
+    A level needs at least `min_level_count` rows (None: 5 below 200 rows, else 0.5 % of the rows
+    and at least 10), as do the nonzeros of a sparse column; at most `max_levels` are kept.
 
-    0/1 columns the user one-hot encoded (a shared prefix before ``"="``, ``": "`` or ``"_"``, at most
-    a single 1 per row, and for ``"_"`` a 1 in nine rows of ten) stay as they are in the matrix, and
-    are one categorical feature among those that reports show.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> X = pd.DataFrame({"age": [30, None, 50] * 4, "town": ["A", "B", "B"] * 4})
-    >>> encoder = FeatureEncoder(min_level_count=2).fit(X)
-    >>> encoder.encoded_names_
-    ('age', 'age is missing', 'town=A', 'town=B')
-    >>> encoder.transform(X)[:2]
-    array([[30.,  0.,  1.,  0.],
-           [40.,  1.,  0.,  1.]])
+    0/1 columns the user one-hot encoded (a shared prefix before ``"="``, ``": "`` or ``"_"``, at
+    most a single 1 per row, and for ``"_"`` a 1 in nine rows of ten) stay as they are in the
+    matrix, and are one categorical feature among those that reports show.
     """
 
     feature_names_in_: tuple[Hashable, ...]  # columns of the input, those left out included

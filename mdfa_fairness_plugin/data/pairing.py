@@ -27,13 +27,7 @@ _R = TypeVar("_R", bound=Rows)
 
 
 class Pairing:
-    """Puts the rows of arguments in one order: that of the first of them that has an index.
-
-    Parameters
-    ----------
-    log : WarningLog
-        Told of arguments whose rows come in another order.
-    """
+    """Puts the rows of arguments in one order: that of the first of them that has an index."""
 
     def __init__(self, log: WarningLog) -> None:
         self._log = log

@@ -23,6 +23,7 @@ from mdfa_fairness_plugin.data.sensitive import (
 )
 from mdfa_fairness_plugin.data.weights import read_weighting
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog
+from mdfa_fairness_plugin.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,17 +69,12 @@ def build_problem(
     sensitive_features: Any,
     *,
     sample_weight: Any = None,
-    weight_type: str = "auto",
-    outcomes: Any = None,
-    groups: Any = None,
-    reference_group: Any = None,
-    missing: str = "exclude",
-    intersections: bool = False,
-    min_group_size: int = 30,
     log: WarningLog | None = None,
+    **options: Any,
 ) -> AuditProblem:
-    """Check and encode the input of an audit; arguments are those of `MDFAuditor`, checked."""
+    """Check and encode the input of an audit; options are those of `Settings`, checked."""
     log = WarningLog() if log is None else log
+    asked = Settings(**options)
     table = read_table(X, "X")
     if table.n_columns == 0:
         raise InputError("X: it has no columns; pass at least one feature to audit.")
@@ -101,7 +97,7 @@ def build_problem(
 
     # Rows without weight are absent, so nothing they hold can fail a check.
     excluded: dict[str, int] = {}
-    weighting = read_weighting(weight, weight_type, n_samples, log)
+    weighting = read_weighting(weight, asked.weight_type, n_samples, log)
     if weighting.n_zero:
         excluded["zero weight"] = weighting.n_zero
     rows = weighting.rows
@@ -114,9 +110,9 @@ def build_problem(
 
     labels = read_decisions(decided.array(0), "y")
     refuse_constant(labels.values, len(labels.codes), "y")
-    audited = audited_outcomes(outcomes, labels.values)
+    audited = audited_outcomes(asked.outcomes, labels.values)
     in_use = np.arange(n_samples) if rows is None else rows
-    columns = read_sensitive(groups_of, missing, in_use, log, excluded)
+    columns = read_sensitive(groups_of, asked.missing, in_use, log, excluded)
     leaks = leaked_features(table, columns, log)
     encoder = FeatureEncoder().fit(table, log, exclude=leaks)
 
@@ -129,10 +125,10 @@ def build_problem(
         sorted_columns,
         y_sorted,
         labels.values,
-        groups=groups,
-        reference_group=reference_group,
-        intersections=intersections,
-        min_group_size=min_group_size,
+        groups=asked.groups,
+        reference_group=asked.reference_group,
+        intersections=asked.intersections,
+        min_group_size=asked.min_group_size,
         log=log,
     )
     return AuditProblem(
@@ -145,7 +141,7 @@ def build_problem(
         sample_weight=weighting.values[order],
         weight_type=weighting.weight_type,
         contrasts=contrasts,
-        sensitive=with_intersections(sorted_columns, intersections),
+        sensitive=with_intersections(sorted_columns, asked.intersections),
         source_row=in_use[order],
         n_samples=n_samples,
         excluded=excluded,
