@@ -6,6 +6,7 @@ model and one difference of rates serve all four (group, outcome) searches, seen
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -150,15 +151,25 @@ class Ground:
 
 
 class FittedOutcome:
-    """Models of one outcome on a ground."""
+    """Models of one outcome on a ground; holds arrays of the ground, not the ground that holds it."""
 
     def __init__(self, ground: Ground, outcome: Outcome) -> None:
-        self._ground = ground
-        self._positive = outcome.modelled[ground.rows]
         self.model = ground.compared.outcome_model(outcome)
         inside = ground.support.mask
         m = self.model.out_of_fold
         self.rates = m if inside.all() else m[inside]
+        self._fit_difference = functools.partial(
+            _difference,
+            ground.X,
+            ground.s,
+            ground.propensity,
+            outcome.modelled[ground.rows],
+            self.rates,
+            folds=ground.folds,
+            parts=ground.parts,
+            base=ground.base,
+            settings=ground.compared.settings,
+        )
 
     @cached_property
     def complement_rates(self) -> np.ndarray:
@@ -168,20 +179,33 @@ class FittedOutcome:
     @cached_property
     def difference(self) -> CrossFittedDifference:
         """Difference of the outcome's rates between the two sides."""
-        ground, settings = self._ground, self._ground.compared.settings
-        seed = settings.seeds["learner"]
-        n_learning = int((ground.folds >= 0).sum())
-        return cross_fitted_difference(
-            ground.X,
-            (ground.s > 0) - ground.propensity,
-            self._positive - self.rates,
-            ground.folds,
-            parts=ground.parts,
-            sample_weight=ground.base,
-            learner=make_regressor(settings.learner, n_learning, seed),
-            random_state=seed,
-            n_jobs=settings.n_jobs,
-        )
+        return self._fit_difference()
+
+
+def _difference(
+    X: RowView,
+    s: np.ndarray,
+    e: np.ndarray,
+    positive: np.ndarray,
+    m: np.ndarray,
+    *,
+    folds: np.ndarray,
+    parts: tuple[int, ...],
+    base: np.ndarray,
+    settings: Settings,
+) -> CrossFittedDifference:
+    seed = settings.seeds["learner"]
+    return cross_fitted_difference(
+        X,
+        (s > 0) - e,
+        positive - m,
+        folds,
+        parts=parts,
+        sample_weight=base,
+        learner=make_regressor(settings.learner, int((folds >= 0).sum()), seed),
+        random_state=seed,
+        n_jobs=settings.n_jobs,
+    )
 
 
 class Side:
