@@ -59,6 +59,16 @@ OPTIONAL = {
     "pyarrow": {"dask", "cli"},
     "fsspec": {"dask"},
 }
+# Lines of a file and of a class, parameters of a function (`self` and `cls` aside), at most.
+MAX_FILE, MAX_CLASS, MAX_PARAMETERS = 500, 300, 9
+# What users call may name every choice, as may callbacks of commands.
+MANY_PARAMETERS = {
+    "aif360/detectors.py: compare_detectors",
+    "auditor.py: MDFAuditor.__init__",
+    "balance/network.py: MMDNetwork.__init__",
+    "comparison/comparing.py: compare",
+    "fairlearn/frame.py: MDFAMetricFrame.__init__",
+}
 FILES = sorted(path for path in ROOT.rglob("*.py"))
 
 
@@ -116,6 +126,23 @@ def calls_of(path, function):
             yield next((text for text in texts if isinstance(text, str)), ""), node in inside
 
 
+def functions(node, within=""):
+    """Functions below a node with their qualified names."""
+    for child in ast.iter_child_nodes(node):
+        named = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        name = f"{within}.{child.name}".lstrip(".") if named else within
+        if named and not isinstance(child, ast.ClassDef):
+            yield name, child
+        yield from functions(child, name)
+
+
+def number_of_parameters(function):
+    given = function.args
+    named = [*given.posonlyargs, *given.args]
+    bound = bool(named) and named[0].arg in ("self", "cls")
+    return len(named) + len(given.kwonlyargs) - bound
+
+
 def test_every_module_has_its_place():
     """A new module needs a line in ORDER."""
     stages = {module_of(path)[0] for path in FILES if module_of(path)}
@@ -147,6 +174,39 @@ def test_optional_packages_are_imported_where_they_are_used(path):
     for name, inside in calls_of(path, "import_optional"):
         assert inside, f"{path.name}: {name} is imported with the module"
         assert stage in OPTIONAL[name.partition(".")[0]], f"{path.name}: {name} in {stage}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_import_inside_functions(path):
+    """But of optional packages: what is imported late hides a circle, or that one was made."""
+    for name, _, inside, line in statements(path):
+        optional = name.partition(".")[0] in OPTIONAL
+        assert not inside or optional, f"{path.name}:{line}: {name} is imported inside a function"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_sizes(path):
+    text = path.read_text(encoding="utf-8")
+    place, tree = path.relative_to(ROOT).as_posix(), ast.parse(text)
+    assert text.count("\n") <= MAX_FILE
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            assert node.end_lineno - node.lineno + 1 <= MAX_CLASS, node.name
+    for name, function in functions(tree):
+        callback = module_of(path)[:1] == ("cli",) and function.decorator_list
+        if not callback and f"{place}: {name}" not in MANY_PARAMETERS:
+            assert number_of_parameters(function) <= MAX_PARAMETERS, name
+
+
+def test_only_what_users_call_may_have_many_parameters():
+    """No name is listed that needs no exception, or is gone."""
+    many = {
+        f"{path.relative_to(ROOT).as_posix()}: {name}"
+        for path in FILES
+        for name, function in functions(ast.parse(path.read_text(encoding="utf-8")))
+        if number_of_parameters(function) > MAX_PARAMETERS
+    }
+    assert many >= MANY_PARAMETERS
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
