@@ -26,7 +26,8 @@ from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Rule
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.probability import PROBABILITY_FLOOR, CrossFittedProbability
-from mdfa_fairness_plugin.measure.sums import REGION, MeasuredRows, SearchSums, added
+from mdfa_fairness_plugin.measure.estimates import Sums
+from mdfa_fairness_plugin.measure.sums import REGION, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.search.level_sets import Bins, Tally
@@ -106,7 +107,7 @@ class Panel:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BlockSums:
+class BlockSums(Sums):
     """Sums of one search over rows it has not seen; those of parts of the rows add up."""
 
     search: SearchSums
@@ -120,9 +121,6 @@ class BlockSums:
     # weight.
     outside: np.ndarray
     weight: float  # of all rows of either side
-
-    def __add__(self, other: BlockSums) -> BlockSums:
-        return added(self, other)
 
 
 @dataclass(eq=False)

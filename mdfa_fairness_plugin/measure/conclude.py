@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import Count, Message
-from mdfa_fairness_plugin.measure.estimates import Leftover, estimates_of, lemma_strength_of
+from mdfa_fairness_plugin.measure.estimates import Leftover, estimates_of, lemma_strength
 from mdfa_fairness_plugin.measure.intervals import delta_interval, gamma_interval, mass_interval
 from mdfa_fairness_plugin.measure.sensitivity import e_value, missing_bounds
 from mdfa_fairness_plugin.measure.sums import CORE, EVERYBODY, REGION, RULE, SETS, SearchSums
@@ -131,7 +131,7 @@ def figures_of(
         "interval": (low, high),
         "gamma": rates.gamma,
         "gamma_interval": gamma_interval(rates, confidence, spread, leftover),
-        "gamma_lemma": lemma_strength_of(population, rates),
+        "gamma_lemma": lemma_strength(population, rates),
         "mass": rates.mass,
         "mass_interval": mass_interval(rates, confidence, spread),
         "n_missing": sums.n_missing,

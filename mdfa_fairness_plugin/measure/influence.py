@@ -19,33 +19,13 @@ def log_ratio_influence(
     weights: np.ndarray,
     member: np.ndarray | None = None,
 ) -> np.ndarray:
-    r"""Influence of each row on the log ratio of two weighted rates.
+    r"""Influence of each row on the log ratio of two weighted rates, in a region or of everybody.
 
     .. math:: \psi_i = \frac{w_i (1\{Y_i = y\} - r_+)}{r_+ \sum_{S=+1} w}
               \text{ where } S_i = +1, \text{ and minus the same with } r_- \text{ where } S_i = -1
 
-    Parameters
-    ----------
-    positive : ndarray of bool of shape (n,)
-    s : ndarray of shape (n,)
-        In {-1, 0, +1}; rows with 0 are not compared and have no influence.
-    weights : ndarray of shape (n,)
-    member : ndarray of bool of shape (n,) or None, default=None
-        Rows of the region; None for everybody.
-
-    Returns
-    -------
-    influence : ndarray of shape (n,)
-        Sums to zero; the sum of squares is the variance of the log ratio. All NaN if one of the
-        rates is zero or unknown.
-
-    Examples
-    --------
-    >>> s = np.repeat([1, 1, -1, -1], [30, 10, 10, 30])
-    >>> y = np.repeat([1, 0, 1, 0], [30, 10, 10, 30]) > 0
-    >>> psi = log_ratio_influence(y, s, np.ones(80))
-    >>> round(float((psi**2).sum()), 6), round(10 / 30 / 40 + 30 / 10 / 40, 6)
-    (0.083333, 0.083333)
+    Sums to zero; the sum of squares is the variance of the log ratio. Rows with S = 0 are not compared
+    and have none; all NaN if one of the rates is zero or unknown.
     """
     influence = np.zeros(len(s))
     for side, sign in ((s > 0, 1.0), (s < 0, -1.0)):
@@ -60,16 +40,7 @@ def log_ratio_influence(
 
 
 def mean_influence(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Influence of each row on a weighted mean.
-
-    Parameters
-    ----------
-    values, weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    influence : ndarray of shape (n,)
-    """
+    """Influence of each row on a weighted mean."""
     total = weights.sum()
     return weights * (values - weights @ values / total) / total
 
@@ -81,22 +52,10 @@ def paired_interval(
     confidence_level: float,
     spread: float = 1.0,
 ) -> tuple[float, float]:
-    """Interval on the difference of two estimates made on the same rows.
+    """Interval on the difference of two estimates made on the same rows, from both influences.
 
-    Parameters
-    ----------
-    difference : float
-    influence, reference : ndarray of shape (n,)
-        Of both estimates, row by row.
-    confidence_level : float
-    spread : float, default=1.0
-        Widens the interval where an estimate is of a region that was searched for.
-
-    Returns
-    -------
-    low, high : float
-        NaN if the difference or an influence is not defined. Both equal to the difference where
-        the two estimates are the same function of the rows.
+    ``spread`` widens it where an estimate is of a region that was searched for. NaN if the difference
+    or an influence is not defined; of no length where both are the same function of the rows.
     """
     variance = float(((influence - reference) ** 2).sum())
     if not (math.isfinite(difference) and math.isfinite(variance)):

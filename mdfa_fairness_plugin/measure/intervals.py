@@ -18,23 +18,11 @@ def delta_interval(
 ) -> tuple[float, float]:
     """Interval on the log rate ratio of one set of rows.
 
-    Parameters
-    ----------
-    rates : Rates
-    confidence_level : float
-        In (0, 1), two-sided.
-    spread : float, default=1.0
-        Widens the interval: standard deviation of the estimate, relative to that of an estimate in
-        a set of rows that was not searched for.
-    leftover : Leftover or None, default=None
-        Of the same rows: what is left of imbalance is taken out, and the error is that of what the
-        features leave of the outcome. The interval holds both that of the adjusted estimate and one
-        as wide around the plain estimate.
-
-    Returns
-    -------
-    low, high : float
-        Infinite where the data put no limit; NaN if delta is not defined.
+    ``spread`` widens it: standard deviation of the estimate, relative to that of an estimate in a set
+    of rows that was not searched for. With a leftover of the same rows, what is left of imbalance is
+    taken out, and the error is that of what the features leave of the outcome; the interval holds
+    both that of the adjusted estimate and one as wide around the plain estimate. Infinite where the
+    data put no limit; NaN if delta is not defined.
     """
     r, sizes = _known(rates, leftover)
     low, high = log_ratio_interval(r, sizes, confidence_level, spread)
@@ -54,21 +42,8 @@ def _known(rates: Rates, leftover: Leftover | None) -> tuple[np.ndarray, np.ndar
 def mass_interval(
     rates: Rates, confidence_level: float, spread: float = 1.0
 ) -> tuple[float, float]:
-    r"""Interval on the mass :math:`Pr_w[Y = y, x \in G]` of one set of rows.
+    r"""Interval on the mass :math:`Pr_w[Y = y, x \in G]` of one set of rows; NaN if it is not defined.
 
-    Parameters
-    ----------
-    rates : Rates
-    confidence_level, spread : float
-        As in ``delta_interval``.
-
-    Returns
-    -------
-    low, high : float
-        NaN if the mass is not defined.
-
-    Notes
-    -----
     Wilson limits of the share of everybody that is in the set and has the outcome, per S value;
     their mean by the method of variance estimates recovery.
     """
@@ -88,25 +63,11 @@ def gamma_interval(
     spread: float = 1.0,
     leftover: Leftover | None = None,
 ) -> tuple[float, float]:
-    r"""Interval on the certificate strength gamma of one set of rows (Section 3.1).
+    """Interval on the certificate strength gamma of one set of rows (Section 3.1); NaN if not defined.
 
-    Parameters
-    ----------
-    rates : Rates
-    confidence_level, spread, leftover
-        As in ``delta_interval``.
-
-    Returns
-    -------
-    low, high : float
-        Contains 0 exactly where the interval of the difference of rates does; NaN if gamma is not
-        defined.
-
-    Notes
-    -----
     By the definition, gamma is a quarter of the share of people in the set times the difference of
-    the two rates. The error of the share is added to Newcombe's interval of the difference as
-    with the normal one.
+    the two rates. The error of the share is added to Newcombe's interval of the difference as with the
+    normal one; the interval contains 0 exactly where that of the difference does.
     """
     z = spread * norm.ppf(0.5 + confidence_level / 2.0)
     if not np.isfinite(rates.gamma):
@@ -138,24 +99,12 @@ def _population_sizes(rates: Rates) -> np.ndarray:
 
 
 def log_ratio_interval(rates, sizes, confidence_level, spread=1.0):
-    r"""Intervals on log ratios of two independent rates.
+    """Intervals on log ratios of two independent rates, shape (2,) or (2, n_sets).
 
     Wilson's limits of each rate, combined by the method of variance estimates recovery on the log
     scale (Zou and Donner 2008). Unlike the delta method it needs no outcome in either cell: with
     none among the others the upper end is infinite and the lower end is what the data support.
-
-    Parameters
-    ----------
-    rates : array-like of shape (2,) or (2, n_sets)
-        Rates of the group and of the others.
-    sizes : array-like of shape (2,) or (2, n_sets)
-        Effective numbers of rows.
-    confidence_level : float
-    spread : float or ndarray of shape (n_sets,), default=1.0
-
-    Returns
-    -------
-    low, high : ndarray of shape () or (n_sets,)
+    ``sizes`` are effective numbers of rows.
     """
     rates = np.asarray(rates, dtype=float)
     sizes = np.asarray(sizes, dtype=float)
@@ -176,25 +125,7 @@ def log_ratio_interval(rates, sizes, confidence_level, spread=1.0):
 
 
 def wilson_limits(rates, sizes, z):
-    """Wilson's score limits of rates.
-
-    Parameters
-    ----------
-    rates, sizes : ndarray
-        Rates, and the (effective) numbers of rows behind them.
-    z : float or ndarray
-        Standard normal quantile.
-
-    Returns
-    -------
-    lower, upper : ndarray
-
-    Examples
-    --------
-    >>> lower, upper = wilson_limits(np.array([0.5]), np.array([100.0]), 1.959964)
-    >>> lower.round(4), upper.round(4)
-    (array([0.4038]), array([0.5962]))
-    """
+    """Wilson's score limits of rates with (effective) numbers of rows, for a normal quantile ``z``."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shrink = 1.0 + z**2 / sizes
         centre = (rates + z**2 / (2 * sizes)) / shrink

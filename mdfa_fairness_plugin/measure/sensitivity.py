@@ -10,31 +10,13 @@ from mdfa_fairness_plugin.measure.estimates import Rates, log_ratio
 
 
 def e_value(ratio: float) -> float:
-    r"""Strength of an unrecorded feature that would explain a ratio away.
+    r"""Strength of an unrecorded feature that would explain a ratio away (VanderWeele and Ding 2017).
 
     .. math:: E = RR + \sqrt{RR (RR - 1)}
 
-    Parameters
-    ----------
-    ratio : float
-        Rate ratio at equal features.
-
-    Returns
-    -------
-    strength : float
-        Smallest risk ratio by which an unrecorded feature would have to be tied to both the
-        sensitive value and the outcome, beyond the features recorded, for equal treatment to
-        give this ratio. 1 where there is nothing to explain, NaN for NaN.
-
-    References
-    ----------
-    T. J. VanderWeele and P. Ding, "Sensitivity analysis in observational research: introducing the
-    E-value", Annals of Internal Medicine 167(4), 2017.
-
-    Examples
-    --------
-    >>> e_value(2.0)
-    3.414213562373095
+    The smallest risk ratio by which it would have to be tied to both the sensitive value and the
+    outcome, beyond the features recorded, for equal treatment to give this ratio. 1 where there is
+    nothing to explain, NaN for NaN.
     """
     if math.isnan(ratio) or math.isinf(ratio):
         return ratio
@@ -49,42 +31,12 @@ def missing_bounds(
 ) -> tuple[float, float]:
     """Smallest and largest delta over all ways to fill in unknown sensitive values.
 
-    Parameters
-    ----------
-    rates : Rates
-        Of the subgroup's rows whose value is known.
-    positive : ndarray of bool of shape (n_unknown,)
-        Whether each row of unknown value has the audited outcome.
-    group_weight, reference_weight : ndarray of shape (n_unknown,)
-        Weight of each such row if it belongs to the group, if it belongs to the others.
+    ``positive`` says which rows of unknown value have the outcome; the weights are what each would have
+    as one of the group, or as one of the others. Exact for these weights. Infinite where all outcomes
+    could lie on one side, NaN if nobody has the outcome.
 
-    Returns
-    -------
-    low, high : float
-        Exact for these weights. Infinite where all outcomes could lie on one side, NaN if nobody
-        has the outcome.
-
-    Notes
-    -----
     A row with the outcome raises delta most as one of the group and lowers it most as one of the
     others; a row without it the other way round. So two of the fillings are the extremes.
-
-    Examples
-    --------
-    Of the group 3 of 10 have the outcome, of the others 2 of 10; two are unknown, one has it.
-
-    >>> known = Rates(
-    ...     weight=np.array([10.0, 10.0]),
-    ...     squares=np.array([10.0, 10.0]),
-    ...     hits=np.array([3.0, 2.0]),
-    ...     spread=np.array([3.0, 2.0]),
-    ...     total=np.array([10.0, 10.0]),
-    ... )
-    >>> low, high = missing_bounds(known, np.array([True, False]), np.ones(2), np.ones(2))
-    >>> round(math.exp(high), 3)  # (4 / 11) / (2 / 11)
-    2.0
-    >>> round(math.exp(low), 3)  # (3 / 11) / (3 / 11)
-    1.0
     """
 
     def filled(with_outcome: int) -> float:

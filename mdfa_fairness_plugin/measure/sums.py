@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from dataclasses import dataclass
 
 import numpy as np
 
 from mdfa_fairness_plugin.measure.estimates import (
     Leftover,
     Rates,
+    Sums,
     measure,
     measure_leftover,
     robust_sums,
 )
-from mdfa_fairness_plugin.measure.tests import LeakSums
+from mdfa_fairness_plugin.measure.leak import LeakSums
 
 # Sets of rows measured in every search.
 EVERYBODY, REGION, CORE, RULE = range(4)
 SETS = ("everybody", "subgroup", "core", "rule")
-
-Sums = TypeVar("Sums")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,7 +54,7 @@ class MeasuredRows:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SetSums:
+class SetSums(Sums):
     """Sums over one set of rows; ``counts`` are rows by S and outcome."""
 
     rates: Rates
@@ -77,35 +75,17 @@ class SetSums:
         """Rows in the set."""
         return int(self.counts.sum())
 
-    def __add__(self, other: SetSums) -> SetSums:
-        return added(self, other)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SearchSums:
-    """Sums of one search.
+class SearchSums(Sums):
+    """Sums of one search."""
 
-    Parameters
-    ----------
-    sets : tuple of SetSums
-        Of everybody compared, the region, its core and its rule, see ``SETS``.
-    plain : tuple of Rates
-        Of everybody and of the region, with sampling weights alone.
-    robust : ndarray of shape (5,)
-        Of ``robust_sums``, in the region.
-    leak : LeakSums
-        Of the region.
-    missing : ndarray of shape (2, 2)
-        Weights of rows of unknown side in the region, as one of the group and as one of the others,
-        for those with the outcome and those without.
-    n_missing : int
-        Their number.
-    """
-
-    sets: tuple[SetSums, ...]
-    plain: tuple[Rates, ...]
-    robust: np.ndarray
-    leak: LeakSums
+    sets: tuple[SetSums, ...]  # of everybody compared, the region, its core and its rule
+    plain: tuple[Rates, ...]  # of everybody and of the region, with sampling weights alone
+    robust: np.ndarray  # ``robust_sums`` in the region
+    leak: LeakSums  # of the region
+    # (2, 2): weights of rows of unknown side in the region, as one of the group and as one of the
+    # others, for those with the outcome and those without; and their number.
     missing: np.ndarray
     n_missing: int
 
@@ -146,22 +126,6 @@ class SearchSums:
         return self.sets[REGION]
 
     def __add__(self, other: SearchSums) -> SearchSums:
-        total = added(self, other)
+        total = super().__add__(other)
         object.__setattr__(total, "leak", total.leak.shortened())
         return total
-
-
-def added(one: Sums, other: Sums) -> Sums:
-    """Every field of one added to that of the other."""
-    return type(one)(
-        **{
-            own.name: _sum_of(getattr(one, own.name), getattr(other, own.name))
-            for own in fields(one)  # type: ignore[arg-type]
-        }
-    )
-
-
-def _sum_of(a: Any, b: Any) -> Any:
-    if isinstance(a, tuple):
-        return tuple(x + y for x, y in zip(a, b, strict=True))
-    return a + b

@@ -46,11 +46,12 @@ def certify(
     )
     test = ~train
     member = classifier.predict(X[test]) > 0
+    everybody = measure(positive[test], s[test], weights[test])
     rates = measure(positive[test], s[test], weights[test], member)
     return Certificate(
         member=member,
         gamma=rates.gamma,
-        gamma_lemma=lemma_strength(positive[test], s[test], weights[test], member),
+        gamma_lemma=lemma_strength(everybody, rates),
         delta=rates.delta,
         mass=rates.mass,
     )

@@ -18,7 +18,8 @@ import numpy as np
 
 from mdfa_fairness_plugin.measure.estimates import measure
 from mdfa_fairness_plugin.measure.intervals import delta_interval
-from mdfa_fairness_plugin.measure.tests import SEARCH_SPREAD, interval_spread, leak_statistic
+from mdfa_fairness_plugin.measure.leak import leak_statistic
+from mdfa_fairness_plugin.measure.tests import SEARCH_SPREAD, interval_spread
 from mdfa_fairness_plugin.search.level_sets import (
     Bins,
     LevelSets,

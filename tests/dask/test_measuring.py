@@ -16,13 +16,14 @@ from mdfa_fairness_plugin.dask.survey import Columns, draw_sample, survey_block
 from mdfa_fairness_plugin.exceptions import OverlapWarning, WarningLog
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
 from mdfa_fairness_plugin.measure.estimates import (
+    estimates_of,
     lemma_strength,
     measure,
     measure_leftover,
-    other_estimates,
+    robust_sums,
 )
+from mdfa_fairness_plugin.measure.leak import leak_statistic
 from mdfa_fairness_plugin.measure.sums import CORE, EVERYBODY, REGION, RULE
-from mdfa_fairness_plugin.measure.tests import leak_statistic
 from mdfa_fairness_plugin.numerics.rows import Asked
 
 dd = pytest.importorskip("dask.dataframe")
@@ -121,9 +122,12 @@ def test_figures_of_a_region_are_those_of_plain_numpy(frame, fitted):
         assert given["statistic"] == pytest.approx(
             leak_statistic(positive, s, e, m, base, member), rel=1e-9
         )
-        expected = other_estimates(positive, s, base, w, member, e, m)
+        inside = measure(positive, s, w, member)
+        robust = robust_sums(positive, s, base, member, e, m)
+        expected = estimates_of(inside, measure(positive, s, base, member), robust)
         assert given["estimates"] == pytest.approx(expected, rel=1e-9)
-        assert given["gamma_lemma"] == pytest.approx(lemma_strength(positive, s, w, member))
+        lemma = lemma_strength(measure(positive, s, w), inside)
+        assert given["gamma_lemma"] == pytest.approx(lemma)
         assert given["n_rows"] == member.sum()
         assert given["share"] == pytest.approx(member.mean(), rel=1e-12)
 

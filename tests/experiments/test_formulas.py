@@ -25,14 +25,17 @@ def test_formulas_of_a_balanced_table(table):
     assert found["Lemma 1, raw weights"] == pytest.approx((0.75 - 1 + 0.75) / 4)
     # Where everything is balanced the definition, Lemma 1 and the first formula are one.
     assert measure(*table).gamma == pytest.approx(found["ratio x mass"])
-    assert lemma_strength(*table) == pytest.approx(found["ratio x mass"])
+    assert lemma_strength(measure(*table[:3]), measure(*table)) == pytest.approx(
+        found["ratio x mass"]
+    )
 
 
 def test_only_the_raw_form_depends_on_the_groups_sizes(table):
     """Doubling the weights of one group leaves Lemma 1 as it is, but not its raw form."""
     positive, s, _, member = table
     doubled = np.where(s > 0, 2.0, 1.0)
-    assert lemma_strength(positive, s, doubled, member) == pytest.approx(0.125)
+    everybody, inside = (measure(positive, s, doubled, rows) for rows in (None, member))
+    assert lemma_strength(everybody, inside) == pytest.approx(0.125)
     raw = published_formulas(positive, s, doubled, member)["Lemma 1, raw weights"]
     # S = Y for 2 x 30 + 30 of a weight of 120.
     assert raw == pytest.approx((2 * 90 / 120 - 1) / 4)

@@ -19,9 +19,22 @@ from mdfa_fairness_plugin.measure.estimates import (
     log_ratio,
     measure,
     measure_leftover,
-    other_estimates,
     robust_sums,
 )
+
+
+def all_estimates(positive, s, base, weights, member, e, m):
+    """Delta of one subgroup by every estimator."""
+    return estimates_of(
+        measure(positive, s, weights, member),
+        measure(positive, s, base, member),
+        robust_sums(positive, s, base, member, e, m),
+    )
+
+
+def by_lemma(positive, s, weights, member):
+    """Gamma of one subgroup by Lemma 1."""
+    return lemma_strength(measure(positive, s, weights), measure(positive, s, weights, member))
 
 
 def table(counts):
@@ -80,7 +93,7 @@ def test_weights_remove_confounding_worked_by_hand():
     assert rates.delta == pytest.approx(0.0, abs=1e-12)
     e = np.where(x == 0, 0.2, 0.8)
     m = np.where(x == 0, 0.5, 0.1)
-    estimates = other_estimates(y, s, base, weights, everybody, e, m)
+    estimates = all_estimates(y, s, base, weights, everybody, e, m)
     assert estimates["hajek"] == pytest.approx(0.0, abs=1e-12)
     assert estimates["doubly_robust"] == pytest.approx(0.0, abs=1e-12)
     assert estimates["raw"] == pytest.approx(0.0, abs=1e-12)
@@ -92,7 +105,7 @@ def test_all_estimators_agree_where_nothing_confounds():
     positive, s, ones = table([[30, 10], [20, 60]])
     everybody = np.ones(len(s), dtype=bool)
     e, m = np.full(len(s), (s > 0).mean()), np.full(len(s), positive.mean())
-    estimates = other_estimates(positive, s, ones, ones, everybody, e, m)
+    estimates = all_estimates(positive, s, ones, ones, everybody, e, m)
     assert set(estimates) == {"hajek", "raw", "unweighted", "doubly_robust"}
     for value in estimates.values():
         assert value == pytest.approx(math.log(3), abs=1e-12)
@@ -105,7 +118,7 @@ def test_raw_counts_mistake_an_unbalanced_subgroup_for_a_violation():
     s = np.r_[s, np.repeat([1, -1], [20, 30])]
     member = np.arange(80) < 30
     ones, half = np.ones(80), np.full(80, 0.5)
-    estimates = other_estimates(positive, s, ones, ones, member, half, half)
+    estimates = all_estimates(positive, s, ones, ones, member, half, half)
     assert estimates["hajek"] == pytest.approx(0.0, abs=1e-12)
     assert estimates["raw"] == pytest.approx(math.log(2), abs=1e-12)
 
@@ -126,7 +139,7 @@ def test_doubly_robust_rates_are_the_overlap_weighted_ones():
     s, positive, base, e, m = (np.array(column) for column in zip(*rows, strict=True))
     sums = robust_sums(positive, s, base, np.ones(8, bool), e, m)
     assert sums == pytest.approx([91, 91 * 0.2, 91, 16 * 0.14 + 75 * 0.6, 16 * 0.2 + 75 * 0.5])
-    found = other_estimates(positive, s, base, base, np.ones(8, bool), e, m)["doubly_robust"]
+    found = all_estimates(positive, s, base, base, np.ones(8, bool), e, m)["doubly_robust"]
     assert found == pytest.approx(math.log((16 * 0.3 + 75 * 0.7) / (16 * 0.1 + 75 * 0.5)))
 
 
@@ -143,7 +156,7 @@ def test_doubly_robust_rates_end_at_zero(covariance, delta):
 def test_doubly_robust_is_unknown_without_rows():
     positive, s, ones = table([[3, 3], [3, 3]])
     half = np.full(12, 0.5)
-    estimates = other_estimates(positive, s, ones, ones, np.zeros(12, bool), half, half)
+    estimates = all_estimates(positive, s, ones, ones, np.zeros(12, bool), half, half)
     assert all(math.isnan(value) for value in estimates.values())
 
 
@@ -182,7 +195,7 @@ def test_lemma_is_the_definition_plus_imbalance_inside_the_subgroup(seed):
     a = half[(s > 0) & positive & member].sum()
     b = half[(s < 0) & positive & member].sum()
     imbalance = half[(s < 0) & member].sum() - half[(s > 0) & member].sum()
-    assert lemma_strength(positive, s, weights, member) == pytest.approx(
+    assert by_lemma(positive, s, weights, member) == pytest.approx(
         (2 * (a - b) + imbalance) / 4, abs=1e-12
     )
 
@@ -195,7 +208,7 @@ def test_lemma_and_definition_agree_where_the_subgroup_is_balanced(seed):
         for inside, share in ((True, 0.4), (False, 0.6)):
             rows = (s == side) & (member == inside)
             weights[rows] *= share / weights[rows].sum()
-    assert lemma_strength(positive, s, weights, member) == pytest.approx(
+    assert by_lemma(positive, s, weights, member) == pytest.approx(
         measure(positive, s, weights, member).gamma, abs=1e-12
     )
 
