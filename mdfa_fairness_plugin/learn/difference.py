@@ -30,23 +30,14 @@ _BLOCK_ROWS = 50_000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CrossFittedDifference:
-    """The difference of rates ``tau(x)`` between S = +1 and S = -1.
+    """The difference of rates ``tau(x)`` between S = +1 and S = -1, at several scales."""
 
-    Parameters
-    ----------
-    out_of_fold : ndarray of shape (n_scales, n)
-        Rows no part judges get the average over all models.
-    models : tuple of estimators
-        Each fitted to the rows of some folds.
-    judges : ndarray of bool of shape (n_parts, n_models)
-        The models that have seen none of a part's rows and are averaged for it.
-    n_trees : int or None
-        Trees asked of each model by rows none of them has seen; None: everything they know.
-    """
-
+    # (n_scales, n); rows no part judges get the average over all models.
     out_of_fold: np.ndarray
-    models: tuple[Any, ...]
+    models: tuple[Any, ...]  # each fitted to the rows of some folds
+    # (n_parts, n_models); those that have seen none of a part's rows and are averaged for it.
     judges: np.ndarray
+    # Trees asked of each model by rows none of them has seen; None: everything they know.
     n_trees: int | None = None
 
     def predict(self, X: np.ndarray) -> np.ndarray:
@@ -82,33 +73,16 @@ def cross_fitted_difference(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> CrossFittedDifference:
-    r"""Regress the outcome's residual on that of S, out of fold.
+    """Regress the outcome's residual on that of S, out of fold.
 
-    Parameters
-    ----------
-    X : ndarray or RowView of shape (n, d)
-    residual_s, residual_y : ndarray of shape (n,)
-        ``1{S=s} - e`` (never zero) and ``1{Y=y} - m``.
-    folds : ndarray of int of shape (n,)
-        -1 for rows no model may see.
-    parts : sequence of int
-        Folds to judge, each by models fitted to learning rows of other folds.
-    sample_weight : ndarray of shape (n,)
-    learner : regressor or None, default=None
-        Takes sample weights; None for ``MultiscaleForest``.
-    random_state : int, default=0
-    n_jobs : int or None, default=None
+    ``residual_s`` is ``1{S=s} - e`` (never zero), ``residual_y`` ``1{Y=y} - m``. No model sees rows of
+    fold -1; ``parts`` are the folds to judge, each by models fitted to learning rows of other folds. A
+    learner takes sample weights; None is a ``MultiscaleForest``.
 
-    Returns
-    -------
-    difference : CrossFittedDifference
-
-    Notes
-    -----
     A given learner is fitted once for every part, to all rows of the other folds. So is the default
     where fewer than 10,000 rows are learned from. Beyond, each of its trees leaves out two folds (of
-    five or more) and judges the rows of both, 24 trees a row or a few more: 60 trees of three fifths of
-    the rows do the work of 500 of four fifths, at a tenth of the time. Overlap with the planted
+    five or more) and judges the rows of both, 24 trees a row or a few more: 60 trees of three fifths
+    of the rows do the work of 500 of four fifths, at a tenth of the time. Overlap with the planted
     region, delta 1.5, 48 shared trees against 100 of one's own: .878 / .895 at 5,000 rows, .921 / .928
     at 10,000, .948 / .949 at 20,000 (2 features), .964 / .965 at 50,000 (10 features). Fewer shared
     trees, 24 / 30 / 40: .945 / .947 / .946 at 20,000 rows of 2 features, .954 / .956 at 50,000 of 10

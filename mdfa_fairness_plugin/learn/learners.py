@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,15 +26,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from mdfa_fairness_plugin.exceptions import InputError
 
-LEARNERS = (
-    "random_forest",
-    "gradient_boosting",
-    "svm_rbf",
-    "svm_linear",
-    "logistic",
-    "tree",
-    "network_features",
-)
 # A support vector machine with an exact kernel takes time quadratic in rows; beyond this many the
 # kernel is approximated by Nystroem features.
 _MOST_EXACT_KERNEL_ROWS = 5_000
@@ -44,14 +37,8 @@ _LARGEST_LOG_ODDS = float(np.log(1e6))
 class WeightedPipeline(ClassifierMixin, BaseEstimator):
     """Standardise, optionally map to kernel features, then a learner with sample weights.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Last step; takes ``sample_weight``.
-    kernel_rows : int or None, default=None
-        Rows above which Nystroem features of a Gaussian kernel come before ``estimator`` and a
-        linear support vector machine takes its place; None: never.
-    random_state : int, default=0
+    Beyond ``kernel_rows`` rows, None being never, Nystroem features of a Gaussian kernel come before
+    ``estimator`` and a linear support vector machine takes its place.
     """
 
     def __init__(self, estimator: Any, kernel_rows: int | None = None, random_state: int = 0):
@@ -60,18 +47,7 @@ class WeightedPipeline(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y, sample_weight=None):
-        """Fit all steps.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-        y : ndarray of shape (n,)
-        sample_weight : ndarray of shape (n,) or None, default=None
-
-        Returns
-        -------
-        self
-        """
+        """Fit all steps."""
         steps: list[Any] = [StandardScaler()]
         estimator = clone(self.estimator)
         if self.kernel_rows is not None and len(X) > self.kernel_rows:
@@ -93,11 +69,11 @@ class WeightedPipeline(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Predict labels (or values) of rows of shape (n, d)."""
+        """Predict labels or values."""
         return self.pipeline_.predict(X)
 
     def decision_function(self, X):
-        """Signed scores of rows of shape (n, d)."""
+        """Signed scores."""
         return self.pipeline_.decision_function(X)
 
     def __sklearn_tags__(self):
@@ -107,60 +83,6 @@ class WeightedPipeline(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def make_classifier(learner: Any, n_rows: int, random_state: int) -> Any:
-    """Make an unfitted classifier for the label ``S Y`` or for S.
-
-    Parameters
-    ----------
-    learner : str or classifier
-        "auto", one of ``LEARNERS``, or a scikit-learn classifier, which is cloned.
-    n_rows : int
-        Rows it will be fitted to; leaf sizes grow with it.
-    random_state : int
-
-    Returns
-    -------
-    classifier : estimator
-
-    Raises
-    ------
-    InputError
-        Naming ``learner``, if the name is unknown or the estimator takes no sample weights.
-    """
-    leaf = max(10, n_rows // 150)
-    if not isinstance(learner, str):
-        _check_estimator(learner, classifier=True)
-        return _seeded(clone(learner), random_state)
-    if learner == "auto":
-        return ExtraTreesClassifier(
-            n_estimators=100, min_samples_leaf=leaf, random_state=random_state, n_jobs=1
-        )
-    if learner == "random_forest":
-        return RandomForestClassifier(
-            n_estimators=100, min_samples_leaf=leaf, random_state=random_state, n_jobs=1
-        )
-    if learner == "gradient_boosting":
-        return HistGradientBoostingClassifier(
-            max_iter=60,
-            max_leaf_nodes=15,
-            min_samples_leaf=max(20, leaf),
-            early_stopping=False,
-            random_state=random_state,
-        )
-    if learner == "svm_rbf":
-        return WeightedPipeline(SVC(C=1.0, gamma="auto"), _MOST_EXACT_KERNEL_ROWS, random_state)
-    if learner == "svm_linear":
-        svm = LinearSVC(C=1.0, random_state=random_state, max_iter=5_000)
-        return WeightedPipeline(svm)
-    if learner in ("logistic", "network_features"):
-        return WeightedLogistic()
-    if learner == "tree":
-        return DecisionTreeClassifier(
-            max_depth=6, min_samples_leaf=max(20, leaf), random_state=random_state
-        )
-    raise _unknown(learner)
-
-
 class WeightedLogistic(WeightedPipeline):
     """Logistic regression on standardised features, with sample weights."""
 
@@ -168,7 +90,7 @@ class WeightedLogistic(WeightedPipeline):
         super().__init__(LogisticRegression(max_iter=1_000))
 
     def predict_proba(self, X):
-        """Class probabilities of rows of shape (n, d)."""
+        """Class probabilities."""
         return self.pipeline_.predict_proba(X)
 
     @classmethod
@@ -176,55 +98,112 @@ class WeightedLogistic(WeightedPipeline):
         return []
 
 
-def make_regressor(learner: Any, n_rows: int, random_state: int) -> Any:
-    """Make an unfitted regressor for the residuals' difference of rates.
+@dataclass(frozen=True, kw_only=True)
+class Learner:
+    """What a name makes, from the rows it will be fitted to (leaf sizes grow with them) and a seed."""
 
-    Parameters
-    ----------
-    learner : str or regressor
-        "auto" gives None (the orthogonal search's own default); a name gives the regressor of
-        the same kind.
-    n_rows : int
-    random_state : int
+    classifier: Callable[[int, int], Any]
+    regressor: Callable[[int, int], Any] | None  # None: it only classifies
 
-    Returns
-    -------
-    regressor : estimator or None
 
-    Raises
-    ------
-    InputError
+def _leaf(n_rows: int, least: int = 10) -> int:
+    return max(least, n_rows // 150)
+
+
+def _forest(kind: type) -> Callable[[int, int], Any]:
+    return lambda n_rows, seed: kind(
+        n_estimators=100, min_samples_leaf=_leaf(n_rows), random_state=seed, n_jobs=1
+    )
+
+
+def _tree(kind: type) -> Callable[[int, int], Any]:
+    return lambda n_rows, seed: kind(
+        max_depth=6, min_samples_leaf=_leaf(n_rows, 20), random_state=seed
+    )
+
+
+def _linear_svm(n_rows: int, seed: int) -> Any:
+    return WeightedPipeline(LinearSVC(C=1.0, random_state=seed, max_iter=5_000))
+
+
+def _ridge(n_rows: int, seed: int) -> Any:
+    return WeightedPipeline(Ridge(alpha=1.0))
+
+
+LEARNERS = {
+    "random_forest": Learner(
+        classifier=_forest(RandomForestClassifier), regressor=_forest(RandomForestRegressor)
+    ),
+    "gradient_boosting": Learner(
+        classifier=lambda n_rows, seed: HistGradientBoostingClassifier(
+            max_iter=60,
+            max_leaf_nodes=15,
+            min_samples_leaf=_leaf(n_rows, 20),
+            early_stopping=False,
+            random_state=seed,
+        ),
+        regressor=lambda n_rows, seed: HistGradientBoostingRegressor(
+            max_iter=40,
+            max_leaf_nodes=8,
+            min_samples_leaf=max(20, n_rows // 60),
+            early_stopping=False,
+            random_state=seed,
+        ),
+    ),
+    "svm_rbf": Learner(
+        classifier=lambda n_rows, seed: WeightedPipeline(
+            SVC(C=1.0, gamma="auto"), _MOST_EXACT_KERNEL_ROWS, seed
+        ),
+        regressor=None,
+    ),
+    "svm_linear": Learner(classifier=_linear_svm, regressor=_ridge),
+    "logistic": Learner(classifier=lambda n_rows, seed: WeightedLogistic(), regressor=_ridge),
+    "tree": Learner(
+        classifier=_tree(DecisionTreeClassifier), regressor=_tree(DecisionTreeRegressor)
+    ),
+    "network_features": Learner(classifier=lambda n_rows, seed: WeightedLogistic(), regressor=None),
+}
+
+
+def make_classifier(learner: Any, n_rows: int, random_state: int) -> Any:
+    """Make an unfitted classifier for the label ``S Y`` or for S, of ``n_rows`` rows.
+
+    From "auto", a name of ``LEARNERS`` or a scikit-learn classifier, which is cloned.
     """
-    leaf = max(10, n_rows // 150)
+    if not isinstance(learner, str):
+        _check_estimator(learner, classifier=True)
+        return _seeded(clone(learner), random_state)
+    if learner == "auto":
+        return _forest(ExtraTreesClassifier)(n_rows, random_state)
+    return _known(learner).classifier(n_rows, random_state)
+
+
+def make_regressor(learner: Any, n_rows: int, random_state: int) -> Any:
+    """Make an unfitted regressor for the residuals' difference of rates, of ``n_rows`` rows.
+
+    "auto" gives None (the orthogonal search's own default); a name the regressor of the same kind.
+    """
     if not isinstance(learner, str):
         _check_estimator(learner, classifier=False)
         return _seeded(clone(learner), random_state)
     if learner == "auto":
         return None
-    if learner == "random_forest":
-        return RandomForestRegressor(
-            n_estimators=100, min_samples_leaf=leaf, random_state=random_state, n_jobs=1
-        )
-    if learner == "gradient_boosting":
-        return HistGradientBoostingRegressor(
-            max_iter=40,
-            max_leaf_nodes=8,
-            min_samples_leaf=max(20, n_rows // 60),
-            early_stopping=False,
-            random_state=random_state,
-        )
-    if learner == "tree":
-        return DecisionTreeRegressor(
-            max_depth=6, min_samples_leaf=max(20, leaf), random_state=random_state
-        )
-    if learner in ("logistic", "svm_linear"):
-        return WeightedPipeline(Ridge(alpha=1.0))
-    if learner in ("svm_rbf", "network_features"):
+    regressor = _known(learner).regressor
+    if regressor is None:
         raise InputError(
             f"learner: {learner!r} classifies and cannot regress residuals. Use "
             "solver='level_set' or solver='iterative' with it, or another learner."
         )
-    raise _unknown(learner)
+    return regressor(n_rows, random_state)
+
+
+def _known(learner: str) -> Learner:
+    if learner not in LEARNERS:
+        raise InputError(
+            f"learner: 'auto', one of {', '.join(LEARNERS)} or a scikit-learn estimator expected, "
+            f"{learner!r} found."
+        )
+    return LEARNERS[learner]
 
 
 class ConstantClassifier(ClassifierMixin, BaseEstimator):
@@ -245,32 +224,13 @@ def fit_classifier(
 ) -> Any:
     """Fit a classifier, or a constant where there is nothing to tell apart.
 
-    Parameters
-    ----------
-    learner : str or classifier
-    X : ndarray of shape (n, d)
-    y : ndarray of shape (n,)
-        In {-1, +1}.
-    sample_weight : ndarray of shape (n,)
-        Rows of zero weight count as absent.
-    random_state : int
-
-    Returns
-    -------
-    classifier : fitted estimator
+    Rows of zero weight count as absent.
     """
     if len(np.unique(y[sample_weight > 0])) < 2:
         used = sample_weight > 0
         return ConstantClassifier().fit(X[used], y[used])
     model = make_classifier(learner, len(X), random_state)
     return model.fit(X, y, sample_weight=sample_weight)
-
-
-def _unknown(learner: str) -> InputError:
-    return InputError(
-        f"learner: 'auto', one of {', '.join(LEARNERS)} or a scikit-learn estimator expected, "
-        f"{learner!r} found."
-    )
 
 
 def check_estimator(learner: Any) -> None:
@@ -322,15 +282,7 @@ def _seeded(estimator: Any, random_state: int) -> Any:
 def log_odds(classifier: Any, X: np.ndarray) -> np.ndarray:
     """Score of the larger class: log-odds where probabilities exist, else the decision function.
 
-    Parameters
-    ----------
-    classifier : fitted classifier
-    X : ndarray of shape (n, d)
-
-    Returns
-    -------
-    score : ndarray of shape (n,)
-        Constant if only one class was seen in fitting: nothing tells rows apart.
+    Constant if only one class was seen in fitting: nothing tells rows apart.
     """
     classes = classifier.classes_
     if len(classes) < 2:

@@ -31,31 +31,16 @@ _CHUNK_ROWS = 20_000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CrossFittedProbability:
-    """Predictions for the rows given and a predictor for new ones.
+    """Predictions for the rows given and a predictor for new ones."""
 
-    Parameters
-    ----------
-    out_of_fold : ndarray of shape (n,)
-        Each row's probability from models fitted without its fold. Rows in no fold (-1) are judged
-        by a model of all others.
-    """
-
+    # Each row's probability by models fitted without its fold; of rows in no fold (-1) by one of all.
     out_of_fold: np.ndarray
     basis: QuadraticBasis
     models: tuple[Any, ...]
     coefficients: np.ndarray
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Probability of new rows, averaged over the folds' models, or by the model of all folds.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_new, d)
-
-        Returns
-        -------
-        probability : ndarray of shape (n_new,)
-        """
+        """Probability of new rows, averaged over the folds' models, or by the model of all folds."""
         return _bounded(_average(self.models, self.basis, X, self.coefficients))
 
     @cached_property
@@ -66,14 +51,7 @@ class CrossFittedProbability:
     def by_model(self, X: np.ndarray) -> np.ndarray:
         """Probability of new rows by each fold's models, whose mean ``predict`` gives.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_new, d)
-
-        Returns
-        -------
-        probability : ndarray of shape (n_models, n_new)
-            Not kept off 0 and 1.
+        Shape (n_models, n_new), not kept off 0 and 1.
         """
         Z = self.basis(X)
         return np.array(
@@ -90,26 +68,8 @@ def cross_fitted_probability(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> CrossFittedProbability:
-    r"""Predict :math:`Pr[positive | x]` out of fold.
+    """Predict :math:`Pr[positive | x]` out of fold, within [.001, .999]; no model sees rows of fold -1.
 
-    Parameters
-    ----------
-    X : ndarray or RowView of shape (n, d)
-        Encoded features.
-    positive : ndarray of bool of shape (n,)
-    folds : ndarray of int of shape (n,)
-        Fold each row belongs to; -1 for rows no model may see.
-    sample_weight : ndarray of shape (n,) or None, default=None
-    random_state : int, default=0
-    n_jobs : int or None, default=None
-
-    Returns
-    -------
-    fitted : CrossFittedProbability
-        Within ``[0.001, 0.999]``.
-
-    Notes
-    -----
     The combination's three coefficients see every row. With so few of them, what leaks from a
     row's own label into its prediction is of the order of three over the number of rows.
     """

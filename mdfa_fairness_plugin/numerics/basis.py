@@ -17,16 +17,10 @@ _SHORTEST_CHUNK, _LONGEST_CHUNK = 256, 2_048
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Standardiser:
-    """Shift and scale that give every column weighted mean 0 and standard deviation 1.
+    """Shift and scale that give every column weighted mean 0 and standard deviation 1."""
 
-    Parameters
-    ----------
-    centre, scale : ndarray of shape (d,)
-        Columns that do not vary have scale 1.
-    """
-
-    centre: np.ndarray
-    scale: np.ndarray
+    centre: np.ndarray  # (d,)
+    scale: np.ndarray  # (d,), 1 for columns that do not vary
 
     @classmethod
     def fit(cls, X, sample_weight=None):
@@ -54,24 +48,12 @@ class Moments:
 
     Each block is centred on its own mean and the squares are merged by the formula of Chan, Golub
     and LeVeque (1983), so that a large mean costs no digits of a small spread.
-
-    Parameters
-    ----------
-    n_columns : int
-
-    Attributes
-    ----------
-    total : float
-        Sum of the weights.
-    mean : ndarray of shape (d,)
-    squares : ndarray of shape (d,)
-        Weighted sum of squared deviations from the mean.
     """
 
     def __init__(self, n_columns):
-        self.total = 0.0
+        self.total = 0.0  # sum of the weights
         self.mean = np.zeros(n_columns)
-        self.squares = np.zeros(n_columns)
+        self.squares = np.zeros(n_columns)  # weighted, of deviations from the mean
 
     @classmethod
     def of(cls, X, sample_weight=None):
@@ -109,28 +91,22 @@ class Moments:
 
     @property
     def variance(self):
-        """Weighted variance, shape (d,)."""
+        """Weighted variance."""
         return self.squares / self.total if self.total > 0.0 else self.squares
 
     @property
     def spread(self):
-        """Weighted standard deviation, shape (d,)."""
+        """Weighted standard deviation."""
         return np.sqrt(self.variance)
 
     @property
     def constant(self):
-        """Columns that do not vary beyond rounding, bool of shape (d,)."""
+        """Columns that do not vary beyond rounding."""
         return self.spread <= 1e-12 * np.maximum(np.abs(self.mean), 1e-300)
 
 
 class StandardisedRows:
-    """Rows standardised when asked for, so that the whole is never copied.
-
-    Parameters
-    ----------
-    X : ndarray or RowView of shape (n, d)
-    standardise : Standardiser
-    """
+    """Rows standardised when asked for, so that the whole is never copied."""
 
     def __init__(self, X, standardise):
         self._X = as_rows(X)
@@ -155,25 +131,13 @@ def chunks(n_rows, n_columns):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class QuadraticBasis:
-    """Standardised features with their squares, and their products while they are few.
-
-    Parameters
-    ----------
-    standardise : Standardiser
-    squared : ndarray of int
-        Columns squared: those of more than two values.
-    products : tuple of (ndarray of int, ndarray of int)
-        Pairs of columns multiplied.
-    restandardise : Standardiser
-    varies : ndarray of bool
-        Resulting columns kept; the others are constant.
-    """
+    """Standardised features with their squares, and their products while they are few."""
 
     standardise: Standardiser
-    squared: np.ndarray
-    products: tuple[np.ndarray, np.ndarray]
+    squared: np.ndarray  # columns squared: those of more than two values
+    products: tuple[np.ndarray, np.ndarray]  # pairs of columns multiplied
     restandardise: Standardiser
-    varies: np.ndarray
+    varies: np.ndarray  # bool: resulting columns kept; the others are constant
 
     @classmethod
     def fit(cls, X, sample_weight=None):

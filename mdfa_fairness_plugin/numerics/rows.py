@@ -8,17 +8,11 @@ import numpy as np
 
 
 class RowView:
-    """Some rows of a matrix, without a copy of them.
+    """Some rows of a matrix, in ascending order or all, without a copy of them.
 
     A million rows of 20 features are 160 MB, and an audit looks at nested choices of them: those of
     two sides, the comparable ones of these, one fold. Indexing gives an array of the rows asked for;
     ``np.asarray`` gives all of them.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_all, d)
-    rows : ndarray of int of shape (n,) or None, default=None
-        Ascending; None: all.
     """
 
     def __init__(self, matrix: np.ndarray, rows: np.ndarray | None = None) -> None:

@@ -23,12 +23,9 @@ def one_blas_thread() -> Iterator[None]:
 
     Sums of several threads are rounded in another order than those of one, and a last digit decides
     which of two equal cuts a tree makes. So an audit's linear algebra is done by one thread, and its
-    answer does not depend on the cores of the machine nor on other audits of the same process.
-
-    Notes
-    -----
-    The limit is the process's: the first to enter sets it, the last to leave lifts it, whichever
-    threads they are.
+    answer does not depend on the cores of the machine nor on other audits of the same process. The
+    limit is the process's: the first to enter sets it, the last to leave lifts it, whichever threads
+    they are.
     """
     global _before, _n_inside
     blas = ThreadpoolController().select(user_api="blas").lib_controllers
@@ -73,24 +70,10 @@ def in_threads(
     """Call a function for several arguments at once, numerical libraries keeping to one thread each.
 
     A model of few rows is fitted sooner by one thread than by two that wait for each other, and
-    several models, or blocks of rows, share no lock.
-
-    Parameters
-    ----------
-    function : callable
-    arguments : iterable of tuple
-        Of one call each.
-    n_jobs : int or None
-        Threads, -1 being all cores. None: one for few rows, and for many what OpenMP would use here,
-        as told by ``OMP_NUM_THREADS``, by ``threadpool_limits``, or by joblib in its own workers, so
-        that nested work does not ask for more than there are cores.
-    n_rows : int
-        Rows worked on in all.
-
-    Returns
-    -------
-    results : list
-        In the order of the arguments, whatever ``n_jobs``.
+    several models, or blocks of rows, share no lock. ``n_jobs`` is -1 for all cores; None is one thread
+    for few rows, and for many what OpenMP would use here, as told by ``OMP_NUM_THREADS``, by
+    ``threadpool_limits``, or by joblib in its own workers, so that nested work does not ask for more
+    than there are cores. Results are in the order of the arguments, whatever ``n_jobs``.
     """
     calls = list(arguments)
     # Of all libraries a limit would also restore what it did not set.
