@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -20,7 +20,7 @@ from mdfa_fairness_plugin.describe.conditions import (
     values_of,
 )
 from mdfa_fairness_plugin.describe.rounding import simplest_between
-from mdfa_fairness_plugin.describe.sample import Feature, phi
+from mdfa_fairness_plugin.describe.sample import Feature, Sample, phi
 from mdfa_fairness_plugin.describe.wording import label_text
 
 _N_BINS: Final = 32
@@ -85,11 +85,11 @@ class Best:
 class Bins:
     """Features cut into bins, to find the best condition on each of them in one go."""
 
-    def __init__(self, features: list[Feature], n_members: int, weights: np.ndarray) -> None:
+    def __init__(self, sample: Sample, columns: Iterable[int]) -> None:
+        features = [sample.features[column] for column in columns]
         self.features = features
         self.place = {feature.column: i for i, feature in enumerate(features)}
-        self._n_members = n_members
-        self._weights = weights
+        self._weights = sample.weights
         self._alike: dict[tuple[bool, int, bool], list[int]] = {}
         for i, feature in enumerate(features):
             key = (feature.numeric, feature.n_bins, feature.has_missing)
@@ -98,18 +98,14 @@ class Bins:
         # The codes of a row lie side by side, those of features cut alike next to each other; those
         # of rows outside follow on those of members.
         self._codes = np.empty(
-            (len(weights), len(features)), dtype=np.min_scalar_type(2 * self._n_bins)
+            (len(sample.weights), len(features)), dtype=np.min_scalar_type(2 * self._n_bins)
         )
         place = first = 0
         for (_, n_bins, _), alike in self._alike.items():
             for i in alike:
                 np.add(features[i].codes, first, out=self._codes[:, place], casting="unsafe")
                 place, first = place + 1, first + n_bins + 1
-        self._codes[n_members:] += self._codes.dtype.type(self._n_bins)
-
-    def only(self, places: list[int]) -> Bins:
-        """Give the same for some of the features."""
-        return Bins([self.features[i] for i in places], self._n_members, self._weights)
+        self._codes[sample.n_members :] += self._codes.dtype.type(self._n_bins)
 
     def best(
         self, sets: Sequence[np.ndarray], start: tuple[float, float], totals: tuple[float, float]

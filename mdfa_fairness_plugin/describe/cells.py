@@ -96,13 +96,10 @@ class Cells:
         """
         n_entries = self.n_cells * n_codes
         if n_entries <= _MOST_ENTRIES:
-            table = np.zeros(n_entries, dtype=np.int64 if weights is None else np.float64)
-            for block in row_blocks(len(codes)):
-                entry = of_row[block].astype(np.intp)
-                entry *= n_codes
-                entry += codes[block]
-                weight = None if weights is None else weights[block]
-                table += np.bincount(entry, weight, minlength=n_entries)
+            entry = of_row.astype(np.int32)
+            entry *= n_codes
+            entry += codes.astype(np.int32, copy=False)
+            table = tally(entry, n_entries, weights)
             yield from self.by_place(table.reshape(self.n_cells, n_codes))
             return
         kind = np.int32 if weights is None else np.float64

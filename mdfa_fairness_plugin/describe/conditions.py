@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.describe.cells import row_blocks
+from mdfa_fairness_plugin.describe.cells import row_blocks, tally
 from mdfa_fairness_plugin.describe.profile import as_levels, numeric_values
 from mdfa_fairness_plugin.describe.wording import is_missing, label_text, number
 
@@ -128,7 +128,6 @@ class Rule:
     # Mean of the shares of rows inside and outside the subgroup that the rule puts on the right
     # side: 1 is perfect, 1/2 no better than chance.
     fidelity: float = math.nan
-    agreement: float = math.nan  # share of rows where rule and membership agree
     precision: float = math.nan  # share of the rule's rows that are in the subgroup
     recall: float = math.nan  # share of the subgroup's rows that the rule covers
 
@@ -177,15 +176,10 @@ def rule_fit(
     covered: np.ndarray, inside: np.ndarray, weights: np.ndarray | None = None
 ) -> dict[str, Any]:
     """Measures of ``Rule`` of rows covered and rows inside, both some and not all, bool (n_rows,)."""
-    cells = np.zeros(4)
-    for block in row_blocks(len(inside)):
-        cell = 2 * covered[block].astype(np.int8) + inside[block]
-        cells += np.bincount(cell, None if weights is None else weights[block], minlength=4)
-    neither, missed, extra, hits = cells.tolist()
+    neither, missed, extra, hits = tally(2 * covered.astype(np.int8) + inside, 4, weights).tolist()
     recall, rejected = hits / (hits + missed), neither / (neither + extra)
     return {
         "fidelity": (recall + rejected) / 2,
-        "agreement": (hits + neither) / (hits + missed + extra + neither),
         "precision": hits / (hits + extra) if hits + extra > 0 else math.nan,
         "recall": recall,
     }

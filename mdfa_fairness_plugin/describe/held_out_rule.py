@@ -89,12 +89,10 @@ def describe_held_out(
 
 def _halves(inside: np.ndarray, parts: np.ndarray) -> np.ndarray:
     """Two halves: every other part, or every other row inside and outside if there are few parts."""
-    half = np.zeros(len(inside), dtype=bool)
     labels = np.unique(parts)
     if len(labels) > 3:
-        for label in labels[1::2]:
-            half |= parts == label
-        return half
+        return np.isin(parts, labels[1::2])
+    half = np.zeros(len(inside), dtype=bool)
     for side in (False, True):
         half[np.flatnonzero(inside == side)[1::2]] = True
     return half

@@ -61,24 +61,21 @@ def profile_subgroups(
 ) -> list[pd.DataFrame]:
     """Describe subgroups beside the population, by sensitive value, looking at every column once.
 
-    Laid out as Tables 2 and 4 of the paper: numeric features by mean and standard deviation,
-    categorical ones by the share of each of ``max_levels`` levels, most frequent first. Features
-    that set the subgroup apart come first. Sampling weights count, balancing weights would not show
-    people as they are. Subgroups are taken one by one and not kept.
+    Laid out as Tables 2 and 4 of the paper, features that set the subgroup apart first. Sampling
+    weights count, balancing weights would not show people as they are.
 
     Rows of each table are indexed by feature, level (empty for numeric features) and statistic
-    (``count``, ``mean``, ``sd``, ``share``), columns by part and sensitive value; the first row
-    counts rows. A mean or share of no rows is NaN, and so is the deviation of one row. The last
-    column is the mean or share of those in the subgroup less that of those outside it, in units of
-    the standard deviation (the root of the mean of both sides' variances).
+    (``count``, ``mean``, ``sd``, ``share``), columns by part and sensitive value. The last column is
+    the mean or share of those in the subgroup less that of those outside it, in units of the
+    standard deviation (the root of the mean of both sides' variances).
 
     ``attrs["values"]`` says of each numeric feature how many distinct values it has, how many rows
     have another than the most frequent one, and how many the rarest one: three numbers for each of
     population, subgroup and those outside it, by sensitive value. Mean and deviation of few values
     tell how many rows have each.
 
-    The subgroups together cut the rows into few cells. Counts, means and variances of all cells are
-    taken at once, and put together to those of the sets of rows that each table speaks of.
+    The subgroups, taken one by one and not kept, cut the rows into few cells. Counts, means and
+    variances of all cells are taken at once, and put together to those each table speaks of.
     """
     weights = unequal(sample_weight)
     batches: list[tuple[Cells, list[_Part]]] = []

@@ -53,27 +53,22 @@ def described(
 ) -> tuple[Rule, np.ndarray]:
     """Find a short rule for the rows marked ``inside``, and the rows it covers, bool (n_rows,).
 
-    A beam search over conjunctions of conditions, one per feature, each the best interval or
-    set of levels given the others; then, if it describes the subgroup clearly better, a union
-    of two. Conditions that add little are dropped and cut points moved to rounder numbers
-    that serve as well. The same input always gives the same rule.
+    A beam search over conjunctions of conditions, one per feature, each the best interval or set of
+    levels given the others; then over unions of two, if these are clearly better; then plainer words
+    for as much. It maximises the phi coefficient of rule and membership, which unlike plain agreement
+    does not favour "nobody" for small subgroups, and unlike balanced agreement does not cover ten
+    outsiders for each member.
 
-    It maximises the phi coefficient of rule and membership, which unlike plain agreement does not
-    favour "nobody" for small subgroups, and unlike balanced agreement does not cover ten outsiders
-    for each member.
-
-    ``rows`` are positions in ``display`` of the rows described, all by default: cheaper than a frame
-    of these rows only. ``max_conditions`` counts those of the whole rule. At most ``max_rows`` are
-    searched, sampled evenly inside and outside; the measures of fit are of all rows.
+    ``rows`` are positions in ``display`` of the rows described, all by default. At most ``max_rows``
+    are searched, sampled evenly inside and outside; the measures of fit are of all rows.
     """
     n = len(inside)
     nobody = np.zeros(n, dtype=bool)
     weights = unequal(sample_weight)
     if n == 0 or not inside.any():
-        return Rule(text=NOBODY, fidelity=1.0, agreement=1.0) if n else Rule(), nobody
+        return Rule(text=NOBODY, fidelity=1.0) if n else Rule(), nobody
     if inside.all():
-        rule = Rule(text=EVERYBODY, fidelity=1.0, agreement=1.0, precision=1.0, recall=1.0)
-        return rule, ~nobody
+        return Rule(text=EVERYBODY, fidelity=1.0, precision=1.0, recall=1.0), ~nobody
     chosen, n_members, chosen_weights = _sample(inside, weights, max_rows)
     if rows is not None:
         chosen = rows[chosen]
@@ -129,7 +124,7 @@ class _Beam:
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
-        self._bins = Bins(list(sample.features.values()), sample.n_members, sample.weights)
+        self._bins = Bins(sample, sample.features)
         self._alone: dict[int, Bins] = {}  # by column
 
     def best_rule(self, max_conditions: int) -> tuple[tuple[Condition, ...], ...]:
@@ -177,7 +172,10 @@ class _Beam:
             for i, condition in enumerate(rule[part]):
                 if i != place:
                     free = free & sample.covered_by(condition)
-            best = self._alone_in(rule[part][place].column).best([free], start, sample.totals)
+            column = rule[part][place].column
+            if column not in self._alone:
+                self._alone[column] = Bins(sample, [column])
+            best = self._alone[column].best([free], start, sample.totals)
             if not math.isfinite(best.raw[0, 0]):
                 continue
             chosen = best.condition(0, 0)
@@ -189,12 +187,6 @@ class _Beam:
                 costs[part][place] -= spared
                 score, settled, beside = net, {(part, place)}, {part: beside[part]}
         return rule, score
-
-    def _alone_in(self, column: int) -> Bins:
-        """Bins of a single feature."""
-        if column not in self._alone:
-            self._alone[column] = self._bins.only([self._bins.place[column]])
-        return self._alone[column]
 
     def _conjunctions(self, max_length: int, taken: np.ndarray) -> list[list[_Candidate]]:
         """Best conjunctions of each length, among rows not yet ``taken`` by another."""
@@ -215,7 +207,8 @@ class _Beam:
             if len(bins.features) > _MAX_FEATURES:
                 loss = best.cost[0] - best.raw[0]  # infinite where there is no condition
                 kept = np.argsort(loss, kind="stable")[:_MAX_FEATURES]
-                bins = bins.only(sorted(kept[loss[kept] < math.inf].tolist()))
+                kept = np.sort(kept[loss[kept] < math.inf])
+                bins = Bins(self.sample, [bins.features[i].column for i in kept])
         return found
 
     def _grown(self, level: list[_Candidate], best: Best) -> list[_Candidate]:

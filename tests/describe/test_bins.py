@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin.describe.bins import Bins, make_feature
+from mdfa_fairness_plugin.describe.sample import Sample
 
 
 def phi(covered, inside, weights):
@@ -65,7 +66,7 @@ def test_the_best_condition_is_the_best_of_all(seed):
     weights = rng.integers(1, 4, n)
     inside = np.arange(n) < n_members
     sets = [np.ones(n, dtype=bool), rng.random(n) < 0.6, rng.random(n) < 0.3]
-    bins = Bins(features, n_members, weights.astype(float))
+    bins = Bins(Sample(features, n_members, weights.astype(float)), range(len(features)))
     totals = float(weights[inside].sum()), float(weights[~inside].sum())
     choices = bins.best(sets, (0.0, 0.0), totals)
     for i, rows in enumerate(sets):
