@@ -11,7 +11,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.describe.cells import unequal
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, NOBODY, Rule, rule_fit
-from mdfa_fairness_plugin.describe.rules import MIN_FIDELITY, described
+from mdfa_fairness_plugin.describe.rules import MIN_FIDELITY, describe_rule
 
 # A part with fewer rows inside the subgroup, or outside, is too small to learn a rule from.
 _FEWEST_ROWS = 5
@@ -53,7 +53,7 @@ def describe_held_out(
     positions = np.arange(len(inside)) if rows is None else rows
 
     def learned(chosen: np.ndarray | slice, **limits: int) -> tuple[Rule, np.ndarray]:
-        return described(
+        return describe_rule(
             inside[chosen],
             display,
             rows=positions[chosen],

@@ -36,12 +36,7 @@ _SAME: Final = 1e-9
 _MAX_SWEEPS: Final = 3
 
 
-def describe_rule(membership: np.ndarray, display: pd.DataFrame, **options: Any) -> Rule:
-    """Find a short rule for who is in a subgroup; options are those of ``described``."""
-    return described(np.asarray(membership, dtype=bool), display, **options)[0]
-
-
-def described(
+def describe_rule(
     inside: np.ndarray,
     display: pd.DataFrame,
     *,

@@ -95,10 +95,11 @@ def _rule_outside(ground: Ground, problem: AuditProblem) -> Rule:
     if len(ground.outside) < _FEWEST_DESCRIBED:
         return Rule()
     compared = ground.compared.rows
-    return describe_rule(
+    rule, _ = describe_rule(
         np.isin(compared, ground.outside),
         problem.display,
         rows=compared,
         displays=problem.encoder.displays_,
         sample_weight=problem.sample_weight[compared],
     )
+    return rule

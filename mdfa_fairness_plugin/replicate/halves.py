@@ -225,7 +225,7 @@ def _half(
         inside = search.region.scores(everyone) >= search.region.threshold
         held = search.rows[search.data.held_out]
         inside[rows[held]] = search.held_member
-        rule = describe_rule(
+        rule, _ = describe_rule(
             search.held_member,
             half.display,
             rows=held,

@@ -13,21 +13,21 @@ from mdfa_fairness_plugin.describe.rules import describe_rule
 
 def test_missing_values_given_as_none_are_a_level():
     display = pd.DataFrame({"c": pd.Series(["a", None, "b", None] * 50, dtype=object)})
-    rule = describe_rule(display["c"].isna().to_numpy(), display)
+    rule = describe_rule(display["c"].isna().to_numpy(), display)[0]
     assert rule.text == "c is missing"
     assert rule.applies(display).tolist() == display["c"].isna().tolist()
 
 
 def test_hostile_names_are_neutralised():
     display = pd.DataFrame({"a\x1b[2J\nname" + "x" * 200: ["u\x1b", "v"] * 50})
-    text = describe_rule(np.tile([True, False], 50), display).text
+    text = describe_rule(np.tile([True, False], 50), display)[0].text
     assert text.isprintable()
     assert len(text) < 120
 
 
 def test_a_named_value_means_just_that_value_in_new_rows(counts):
     display = counts()
-    rule = describe_rule((display.priors == 0).to_numpy(), display)
+    rule = describe_rule((display.priors == 0).to_numpy(), display)[0]
     new = display.iloc[:3].copy()
     new["priors"] = [-1.0, 0.0, 1.0]
     assert rule.applies(new).tolist() == [False, True, False]
@@ -36,14 +36,14 @@ def test_a_named_value_means_just_that_value_in_new_rows(counts):
 def test_what_both_alternatives_ask_for_is_said_once(counts):
     display = counts(4000)
     inside = (display.year <= 2000) & ((display.priors >= 3) | (display.owed == 99))
-    rule = describe_rule(inside.to_numpy(), display)
+    rule = describe_rule(inside.to_numpy(), display)[0]
     assert rule.text == "year at most 2000 and (owed is 99, or priors at least 3)"
     np.testing.assert_array_equal(rule.applies(display), inside)
 
 
 def test_names_that_could_be_read_as_the_sentence_are_quoted():
     display = pd.DataFrame({"job": ["clerk or cook", "clerk"] * 50})
-    rule = describe_rule(np.tile([True, False], 50), display)
+    rule = describe_rule(np.tile([True, False], 50), display)[0]
     assert rule.text == "job is 'clerk or cook'"
 
 

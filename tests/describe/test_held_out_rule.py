@@ -41,7 +41,7 @@ def test_the_printed_rule_is_the_one_of_all_rows():
     display = people()
     inside = (display.score > 0.4).to_numpy() ^ (np.arange(1000) % 19 == 0)
     held_out = describe_held_out(inside, display, folds(1000))
-    plain = describe_rule(inside, display)
+    plain = describe_rule(inside, display)[0]
     assert held_out.rule.alternatives == plain.alternatives
     assert held_out.rule.text == plain.text
 
@@ -52,7 +52,7 @@ def test_a_rule_that_only_fits_its_own_rows_is_not_given(seed):
     rng = np.random.default_rng(seed)
     display = pd.DataFrame(rng.normal(size=(60, 15))).add_prefix("x")
     inside = rng.random(60) < 0.3
-    assert describe_rule(inside, display).fidelity > 0.7  # what would have been printed
+    assert describe_rule(inside, display)[0].fidelity > 0.7  # what would have been printed
     found = describe_held_out(inside, display, folds(60))
     assert found.rule.text == "" or found.rule.fidelity < 0.75
     if not found.rule.text:
@@ -66,7 +66,7 @@ def test_fit_held_out_is_below_fit_on_the_rows_learned_from():
         rng = np.random.default_rng(seed)
         display = people(200, seed)
         inside = (display.score + rng.normal(size=200) > 0.5).to_numpy()
-        own = describe_rule(inside, display).fidelity
+        own = describe_rule(inside, display)[0].fidelity
         gaps.append(own - describe_held_out(inside, display, folds(200)).rule.fidelity)
     assert np.nanmean(gaps) > 0.02
 

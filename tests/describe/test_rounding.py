@@ -28,7 +28,7 @@ def test_a_condition_that_admits_one_value_names_it(column, condition, text, cou
     """A count of "at most 0" is a count that "is 0"; so at either end, for any kind of number."""
     display = counts()
     inside = condition(display[column]).to_numpy()
-    rule = describe_rule(inside, display)
+    rule = describe_rule(inside, display)[0]
     assert rule.text == text
     np.testing.assert_array_equal(rule.applies(display), inside)
 
@@ -39,7 +39,7 @@ def test_an_end_that_leaves_nobody_out_is_not_said():
     display = pd.DataFrame({"x": rng.normal(size=2000), "c": rng.choice(["a", "b"], 2000)})
     display.loc[display.c == "a", "x"] += 10
     inside = ((display.c == "b") & (display.x < 0.5)).to_numpy()
-    rule = describe_rule(inside, display)
+    rule = describe_rule(inside, display)[0]
     assert rule.text.startswith("x at most 0.")
     assert "between" not in rule.text
     assert rule.fidelity > 0.99

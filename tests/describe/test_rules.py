@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin.describe import cells
-from mdfa_fairness_plugin.describe.rules import describe_rule, described
+from mdfa_fairness_plugin.describe.rules import describe_rule
 
 
 def people(n=3000, seed=0):
@@ -55,7 +55,7 @@ PLANTED = {
 @pytest.mark.parametrize("text", PLANTED)
 def test_planted_rules_are_named(text):
     """Cut points need not be the planted ones to the last digit; the rows nearly must."""
-    rule = describe_rule(PLANTED[text].to_numpy(), PEOPLE, displays=KINDS)
+    rule = describe_rule(PLANTED[text].to_numpy(), PEOPLE, displays=KINDS)[0]
     assert rule.text == text
     assert rule.fidelity > 0.99
 
@@ -64,7 +64,7 @@ def test_planted_union_is_found():
     planted = ((PEOPLE.age < 25) & (PEOPLE.colour == "red")) | (
         (PEOPLE.score > 1) & (PEOPLE.works == 1)
     )
-    rule = describe_rule(planted.to_numpy(), PEOPLE, displays=KINDS)
+    rule = describe_rule(planted.to_numpy(), PEOPLE, displays=KINDS)[0]
     assert len(rule.alternatives) == 2
     assert rule.n_conditions == 4
     assert rule.fidelity > 0.98
@@ -74,13 +74,13 @@ def test_planted_union_is_found():
 def test_exclusive_or_needs_two_alternatives():
     """No single feature says anything about the subgroup."""
     planted = (PEOPLE.score > 0) ^ (PEOPLE.works == 1)
-    rule = describe_rule(planted.to_numpy(), PEOPLE, displays=KINDS)
+    rule = describe_rule(planted.to_numpy(), PEOPLE, displays=KINDS)[0]
     assert len(rule.alternatives) == 2
     assert rule.fidelity > 0.98
 
 
 def test_dates_are_cut_at_days():
-    rule = describe_rule((PEOPLE.arrived > "2004-03-05").to_numpy(), PEOPLE)
+    rule = describe_rule((PEOPLE.arrived > "2004-03-05").to_numpy(), PEOPLE)[0]
     assert rule.text.startswith("arrived after 2004-0")
     assert rule.fidelity > 0.99
 
@@ -90,7 +90,7 @@ def test_noise_around_a_rule_adds_no_conditions(seed):
     rng = np.random.default_rng(seed)
     display = people(seed=seed)
     inside = rng.random(3000) < np.where((display.age < 36) & (display.score > 0.5), 0.9, 0.05)
-    rule = describe_rule(inside, display, displays=KINDS)
+    rule = describe_rule(inside, display, displays=KINDS)[0]
     assert {c.name for c in rule.alternatives[0]} == {"age", "score"}
     assert rule.n_conditions == 2
 
@@ -98,7 +98,7 @@ def test_noise_around_a_rule_adds_no_conditions(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_random_rows_have_no_rule(seed):
     inside = np.random.default_rng(seed).random(3000) < 0.2
-    rule = describe_rule(inside, PEOPLE, displays=KINDS)
+    rule = describe_rule(inside, PEOPLE, displays=KINDS)[0]
     assert rule.text == ""
     assert math.isnan(rule.fidelity)
     assert not rule.applies(PEOPLE).any()
@@ -110,7 +110,7 @@ def test_fit_is_what_the_printed_rule_gives(seed):
     rng = np.random.default_rng(seed)
     display = people(seed=seed)
     inside = (display.score + rng.normal(size=3000) > 1).to_numpy()
-    rule = describe_rule(inside, display, displays=KINDS)
+    rule = describe_rule(inside, display, displays=KINDS)[0]
     covered = rule.applies(display)
     assert rule.precision == pytest.approx(inside[covered].mean())
     assert rule.recall == pytest.approx(covered[inside].mean())
@@ -119,36 +119,36 @@ def test_fit_is_what_the_printed_rule_gives(seed):
 
 
 def test_everybody_and_nobody():
-    everybody = describe_rule(np.ones(3000, dtype=bool), PEOPLE)
+    everybody = describe_rule(np.ones(3000, dtype=bool), PEOPLE)[0]
     assert everybody.text == "everybody"
     assert everybody.fidelity == everybody.precision == everybody.recall == 1.0
     assert everybody.applies(PEOPLE).all()
-    nobody = describe_rule(np.zeros(3000, dtype=bool), PEOPLE)
+    nobody = describe_rule(np.zeros(3000, dtype=bool), PEOPLE)[0]
     assert nobody.text == "nobody"
     assert not nobody.applies(PEOPLE).any()
 
 
 def test_inputs_that_leave_nothing_to_say():
-    assert describe_rule(np.zeros(0, dtype=bool), PEOPLE.iloc[:0]).text == ""
-    assert describe_rule(np.array([True, False]), pd.DataFrame(index=range(2))).text == ""
+    assert describe_rule(np.zeros(0, dtype=bool), PEOPLE.iloc[:0])[0].text == ""
+    assert describe_rule(np.array([True, False]), pd.DataFrame(index=range(2)))[0].text == ""
     constant = pd.DataFrame({"x": [1.0, 1.0], "y": [np.nan, np.nan], "z": ["a", "a"]})
-    assert describe_rule(np.array([True, False]), constant).text == ""
+    assert describe_rule(np.array([True, False]), constant)[0].text == ""
 
 
 def test_row_order_and_column_names_do_not_change_who_is_named():
     inside = ((PEOPLE.age < 30) & (PEOPLE.colour == "red")).to_numpy()
     order = np.random.default_rng(0).permutation(3000)
-    one = describe_rule(inside, PEOPLE, displays=KINDS)
-    two = describe_rule(inside[order], PEOPLE.iloc[order], displays=KINDS)
+    one = describe_rule(inside, PEOPLE, displays=KINDS)[0]
+    two = describe_rule(inside[order], PEOPLE.iloc[order], displays=KINDS)[0]
     assert one == two
 
 
 def test_weights_count_as_repeated_rows():
     weight = np.random.default_rng(0).integers(1, 4, size=3000)
     inside = (PEOPLE.score > 0.4).to_numpy() ^ (np.arange(3000) % 17 == 0)
-    weighted = describe_rule(inside, PEOPLE, displays=KINDS, sample_weight=weight)
+    weighted = describe_rule(inside, PEOPLE, displays=KINDS, sample_weight=weight)[0]
     rows = np.repeat(np.arange(3000), weight)
-    repeated = describe_rule(inside[rows], PEOPLE.iloc[rows], displays=KINDS)
+    repeated = describe_rule(inside[rows], PEOPLE.iloc[rows], displays=KINDS)[0]
     assert weighted.text == repeated.text
     assert weighted.fidelity == pytest.approx(repeated.fidelity)
 
@@ -156,8 +156,8 @@ def test_weights_count_as_repeated_rows():
 def test_sampled_search_gives_the_same_rule_every_time_and_measures_all_rows():
     display = people(60_000)
     inside = ((display.age < 25) & (display.score > 0.5)).to_numpy()
-    rule = describe_rule(inside, display, displays=KINDS, max_rows=5_000)
-    again = describe_rule(inside, display, displays=KINDS, max_rows=5_000)
+    rule = describe_rule(inside, display, displays=KINDS, max_rows=5_000)[0]
+    again = describe_rule(inside, display, displays=KINDS, max_rows=5_000)[0]
     assert rule == again
     assert rule.fidelity > 0.97
 
@@ -166,14 +166,14 @@ def test_a_small_subgroup_in_many_rows_is_still_described():
     """Forty in 50,000; plain agreement would prefer 'nobody'."""
     display = people(50_000)
     inside = ((display.age == 18) & (display.score > 1.5)).to_numpy()
-    rule = describe_rule(inside, display, displays=KINDS)
+    rule = describe_rule(inside, display, displays=KINDS)[0]
     assert rule.precision > 0.9
     assert rule.recall > 0.9
 
 
 def test_rule_applies_to_new_rows_with_unseen_levels():
     inside = (PEOPLE.colour != "green").to_numpy()
-    rule = describe_rule(inside, PEOPLE, displays=KINDS)
+    rule = describe_rule(inside, PEOPLE, displays=KINDS)[0]
     new = PEOPLE.iloc[:3].copy()
     new["colour"] = ["violet", "green", "red"]
     assert rule.applies(new).tolist() == [True, False, True]
@@ -181,7 +181,7 @@ def test_rule_applies_to_new_rows_with_unseen_levels():
 
 def test_one_condition_is_enough_if_only_one_is_allowed():
     inside = ((PEOPLE.age < 40) & (PEOPLE.works == 1)).to_numpy()
-    rule = describe_rule(inside, PEOPLE, displays=KINDS, max_conditions=1)
+    rule = describe_rule(inside, PEOPLE, displays=KINDS, max_conditions=1)[0]
     assert rule.text == "age at most 39"
 
 
@@ -200,7 +200,7 @@ def test_many_features_and_levels_take_no_more_work_each_than_few(steps_of, peak
         inside = ((display.z7 > 0) & display.c1.isin(["3", "4"])).to_numpy()
 
         def work():
-            assert describe_rule(inside, display).text == "z7 above 0 and c1 is 3 or 4"
+            assert describe_rule(inside, display)[0].text == "z7 above 0 and c1 is 3 or 4"
 
         return work
 
@@ -219,8 +219,8 @@ def test_rows_of_a_frame_have_the_rule_of_a_frame_of_these_rows(text, weighted):
     rows = rng.permutation(3000)[:2000]
     weights = rng.lognormal(size=2000) if weighted else None
     arguments = {"displays": KINDS, "sample_weight": weights, "max_rows": 900}
-    taken = describe_rule(inside[rows], PEOPLE.iloc[rows], **arguments)
-    passed, covered = described(inside[rows], PEOPLE, rows=rows, **arguments)
+    taken = describe_rule(inside[rows], PEOPLE.iloc[rows], **arguments)[0]
+    passed, covered = describe_rule(inside[rows], PEOPLE, rows=rows, **arguments)
     assert taken == passed
     np.testing.assert_array_equal(covered, taken.applies(PEOPLE.iloc[rows]))
     np.testing.assert_array_equal(covered, taken.applies(PEOPLE, rows))
@@ -228,7 +228,7 @@ def test_rows_of_a_frame_have_the_rule_of_a_frame_of_these_rows(text, weighted):
 
 @pytest.mark.parametrize("text", PLANTED)
 def test_a_rule_covers_the_same_rows_in_blocks(text, monkeypatch):
-    rule = describe_rule(PLANTED[text].to_numpy(), PEOPLE, displays=KINDS)
+    rule = describe_rule(PLANTED[text].to_numpy(), PEOPLE, displays=KINDS)[0]
     whole, some = rule.applies(PEOPLE), rule.applies(PEOPLE, np.arange(2500, 100, -1))
     monkeypatch.setattr(cells, "_BLOCK", 70)
     np.testing.assert_array_equal(rule.applies(PEOPLE), whole)
