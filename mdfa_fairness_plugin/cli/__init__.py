@@ -34,21 +34,17 @@ class _Group(click.Group):
         except (KeyboardInterrupt, click.Abort):
             complain("Interrupted.")
             ctx.exit(_INTERRUPTED)
-        except MDFAError as error:
-            self._show(ctx, error)
-            complain(f"Error: {in_options(error)}")
-            ctx.exit(USAGE_ERROR)
         except Exception as error:  # A bug must not look like a tripped gate (status 1).
-            self._show(ctx, error)
-            complain(
-                f"Error: unexpected {type(error).__name__}: {error}\n"
-                "Please report this with the output of: mdfa --debug ..."
-            )
+            if ctx.params.get("debug"):
+                traceback.print_exception(error, file=sys.stderr)
+            if isinstance(error, MDFAError):
+                complain(f"Error: {in_options(error)}")
+            else:
+                complain(
+                    f"Error: unexpected {type(error).__name__}: {error}\n"
+                    "Please report this with the output of: mdfa --debug ..."
+                )
             ctx.exit(USAGE_ERROR)
-
-    def _show(self, ctx: click.Context, error: Exception) -> None:
-        if ctx.params.get("debug"):
-            traceback.print_exception(error, file=sys.stderr)
 
 
 @click.group(

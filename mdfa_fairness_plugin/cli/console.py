@@ -23,8 +23,6 @@ _OPTIONS = {"outcomes": "--outcome-label", "outcomes_by_model": "--outcomes"}
 
 USAGE_ERROR = 2
 
-_LOGGER = "mdfa_fairness_plugin"
-
 # For terminals that cannot show the sign itself; anything else they lack becomes an escape.
 _PLAIN = str.maketrans(
     {
@@ -73,23 +71,14 @@ def _write(stream: TextIO, text: str) -> None:
 class _Status(logging.Handler):
     """Shows the package's latest message on one line of a terminal."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
-
     def emit(self, record: logging.LogRecord) -> None:
         self.show(record.getMessage())
 
     def show(self, message: str) -> None:
         width = shutil.get_terminal_size().columns - 1
         line = " ".join(message.split())[:width].encode("ascii", "replace").decode("ascii")
-        self._write(f"\r\x1b[2K{line}")
-
-    def clear(self) -> None:
-        self._write("\r\x1b[2K")
-
-    def _write(self, text: str) -> None:
         try:
-            sys.stderr.write(text)
+            sys.stderr.write(f"\r\x1b[2K{line}")
             sys.stderr.flush()
         except OSError:
             pass  # A closed terminal is no reason to lose the audit.
@@ -101,9 +90,9 @@ def progress(start: str, *, quiet: bool) -> Iterator[None]:
     if quiet or not sys.stderr.isatty():
         yield
         return
-    logger = logging.getLogger(_LOGGER)
+    logger = logging.getLogger("mdfa_fairness_plugin")
     level, propagate = logger.level, logger.propagate
-    status = _Status()
+    status = _Status(logging.INFO)
     logger.addHandler(status)
     logger.setLevel(logging.INFO)
     logger.propagate = False
@@ -111,7 +100,7 @@ def progress(start: str, *, quiet: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        status.clear()
+        status.show("")
         logger.removeHandler(status)
         logger.setLevel(level)
         logger.propagate = propagate

@@ -460,12 +460,9 @@ def _category_codes(X: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 
 def _without_categories(frame: pd.DataFrame, *, fill: str) -> pd.DataFrame:
     """Turn OpenML's categorical columns into text, with ``fill`` where a value is missing."""
-    text = {
-        column: frame[column].astype(object).where(frame[column].notna(), fill).astype(str)
-        for column in frame.columns
-        if not pd.api.types.is_numeric_dtype(frame[column])
-    }
-    return frame.assign(**text)
+    text = frame.select_dtypes(exclude="number").astype(object)
+    filled = text.where(text.notna(), fill).astype(str)
+    return frame.assign(**{str(name): column for name, column in filled.items()})
 
 
 def _read_adult(path: Path) -> pd.DataFrame:
@@ -487,7 +484,5 @@ def _read_german(path: Path) -> pd.DataFrame:
     if path.suffix == ".csv":
         return pd.read_csv(path, keep_default_na=False)
     frame = pd.read_csv(path, sep=r"\s+", header=None, names=_GERMAN_COLUMNS)
-    for column in _GERMAN_COLUMNS:
-        if not pd.api.types.is_numeric_dtype(frame[column]):
-            frame[column] = frame[column].map(_GERMAN_LABELS)
+    frame = frame.replace(_GERMAN_LABELS)
     return frame.assign(credit=frame["credit"].map({1: "good", 2: "bad"}))
