@@ -151,13 +151,13 @@ def load_arrests() -> Bunch:
     frame = sklego_datasets.load_arrests(as_frame=True)
     _log_size("arrests", frame, 5_226)
     released = frame["released"].map({"Yes": "released", "No": "not released"})
-    return _bunch(
-        frame,
-        features=["year", "age", "sex", "employed", "citizen", "checks"],
+    return Bunch(
+        X=frame[["year", "age", "sex", "employed", "citizen", "checks"]].copy(),
         y=released.rename("released"),
         sensitive_features=frame["colour"].copy(),
+        frame=frame,
         source="scikit-lego",
-        description=(
+        DESCR=(
             "Arrests in Toronto for simple possession of small quantities of marijuana, as shipped "
             "with scikit-lego. y: released with a summons to appear in court, or not. Sensitive "
             "feature: colour."
@@ -219,13 +219,13 @@ def load_compas(
     if binary_race:
         is_aa = sensitive["race"] == "African-American"
         sensitive["race"] = is_aa.map({True: "African-American", False: "not African-American"})
-    data = _bunch(
-        frame,
-        features=_COMPAS_FEATURES,
+    data = Bunch(
+        X=frame[_COMPAS_FEATURES].copy(),
         y=(frame["v_score_text"] == "High").astype("int64").rename("high_risk"),
         sensitive_features=sensitive,
+        frame=frame,
         source=str(paths[0]),
-        description=(
+        DESCR=(
             "COMPAS scores of defendants in Broward County, Florida, 2013-2015, published by "
             "ProPublica. y: 1 if the risk of violent recidivism was called high. Sensitive "
             "features: race, sex."
@@ -294,13 +294,13 @@ def load_adult(
     frame = pd.concat([parts[name].iloc[skipped:] for name in names], ignore_index=True)
     frame = frame.loc[:, _ADULT_COLUMNS]
     _log_size("Adult", frame, {"all": 48_842, "train": 32_561, "test": 16_281}[subset] - skipped)
-    data = _bunch(
-        frame,
-        features=_ADULT_FEATURES,
+    data = Bunch(
+        X=frame[_ADULT_FEATURES].copy(),
         y=(frame["income"] == "<=50K").astype("int64").rename("income_at_most_50K"),
         sensitive_features=frame[["sex", "race"]].copy(),
+        frame=frame,
         source=source,
-        description=(
+        DESCR=(
             "UCI Adult: incomes in the US census of 1994. y: 1 if the income is at most 50,000 "
             "dollars. Sensitive features: sex, race."
         ),
@@ -352,14 +352,13 @@ def load_german(data_home: DataHome = None, *, download_if_missing: bool = True)
         sex = frame["personal_status"].str.partition(" ")[0]
         frame.insert(list(frame.columns).index("personal_status") + 1, "sex", sex)
     _log_size("German credit", frame, 1_000)
-    hidden = {"credit", "sex", "personal_status"}
-    return _bunch(
-        frame,
-        features=[column for column in frame.columns if column not in hidden],
+    return Bunch(
+        X=frame.drop(columns=["credit", "sex", "personal_status"]),
         y=(frame["credit"] == "bad").astype("int64").rename("bad_credit"),
         sensitive_features=frame["sex"].copy(),
+        frame=frame,
         source=source,
-        description=(
+        DESCR=(
             "UCI Statlog German credit. y: 1 if the borrower was called a bad risk. Sensitive "
             "feature: sex."
         ),
@@ -413,38 +412,19 @@ def load_crimes(data_home: DataHome = None, *, download_if_missing: bool = True)
         frame, source = _CRIMES.fetch(data_home, download_if_missing)
     _log_size("Communities and Crime", frame, 1_994)
     high = (frame["racepctblack"].astype(float) >= 0.2).map({True: "high", False: "low"})
-    return _bunch(
-        frame,
-        features=[column for column in frame.columns if column not in _CRIMES_NOT_FEATURES],
+    return Bunch(
+        X=frame.drop(columns=_CRIMES_NOT_FEATURES, errors="ignore"),
         y=(frame[_CRIMES_TARGET].astype(float) > _CRIMES_THRESHOLD)
         .astype("int64")
         .rename("high_crime"),
         sensitive_features=high.rename("black_share"),
+        frame=frame,
         source=source,
-        description=(
+        DESCR=(
             "UCI Communities and Crime. y: 1 if violent crimes per head are above their 70th "
             "percentile. Sensitive feature: whether the normalised share of Black residents is at "
             "least 0.2."
         ),
-    )
-
-
-def _bunch(
-    frame: pd.DataFrame,
-    *,
-    features: list[str],
-    y: pd.Series,
-    sensitive_features: pd.Series | pd.DataFrame,
-    source: str,
-    description: str,
-) -> Bunch:
-    return Bunch(
-        X=frame[features].copy(),
-        y=y,
-        sensitive_features=sensitive_features,
-        frame=frame,
-        source=source,
-        DESCR=description,
     )
 
 
