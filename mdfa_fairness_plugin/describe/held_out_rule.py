@@ -35,7 +35,6 @@ def describe_held_out(
     rows: np.ndarray | None = None,
     displays: Sequence[Any] | None = None,
     sample_weight: np.ndarray | None = None,
-    max_conditions: int = 4,
 ) -> HeldOutRule:
     """Find a short rule for a subgroup whose members were told by models of other parts (folds).
 
@@ -62,14 +61,14 @@ def describe_held_out(
             **limits,
         )
 
-    rule, covered = learned(slice(None), max_conditions=max_conditions)
+    rule, covered = learned(slice(None))
     if rule.text in ("", EVERYBODY, NOBODY):
         return HeldOutRule(rule=rule, covered=covered)
 
     guessed = np.zeros(len(inside), dtype=bool)
     half = _halves(inside, parts)
     for test in (~half, half):
-        other, _ = learned(~test, max_conditions=max_conditions, max_rows=_ROWS_OF_A_PART)
+        other, _ = learned(~test, max_rows=_ROWS_OF_A_PART)
         guessed[test] = other.applies(display, positions[test])
     fit = rule_fit(guessed, inside, weights)
     if not fit["fidelity"] >= MIN_FIDELITY:

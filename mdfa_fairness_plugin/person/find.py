@@ -180,9 +180,7 @@ def _read_sensitive(sensitive: Any, result: AuditRecord) -> dict[str, Any]:
         label = _only_label(sensitive, "sensitive")
         if len(known) > 1 and is_missing(label):
             return {}
-        column = known[0] if len(known) == 1 else _column_of(label, known, result)
-        label = _seen(label, column, result)
-        return {} if is_missing(label) else {column: label}
+        sensitive = {known[0] if len(known) == 1 else _column_of(label, known, result): label}
     unknown = [str(name) for name in sensitive if str(name) not in parts]
     if unknown:
         raise InputError(
