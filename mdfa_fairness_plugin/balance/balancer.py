@@ -24,6 +24,7 @@ class Balancer(Protocol):
     """Makes the features of two sides alike."""
 
     from_propensity: bool  # the weights follow from the propensity, features are not looked at
+    symmetric: bool  # seen from the other side, the weights of rows are the same
 
     def fit(
         self, X: np.ndarray, s: np.ndarray, sample_weight: np.ndarray, propensity: np.ndarray
@@ -39,8 +40,11 @@ class ClosedForm:
 
     from_propensity = True
 
-    def __init__(self, formula: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
+    def __init__(
+        self, formula: Callable[[np.ndarray, np.ndarray], np.ndarray], *, symmetric: bool
+    ) -> None:
         self.formula = formula
+        self.symmetric = symmetric
 
     def fit(self, X, s, sample_weight, propensity):
         """Nothing to learn."""
@@ -55,6 +59,7 @@ class FromFeatures:
     """One of our objects with ``fit(X, s, sample_weight)`` and ``weights(X, s)``."""
 
     from_propensity = False
+    symmetric = False
 
     def __init__(self, balancer: Any) -> None:
         self.balancer = balancer
@@ -111,9 +116,9 @@ BALANCERS: dict[str, Callable[[int, str | None], Balancer]] = {
     ),
     "kernel_matching": lambda seed, device: FromFeatures(KernelMeanMatching(max_weight=10.0)),
     "entropy": lambda seed, device: FromFeatures(EntropyBalancing(random_state=seed)),
-    "propensity": lambda seed, device: ClosedForm(odds_weights),
-    "overlap": lambda seed, device: ClosedForm(overlap_weights),
-    "none": lambda seed, device: ClosedForm(unweighted),
+    "propensity": lambda seed, device: ClosedForm(odds_weights, symmetric=False),
+    "overlap": lambda seed, device: ClosedForm(overlap_weights, symmetric=True),
+    "none": lambda seed, device: ClosedForm(unweighted, symmetric=True),
 }
 
 
@@ -125,6 +130,11 @@ class Weighing:
     weights: np.ndarray
     balancer: Balancer | None = None  # None: the weights were given, row by row
     given: np.ndarray | None = None  # of all working rows
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether rows have the same weights seen from the other side."""
+        return self.balancer is None or self.balancer.symmetric
 
     def weights_of(
         self, X: np.ndarray, s: np.ndarray, propensity: np.ndarray, rows: np.ndarray

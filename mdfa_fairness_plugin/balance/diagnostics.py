@@ -10,7 +10,6 @@ import numpy as np
 
 from mdfa_fairness_plugin.balance.mmd import diagnose_mmd
 from mdfa_fairness_plugin.balance.support import Support, effective_sample_size
-from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fields import said
 from mdfa_fairness_plugin.numerics.basis import Moments, Standardiser, as_rows, chunks
 from mdfa_fairness_plugin.numerics.rows import RowView
@@ -60,18 +59,32 @@ class BalanceDiagnostics:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Measured:
-    """What two weightings leave between the groups; the same from either side, up to signs."""
+class Distances:
+    """What is between the groups before and after weighting."""
 
-    s: np.ndarray
-    after: np.ndarray
-    mmds: np.ndarray
+    mmds: np.ndarray  # (2,)
     by_chance: float
-    differences: np.ndarray  # standardised mean differences before and after, shape (2, d)
+    differences: np.ndarray  # (2, d), standardised mean differences
+
+    @classmethod
+    def of(
+        cls, X: np.ndarray | RowView, s: np.ndarray, base: np.ndarray, weights: np.ndarray
+    ) -> Distances:
+        """Measure weights, given without the sampling weights ``base``."""
+        X, after = as_rows(X), base * weights
+        differences, standardise = _mean_differences(X, s, base, after)
+        mmds, by_chance = diagnose_mmd(
+            X, s, (base, after), base_weight=base, standardise=standardise
+        )
+        return cls(mmds=mmds, by_chance=by_chance, differences=differences)
+
+    def turned(self) -> Distances:
+        """Seen from the other side."""
+        return replace(self, differences=0.0 - self.differences)
 
 
 def diagnose(
-    X: np.ndarray | RowView,
+    distances: Distances,
     s: np.ndarray,
     weights: np.ndarray,
     *,
@@ -79,62 +92,31 @@ def diagnose(
     base: np.ndarray,
     names: Sequence[str],
     support: Support,
-    known: list[Measured],
 ) -> BalanceDiagnostics:
-    """Diagnostics of weights, given without the sampling weights ``base``.
-
-    ``support`` is what was found before rows were left out. ``known`` is what was measured before on
-    these rows with these sampling weights, and gains what is new: the same weights are not measured
-    again, from whichever side.
-    """
-    X = as_rows(X)
-    if len(names) != X.shape[1]:
-        raise InputError(f"names: {len(names)} names found for {X.shape[1]} columns of X.")
+    """Diagnostics of weights; ``support`` is what was found before rows were left out."""
     after = base * weights
-    measured = _measured_before(known, s, after)
-    if measured is None:
-        measured = _measure(X, s, base, after)
-        known.append(measured)
-    sides = (s > 0, s < 0)
+    group, others = s > 0, s < 0
     before, afterwards = (
-        dict(zip(map(str, names), one, strict=True)) for one in measured.differences.tolist()
+        dict(zip(map(str, names), one, strict=True)) for one in distances.differences.tolist()
     )
     return BalanceDiagnostics(
         method=method,
-        mmd_before=float(measured.mmds[0]),
-        mmd_after=float(measured.mmds[1]),
-        mmd_by_chance=measured.by_chance,
+        mmd_before=float(distances.mmds[0]),
+        mmd_after=float(distances.mmds[1]),
+        mmd_by_chance=distances.by_chance,
         smd_before=before,
         smd_after=afterwards,
         effective_sample_size=(
-            effective_sample_size(after[sides[0]]),
-            effective_sample_size(after[sides[1]]),
+            effective_sample_size(after[group]),
+            effective_sample_size(after[others]),
         ),
         largest_weight=max(
             float(weights[rows].max() / np.average(weights[rows], weights=base[rows]))
-            for rows in sides
+            for rows in (group, others)
         ),
         share_outside_support=support.share_outside,
         n_outside_support=support.n_outside,
     )
-
-
-def _measured_before(known: list[Measured], s: np.ndarray, after: np.ndarray) -> Measured | None:
-    """Measurements of the same weights, seen from this side; None if there are none."""
-    for one in known:
-        if all(np.allclose(one.after[own], after[own], 1e-9, 0.0) for own in chunks(len(after), 1)):
-            if np.array_equal(one.s, s):
-                return one
-            if np.array_equal(one.s, -s):
-                return replace(one, s=s, differences=0.0 - one.differences)
-    return None
-
-
-def _measure(X: Any, s: np.ndarray, base: np.ndarray, after: np.ndarray) -> Measured:
-    """Distances of the groups with these weights before and after."""
-    differences, standardise = _mean_differences(X, s, base, after)
-    mmds, by_chance = diagnose_mmd(X, s, (base, after), base_weight=base, standardise=standardise)
-    return Measured(s=s, after=after, mmds=mmds, by_chance=by_chance, differences=differences)
 
 
 def _mean_differences(

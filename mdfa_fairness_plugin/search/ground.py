@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from mdfa_fairness_plugin.balance.balancer import Weighing, weigh
-from mdfa_fairness_plugin.balance.diagnostics import BalanceDiagnostics, Measured, diagnose
+from mdfa_fairness_plugin.balance.diagnostics import BalanceDiagnostics, Distances, diagnose
 from mdfa_fairness_plugin.balance.support import check_support
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import WarningLog
@@ -132,8 +132,8 @@ class Ground:
         self.propensity = e[inside]
         self.held_out = np.isin(self.folds, parts)
         self._fitted: dict[Hashable, FittedOutcome] = {}
-        # What was measured of a direction's balance serves the other if it has the same weights.
-        self.measured_balance: list[Measured] = []
+        # With weights that are the same from either side, what is between the sides is measured once.
+        self.distances: Distances | None = None
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -279,17 +279,23 @@ class Side:
 
     def diagnosed(self, names: Sequence[str]) -> BalanceDiagnostics:
         """How alike the weights make the features, and how many rows had no counterpart."""
-        ground = self.ground
         return diagnose(
-            ground.X,
+            self._distances(),
             self.s,
             self.weighing.weights,
             method=self.weighing.method,
-            base=ground.base,
+            base=self.ground.base,
             names=names,
-            support=ground.support,
-            known=ground.measured_balance,
+            support=self.ground.support,
         )
+
+    def _distances(self) -> Distances:
+        ground, weights = self.ground, self.weighing.weights
+        if not self.weighing.symmetric:
+            return Distances.of(ground.X, self.s, ground.base, weights)
+        if ground.distances is None:
+            ground.distances = Distances.of(ground.X, ground.s, ground.base, weights)
+        return ground.distances.turned() if self.flip else ground.distances
 
 
 def orientation(s: np.ndarray) -> int:

@@ -114,6 +114,14 @@ def test_everybody_s_delta_is_the_same_in_memory_and_with_dask(balance, towns, q
     assert deltas[1] == pytest.approx(deltas[0], abs=0.05)
 
 
+def test_symmetric_methods_weigh_a_row_the_same_from_either_side(method, quadratic):
+    """What is between the sides is then measured once for both."""
+    X, s, e = (a[:400] for a in quadratic)
+    here = weigh(X, s, method, propensity=e, random_state=0)
+    there = weigh(X, -s, method, propensity=1 - e, random_state=0)
+    assert np.allclose(here.weights, there.weights, rtol=1e-9) == here.symmetric
+
+
 def test_the_command_line_and_settings_take_exactly_the_registered_names():
     assert ("auto", *BALANCERS) == options.BALANCES
     for name in options.BALANCES:
