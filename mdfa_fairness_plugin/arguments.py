@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from sklearn.base import is_regressor
 
-from mdfa_fairness_plugin.balance.balancer import BALANCERS
+from mdfa_fairness_plugin.balance.balancer import BALANCERS, weight_per_row
 from mdfa_fairness_plugin.data.problem import AuditProblem, build_problem
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.learn.learners import (
@@ -75,19 +74,7 @@ def _balance(given: Any, problem: AuditProblem) -> Any:
         raise InputError(f"balance: an instance expected, the class {name} found; pass {name}().")
     if hasattr(given, "fit"):
         return given
-    try:
-        weights = np.asarray(given, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            "balance: a method's name, an array of numbers or an object with fit and weights "
-            f"expected, {type(given).__name__} found."
-        ) from error
-    if weights.shape != (problem.n_samples,):
-        raise InputError(
-            f"balance: one weight per row expected, {problem.n_samples} in all; an array of "
-            f"shape {weights.shape} found."
-        )
-    return weights[problem.source_row]
+    return weight_per_row(given, problem.n_samples)[problem.source_row]
 
 
 def problem_of(

@@ -203,8 +203,8 @@ def _warn_unless_converged(balancer: Any, name: str, log: WarningLog | None) -> 
         )
 
 
-def checked_weights(weights: Any, n_rows: int) -> np.ndarray:
-    """Given weights as floats, or an error that says what is wrong with them."""
+def weight_per_row(weights: Any, n_rows: int) -> np.ndarray:
+    """Given weights as floats, one per row."""
     try:
         weights = np.asarray(weights, dtype=float)
     except (TypeError, ValueError) as error:
@@ -217,6 +217,12 @@ def checked_weights(weights: Any, n_rows: int) -> np.ndarray:
             f"balance: one weight per row expected, {n_rows} in all; "
             f"an array of shape {weights.shape} found."
         )
+    return weights
+
+
+def checked_weights(given: Any, n_rows: int) -> np.ndarray:
+    """Given weights as floats, or an error that says what is wrong with them."""
+    weights = weight_per_row(given, n_rows)
     wrong = ~np.isfinite(weights) | (weights < 0)
     if wrong.any():
         raise InputError(

@@ -253,10 +253,9 @@ class MMDNetwork(FittedBalancer):
         optimiser = torch.optim.Adam(networks.parameters(), lr=self.learning_rate)
         yield 0
         for epoch in range(self.max_epochs):
+            left = (1 + math.cos(math.pi * epoch / self.max_epochs)) / 2
             for group in optimiser.param_groups:
-                group["lr"] = (
-                    self.learning_rate * (1 + math.cos(math.pi * epoch / self.max_epochs)) / 2
-                )
+                group["lr"] = self.learning_rate * left
             for rows in sample.batches(self.batch_size, rng):
                 optimiser.zero_grad()
                 sample.training_loss(networks, rows, penalties, held_out).sum().backward()
