@@ -44,6 +44,7 @@ def load_compas(data_home: DataHome = None, *, outcome: CompasOutcome = "two_yea
     if outcome not in get_args(CompasOutcome):
         raise InputError(f"outcome: 'two_year_recid' or 'high_risk' expected, {outcome!r} found.")
     frame = _load_compas(data_home).frame
+    frame = frame.assign(high_risk=frame["v_score_text"] == "High")
     # ProPublica's own filter: charges that belong to the arrest, and scores that exist.
     kept = (
         frame["days_b_screening_arrest"].between(-30, 30)
@@ -53,14 +54,9 @@ def load_compas(data_home: DataHome = None, *, outcome: CompasOutcome = "two_yea
     )
     columns = [
         "sex", "age", "age_cat", "race", "juv_fel_count", "juv_misd_count", "juv_other_count",
-        "priors_count", "c_charge_degree",
+        "priors_count", "c_charge_degree", outcome,
     ]  # fmt: skip
     table = frame.loc[kept, columns].copy()
-    table[outcome] = (
-        frame.loc[kept, "two_year_recid"]
-        if outcome == "two_year_recid"
-        else (frame.loc[kept, "v_score_text"] == "High")
-    )
     table["sex"] = table["sex"] == "Female"
     table["race"] = table["race"] == "Caucasian"
     names = {
@@ -71,11 +67,12 @@ def load_compas(data_home: DataHome = None, *, outcome: CompasOutcome = "two_yea
         table,
         label=outcome,
         favorable=0.0,
-        unfavorable=1.0,
-        protected=["sex", "race"],
+        label_names=names[outcome],
+        protected={
+            "sex": {0.0: "Male", 1.0: "Female"},
+            "race": {1.0: "Caucasian", 0.0: "Not Caucasian"},
+        },
         categories=["age_cat", "c_charge_degree"],
-        label_map=names[outcome],
-        protected_maps=[{0.0: "Male", 1.0: "Female"}, {1.0: "Caucasian", 0.0: "Not Caucasian"}],
     )
 
 
@@ -112,14 +109,15 @@ def load_adult(data_home: DataHome = None, *, download_if_missing: bool = True) 
         table,
         label="income-per-year",
         favorable=1.0,
-        unfavorable=0.0,
-        protected=["race", "sex"],
+        label_names={1.0: ">50K", 0.0: "<=50K"},
+        protected={
+            "race": {1.0: "White", 0.0: "Non-white"},
+            "sex": {1.0: "Male", 0.0: "Female"},
+        },
         categories=[
             "workclass", "education", "marital-status", "occupation", "relationship",
             "native-country",
         ],
-        label_map={1.0: ">50K", 0.0: "<=50K"},
-        protected_maps=[{1.0: "White", 0.0: "Non-white"}, {1.0: "Male", 0.0: "Female"}],
     )  # fmt: skip
 
 
@@ -153,15 +151,13 @@ def load_german(data_home: DataHome = None, *, download_if_missing: bool = True)
         table,
         label="credit",
         favorable=1.0,
-        unfavorable=2.0,
-        protected=["sex", "age"],
+        label_names={1.0: "Good Credit", 2.0: "Bad Credit"},
+        protected={"sex": {1.0: "Male", 0.0: "Female"}, "age": {1.0: "Old", 0.0: "Young"}},
         categories=[
             "status", "credit_history", "purpose", "savings", "employment", "other_debtors",
             "property", "installment_plans", "housing", "skill_level", "telephone",
             "foreign_worker",
         ],
-        label_map={1.0: "Good Credit", 2.0: "Bad Credit"},
-        protected_maps=[{1.0: "Male", 0.0: "Female"}, {1.0: "Old", 0.0: "Young"}],
     )  # fmt: skip
 
 
@@ -170,22 +166,21 @@ def _binary_label_dataset(
     *,
     label: str,
     favorable: float,
-    unfavorable: float,
-    protected: list[str],
+    label_names: dict[float, str],
+    protected: dict[str, dict[float, str]],
     categories: list[str],
-    label_map: dict[float, str],
-    protected_maps: list[dict[float, str]],
 ) -> Any:
     """One-hot columns in the place of categories, and everything a number."""
     table = pd.get_dummies(table, columns=categories, prefix_sep="=").astype(float)
+    maps = {"label_maps": [label_names], "protected_attribute_maps": list(protected.values())}
     with quiet():
         return part("datasets").BinaryLabelDataset(
             favorable_label=favorable,
-            unfavorable_label=unfavorable,
+            unfavorable_label=next(one for one in label_names if one != favorable),
             df=table,
             label_names=[label],
-            protected_attribute_names=protected,
+            protected_attribute_names=list(protected),
             privileged_protected_attributes=[[1.0]] * len(protected),
             unprivileged_protected_attributes=[[0.0]] * len(protected),
-            metadata={"label_maps": [label_map], "protected_attribute_maps": protected_maps},
+            metadata=maps,
         )

@@ -6,8 +6,7 @@ import itertools
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -168,16 +167,13 @@ def compare_detectors(
     judge = _Judge(held_out, random_state, float(auditor.get("confidence_level", 0.95)))
     parts = search_part, held_out
     settings = {"random_state": random_state} | auditor
-    searches: list[tuple[str, Callable[[], _Region]]] = []
-    if "mdss" in detectors:
-        for overpredicted in (True, False):
-            searches.append(("mdss", partial(_mdss, *parts, overpredicted, penalty, num_iters)))
-    if "gerryfair" in detectors:
-        searches.append(("gerryfair", partial(_gerryfair, *parts)))
-    if "mdfa" in detectors:
-        for direction in itertools.product((UNPRIVILEGED, PRIVILEGED), (FAVORABLE, UNFAVORABLE)):
-            searches.append(("mdfa", partial(_mdfa, *parts, *direction, settings)))
-    rows = [_timed(name, find, search_part, judge) for name, find in searches]
+    directions = itertools.product((UNPRIVILEGED, PRIVILEGED), (FAVORABLE, UNFAVORABLE))
+    searches = [
+        *(("mdss", partial(_mdss, *parts, over, penalty, num_iters)) for over in (True, False)),
+        ("gerryfair", partial(_gerryfair, *parts)),
+        *(("mdfa", partial(_mdfa, *parts, *direction, settings)) for direction in directions),
+    ]
+    rows = [_timed(name, find, search_part, judge) for name, find in searches if name in detectors]
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
@@ -243,8 +239,7 @@ class _Judge:
             "share": float(np.average(member, weights=part.weight)),
         }
         comparable = member & self._inside
-        present = [bool((comparable & (s == side)).any()) for side in (1, -1)]
-        if not all(present):
+        if len(np.unique(s[comparable])) < 2:
             return row | {"note": "no comparable rows of both groups are in the region"}
         balanced = measure(positive, s, self._balanced, comparable)
         low, high = delta_interval(balanced, self._level)
@@ -303,18 +298,23 @@ def _mdss(
     )
     group = _unused("group", searched.columns)
     named = np.where(search_part.s > 0, UNPRIVILEGED, PRIVILEGED)
-    with _global_state_kept():
-        subset, score = part("detectors").bias_scan(
-            data=searched.assign(**{group: named}),
-            observations=pd.Series(search_part.favorable.astype(int)),
-            favorable_value=1,
-            overpredicted=overpredicted,
-            penalty=penalty,
-            num_iters=num_iters,
-        )
+    state = np.random.get_state()  # noqa: NPY002  # bias_scan resets it.
+    try:
+        with quiet():
+            subset, score = part("detectors").bias_scan(
+                data=searched.assign(**{group: named}),
+                observations=pd.Series(search_part.favorable.astype(int)),
+                favorable_value=1,
+                overpredicted=overpredicted,
+                penalty=penalty,
+                num_iters=num_iters,
+            )
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    texts = [f"{name} in {{{', '.join(map(str, values))}}}" for name, values in subset.items()]
     features = {name: values for name, values in subset.items() if name != group}
     return _Region(
-        text=_subset_text(subset),
+        text=" and ".join(texts) or "everybody",
         on_search=_in_subset(searched, features),
         on_held_out=_in_subset(judged, features),
         own_score=float(score),
@@ -339,11 +339,6 @@ def _in_subset(frame: pd.DataFrame, subset: dict[str, list[Any]]) -> np.ndarray:
     for name, values in subset.items():
         inside &= frame[name].isin(values).to_numpy()
     return inside
-
-
-def _subset_text(subset: dict[str, list[Any]]) -> str:
-    texts = [f"{name} in {{{', '.join(map(str, values))}}}" for name, values in subset.items()]
-    return " and ".join(texts) or "everybody"
 
 
 def _gerryfair(search_part: _Part, held_out: _Part) -> _Region:
@@ -415,14 +410,3 @@ def _unused(name: str, taken: Any) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-@contextmanager
-def _global_state_kept() -> Iterator[None]:
-    """Put back NumPy's global random state, which ``bias_scan`` resets, and keep it quiet."""
-    state = np.random.get_state()  # noqa: NPY002
-    try:
-        with quiet():
-            yield
-    finally:
-        np.random.set_state(state)  # noqa: NPY002

@@ -109,17 +109,14 @@ class MDFATextExplainer(MetricTextExplainer):
 
     def coverage(self) -> str:
         """Explain ``coverage``."""
-        return self._coverage_sentence()
-
-    def _explain(self, figure: _Figure, privileged: bool | None, outcome: Any) -> str:
-        return self._sentence(figure, self._audited().worst_case(privileged, outcome))
-
-    def _coverage_sentence(self) -> str:
         counts = self._audited().coverage()
         return (
             f"Rows covered by the group lists: {counts['unprivileged']} unprivileged, "
             f"{counts['privileged']} privileged, {counts['neither']} in neither list (not compared)"
         )
+
+    def _explain(self, figure: _Figure, privileged: bool | None, outcome: Any) -> str:
+        return self._sentence(figure, self._audited().worst_case(privileged, outcome))
 
     def _sentence(self, figure: _Figure, worst: Violation | None) -> str:
         name = figure.title.capitalize()
@@ -191,7 +188,7 @@ class MDFAJSONExplainer(MetricJSONExplainer, MDFATextExplainer):
         return _strict(
             {
                 "metric": "Coverage",
-                "message": self._coverage_sentence(),
+                "message": super().coverage(),
                 **self._audited().coverage(),
                 "description": "Rows by the group list that covers them.",
                 "ideal": "Every row is in one of the lists.",

@@ -90,19 +90,6 @@ def describe(groups: Groups, dataset: Any = None) -> str:
     return " or ".join(texts)
 
 
-def coverage(
-    dataset: Any, unprivileged_groups: Groups, privileged_groups: Groups
-) -> dict[str, int]:
-    """Rows by the list that covers them."""
-    low = mask_of(dataset, unprivileged_groups)
-    high = mask_of(dataset, privileged_groups)
-    return {
-        UNPRIVILEGED: int(low.sum()),
-        PRIVILEGED: int(high.sum()),
-        NEITHER: int((~low & ~high).sum()),
-    }
-
-
 def sensitive_column(
     dataset: Any, unprivileged_groups: Groups, privileged_groups: Groups
 ) -> pd.DataFrame:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from mdfa_fairness_plugin.aif360.groups import (
+    NEITHER,
     PRIVILEGED,
     UNPRIVILEGED,
     Groups,
     check_lists,
-    coverage,
+    mask_of,
 )
 from mdfa_fairness_plugin.aif360.question import Answer, Question, is_table
 from mdfa_fairness_plugin.aif360.reading import (
@@ -53,7 +54,8 @@ class _AuditMethods:
     dataset: Any
     unprivileged_groups: Groups
     privileged_groups: Groups
-    _labels_argument = "dataset.labels"
+    _audited = "dataset"  # the one whose labels are audited
+    _features_from: str | None = None  # the one people are compared by; None: `dataset`
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -76,8 +78,8 @@ class _AuditMethods:
         return Question(
             dataset=self.dataset,
             labelled=self._labelled(),
-            argument=self._labels_argument,
-            featured=self._featured(),
+            argument=f"{self._audited}.labels",
+            featured=getattr(self, self._features_from or "dataset"),
             unprivileged=self.unprivileged_groups,
             privileged=self.privileged_groups,
             audit_features=self._audit_features,
@@ -87,11 +89,7 @@ class _AuditMethods:
 
     def _labelled(self) -> Any:
         """Dataset whose labels are audited."""
-        return self.dataset
-
-    def _featured(self) -> Any:
-        """Dataset whose features people are compared by."""
-        return self.dataset
+        return getattr(self, self._audited)
 
     def _state(self) -> Answer:
         """Audit of the data as they are now; made anew only if they have changed."""
@@ -333,7 +331,10 @@ class _AuditMethods:
         counts : dict of str to int
             Keys ``"unprivileged"``, ``"privileged"`` and ``"neither"``.
         """
-        return coverage(self.dataset, self.unprivileged_groups, self.privileged_groups)
+        low = mask_of(self.dataset, self.unprivileged_groups)
+        high = mask_of(self.dataset, self.privileged_groups)
+        n_low, n_high, n_neither = (int(one.sum()) for one in (low, high, ~low & ~high))
+        return {UNPRIVILEGED: n_low, PRIVILEGED: n_high, NEITHER: n_neither}
 
 
 class MDFADatasetMetric(_AuditMethods, BinaryLabelDatasetMetric):
@@ -432,7 +433,7 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
         If the lists overlap, name no protected attribute, or an argument is unknown.
     """
 
-    _labels_argument = "classified_dataset.labels"
+    _audited = "classified_dataset"
 
     def __init__(
         self,
@@ -464,11 +465,3 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
             )
         self._features_from = features_from
         self._keep(audit_features, include_protected, auditor)
-
-    def _labelled(self) -> Any:
-        return self.classified_dataset
-
-    def _featured(self) -> Any:
-        if self._features_from == "classified_dataset":
-            return self.classified_dataset
-        return self.dataset

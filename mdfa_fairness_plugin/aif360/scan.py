@@ -270,7 +270,7 @@ class _People:
     def without(self, named: set[Hashable], include: bool | Collection[Hashable]) -> Table:
         """``X`` without the columns that are protected attributes, but for those asked for."""
         if include is True:
-            return self._select(range(self._table.n_columns))
+            include = self._columns
         wanted = {include} if isinstance(include, str) else set(include or ())
         unknown = [name for name in wanted if name not in self._columns]
         if unknown:
@@ -279,17 +279,12 @@ class _People:
                 f"{_listed(self._columns)}."
             )
         drop = named.intersection(self._columns) - wanted
-        names = enumerate(self._table.names)
-        return self._select([place for place, name in names if name not in drop])
-
-    def _select(self, places: Sequence[int]) -> Table:
-        """Columns of ``X`` at these places; rows are in order already, whatever their index."""
-        table, matrix, arrays = self._table, None, []
-        if table.matrix is None:
-            arrays = [table.arrays[place] for place in places]
-        else:
-            matrix = table.matrix[:, list(places)]
+        table = self._table
+        places = [place for place, name in enumerate(table.names) if name not in drop]
         names = tuple(table.names[place] for place in places)
+        matrix = None if table.matrix is None else table.matrix[:, places]
+        arrays = [table.arrays[place] for place in places] if matrix is None else []
+        # Rows are in order already, whatever their index.
         return Table("X", names, arrays, table.n_rows, None, table.named, matrix)
 
     def _first_levels(self) -> list[Hashable]:

@@ -25,7 +25,7 @@ CONTROLS = "control_features"
 class Case:
     """Arguments with their rows paired, in the order of ``audit_features``."""
 
-    features: Any
+    features: Table
     sensitive: Table
     y_true: Any  # 1-D array, or None
     y_pred: Table  # one column per repeat
@@ -71,11 +71,10 @@ def pair(
     pairing.lead(features)
     check_length(sensitive, features.n_rows, "audit_features")
     sensitive = pairing.align(sensitive)
-    source, owner = audit_features, "audit_features"
+    owner = "audit_features"
     if rows is not None:
         places = _positions(rows, features.n_rows)
-        source = features = features.take(places)
-        sensitive = sensitive.take(places)
+        features, sensitive = features.take(places), sensitive.take(places)
         pairing, owner = Pairing(notes), "rows"
     for table in (given, *tables.values()):
         check_length(table, features.n_rows, owner)
@@ -83,7 +82,7 @@ def pair(
     aligned = {name: pairing.align(table) for name, table in tables.items()}
     true, weight = aligned.pop("y_true", None), aligned.pop("sample_weight", None)
     return Case(
-        features=source,
+        features=features,
         sensitive=sensitive,
         y_true=None if true is None else true.array(0),
         y_pred=predictions,

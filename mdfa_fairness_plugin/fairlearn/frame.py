@@ -23,14 +23,9 @@ _RESERVED = ("y_true", "y_pred")
 Path = tuple[Any, str]
 
 
-def _metric_frame() -> Any:
-    metrics = import_optional(
-        "fairlearn.metrics", extra="fairlearn", feature="mdfa_fairness_plugin.fairlearn"
-    )
-    return metrics.MetricFrame
-
-
-MetricFrame: Any = _metric_frame()
+MetricFrame: Any = import_optional(
+    "fairlearn.metrics", extra="fairlearn", feature="mdfa_fairness_plugin.fairlearn"
+).MetricFrame
 
 
 class MDFAMetricFrame(MetricFrame):

@@ -121,19 +121,10 @@ def worst_case_violation(
         make_derived_metric(metric=by_race, transform="difference", sample_param_names=["rows"])(
             y_true, y_pred, sensitive_features=region, rows=np.arange(len(X)))
     """
-    return _average(
-        "delta",
-        y_true,
-        y_pred,
-        sensitive_features=sensitive_features,
-        audit_features=audit_features,
-        sample_weight=sample_weight,
-        event=event,
-        pos_label=pos_label,
-        rows=rows,
-        random_state=random_state,
-        **auditor,
-    )
+    people = {"sensitive_features": sensitive_features, "audit_features": audit_features}
+    options = {"event": event, "pos_label": pos_label, "rows": rows, "random_state": random_state}
+    arguments = people | options | {"sample_weight": sample_weight} | auditor
+    return _average("worst_case_violation", "delta", y_true, y_pred, arguments)
 
 
 def worst_case_ratio(
@@ -153,16 +144,9 @@ def worst_case_ratio(
     -------
     ratio : float
         The paper's ``DT_G`` (Table 3). Repeats are averaged on the log scale.
-
-    Examples
-    --------
-    >>> import mdfa_fairness_plugin as mdfa
-    >>> data = mdfa.datasets.make_synthetic(600, delta=1.5, imbalance=0.0, random_state=1)
-    >>> people = {"sensitive_features": data.sensitive_features, "audit_features": data.X}
-    >>> worst_case_ratio(None, data.y, **people, learner="tree", n_splits=2) > 1.6
-    True
     """
-    return ratio_of(_average("delta", y_true, y_pred, sample_weight=sample_weight, **arguments))
+    arguments["sample_weight"] = sample_weight
+    return ratio_of(_average("worst_case_ratio", "delta", y_true, y_pred, arguments))
 
 
 def unfairness_certificate(
@@ -183,21 +167,16 @@ def unfairness_certificate(
     Returns
     -------
     gamma : float
-
-    Examples
-    --------
-    >>> import mdfa_fairness_plugin as mdfa
-    >>> data = mdfa.datasets.make_synthetic(600, delta=1.5, imbalance=0.0, random_state=1)
-    >>> people = {"sensitive_features": data.sensitive_features, "audit_features": data.X}
-    >>> 0 < unfairness_certificate(None, data.y, **people, learner="tree", n_splits=2) < 0.25
-    True
     """
-    return _average("gamma", y_true, y_pred, sample_weight=sample_weight, **arguments)
+    arguments["sample_weight"] = sample_weight
+    return _average("unfairness_certificate", "gamma", y_true, y_pred, arguments)
 
 
-def _average(figure: str, y_true: Any, y_pred: Any, **arguments: Any) -> float:
+def _average(
+    caller: str, figure: str, y_true: Any, y_pred: Any, arguments: dict[str, Any]
+) -> float:
     """Mean over repeats of one figure of the worst case; NaN where nothing was measured."""
-    case, options = _split(y_true, y_pred, arguments)
+    case, options = _split(caller, y_true, y_pred, arguments)
     values = []
     for repeat in range(case.y_pred.n_columns):
         worst = audit_case(case, repeat, **options).result_.worst_case
@@ -205,8 +184,13 @@ def _average(figure: str, y_true: Any, y_pred: Any, **arguments: Any) -> float:
     return float(np.mean(values))
 
 
-def _split(y_true: Any, y_pred: Any, arguments: dict[str, Any]) -> tuple[Case, dict[str, Any]]:
+def _split(
+    caller: str, y_true: Any, y_pred: Any, arguments: dict[str, Any]
+) -> tuple[Case, dict[str, Any]]:
     """Arguments with a value per row, paired, and the others."""
+    for name in ("sensitive_features", "audit_features"):
+        if name not in arguments:
+            raise TypeError(f"{caller}() missing required keyword-only argument: {name!r}")
     names = ("sensitive_features", "audit_features", "sample_weight", "rows")
     by_row = {name: arguments.pop(name) for name in names if name in arguments}
     return pair(y_true=y_true, y_pred=y_pred, **by_row), arguments
@@ -230,7 +214,7 @@ def audit_predictions(y_true: Any, y_pred: Any, **arguments: Any) -> AuditResult
         ``predictions_hash(y_pred)`` reproduces. Rows without the event's true label are counted in
         ``excluded``.
     """
-    case, options = _split(y_true, y_pred, arguments)
+    case, options = _split("audit_predictions", y_true, y_pred, arguments)
     case.only_repeat()
     return audit_case(case, **options).result_
 

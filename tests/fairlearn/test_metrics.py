@@ -44,6 +44,20 @@ N = 600
 QUICK = {"learner": "tree", "n_splits": 2}
 
 
+@pytest.mark.parametrize("needed", ["sensitive_features", "audit_features"])
+@pytest.mark.parametrize(
+    "function",
+    [worst_case_violation, worst_case_ratio, unfairness_certificate, audit_predictions],
+)
+def test_a_forgotten_argument_is_missed_by_the_function_called(function, needed):
+    """Python's own error for the metric that names its arguments; the others say the same."""
+    arguments = {"sensitive_features": [0, 1], "audit_features": [[0], [1]]}
+    del arguments[needed]
+    message = rf"^{function.__name__}\(\) missing .*required keyword-only argument: '{needed}'$"
+    with pytest.raises(TypeError, match=message):
+        function(None, [0, 1], **arguments)
+
+
 def test_metrics_find_what_was_planted():
     """At 2,000 rows the planted delta of 1.5 is found within what sampling leaves open."""
     data = mdfa.datasets.make_synthetic(2000, delta=1.5, imbalance=0.0, random_state=0)
