@@ -49,11 +49,11 @@ class Labels:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TypedColumn:
-    """A column of known kind: numbers (NaN where missing) or labels."""
+    """A column of known kind: numbers (NaN where missing) or labels; the other is None."""
 
     kind: Kind
-    numbers: np.ndarray | None = None
-    labels: Labels | None = None
+    numbers: np.ndarray | Any = None
+    labels: Labels | Any = None
 
 
 def listing(items: Iterable[Any], limit: int = 10) -> Message:
@@ -189,10 +189,8 @@ def _numbers(array: Any, name: str) -> tuple[Kind | None, np.ndarray | None]:
 
 def _numbers_from_numpy(array: np.ndarray, name: str) -> tuple[Kind | None, np.ndarray | None]:
     code = array.dtype.kind
-    if code in "iuf":
-        return "numeric", array.astype(np.float64, copy=False)
-    if code == "b":
-        return "boolean", array.astype(np.float64)
+    if code in "iufb":
+        return "boolean" if code == "b" else "numeric", array.astype(np.float64, copy=False)
     if code == "M":
         return "datetime", _days(array.astype("datetime64[us]"))
     if code == "m":

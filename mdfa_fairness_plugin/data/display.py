@@ -41,11 +41,11 @@ class Shown:
         """Rows as reports show them."""
         if len(self.plans) == 1:
             return self.plans[0].display(read(self.plans[0]), rows)
-        n_rows, n_plans = len(_numbers(read, self.plans[0])), len(self.plans)
+        n_rows, n_plans = len(read(self.plans[0]).numbers), len(self.plans)
         codes = np.full(n_rows, n_plans, dtype=np.intp)
         seen = np.zeros(n_rows, dtype=np.intp)
         for rank, plan in enumerate(self.plans):
-            is_one = _numbers(read, plan) == 1
+            is_one = read(plan).numbers == 1
             codes[is_one] = rank
             seen += is_one
         codes[seen > 1] = n_plans + 1
@@ -134,14 +134,14 @@ def _one_hot_groups(
             continue
         for place in members:
             if place not in totals:
-                totals[place] = float(_numbers(read, plans[place]).sum())
+                totals[place] = float(read(plans[place]).numbers.sum())
         covered = sum(totals[place] for place in members)
         least = 0.9 * n_rows if rank == 2 else 0.0
         if covered > n_rows or covered < least:
             continue
         ones = np.zeros(n_rows)
         for place in members:
-            ones += _numbers(read, plans[place])
+            ones += read(plans[place]).numbers
         levels = tuple(free[place][len(prefix) + len(separator) :] for place in members)
         if ones.max() > 1 or "" in levels:
             continue
@@ -157,9 +157,3 @@ def _one_hot_groups(
             levels=(*levels, NONE) if ones.min() < 1 else levels,
         )
         yield members, Shown(feature=feature, plans=own)
-
-
-def _numbers(read: Reader, plan: Plan) -> np.ndarray:
-    numbers = read(plan).numbers
-    assert numbers is not None
-    return numbers

@@ -222,7 +222,6 @@ class _Planning:
         """Plan one column, or drop it with a reason."""
         column, name = table.typed(position), table.names[position]
         if column.kind == "categorical":
-            assert column.labels is not None
             plan = self._levels(column.labels.used(), position, name)
         else:
             plan = self._numbers(column, position, name)
@@ -240,7 +239,6 @@ class _Planning:
             levels = tuple(str(value) for value in column.labels.used().values)
             values = np.array([*places.values(), np.nan])[column.labels.codes]
         else:
-            assert column.numbers is not None
             # Columns of a row-major array are strided; every look at one costs ten times a copy's.
             values = np.ascontiguousarray(column.numbers)
             _refuse_infinite(values, name)

@@ -181,7 +181,6 @@ def input_hash(
         if column.labels is not None:
             add_labels(name, column.labels)
         else:
-            assert column.numbers is not None
             digest.update(repr((name, len(column.numbers))).encode())
             for start in range(0, len(column.numbers), _HASHED_AT_A_TIME):
                 # A copy, without negative zeros and with one kind of NaN.

@@ -30,7 +30,7 @@ class Pairing:
     """Puts the rows of arguments in one order: that of the first of them that has an index."""
 
     def __init__(self, log: WarningLog) -> None:
-        self._log = log
+        self._log = log  # told of arguments whose rows come in another order
         self._index: pd.Index | None = None
         self._owner = ""
 

@@ -51,9 +51,7 @@ class NumberPlan:
     def values(self, column: TypedColumn) -> np.ndarray:
         """Numbers, or places in the order; NaN where missing."""
         if self.places is None:
-            assert column.numbers is not None
             return column.numbers
-        assert column.labels is not None
         places = [self.places.get(value, np.nan) for value in column.labels.values]
         return np.array([*places, np.nan])[column.labels.codes]
 
@@ -85,7 +83,6 @@ class NumberPlan:
     def display(self, column: TypedColumn, rows: np.ndarray | slice) -> Any:
         """Rows as reports show them."""
         if self.places is not None:
-            assert column.labels is not None
             known = [
                 str(value) if value in self.places else MISSING for value in column.labels.values
             ]
@@ -130,7 +127,6 @@ class LevelPlan:
 
     def values(self, column: TypedColumn) -> np.ndarray:
         """Place of each row's level, -1 if nowhere, in the smallest type that holds them."""
-        assert column.labels is not None
         targets = [self.targets.get(value, self.other) for value in column.labels.values]
         small = np.min_scalar_type(-len(self.levels))
         return np.array([*targets, self.missing], dtype=small)[column.labels.codes]
@@ -147,7 +143,6 @@ class LevelPlan:
 
     def count_unseen(self, column: TypedColumn) -> int:
         """Rows with a new label, or with none if fitting saw none missing."""
-        assert column.labels is not None
         new = [value not in self.targets for value in column.labels.values]
         return int(np.array([*new, self.missing < 0])[column.labels.codes].sum())
 
@@ -157,7 +152,6 @@ class LevelPlan:
 
     def display(self, column: TypedColumn, rows: np.ndarray | slice) -> Any:
         """Rows as reports show them."""
-        assert column.labels is not None
         shown = []
         for value in column.labels.values:
             place = -1 if value in self.shown_as_other else self.targets.get(value, -1)

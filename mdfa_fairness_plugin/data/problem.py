@@ -42,9 +42,7 @@ class AuditProblem:
     outcomes: tuple[Hashable, ...]  # those to audit
     sample_weight: np.ndarray  # sampling weights with mean 1; ones without
     weight_type: str  # "none", "frequency" or "sampling"
-    contrasts: tuple[
-        Contrast, ...
-    ]  # one per sensitive value, those that cannot be audited included
+    contrasts: tuple[Contrast, ...]  # one per sensitive value, also those that cannot be audited
     sensitive: tuple[SensitiveFeature, ...]  # every column audited, intersections last
     source_row: np.ndarray  # input row each working row is
     n_samples: int  # rows of the input

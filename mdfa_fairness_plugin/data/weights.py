@@ -136,7 +136,7 @@ def read_weighting(weight: Any, asked: str, n_samples: int, log: WarningLog) -> 
 def weight_numbers(weight: Any) -> np.ndarray:
     """Weights as numbers, good or not."""
     column = read_column(weight, "sample_weight")
-    if column.kind not in ("numeric", "boolean") or column.numbers is None:
+    if column.kind not in ("numeric", "boolean"):
         raise InputError(
             f"sample_weight: {column.kind} values were given; non-negative numbers are needed."
         )
