@@ -23,9 +23,14 @@ _RESERVED = ("y_true", "y_pred")
 Path = tuple[Any, str]
 
 
-MetricFrame: Any = import_optional(
-    "fairlearn.metrics", extra="fairlearn", feature="mdfa_fairness_plugin.fairlearn"
-).MetricFrame
+def _metric_frame() -> Any:
+    metrics = import_optional(
+        "fairlearn.metrics", extra="fairlearn", feature="mdfa_fairness_plugin.fairlearn"
+    )
+    return metrics.MetricFrame
+
+
+MetricFrame: Any = _metric_frame()
 
 
 class MDFAMetricFrame(MetricFrame):
