@@ -90,20 +90,15 @@ def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
         return result
     audits: Any = {m: redact(audit, min_cell).result for m, audit in result.audits.items()}
 
-    def withheld(model: Any, search: SearchKey) -> tuple[Violation | None, bool]:
-        """The audit's search as it may be printed, and whether its ratio is withheld."""
-        pairs = zip(
-            audits[model].violations if model in audits else (),
-            result.audits[model].violations if model in audits else (),
-            strict=True,
-        )
-        for printed, given in pairs:
-            if given.key == search:
-                return printed, given.measured and not printed.measured
-        return None, False
+    # The audits' searches as they may be printed, and whether the ratio of each is withheld.
+    searches: dict[tuple[Any, SearchKey], tuple[Violation | None, bool]] = {
+        (model, given.key): (printed, given.measured and not printed.measured)
+        for model, audit in audits.items()
+        for printed, given in zip(audit.violations, result.audits[model].violations, strict=True)
+    }
 
     def row_of(row: ModelSearch) -> ModelSearch:
-        printed, hidden = withheld(row.model, row.search)
+        printed, hidden = searches.get((row.model, row.search), (None, False))
         changes: dict[str, Any] = {}
         small = row.n_rows is not None and 0 < row.n_rows < min_cell
         if small or (printed is not None and printed.n_rows is None):
@@ -120,19 +115,14 @@ def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
         return dataclasses.replace(row, **changes, withheld=frozenset(changes) - {"reason"})
 
     def transfer_of(one: Transfer) -> Transfer:
-        own = one.subgroup_of == one.model and withheld(one.model, one.search)[1]
+        hidden = searches.get((one.model, one.search), (None, False))[1]
+        own = one.subgroup_of == one.model and hidden
         if not own and not math.isinf(one.delta):
             return one
         ends = (one.interval[0] if math.isfinite(one.interval[0]) else math.nan, math.nan)
-        unknown = (math.nan, math.nan)
-        return dataclasses.replace(
-            one,
-            delta=math.nan,
-            interval=ends,
-            rates=unknown,
-            difference=math.nan,
-            withheld=frozenset({"delta", "interval", "rates", "difference"}),
-        )
+        changes: dict[str, Any] = {"delta": math.nan, "interval": ends, "difference": math.nan}
+        changes["rates"] = (math.nan, math.nan)
+        return dataclasses.replace(one, **changes, withheld=frozenset(changes))
 
     totals = [audit.n_samples for audit in audits.values()]
     return dataclasses.replace(
@@ -390,10 +380,8 @@ def _differences(result: ComparisonResult) -> Section:
     for model in result.models:
         if model == result.baseline:
             continue
-        cells = []
-        for quantity, _ in shown:
-            one = found[model, quantity]
-            cells.append(_spanned(one.difference, one.interval))
+        own = [found[model, quantity] for quantity, _ in shown]
+        cells = [_spanned(one.difference, one.interval) for one in own]
         if truth:
             one = found[model, ACCURACY]
             low, high = one.interval

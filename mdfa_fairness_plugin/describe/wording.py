@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import math
+import re
 import unicodedata
 from collections.abc import Hashable
 from typing import Any, Final
@@ -16,6 +17,7 @@ import pandas as pd
 _REORDERING: Final = frozenset(
     "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
 )
+_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def clean(text: object, limit: int | None = None) -> str:
@@ -29,6 +31,11 @@ def clean(text: object, limit: int | None = None) -> str:
         tail = limit // 3
         shown = shown[: limit - tail - 1] + "…" + shown[len(shown) - tail :]
     return shown
+
+
+def for_xml(text: str) -> str:
+    """Text without the characters that XML 1.0 has no way to write."""
+    return _NOT_XML.sub("\ufffd", text)
 
 
 def _visible(character: str) -> str:

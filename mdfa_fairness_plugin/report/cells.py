@@ -27,22 +27,9 @@ def keep_safe(
 ) -> np.ndarray:
     """Choose which sums may be printed so that no protected one can be worked out.
 
-    Parameters
-    ----------
-    atoms : ndarray of shape (n_atoms,)
-        Counts that everything is a sum of.
-    printed : ndarray of bool of shape (n_printed, n_atoms)
-        Atoms in each sum that is to be printed.
-    protected : ndarray of bool of shape (n_protected, n_atoms)
-        Atoms in each sum that must stay unknown.
-    min_cell : int
+    Shapes: ``atoms`` (n_atoms,); ``printed`` (n_printed, n_atoms); ``protected`` (n_protected,
+    n_atoms); returns (n_printed,).
 
-    Returns
-    -------
-    keep : ndarray of bool of shape (n_printed,)
-
-    Notes
-    -----
     Whoever knows the printed sums, and that counts are not negative, must find each protected sum
     possible over a range at least ``min_cell`` wide that reaches up to ``min_cell``: linear
     programs give the range. Sums are dropped, the smallest first, until that holds, and then put

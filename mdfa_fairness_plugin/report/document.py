@@ -29,13 +29,7 @@ Value = str | int | None
 
 
 def shown(value: Value) -> str:
-    """Write a value; a count that is not given is said to be withheld.
-
-    Examples
-    --------
-    >>> shown(1234), shown(None), shown("1.8")
-    ('1,234', 'withheld', '1.8')
-    """
+    """Write a value; a count that is not given is said to be withheld."""
     if isinstance(value, str):
         return value
     return WITHHELD_TEXT if value is None else f"{value:,d}"

@@ -4,57 +4,26 @@ from __future__ import annotations
 
 import math
 import numbers
-import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mdfa_fairness_plugin.describe.wording import clean, label_text, named, plain_float
+from mdfa_fairness_plugin.describe.wording import clean, for_xml, label_text, named, plain_float
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fields import figures
 from mdfa_fairness_plugin.records import INSUFFICIENT, AuditRecord, Violation
+from mdfa_fairness_plugin.report.reading import entries
 
-# Characters XML 1.0 has no way to write, beyond those that ``clean`` replaces.
-_NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SUITE: Final = "mdfa"
 
 
 def trips(violation: Any, fail_above: float) -> bool:
-    """Whether a search is surely above the gate: its lower confidence limit of delta is.
-
-    Parameters
-    ----------
-    violation : Violation
-    fail_above : float
-
-    Returns
-    -------
-    bool
-        False for limits that are not known.
-    """
+    """Whether a search is surely above the gate: its lower confidence limit of delta is."""
     return bool(violation.interval[0] > fail_above)
 
 
 def to_junit(result: AuditRecord, fail_above: float | None = None) -> str:
-    """Write a result as JUnit XML.
-
-    Parameters
-    ----------
-    result : AuditResult
-    fail_above : float or None, default=None
-        A search fails if its lower confidence limit of delta is above this; None: no search fails.
-
-    Returns
-    -------
-    str
-        One test case per search with its figures as properties; skipped, with the reason, where
-        there is not enough evidence. The same result gives the same text.
-
-    Raises
-    ------
-    InputError
-        If ``fail_above`` is not a number.
-    """
+    """JUnit XML, a test case per search, failed if :func:`trips`, or skipped if it saw too little."""
     if fail_above is not None:
         real = isinstance(fail_above, numbers.Real) and not isinstance(fail_above, bool)
         if not real or math.isnan(float(fail_above)):
@@ -117,10 +86,8 @@ def _told(violation: Violation) -> str:
 
 
 def _of_audit(result: AuditRecord, fail_above: float | None) -> dict[str, Any]:
-    versions = result.provenance.get("versions")
-    version = versions.get("mdfa_fairness_plugin") if isinstance(versions, Mapping) else None
     return {
-        "version": version,
+        "version": entries(result.provenance, "versions").get("mdfa_fairness_plugin"),
         "seed": result.provenance.get("seed"),
         "input_hash": result.provenance.get("input_hash"),
         "n_samples": result.n_samples,
@@ -141,4 +108,4 @@ def _add_properties(parent: ET.Element, values: Mapping[str, Any]) -> None:
 
 def _text(value: object, limit: int) -> str:
     """Write text on one line, of characters that XML has."""
-    return _NOT_XML.sub("\ufffd", clean(value, limit))
+    return for_xml(clean(value, limit))

@@ -42,13 +42,7 @@ def render(document: Document) -> str:
 
 
 def escape(text: str) -> str:
-    r"""Write text so that Markdown shows it as it is, on one line.
-
-    Examples
-    --------
-    >>> escape("a_b|c <b>")
-    'a\\_b\\|c &lt;b&gt;'
-    """
+    """Write text so that Markdown shows it as it is, on one line."""
     shown = "".join(_ENTITIES.get(c) or (f"\\{c}" if c in _ESCAPED else c) for c in clean(text))
     return _WEB.sub(r"\1&#46;", _SCHEME.sub("&#58;", shown))
 

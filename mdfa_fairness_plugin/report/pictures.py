@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from mdfa_fairness_plugin.describe.wording import label_text, percent, rounded
+from mdfa_fairness_plugin.describe.wording import for_xml, label_text, percent, rounded
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import AuditRecord
 from mdfa_fairness_plugin.report.displays import (
@@ -40,8 +40,6 @@ _COLORS: Final = {
     for name in ("ink", "muted", "faint", "paper", "first", "second")
 }
 _NUMBERED: Final = re.compile(r"#0[1-6]0[2-7]0[3-8]\b")
-# Characters that no XML document may hold.
-_FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REFERENCE: Final = re.compile(r"url\(#([\w.-]+)\)")
 
 
@@ -123,7 +121,7 @@ def draw(display: Display, key: str, title: str, text: str) -> Markup:
 
 def _inline(document: str, key: str, title: str, text: str) -> Markup:
     """Turn a document of its own into an element of a page."""
-    root = ElementTree.fromstring(_FORBIDDEN.sub("\ufffd", document))
+    root = ElementTree.fromstring(for_xml(document))
     for parent in root.iter():
         # Its rules would hold for the whole page.
         for child in list(parent):
@@ -161,24 +159,17 @@ def _inline(document: str, key: str, title: str, text: str) -> Markup:
                 if name == "d":
                     value = " ".join(value.split())
             attributes[name] = attributes.get(name, "") + value if name == "style" else value
-        element.attrib.clear()
-        element.attrib.update(attributes)
-    box = root.attrib["viewBox"]
-    root.attrib.clear()
-    root.attrib.update(
-        {
-            "viewBox": box,
-            "role": "img",
-            "aria-labelledby": f"{key}-title {key}-text",
-            "class": "picture",
-        }
-    )
-    named, described = ElementTree.Element("title"), ElementTree.Element("desc")
-    named.text, described.text = (_FORBIDDEN.sub("\ufffd", words) for words in (title, text))
-    named.set("id", f"{key}-title")
-    described.set("id", f"{key}-text")
-    root.insert(0, described)
-    root.insert(0, named)
+        element.attrib = attributes
+    root.attrib = {
+        "viewBox": root.attrib["viewBox"],
+        "role": "img",
+        "aria-labelledby": f"{key}-title {key}-text",
+        "class": "picture",
+    }
+    for tag, name, words in (("desc", "text", text), ("title", "title", title)):
+        element = ElementTree.Element(tag, id=f"{key}-{name}")
+        element.text = for_xml(words)
+        root.insert(0, element)
     # Every text went through the serialiser, which escapes it.
     return Markup(ElementTree.tostring(root, encoding="unicode"))
 

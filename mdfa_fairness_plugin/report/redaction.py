@@ -36,55 +36,27 @@ _Kind = TypeVar("_Kind", bound=Record)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Redaction:
-    """A result as it may be printed.
+    """A result as it may be printed."""
 
-    Parameters
-    ----------
-    result : AuditResult
-        What is withheld is None, and a float NaN; each record names it in ``withheld``.
-    min_cell : int
-    n_withheld : int
-        Numbers withheld.
-    overlap_min_rows : int
-        Fewest rows in a bin of the overlap histogram; 0 if it may not be drawn at all.
-    overlap_left_out : bool
-        Whether it may show the rows left out.
-    """
-
+    # What is withheld is None, and a float NaN; each record names it in ``withheld``.
     result: AuditRecord
     min_cell: int
-    n_withheld: int = 0
+    n_withheld: int = 0  # numbers withheld
+    # Fewest rows in a bin of the overlap histogram; 0 if it may not be drawn at all.
     overlap_min_rows: int = 1
-    overlap_left_out: bool = True
+    overlap_left_out: bool = True  # whether it may show the rows left out
 
 
 def redact(result: AuditRecord, min_cell: int) -> Redaction:
-    """Withhold counts below ``min_cell`` and whatever would give them away.
+    """Withhold counts below ``min_cell`` (1: nothing) and whatever would give them away.
 
-    Parameters
-    ----------
-    result : AuditResult
-    min_cell : int
-        Smallest count that may be printed; 1 withholds nothing.
-
-    Returns
-    -------
-    redaction : Redaction
-
-    Raises
-    ------
-    InputError
-        If ``min_cell`` is no whole number of at least 1.
-
-    Notes
-    -----
     Protected are: the rows by sensitive value and outcome in the subgroup of the search told first,
     outside it and in both together; their totals; the size of every subgroup and of what is left
     when it is taken away; rows left out, by reason; rows by level of every feature, by sensitive
     value, inside, outside and together. A number of few values, or with nearly one value only, is
     held to the same, for its mean and deviation count them; so are the differences between the
-    groups that the balance diagnostics give. A zero is protected where it tells the outcome of everyone
-    in its row, and is not where it only says that there is nobody.
+    groups that the balance diagnostics give. A zero is protected where it tells the outcome of
+    everyone in its row, and is not where it only says that there is nobody.
 
     Of an estimate made from protected cells only the cautious end of the interval is kept: its
     rates, its mass, and the ratio itself, which an empty cell makes infinite, would tell.
@@ -98,18 +70,7 @@ def redact(result: AuditRecord, min_cell: int) -> Redaction:
 
 
 def cells_sentence(redaction: Redaction, where: str = "page") -> str:
-    """Say what was done about small counts.
-
-    Parameters
-    ----------
-    redaction : Redaction
-    where : str, default="page"
-        What they are withheld from.
-
-    Returns
-    -------
-    str
-    """
+    """Say what was done about small counts; ``where`` is what they are withheld from."""
     if redaction.min_cell <= 1:
         return "Every count is printed, however small."
     rule = f"Counts below {redaction.min_cell} are not printed"
@@ -229,11 +190,7 @@ class _Redactor:
         )
         if size_told and total_told:
             allowed["share"] = violation.share
-        for name in ("rule_precision", "rule_recall"):
-            if self._hides(getattr(violation, name), n):
-                self.withhold()
-            else:
-                allowed[name] = getattr(violation, name)
+        allowed |= self._rule_shares(violation, n)
         n_missing = known(violation.n_missing)
         few_missing = self.small(n_missing) or self._few_missing_elsewhere(violation, n_missing)
         if n_missing and (few_missing or not size_told):
@@ -261,12 +218,13 @@ class _Redactor:
             return False
         return self.kept.open_totals or rest != 0 or n == 0
 
-    def _hides(self, share: float, n: int) -> bool:
-        """Whether a share of so many rows tells of a few of them."""
-        if math.isnan(share) or n <= 0:
-            return False
-        few = min(share, 1 - share) * n
-        return 0.5 <= few < self.min_cell
+    def _rule_shares(self, record: Violation | Silence, n: int) -> dict[str, float]:
+        """How well the rule of so many rows describes them, unless that tells of a few."""
+        shares = {"rule_precision": record.rule_precision, "rule_recall": record.rule_recall}
+        few = {name: min(share, 1 - share) * n for name, share in shares.items()}
+        told = {k: share for k, share in shares.items() if not 0.5 <= few[k] < self.min_cell}
+        self.withhold(len(shares) - len(told))
+        return told
 
     def _few_missing_elsewhere(self, violation: Violation, n_missing: int) -> bool:
         total = sum(
@@ -392,16 +350,10 @@ class _Redactor:
         if self.small(n) or not self._told_of(entry.sensitive_feature, entry.group):
             self.withhold(2)
             return printed(Silence, entry)
-        allowed: dict[str, Any] = {}
-        for name in ("rule_precision", "rule_recall"):
-            if self._hides(getattr(entry, name), n):
-                self.withhold()
-            else:
-                allowed[name] = getattr(entry, name)
         return printed(
             Silence,
             entry,
-            **allowed,
+            **self._rule_shares(entry, n),
             n_rows=n,
             n_group=self.withhold() if self.small(own) or self.small(n - own) else own,
             share=entry.share,

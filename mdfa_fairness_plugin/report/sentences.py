@@ -29,13 +29,7 @@ from mdfa_fairness_plugin.records import (
 
 
 def ratio_text(ratio: float) -> str:
-    """Write a ratio to one decimal, more where it is close to 1 or to 0.
-
-    Examples
-    --------
-    >>> [ratio_text(r) for r in (1.83, 1.04, 0.5, 0.031, 12.4, 2345.0)]
-    ['1.8', '1.04', '0.50', '0.031', '12', '2,345']
-    """
+    """Write a ratio to one decimal, more where it is close to 1 or to 0: 1.8, 1.04, 0.031."""
     if math.isnan(ratio):
         return "unknown"
     if math.isinf(ratio):
@@ -50,13 +44,7 @@ def ratio_text(ratio: float) -> str:
 
 
 def told_apart(values: Sequence[float]) -> list[str]:
-    """Write numbers to be compared, with digits enough to see the difference.
-
-    Examples
-    --------
-    >>> told_apart([1998.97, 1999.51]), told_apart([21.34, 23.8]), told_apart([52_300.0, 61_000.0])
-    (['1999.0', '1999.5'], ['21.3', '23.8'], ['52,300', '61,000'])
-    """
+    """Write numbers to be compared, with digits enough to see the difference: 1999.0 and 1999.5."""
     known = [value for value in values if math.isfinite(value)]
     spread = max(known) - min(known) if known else 0.0
     size = max(map(abs, known), default=0.0)
@@ -70,13 +58,7 @@ def told_apart(values: Sequence[float]) -> list[str]:
 
 
 def p_text(p_value: float) -> str:
-    """Write a p-value.
-
-    Examples
-    --------
-    >>> p_text(0.0004), p_text(0.0123), p_text(0.5)
-    ('p < 0.001', 'p = 0.012', 'p = 0.5')
-    """
+    """Write a p-value: ``p = 0.012`` or ``p < 0.001``."""
     if math.isnan(p_value):
         return "p unknown"
     return "p < 0.001" if p_value < 0.001 else f"p = {rounded(p_value, 2)}"
@@ -177,15 +159,12 @@ def case_sentence(violation: Violation) -> str:
             f"{start} get {outcome} at least {ratio_text(violation.ratio_interval[0])} times as "
             f"often as {others} with equal audited features, {confidence}."
         )
-    elif "delta" in violation.withheld:
-        return (
-            f"{start}: how much more often they get {outcome} than {others} with equal audited "
-            "features is withheld, as too few people are behind it."
-        )
     else:
+        lost = "is withheld, as too few people are behind it"
+        lost = lost if "delta" in violation.withheld else "could not be measured"
         return (
             f"{start}: how much more often they get {outcome} than {others} with equal audited "
-            "features could not be measured."
+            f"features {lost}."
         )
     return f"{text}: {span}, {confidence}." if span else f"{text}."
 
@@ -227,19 +206,16 @@ def rule_sentence(violation: Violation) -> str:
             "No short rule describes this subgroup; its rows are marked in the membership of the "
             "result."
         )
+    text = "The rule above is a short description of the subgroup"
     precision, recall = violation.rule_precision, violation.rule_recall
     if not (math.isnan(precision) or math.isnan(recall)):
         return (
-            "The rule above is a short description of the subgroup: on rows it was not learned "
-            f"from, {percent(recall)} of the subgroup meets it, and {percent(precision)} of those "
-            "who meet it are in the subgroup."
+            f"{text}: on rows it was not learned from, {percent(recall)} of the subgroup meets it, "
+            f"and {percent(precision)} of those who meet it are in the subgroup."
         )
     if not math.isnan(violation.rule_fidelity):
-        return (
-            "The rule above is a short description of the subgroup; they agree to "
-            f"{percent(violation.rule_fidelity)}."
-        )
-    return "The rule above is a short description of the subgroup."
+        return f"{text}; they agree to {percent(violation.rule_fidelity)}."
+    return f"{text}."
 
 
 def rates_sentence(violation: Violation) -> str:

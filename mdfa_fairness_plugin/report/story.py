@@ -71,8 +71,9 @@ def tell(
 ) -> Document:
     """Put a result into words; pictures, what was said of small cells, and what made it if given."""
     drawn = drawn or {}
+    n = result.n_samples
     return Document(
-        _title(result.n_samples),
+        "Audit" if n is None else f"Audit of {count(n, 'row')}",
         (
             _scope(result, HTML | {TEXT}),
             _headline(result),
@@ -111,10 +112,6 @@ def tell_card(result: AuditRecord, min_cell: int) -> Document:
     redaction = redact(result, min_cell)
     cells = cells_sentence(redaction, "card") if min_cell > 1 else ""
     return tell(redaction.result, cells=cells)
-
-
-def _title(n_samples: int | None) -> str:
-    return "Audit" if n_samples is None else f"Audit of {count(n_samples, 'row')}"
 
 
 def _scope(result: AuditRecord, media: frozenset[str]) -> Section:
@@ -233,12 +230,9 @@ def _with_span(ratio: float, interval: tuple[float, float]) -> str:
 
 def _found(result: AuditRecord, cells: str) -> Section:
     case = shown_case(result)
-    if case is None:
-        lines: tuple[str, ...] = ()
-    elif case.verdict == VIOLATION:
-        lines = _details(case)
-    else:
-        lines = _closest(case)
+    lines: tuple[str, ...] = ()
+    if case is not None:
+        lines = _details(case) if case.verdict == VIOLATION else _closest(case)
     return Section(
         "found",
         "What was found",
@@ -341,13 +335,11 @@ def _drawn(drawn: Mapping[str, Picture], *keys: str) -> tuple[Block, ...]:
 
 
 def _path(drawn: Mapping[str, Picture]) -> Section:
-    blocks = _drawn(drawn, "path")
-    if blocks:
-        text = (
-            "The search grows its region from those treated most unequally outwards. Towards the "
-            "left fewer people are in it, and less is certain."
-        )
-        blocks = (Paragraphs((text,)), *blocks)
+    text = (
+        "The search grows its region from those treated most unequally outwards. Towards the left "
+        "fewer people are in it, and less is certain."
+    )
+    blocks = (Paragraphs((text,)), drawn["path"]) if "path" in drawn else ()
     return Section("path", "From the worst region to everybody", blocks, HTML)
 
 

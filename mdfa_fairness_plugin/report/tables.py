@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -136,8 +136,8 @@ def balance_table(result: AuditRecord) -> Table:
     for key, value in result.balance.items():
         found = diagnostics(value)
         cells: list[Value] = [
-            None if name in found.get("withheld", ()) else written(found.get(name))
-            for name, written in _BALANCE
+            None if name in found.get("withheld", ()) else _balance_cell(found.get(name), write)
+            for name, write in _BALANCE
         ]
         rows.append(
             (
@@ -160,34 +160,23 @@ def balance_table(result: AuditRecord) -> Table:
     return _cut(Table(header=header, rows=tuple(rows), caption=caption, n_text=2))
 
 
-def _number(value: Any) -> str:
-    return rounded(float(value)) if isinstance(value, int | float | np.number) else ""
-
-
-def _numbers(values: Any) -> str:
-    return " / ".join(map(_number, values)) if isinstance(values, list | tuple) else ""
-
-
-def _percent(share: Any) -> str:
-    return percent(float(share)) if isinstance(share, int | float | np.number) else ""
-
-
-def _largest(differences: Any) -> str:
-    """Largest absolute difference over features."""
-    if not isinstance(differences, Mapping):
-        return ""
-    sizes = [abs(float(d)) for d in differences.values() if isinstance(d, int | float)]
-    return rounded(max(sizes)) if sizes else ""
-
-
 _BALANCE: Final = (
-    ("mmd_before", _number),
-    ("mmd_after", _number),
-    ("smd_before", _largest),
-    ("smd_after", _largest),
-    ("effective_sample_size", _numbers),
-    ("share_outside_support", _percent),
+    ("mmd_before", rounded),
+    ("mmd_after", rounded),
+    ("smd_before", rounded),
+    ("smd_after", rounded),
+    ("effective_sample_size", rounded),
+    ("share_outside_support", percent),
 )
+
+
+def _balance_cell(value: Any, write: Callable[[float], str]) -> str:
+    """A number, two of them, or the largest difference over features; empty if it is unknown."""
+    if isinstance(value, Mapping):
+        value = max((abs(d) for d in value.values() if isinstance(d, int | float)), default=None)
+    if isinstance(value, list | tuple):
+        return " / ".join(_balance_cell(one, write) for one in value)
+    return write(float(value)) if isinstance(value, int | float | np.number) else ""
 
 
 def _cut(table: Table) -> Table:

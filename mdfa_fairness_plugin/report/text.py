@@ -56,12 +56,12 @@ def _(block: Bullets) -> list[str]:
 @lines_of.register
 def _(table: Table) -> list[str]:
     cells = [table.header, *table.cells]
-    widths = [max(_columns(row[i]) for row in cells) for i in range(len(table.header))]
+    widths = [max(columns_of(row[i]) for row in cells) for i in range(len(table.header))]
     lines = [
         "  ".join(_padded(cell, widths[i], table.is_text(i)) for i, cell in enumerate(row)).rstrip()
         for row in cells
     ]
-    lines.insert(1, "-" * max(map(_columns, lines)))
+    lines.insert(1, "-" * max(map(columns_of, lines)))
     if table.caption and TEXT in table.titled:
         lines = ["", f"{table.caption}:", *lines]
     return [*lines, table.more] if table.more else lines
@@ -101,8 +101,8 @@ def _wrapped(paragraphs: Iterable[str], bullet: str = "") -> list[str]:
     return lines
 
 
-def _columns(text: str) -> int:
-    """Columns a text takes in a terminal."""
+def columns_of(text: str) -> int:
+    """Columns a text takes where every letter is as wide."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in text
@@ -110,5 +110,5 @@ def _columns(text: str) -> int:
 
 
 def _padded(text: str, width: int, to_left: bool) -> str:
-    space = " " * (width - _columns(text))
+    space = " " * (width - columns_of(text))
     return text + space if to_left else space + text

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import count
 from mdfa_fairness_plugin.records import ratio_of
 from mdfa_fairness_plugin.report.displays import style
-from mdfa_fairness_plugin.report.displays.display import withheld_cells
 from mdfa_fairness_plugin.report.displays.forest import ForestDisplay, short_ratio
 
 
@@ -45,6 +43,20 @@ class ComparisonDisplay(ForestDisplay):
     split_mean: np.ndarray
     split_sd: np.ndarray
     _width = 7.6
+    _columns: ClassVar = {
+        "model": "models",
+        "search": "searches",
+        "verdict": "verdicts",
+        "selection_ratio": "selection",
+        "ratio_everybody": "everybody",
+        "ratio": "ratio",
+        "ratio_low": "ratio_low",
+        "ratio_high": "ratio_high",
+        "ratio_split_mean": "split_mean",
+        "ratio_split_sd": "split_sd",
+    }
+    _height = 1.6
+    _row_height = 0.5
 
     @classmethod
     def from_result(cls, result: Any) -> ComparisonDisplay:
@@ -66,62 +78,25 @@ class ComparisonDisplay(ForestDisplay):
         rows = [result.worst(model) for model in result.models]
         if all(math.isnan(row.delta) for row in rows):
             raise style.nothing_to_draw("result", "no model could be measured")
-        low, high = np.array([row.ratio_interval for row in rows]).T
-        ratio = np.array([row.ratio for row in rows])
-        everybody = np.array([ratio_of(row.everybody_delta) for row in rows])
-        split_mean = np.array([row.split_ratio_mean for row in rows])
-        split_sd = np.array([row.split_ratio_sd for row in rows])
-        return cls(
+        return cls._of(
+            rows,
+            ("ratio_everybody", rows, "everybody_delta"),
+            ("ratio_split_mean", rows, "split_ratio_mean"),
+            ("ratio_split_sd", rows, "split_ratio_sd"),
             models=tuple(style.short(row.model, 24) for row in rows),
             searches=tuple(style.search_name(row.search, 14) for row in rows),
             selection=np.array([row.selection.ratio for row in rows]),
-            everybody=everybody,
-            ratio=ratio,
-            ratio_low=low,
-            ratio_high=high,
-            split_mean=split_mean,
-            split_sd=split_sd,
-            verdicts=tuple(row.verdict for row in rows),
-            withheld=withheld_cells(
-                ("ratio", ratio, rows, "delta"),
-                ("ratio_low", low, rows, "interval"),
-                ("ratio_high", high, rows, "interval"),
-                ("ratio_everybody", everybody, rows, "everybody_delta"),
-                ("ratio_split_mean", split_mean, rows, "split_ratio_mean"),
-                ("ratio_split_sd", split_sd, rows, "split_ratio_sd"),
-            ),
+            everybody=np.array([ratio_of(row.everybody_delta) for row in rows]),
+            split_mean=np.array([row.split_ratio_mean for row in rows]),
+            split_sd=np.array([row.split_ratio_sd for row in rows]),
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """Give the numbers drawn, one row per model."""
-        return pd.DataFrame(
-            {
-                "model": list(self.models),
-                "search": list(self.searches),
-                "verdict": list(self.verdicts),
-                "selection_ratio": self.selection,
-                "ratio_everybody": self.everybody,
-                "ratio": self.ratio,
-                "ratio_low": self.ratio_low,
-                "ratio_high": self.ratio_high,
-                "ratio_split_mean": self.split_mean,
-                "ratio_split_sd": self.split_sd,
-            }
-        )
-
-    @property
-    def alt_text(self) -> str:
-        """What the picture shows, in a sentence."""
+    def _sentence(self) -> str:
         text = f"Rate ratios of {count(len(self.models), 'model')}."
         for i in range(min(len(self.models), 6)):
             text += f" {self.models[i]}: over everybody {short_ratio(self.selection[i])}, "
             text += f"in its worst subgroup {self._value(i)}."
         return text
-
-    @property
-    def height(self) -> float:
-        """Height that the rows need, in inches."""
-        return 1.6 + 0.5 * len(self.models)
 
     def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
         limits = self._draw_rows(ax, palette)

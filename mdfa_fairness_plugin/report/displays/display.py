@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.fields import Record
 from mdfa_fairness_plugin.report.displays.style import Palette, begin
 
 if TYPE_CHECKING:
@@ -35,22 +31,25 @@ class Display(ABC):
     """
 
     withheld: frozenset[tuple[int, str]] = frozenset()
+    # Column of the table and the attribute it holds.
+    _columns: ClassVar[dict[str, str]] = {}
     _width: ClassVar[float] = 7.2
     _height: ClassVar[float] = 3.4
+    _row_height: ClassVar[float] = 0.0
 
     @property
     def height(self) -> float:
         """Height of its own figure, in inches."""
-        return self._height
+        return self._height + self._row_height * max(len(self.to_frame()), 1)
 
     @property
-    @abstractmethod
     def alt_text(self) -> str:
         """What the picture shows, in a sentence."""
+        return self._sentence()
 
-    @abstractmethod
     def to_frame(self) -> pd.DataFrame:
-        """Give the numbers drawn."""
+        """Give the numbers drawn, one row per thing drawn."""
+        return pd.DataFrame({name: getattr(self, of) for name, of in self._columns.items()})
 
     def plot(self, ax: Axes | None = None, *, style: str = "light") -> Self:
         """Draw the picture.
@@ -74,17 +73,9 @@ class Display(ABC):
         return self
 
     @abstractmethod
+    def _sentence(self) -> str:
+        """Say what the picture shows."""
+
+    @abstractmethod
     def _draw(self, ax: Axes, palette: Palette, **options: Any) -> None:
         """Draw on axes that are made up already."""
-
-
-def withheld_cells(
-    *columns: tuple[str, np.ndarray, Sequence[Record], str],
-) -> frozenset[tuple[int, str]]:
-    """Cells of a table that records withhold: columns by name, values, records and field read."""
-    return frozenset(
-        (i, name)
-        for name, values, records, read in columns
-        for i, record in enumerate(records)
-        if read in record.withheld and math.isnan(values[i])
-    )

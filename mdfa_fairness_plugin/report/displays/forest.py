@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
+from mdfa_fairness_plugin.fields import Record
 from mdfa_fairness_plugin.records import VIOLATION
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
@@ -28,6 +30,35 @@ class ForestDisplay(Display):
     _unmeasured: ClassVar[str] = "not measured"
     _values_at: ClassVar[float] = 1.02
     _arrows_to_left: ClassVar[bool] = False
+
+    @classmethod
+    def _of(
+        cls,
+        records: Sequence[Any],
+        *others: tuple[str, Sequence[Record], str],
+        **values: Any,
+    ) -> Self:
+        """Take ratios from a record per row, and mark cells that records withhold.
+
+        ``others`` are more columns that may be withheld, each with the records and the field read.
+        """
+        low, high = np.array([record.ratio_interval for record in records]).T
+        made = cls(
+            ratio=np.array([record.ratio for record in records]),
+            ratio_low=low,
+            ratio_high=high,
+            verdicts=tuple(record.verdict for record in records),
+            **values,
+        )
+        ends = [(name, records, "interval") for name in ("ratio_low", "ratio_high")]
+        frame = made.to_frame()
+        made.withheld = frozenset(
+            (i, name)
+            for name, of, read in [("ratio", records, "delta"), *ends, *others]
+            for i, record in enumerate(of)
+            if read in record.withheld and math.isnan(frame[name][i])
+        )
+        return made
 
     def _others(self) -> list[np.ndarray]:
         """Give what else the axis must reach."""

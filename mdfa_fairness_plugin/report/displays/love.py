@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import count, label_text, named, rounded
 from mdfa_fairness_plugin.exceptions import InputError
@@ -39,6 +38,9 @@ class LoveDisplay(Display):
     after: np.ndarray
     n_omitted: int = 0
     label: str = ""
+    _columns: ClassVar = {"feature": "names", "before": "before", "after": "after"}
+    _height = 1.3
+    _row_height = 0.25
 
     @classmethod
     def from_result(
@@ -98,20 +100,7 @@ class LoveDisplay(Display):
             label=f"{named(*comparison(key), 22)} against {_others(result, key)}",
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """Give the numbers drawn, one row per feature."""
-        return pd.DataFrame(
-            {"feature": list(self.names), "before": self.before, "after": self.after}
-        )
-
-    @property
-    def height(self) -> float:
-        """Height of its own figure, in inches."""
-        return 1.3 + 0.25 * max(len(self.names), 1)
-
-    @property
-    def alt_text(self) -> str:
-        """What the picture shows, in a sentence."""
+    def _sentence(self) -> str:
         text = (
             f"Standardised mean differences of {count(len(self.names), 'feature')}, {self.label}."
         )
@@ -157,13 +146,7 @@ class LoveDisplay(Display):
         note = "Standardised mean difference (grey: below 0.1, usually taken as alike)"
         if self.n_omitted:
             note += f"\n{count(self.n_omitted, 'feature')} less different before not drawn"
-        style.finish(
-            ax,
-            palette,
-            x=note,
-            to_right=True,
-            title=self.label,
-        )
+        style.finish(ax, palette, x=note, to_right=True, title=self.label)
 
 
 def _others(result: AuditRecord, key: tuple[str, Hashable]) -> str:

@@ -35,6 +35,7 @@ class NullDistributionDisplay(Display):
     observed: float
     p_value: float
     label: str = ""
+    _height = 3.2
 
     @classmethod
     def from_null(cls, null: Any, search: int | None = None) -> NullDistributionDisplay:
@@ -80,11 +81,7 @@ class NullDistributionDisplay(Display):
         """Give the numbers drawn: the draws, in order of size."""
         return pd.DataFrame({"delta": np.sort(self.draws)})
 
-    _height = 3.2
-
-    @property
-    def alt_text(self) -> str:
-        """What the picture shows, in a sentence."""
+    def _sentence(self) -> str:
         finite = self.draws[np.isfinite(self.draws)]
         middle = rounded(float(np.median(finite))) if len(finite) else "unknown"
         return (

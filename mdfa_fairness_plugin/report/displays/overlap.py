@@ -99,22 +99,11 @@ class OverlapDisplay(Display):
 
     def to_frame(self) -> pd.DataFrame:
         """Give the numbers drawn, one row per bin."""
-        return pd.DataFrame(
-            {
-                "propensity_from": self.edges[:-1],
-                "propensity_to": self.edges[1:],
-                "group": self.group,
-                "others": self.others,
-                "group_left_out": self.group_left_out,
-                "others_left_out": self.others_left_out,
-            }
-        )
+        names = ("group", "others", "group_left_out", "others_left_out")
+        ends = {"propensity_from": self.edges[:-1], "propensity_to": self.edges[1:]}
+        return pd.DataFrame(ends | {name: getattr(self, name) for name in names})
 
-    _height = 3.4
-
-    @property
-    def alt_text(self) -> str:
-        """What the picture shows, in a sentence."""
+    def _sentence(self) -> str:
         both = (self.group > 0) & (self.others > 0)
         total = (self.group + self.others).sum()
         share = float((self.group + self.others)[both].sum() / total) if total else float("nan")

@@ -46,6 +46,7 @@ class WorstCasePathDisplay(Display):
     everybody: tuple[float, float, float, float]
     label: str = ""
     confidence_level: float = 0.95
+    _height = 3.6
 
     @classmethod
     def from_violation(cls, violation: Violation) -> WorstCasePathDisplay:
@@ -94,11 +95,7 @@ class WorstCasePathDisplay(Display):
             frame.iloc[:, 1:] = np.exp(frame.iloc[:, 1:])
         return frame
 
-    _height = 3.6
-
-    @property
-    def alt_text(self) -> str:
-        """What the picture shows, in a sentence."""
+    def _sentence(self) -> str:
         drawn = np.isfinite(self.delta) & np.isfinite(self.mass)
         if not drawn.any():
             return "No region of the path was measured."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from mdfa_fairness_plugin.report.sentences import told_apart
 
 @dataclass(kw_only=True, eq=False)
 class ProfileDisplay(Display):
-    """Features of the subgroup style.beside those of everybody compared, the most different first.
+    """Features of the subgroup beside those of everybody compared, the most different first.
 
     Parameters
     ----------
@@ -45,6 +45,16 @@ class ProfileDisplay(Display):
     statistics: tuple[str, ...]
     n_omitted: int = 0
     label: str = ""
+    _columns: ClassVar = {
+        "feature": "features",
+        "level": "levels",
+        "statistic": "statistics",
+        "subgroup": "subgroup",
+        "everybody": "population",
+        "difference": "difference",
+    }
+    _height = 1.35
+    _row_height = 0.28
 
     @classmethod
     def from_violation(cls, violation: Violation, *, max_features: int = 12) -> ProfileDisplay:
@@ -80,27 +90,7 @@ class ProfileDisplay(Display):
             label=style.search_name(violation),
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """Give the numbers drawn, one row per feature or level."""
-        return pd.DataFrame(
-            {
-                "feature": list(self.features),
-                "level": list(self.levels),
-                "statistic": list(self.statistics),
-                "subgroup": self.subgroup,
-                "everybody": self.population,
-                "difference": self.difference,
-            }
-        )
-
-    @property
-    def height(self) -> float:
-        """Height of its own figure, in inches."""
-        return 1.35 + 0.28 * len(self.features)
-
-    @property
-    def alt_text(self) -> str:
-        """What the picture shows, in a sentence."""
+    def _sentence(self) -> str:
         parts = [f"{name} {self._values(i)}" for i, name in enumerate(self._names()[:3])]
         return (
             f"What sets the subgroup of {self.label} apart from everybody compared: "
@@ -129,13 +119,7 @@ class ProfileDisplay(Display):
         note += "\nRight: value in the subgroup against value for everybody compared"
         if self.n_omitted:
             note += f"\n{count(self.n_omitted, 'less different row')} not drawn"
-        style.finish(
-            ax,
-            palette,
-            x=note,
-            to_right=True,
-            title=self.label,
-        )
+        style.finish(ax, palette, x=note, to_right=True, title=self.label)
 
     def _names(self) -> list[str]:
         """Feature, and its level, of every row."""
@@ -154,7 +138,7 @@ class ProfileDisplay(Display):
 
 
 def separation(profile: pd.DataFrame) -> pd.DataFrame:
-    """Put the subgroup style.beside everybody, feature by feature, the most different first.
+    """Put the subgroup beside everybody, feature by feature, the most different first.
 
     Population means both sides taken together, by their rows. Features whose numbers are not all
     known are left out, and the outcome is, which is no feature.

@@ -53,6 +53,7 @@ class RegionMapDisplay(Display):
     share: np.ndarray
     levels: tuple[tuple[str, ...], tuple[str, ...]] = field(default=((), ()))
     label: str = ""
+    _height = 4.6
 
     @classmethod
     def from_violation(
@@ -130,11 +131,7 @@ class RegionMapDisplay(Display):
             }
         )
 
-    _height = 4.6
-
-    @property
-    def alt_text(self) -> str:
-        """What the picture shows, in a sentence."""
+    def _sentence(self) -> str:
         drawn = ~np.isnan(self.share)
         most = int((self.share[drawn] >= 0.5).sum())
         return (

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import count
 from mdfa_fairness_plugin.records import VIOLATION, AuditRecord
 from mdfa_fairness_plugin.report.displays import style
-from mdfa_fairness_plugin.report.displays.display import withheld_cells
 from mdfa_fairness_plugin.report.displays.forest import ForestDisplay
 from mdfa_fairness_plugin.report.reading import ranked
 
@@ -42,6 +40,16 @@ class SearchesDisplay(ForestDisplay):
     _unmeasured = "not shown"
     _values_at = 1.035
     _arrows_to_left = True
+    _columns: ClassVar = {
+        "search": "labels",
+        "verdict": "verdicts",
+        "ratio": "ratio",
+        "ratio_low": "ratio_low",
+        "ratio_high": "ratio_high",
+        "ratio_everybody": "everybody",
+    }
+    _height = 1.35
+    _row_height = 0.3
 
     @classmethod
     def from_result(cls, result: AuditRecord, *, max_searches: int = 24) -> SearchesDisplay:
@@ -67,45 +75,15 @@ class SearchesDisplay(ForestDisplay):
             raise style.nothing_to_draw("result", "no search measured a ratio")
         drawn = found[:max_searches]
         whole = [v.population for v in drawn]
-        ratio, everybody = (np.array([v.ratio for v in part]) for part in (drawn, whole))
-        low, high = np.array([v.ratio_interval for v in drawn]).T
-        return cls(
+        return cls._of(
+            drawn,
+            ("ratio_everybody", whole, "delta"),
             labels=tuple(style.search_name(v) for v in drawn),
-            ratio=ratio,
-            ratio_low=low,
-            ratio_high=high,
-            everybody=everybody,
-            verdicts=tuple(v.verdict for v in drawn),
+            everybody=np.array([part.ratio for part in whole]),
             n_omitted=len(result.violations) - len(drawn),
-            withheld=withheld_cells(
-                ("ratio", ratio, drawn, "delta"),
-                ("ratio_low", low, drawn, "interval"),
-                ("ratio_high", high, drawn, "interval"),
-                ("ratio_everybody", everybody, whole, "delta"),
-            ),
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """Give the numbers drawn, one row per search."""
-        return pd.DataFrame(
-            {
-                "search": list(self.labels),
-                "verdict": list(self.verdicts),
-                "ratio": self.ratio,
-                "ratio_low": self.ratio_low,
-                "ratio_high": self.ratio_high,
-                "ratio_everybody": self.everybody,
-            }
-        )
-
-    @property
-    def height(self) -> float:
-        """Height of its own figure, in inches."""
-        return 1.35 + 0.3 * len(self.labels)
-
-    @property
-    def alt_text(self) -> str:
-        """What the picture shows, in a sentence."""
+    def _sentence(self) -> str:
         found = sum(verdict == VIOLATION for verdict in self.verdicts)
         text = f"Rate ratios of {count(len(self.labels), 'search', 'searches')} with intervals; "
         text += f"{count(found, 'violation')}."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mdfa_fairness_plugin.describe.wording import label_text, named
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.report.text import columns_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,25 +177,14 @@ def _roundness(tick: float) -> float:
 def short(label: object, limit: int = 26) -> str:
     """Write a label on one line, short by the columns it takes rather than by its characters."""
     text = label_text(label, limit)
-    while limit > 4 and _columns(text) > limit:
+    while limit > 4 and columns_of(text) > limit:
         limit -= 1
         text = label_text(label, limit)
     # Combining marks pile up above and below a line without limit.
     return "".join(
         c
         for i, c in enumerate(text)
-        if not (unicodedata.combining(c) and i > 1 and _combining(text[i - 2 : i]))
-    )
-
-
-def _combining(text: str) -> bool:
-    return all(unicodedata.combining(c) for c in text)
-
-
-def _columns(text: str) -> int:
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
+        if i < 2 or not all(map(unicodedata.combining, text[i - 2 : i + 1]))
     )
 
 
