@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ FAVORABLE = "favorable"
 UNFAVORABLE = "unfavorable"
 
 Groups = Sequence[Mapping[str, float]] | None
+Protected = bool | Collection[str]  # all or none of the protected attributes, or these
 
 
 def check_lists(dataset: Any, unprivileged_groups: Groups, privileged_groups: Groups) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.aif360.groups import (
     PRIVILEGED,
     UNPRIVILEGED,
     Groups,
+    Protected,
     check_lists,
     mask_of,
 )
@@ -62,10 +63,7 @@ class _AuditMethods:
         _undo_memoising(cls)
 
     def _keep(
-        self,
-        audit_features: Any,
-        include_protected: bool | Collection[str],
-        auditor: dict[str, Any],
+        self, audit_features: Any, include_protected: Protected, auditor: dict[str, Any]
     ) -> None:
         refuse_unknown(type(self).__name__, auditor, Settings.names(), first="its own and ")
         self._audit_features = audit_features
@@ -396,7 +394,7 @@ class MDFADatasetMetric(_AuditMethods, BinaryLabelDatasetMetric):
         privileged_groups: Groups = None,
         *,
         audit_features: Any = None,
-        include_protected: bool | Collection[str] = False,
+        include_protected: Protected = False,
         **auditor: Any,
     ) -> None:
         if hasattr(dataset, "protected_attribute_names"):
@@ -444,7 +442,7 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
         *,
         features_from: str | None = None,
         audit_features: Any = None,
-        include_protected: bool | Collection[str] = False,
+        include_protected: Protected = False,
         **auditor: Any,
     ) -> None:
         if features_from not in (None, "dataset", "classified_dataset"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.aif360.groups import (
     NEITHER,
     UNFAVORABLE,
     Groups,
+    Protected,
     check_lists,
     describe,
     mask_of,
@@ -55,7 +56,7 @@ class Question:
     unprivileged: Groups
     privileged: Groups
     audit_features: Any
-    include_protected: bool | Collection[str]
+    include_protected: Protected
     auditor: Mapping[str, Any]
 
     def key(self) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.aif360.groups import FAVORABLE, UNFAVORABLE, protected_frame
+from mdfa_fairness_plugin.aif360.groups import FAVORABLE, UNFAVORABLE, Protected, protected_frame
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     LeakedFeatureWarning,
@@ -26,7 +26,7 @@ def audited_features(
     dataset: Any,
     *,
     audit_features: Sequence[str] | None = None,
-    include_protected: bool | Collection[str] = False,
+    include_protected: Protected = False,
     log: WarningLog | None = None,
 ) -> pd.DataFrame:
     """Features people are compared by; protected attributes that were asked for come last.
@@ -50,9 +50,7 @@ def audited_features(
 
 
 def _asked_protected(
-    protected: list[str],
-    audit_features: Sequence[str] | None,
-    include_protected: bool | Collection[str],
+    protected: list[str], audit_features: Sequence[str] | None, include_protected: Protected
 ) -> list[str]:
     if include_protected is True:
         return protected

@@ -140,6 +140,11 @@ def python_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def is_real(value: Any) -> bool:
+    """Whether a label is a number."""
+    return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool)
+
+
 def is_fractional(value: Any) -> bool:
     """Whether a label is a number, and not a whole one."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -209,7 +214,7 @@ def _numbers_from_objects(array: np.ndarray, name: str) -> tuple[Kind | None, np
     present = ~np.asarray(pd.isna(array), dtype=bool)
     values = array[present]
     reader = _OBJECT_READERS.get(pd.api.types.infer_dtype(values, skipna=False))
-    if reader is None and len(values) and all(_is_real(value) for value in values):
+    if reader is None and len(values) and all(is_real(value) for value in values):
         reader = _OBJECT_READERS["floating"]
     if reader is None:
         return None, None
@@ -222,10 +227,6 @@ def _numbers_from_objects(array: np.ndarray, name: str) -> tuple[Kind | None, np
             f"{name} looks {kind} but cannot be read as such ({error}). Give it one type."
         ) from error
     return kind, out
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool)
 
 
 def _days(values: np.ndarray) -> np.ndarray:

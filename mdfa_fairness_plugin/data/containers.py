@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,19 +44,17 @@ class Table:
     def typed(self, position: int, kind: Kind | None = None) -> TypedColumn:
         """One column read as `kind`, or as what it looks like."""
         known = self._typed.get(position)
-        alike = known is not None and (
+        if known is not None and (
             kind is None or known.kind == kind or {known.kind, kind} == {"numeric", "boolean"}
-        )
-        if not alike:
-            name = f"{self.argument}: column {self.names[position]!r}"
-            array = self.array(position)
-            known = read_column(array, name, kind)
-            # Plain numbers are read again in a moment, and would be a second copy of the table.
-            plain = isinstance(array, np.ndarray) and array.dtype.kind in "iufb"
-            if self.matrix is None and not (plain and kind not in ("categorical", "ordinal")):
-                self._typed[position] = known
-        assert known is not None
-        return known
+        ):
+            return known
+        array = self.array(position)
+        column = read_column(array, f"{self.argument}: column {self.names[position]!r}", kind)
+        # Plain numbers are read again in a moment, and would be a second copy of the table.
+        plain = isinstance(array, np.ndarray) and array.dtype.kind in "iufb"
+        if self.matrix is None and not (plain and kind not in ("categorical", "ordinal")):
+            self._typed[position] = column
+        return column
 
     def take(self, rows: np.ndarray) -> Table:
         """Return the rows at these positions, in this order; the index is left behind."""
@@ -125,7 +122,7 @@ def read_vector(data: Any, argument: str) -> Table:
 
 
 def _refuse_scalars(data: Any, argument: str) -> None:
-    if data is None or isinstance(data, (str, bytes, numbers.Number)) or np.isscalar(data):
+    if data is None or isinstance(data, (str, bytes)) or np.isscalar(data):
         shown = repr(data) if len(repr(data)) < 80 else type(data).__name__
         hint = " A column name alone cannot be looked up; pass the column itself, as in X['sex']."
         raise InputTypeError(
@@ -204,8 +201,6 @@ def _clean_sparse(data: Any) -> Any:
 
 def _eager_frame(data: Any, argument: str) -> Any:
     """Narwhals view of an eager frame, None if `data` is not a frame."""
-    if isinstance(data, (np.ndarray, list, tuple, pd.Series, pd.Index)):
-        return None
     frame = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return frame

@@ -182,13 +182,11 @@ def _column_contrasts(
     values, codes = column.labels.values, column.labels.codes
     counts = column.labels.counts
     base = np.zeros(len(codes), dtype=np.int8)  # everybody a group is compared with
-    reference_place = None
+    reference_place = None if reference is None else find_label(reference, values)
     if reference is None:
         base[codes >= 0] = -1
-    else:
-        reference_place = find_label(reference, values)
-        if reference_place is not None:
-            base[codes == reference_place] = -1
+    elif reference_place is not None:
+        base[codes == reference_place] = -1
     n_base = int(np.count_nonzero(base))
     out = []
     for place, value in enumerate(values):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -14,6 +12,7 @@ from mdfa_fairness_plugin.data.columns import (
     Labels,
     find_label,
     is_fractional,
+    is_real,
     listing,
     read_labels,
 )
@@ -113,14 +112,10 @@ def refuse_measurements(name: str, values: tuple[Hashable, ...]) -> None:
     """Refuse a sensitive column whose values are measurements rather than groups."""
     if len(values) <= _MOST_FRACTIONAL_VALUES:
         return
-    is_number = [
-        isinstance(value, (Real, Decimal)) and not isinstance(value, bool) for value in values
-    ]
-    is_date = [isinstance(value, (pd.Timestamp, pd.Timedelta)) for value in values]
     many = len(values) > _MOST_WHOLE_VALUES
-    if all(is_number) and (many or any(is_fractional(value) for value in values)):
+    if all(map(is_real, values)) and (many or any(map(is_fractional, values))):
         what = "numbers"
-    elif all(is_date) and many:
+    elif many and all(isinstance(value, (pd.Timestamp, pd.Timedelta)) for value in values):
         what = "dates"
     else:
         return
