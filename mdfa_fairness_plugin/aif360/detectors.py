@@ -29,6 +29,7 @@ from mdfa_fairness_plugin.aif360.toolkit import part, quiet
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.balance.balancer import overlap_weights
 from mdfa_fairness_plugin.balance.support import common_support
+from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.exceptions import InputError, MDFAError
 from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
@@ -142,8 +143,7 @@ def compare_detectors(
     unknown = [name for name in detectors if name not in DETECTORS]
     if unknown:
         raise InputError(
-            f"detectors: {', '.join(map(repr, unknown))} is not known; choose from "
-            f"{', '.join(map(repr, DETECTORS))}."
+            f"detectors: {listing(unknown)} is not known; choose from {listing(DETECTORS)}."
         )
     if unprivileged_groups is None or privileged_groups is None:
         raise InputError(

@@ -70,20 +70,17 @@ def read_column(array: Any, name: str, kind: Kind | None = None) -> TypedColumn:
     """Read a numpy or pandas array as what it must be, or else as what it looks like."""
     if kind in ("categorical", "ordinal"):
         return TypedColumn(kind=kind, labels=read_labels(array, name))
-    found, numbers_ = _numbers(array, name)
+    found, values = _numbers(array, name)
     if found is None:
         labels = read_labels(array, name)
-        found = "ordinal" if labels.ordered else "categorical"
-        column = TypedColumn(kind=found, labels=labels)
+        column = TypedColumn(kind="ordinal" if labels.ordered else "categorical", labels=labels)
     else:
-        column = TypedColumn(kind=found, numbers=numbers_)
+        column = TypedColumn(kind=found, numbers=values)
     if kind is None or column.kind == kind:
         return column
-    is_number = {"numeric", "boolean"}
-    if {column.kind, kind} <= is_number or (
-        column.numbers is not None and np.isnan(column.numbers).all()
-    ):
-        return TypedColumn(kind=kind, numbers=column.numbers)
+    is_empty = column.labels is None and np.isnan(column.numbers).all()
+    if is_empty or {column.kind, kind} == {"numeric", "boolean"}:
+        return replace(column, kind=kind)
     raise InputError(
         f"{name} was {kind} when the encoder was fitted and is {column.kind} now. "
         "Give it the type it had."
@@ -124,11 +121,10 @@ def _sorted_labels(codes: np.ndarray, values: list[Hashable]) -> Labels:
 def natural_order(values: Sequence[Any]) -> list[int]:
     """Positions that sort values of any types."""
     try:
-        return sorted(range(len(values)), key=lambda place: values[place])
+        return sorted(range(len(values)), key=values.__getitem__)
     except TypeError:
-        return sorted(
-            range(len(values)), key=lambda place: (type(values[place]).__name__, str(values[place]))
-        )
+        names = [(type(value).__name__, str(value)) for value in values]
+        return sorted(range(len(values)), key=names.__getitem__)
 
 
 def python_value(value: Any) -> Any:
@@ -170,8 +166,6 @@ def find_label(label: Any, values: Sequence[Hashable]) -> int | None:
 
 def _numbers(array: Any, name: str) -> tuple[Kind | None, np.ndarray | None]:
     """Kind and float values (NaN where missing), or (None, None) if the values are labels."""
-    if isinstance(array, pd.Categorical):
-        return None, None
     if isinstance(array, pd.arrays.SparseArray):
         array = np.asarray(array)
     if isinstance(array, np.ndarray):
@@ -179,7 +173,7 @@ def _numbers(array: Any, name: str) -> tuple[Kind | None, np.ndarray | None]:
     if isinstance(array, pd.arrays.PeriodArray):
         array = array.to_timestamp()
     dtype = array.dtype
-    if isinstance(dtype, (pd.StringDtype, pd.IntervalDtype)):
+    if isinstance(dtype, (pd.CategoricalDtype, pd.StringDtype, pd.IntervalDtype)):
         return None, None
     if pd.api.types.is_bool_dtype(dtype):
         return "boolean", array.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -251,7 +251,7 @@ class _Planning:
         if lowest == highest and not n_missing:
             return "constant"
         kind: Kind = column.kind
-        if kind == "numeric" and {lowest, highest} <= {0.0, 1.0} and _only_zero_one(present):
+        if kind == "numeric" and {lowest, highest} <= {0.0, 1.0} and np.isin(present, (0, 1)).all():
             kind = "boolean"
         fill = _median(present)
         if n_missing:
@@ -386,10 +386,6 @@ def _median(values: np.ndarray) -> float:
     if len(values) % 2:
         return float(parted[middle])
     return float((parted[:middle].max() + parted[middle]) / 2.0)
-
-
-def _only_zero_one(values: np.ndarray) -> bool:
-    return bool(((values == 0) | (values == 1)).all())
 
 
 def _places(labels: Labels) -> dict[Hashable, float]:
