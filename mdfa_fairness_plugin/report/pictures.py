@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from mdfa_fairness_plugin.describe.wording import for_xml, label_text, percent, rounded
+from mdfa_fairness_plugin.describe.wording import for_xml, percent
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import AuditRecord
 from mdfa_fairness_plugin.report.displays import (
@@ -27,10 +27,11 @@ from mdfa_fairness_plugin.report.displays import (
 )
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import PALETTES
-from mdfa_fairness_plugin.report.document import Picture, Table
+from mdfa_fairness_plugin.report.document import Picture, Table, Value
 from mdfa_fairness_plugin.report.reading import shown_case
 from mdfa_fairness_plugin.report.redaction import Redaction
-from mdfa_fairness_plugin.report.sentences import ratio_text
+from mdfa_fairness_plugin.report.sentences import ratio_or_inf
+from mdfa_fairness_plugin.report.tables import cell
 
 _MOST_ROWS: Final = 60
 _WIDTH: Final = 7.2
@@ -55,10 +56,9 @@ def pictures(given: AuditRecord, redaction: Redaction) -> dict[str, Picture]:
         "searches": ("Every search of this audit", partial(SearchesDisplay.from_result, result))
     }
     if shown is not None and whole is not None:
-        of_shown = (shown.sensitive_feature, shown.group)
         path = partial(WorstCasePathDisplay.from_violation, shown)
         profile = partial(ProfileDisplay.from_violation, shown)
-        love = partial(LoveDisplay.from_result, result, of_shown)
+        love = partial(LoveDisplay.from_result, result, (shown.sensitive_feature, shown.group))
         made["path"] = "From the worst region to everybody", path
         made["profile"] = "What sets the subgroup apart", profile
         made["love"] = "How alike the groups were made", love
@@ -190,30 +190,20 @@ def numbers_table(
         )
         for i, row in enumerate(shown)
     ]
-    n_text = 0
-    for column in frame.columns:
-        if pd.api.types.is_numeric_dtype(frame[column].dtype):
-            break
-        n_text += 1
+    numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes]
     more = len(frame) - len(rows)
     return Table(
         header=tuple(str(name).strip().replace("_", " ") for name in frame.columns),
         rows=tuple(rows),
-        n_text=n_text,
+        n_text=[*numeric, True].index(True),
         more=f"and {more:,d} more rows" if more > 0 else "",
     )
 
 
-def _cell(value: Any, name: str) -> str:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
-        return label_text(value) if value != "" else ""
-    number = float(value)
-    if math.isnan(number):
-        return ""
-    if isinstance(value, int | np.integer):
-        return f"{int(value):,d}"
-    if name.startswith("ratio"):
-        return ratio_text(number) if math.isfinite(number) else "inf"
-    if name.startswith("share"):
-        return percent(number)
-    return rounded(number)
+def _cell(value: Any, name: str) -> Value:
+    known = isinstance(value, float | np.floating) and not math.isnan(value)
+    if known and name.startswith("ratio"):
+        return ratio_or_inf(float(value))
+    if known and name.startswith("share"):
+        return percent(float(value))
+    return "" if value == "" else cell(value)

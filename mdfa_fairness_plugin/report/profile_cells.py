@@ -165,13 +165,11 @@ class ProfiledFeatures:
     The difference of an indicator gives the share of its level on either side.
     """
 
-    def __init__(
-        self, result: AuditRecord, given: pd.DataFrame | None, printed: pd.DataFrame
-    ) -> None:
+    def __init__(self, result: AuditRecord, given: pd.DataFrame, printed: pd.DataFrame) -> None:
         self._owners = _owners(result)
         self._lines: set[tuple[str, str]] = set()
         self._hidden: set[tuple[str, str]] = set()
-        if given is None or printed.empty:
+        if printed.empty:
             return
         everybody = [str(label[0]) == PARTS[0] for label in given.columns]
         lost = printed.isna().to_numpy() & given.notna().to_numpy()

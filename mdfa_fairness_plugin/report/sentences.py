@@ -102,7 +102,7 @@ def ratio_cell(found: Measured) -> str | None:
     """A ratio in a table; empty if it is unknown, None if it is withheld."""
     if not found.measured:
         return None if "delta" in found.withheld else ""
-    return _short(found.ratio)
+    return ratio_or_inf(found.ratio)
 
 
 def interval_cell(found: Measured) -> str | None:
@@ -110,10 +110,13 @@ def interval_cell(found: Measured) -> str | None:
     low, high = found.ratio_interval
     if math.isnan(low):
         return None if "interval" in found.withheld else ""
-    return f"at least {_short(low)}" if math.isnan(high) else f"{_short(low)} to {_short(high)}"
+    if math.isnan(high):
+        return f"at least {ratio_or_inf(low)}"
+    return f"{ratio_or_inf(low)} to {ratio_or_inf(high)}"
 
 
-def _short(ratio: float) -> str:
+def ratio_or_inf(ratio: float) -> str:
+    """Write a ratio in a table, ``inf`` where it is infinite."""
     return "inf" if math.isinf(ratio) else ratio_text(ratio)
 
 

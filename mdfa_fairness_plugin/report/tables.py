@@ -42,23 +42,24 @@ def frame_table(frame: pd.DataFrame, caption: str = "") -> Table:
     return Table(
         header=("", *(label_text(label) for label in frame.columns)),
         rows=tuple(
-            (label_text(label), *map(_cell, row))
+            (label_text(label), *map(cell, row))
             for label, row in zip(frame.index, frame.to_numpy(dtype=object), strict=True)
         ),
         caption=caption,
     )
 
 
-def _cell(cell: Any) -> Value:
-    if cell is None:
+def cell(value: Any) -> Value:
+    """A value of a table of any type; None is withheld, as in every document."""
+    if value is None:
         return None
-    if is_missing(cell):
+    if is_missing(value):
         return ""
-    if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
-        return f"{int(cell):,d}"
-    if isinstance(cell, float | np.floating):
-        return rounded(float(cell))
-    return label_text(cell)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return f"{int(value):,d}"
+    if isinstance(value, float | np.floating):
+        return rounded(float(value))
+    return label_text(value)
 
 
 def searches_table(result: AuditRecord) -> Table:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import rounded
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.records import Violation, ratio_of
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.sentences import ratio_text
@@ -225,11 +225,7 @@ class WorstCasePathDisplay(Display):
 
 
 def _spoken(delta: float, low: float, high: float) -> str:
-    ratio = ratio_text(_exp(delta))
+    ratio = ratio_text(ratio_of(delta))
     if math.isnan(low) or math.isnan(high):
         return ratio
-    return f"{ratio} ({ratio_text(_exp(low))} to {ratio_text(_exp(high))})"
-
-
-def _exp(delta: float) -> float:
-    return math.exp(delta) if delta < 700 else math.inf
+    return f"{ratio} ({ratio_text(ratio_of(low))} to {ratio_text(ratio_of(high))})"

@@ -25,6 +25,7 @@ _TICKS: Final = (
 )
 _MOST_TICKS: Final = 7
 _LONG_NAME: Final = 38
+_SHORTEST: Final = 11
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,15 +209,12 @@ def short_names(names: Sequence[str], limit: int) -> list[str]:
 
 def search_name(violation: Any, limit: int = 18) -> str:
     """Name a search: the group, whom it is compared with, and the outcome."""
-    name = _search_name(violation, limit)
-    return name if len(name) <= _LONG_NAME else _search_name(violation, 11)
-
-
-def _search_name(violation: Any, limit: int) -> str:
     who = named(short(violation.sensitive_feature, limit), short(violation.group, limit))
     if violation.reference is not None:
         who = f"{who} (vs {short(violation.reference, limit)})"
-    return f"{who}: {short(violation.outcome, limit)}"
+    name = f"{who}: {short(violation.outcome, limit)}"
+    too_long = len(name) > _LONG_NAME and limit > _SHORTEST
+    return search_name(violation, _SHORTEST) if too_long else name
 
 
 def nothing_to_draw(display: str, reason: str) -> InputError:
