@@ -101,7 +101,9 @@ def several(printable: Printable) -> Any:
 class Record:
     """What every record has: settled types, and what a copy for printing withholds."""
 
-    withheld: frozenset[str] = field(default=frozenset(), metadata=said("never", json="no"))
+    withheld: frozenset[str] = field(
+        default=frozenset(), repr=False, metadata=said("never", json="no")
+    )
 
     def __post_init__(self) -> None:
         for one in fields(self):

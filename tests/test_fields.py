@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import pytest
 
 from mdfa_fairness_plugin.fields import Column, columns_of, figures, known, number, pair, whole
-from mdfa_fairness_plugin.records import Subgroup, Violation
+from mdfa_fairness_plugin.records import Silence, Subgroup, Violation
 from mdfa_fairness_plugin.report.plain import plain_value
 from mdfa_fairness_plugin.report.redaction import printed
 
@@ -57,3 +57,9 @@ def test_a_withheld_count_is_not_taken_for_a_number():
     with pytest.raises(ValueError, match="a count that is not withheld expected"):
         known(Subgroup(n_rows=None).n_rows)
     assert {one.name for one in fields(Subgroup) if one.default == 0} == {"n_rows"}
+
+
+def test_a_record_shows_what_was_found_not_what_was_withheld():
+    assert repr(Silence(sensitive_feature="sex", group="a")).startswith(
+        "Silence(sensitive_feature='sex', group='a', reference=None, n_rows=0, "
+    )
