@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
@@ -60,14 +61,15 @@ class ForestDisplay(Display):
         )
         return made
 
+    @abstractmethod
     def _others(self) -> list[np.ndarray]:
         """Give what else the axis must reach."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _draw_beside(
         self, ax: style.Axes, palette: style.Palette, i: int, limits: tuple[float, float]
     ) -> None:
-        raise NotImplementedError
+        """Draw what else stands in a row."""
 
     def _draw_rows(self, ax: style.Axes, palette: style.Palette) -> tuple[float, float]:
         """Draw every row; give the ends of the axis."""
