@@ -50,7 +50,7 @@ def escape(text: str) -> str:
 @singledispatch
 def parts_of(block: Block) -> list[str]:
     """Parts of a block, to be set apart by empty lines."""
-    raise NotImplementedError(type(block))
+    raise TypeError(f"{type(block).__name__}: no block that Markdown has a form for")
 
 
 @parts_of.register

@@ -40,7 +40,7 @@ def render(document: Document) -> str:
 @singledispatch
 def lines_of(block: Block) -> list[str]:
     """Lines of a block; one with a name of its own begins with an empty line."""
-    raise NotImplementedError(type(block))
+    raise TypeError(f"{type(block).__name__}: no block that text has a form for")
 
 
 @lines_of.register
