@@ -41,6 +41,7 @@ OWN_HOSTS = {
     "redirector.gvt1.com",
     "update.googleapis.com",
 }
+OWN_ADDRESSES = ("https://www.google.com/async/",)
 CSP = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 THEMES = {"light": "1", "dark": "0"}
 # Runs after the page; what it finds is read from the finished document.
@@ -90,7 +91,11 @@ def requests_made(browser: str, page: Path) -> set[str]:
         browse(browser, copy, f"--log-net-log={log}", "--virtual-time-budget=3000")
         found = re.findall(r'"url":"([^"]+)"', log.read_text(encoding="utf-8", errors="replace"))
     outside = {address for address in found if re.match(r"(https?|wss?|ftp)://", address)}
-    return {address for address in outside if urlsplit(address).hostname not in OWN_HOSTS}
+    return {
+        address
+        for address in outside
+        if urlsplit(address).hostname not in OWN_HOSTS and not address.startswith(OWN_ADDRESSES)
+    }
 
 
 def axe_found(browser: str, page: Path, axe: str, *, theme: str, width: int) -> dict:
