@@ -84,8 +84,12 @@ def problem_of(
     sample_weight: Any,
     settings: Settings,
     log: WarningLog | None = None,
+    *,
+    clusters: Any = None,
     **changed: Any,
 ) -> AuditProblem:
     """The input of an audit, checked and encoded."""
     asked = {name: getattr(settings, name) for name in _OF_THE_PROBLEM} | changed
-    return build_problem(X, y, sensitive_features, sample_weight=sample_weight, log=log, **asked)
+    return build_problem(
+        X, y, sensitive_features, sample_weight=sample_weight, clusters=clusters, log=log, **asked
+    )

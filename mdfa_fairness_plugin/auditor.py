@@ -78,9 +78,10 @@ class MDFAuditor(Judging):
         Limit on Algorithm 1's iterations.
     overlap : {"trim", "refuse"}, default="trim"
         Rows without comparable rows on the other side: left out and counted, or an error.
-    weight_type : {"auto", "frequency", "sampling"}, default="auto"
-        Whether a sample weight counts equal rows or says how many people a row stands for. "auto":
-        whole numbers count rows.
+    weight_type : {"sampling", "frequency"}, default="sampling"
+        Whether a sample weight says how many people a row stands for, which never multiplies evidence,
+        or counts equal rows that were all seen: then the audit is that of the repeated rows. ("auto"
+        means "sampling" and is deprecated.)
     intersections : bool, default=False
         Also audit each combination of the sensitive columns' values.
     min_group_size : int, default=30
@@ -197,7 +198,7 @@ class MDFAuditor(Judging):
         }
         return cls(**(settings | overrides))
 
-    def fit(self, X, y, sensitive_features=None, sample_weight=None):
+    def fit(self, X, y, sensitive_features=None, sample_weight=None, clusters=None):
         """Audit the outcomes ``y``.
 
         Parameters
@@ -210,6 +211,12 @@ class MDFAuditor(Judging):
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive)
             Each column is audited on its own.
         sample_weight : array-like of shape (n_samples,) or None, default=None
+            What they say is ``weight_type``'s.
+        clusters : array-like of shape (n_samples,) or None, default=None
+            Whose row each is (a person, household, firm). The rows of one are one piece of evidence:
+            they share a fold, and errors, tests and repetitions go by cluster; sides with fewer than
+            30 are not audited. None: every row is another person's, except for exact repeats that
+            chance does not explain.
 
         Returns
         -------
@@ -237,7 +244,9 @@ class MDFAuditor(Judging):
             )
         log = WarningLog()
         started = time.perf_counter()
-        problem = problem_of(X, y, sensitive_features, sample_weight, settings, log)
+        problem = problem_of(
+            X, y, sensitive_features, sample_weight, settings, log, clusters=clusters
+        )
         audit = run_audit(problem, settings.reseeded(draw_seed(self.random_state)), log, X)
         result = result_of(audit, log, time.perf_counter() - started)
         worst = result.worst_case
@@ -255,7 +264,7 @@ class MDFAuditor(Judging):
         return self
 
 
-def audit(X, y, *, sensitive_features, sample_weight=None, **params) -> AuditResult:
+def audit(X, y, *, sensitive_features, sample_weight=None, clusters=None, **params) -> AuditResult:
     """Audit outcomes in one call.
 
     Parameters
@@ -265,7 +274,8 @@ def audit(X, y, *, sensitive_features, sample_weight=None, **params) -> AuditRes
     y : array-like of shape (n_samples,)
         The classifier's outcomes.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive)
-    sample_weight : array-like of shape (n_samples,) or None, default=None
+    sample_weight, clusters : array-like of shape (n_samples,) or None, default=None
+        As for ``MDFAuditor.fit``.
     **params
         Of ``MDFAuditor``.
 
@@ -291,5 +301,9 @@ def audit(X, y, *, sensitive_features, sample_weight=None, **params) -> AuditRes
     refuse_unknown("audit", params, Settings.names())
     auditor = MDFAuditor(**params)
     return auditor.fit(
-        X, y, sensitive_features=sensitive_features, sample_weight=sample_weight
+        X,
+        y,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        clusters=clusters,
     ).result_

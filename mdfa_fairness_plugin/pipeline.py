@@ -242,7 +242,9 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
             planned=SEARCH_SPREAD,
             sets=tuple(spread(own) for own in sets),
         )
-        return replace(search, measured=Measured(key=search.key, sums=sums, widening=widening))
+        clustered = rows.cluster is not None
+        measured = Measured(key=search.key, sums=sums, widening=widening, clustered=clustered)
+        return replace(search, measured=measured)
 
     return _in_threads(counted, searches, problem, settings)
 
@@ -275,6 +277,7 @@ def _measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
         weights=data.weights[held],
         propensity=data.propensity[held],
         outcome=data.outcome[held],
+        cluster=None if data.cluster is None else data.cluster[held],
     )
 
 

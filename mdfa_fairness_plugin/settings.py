@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from mdfa_fairness_plugin.exceptions import InputError
 Evaluation = Literal["cross_fit", "holdout"]
 Estimator = Literal["hajek", "raw", "unweighted", "doubly_robust"]
 Overlap = Literal["trim", "refuse"]
-WeightType = Literal["auto", "frequency", "sampling"]
+WeightType = Literal["sampling", "frequency", "auto"]
 Missing = Literal["exclude", "category", "raise"]
 
 # What draws at random, each with a seed of its own.
@@ -49,7 +50,7 @@ class Settings:
     xi: float = 0.1
     max_iter: int = 500
     overlap: Overlap = "trim"
-    weight_type: str = "auto"
+    weight_type: str = "sampling"
     intersections: bool = False
     min_group_size: int = 30
     max_learning_rows: int | None = 50_000
@@ -70,6 +71,14 @@ class Settings:
         check_choice("evaluation", settings.evaluation, get_args(Evaluation))
         check_choice("overlap", settings.overlap, get_args(Overlap))
         check_choice("weight_type", settings.weight_type, get_args(WeightType))
+        if settings.weight_type == "auto":
+            warnings.warn(
+                "weight_type='auto' means 'sampling' and will be refused one day; pass 'sampling', or "
+                "'frequency' if each weight counts rows that were seen.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            settings = replace(settings, weight_type="sampling")
         check_choice("missing", settings.missing, get_args(Missing))
         check_choice("estimator", settings.estimator, get_args(Estimator))
         check_whole("n_splits", settings.n_splits, 2)

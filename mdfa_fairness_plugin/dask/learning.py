@@ -77,7 +77,7 @@ def learn(
                 warn_of_missing(count, name, log)
     if weight_type == "none":
         columns = replace(columns, weight=None)
-    survey.weights.warn_of_large(settings.weight_type, weight_type, log)
+    survey.weights.note_whole(weight_type, log)
     learning_type, most = weight_type, settings.max_learning_rows
     assert most is not None
     if weight_type == "frequency" and frame[columns.weight].sum() > 2 * most:
@@ -87,7 +87,7 @@ def learn(
         settings,
         max_learning_rows=None,
         random_state=settings.seed,
-        weight_type="auto" if learning_type == "none" else learning_type,
+        weight_type="sampling" if learning_type == "none" else learning_type,
     )
     own_log = _SampleLog(len(frame))
     return audit_frame(frame, columns, own, own_log, keep_one_model=True), own_log

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from mdfa_fairness_plugin.exceptions import (
 
 # A contrast holds one int8 per row; together they may take this much.
 _LARGEST_CONTRASTS_BYTES = 2**30
+# Errors estimated from fewer clusters are too uncertain themselves (Cameron and Miller 2015).
+FEWEST_CLUSTERS = 30
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,6 +49,7 @@ def build_contrasts(
     reference_group: Any,
     intersections: bool,
     min_group_size: int,
+    cluster: np.ndarray | None,
     log: WarningLog,
 ) -> tuple[Contrast, ...]:
     """Compare each sensitive value asked for with its reference; intersections come last.
@@ -72,6 +75,8 @@ def build_contrasts(
     out: list[Contrast] = []
     for column, places, reference in zip(columns, wanted, references, strict=True):
         found = _column_contrasts(column, places, reference, y, outcome_labels, min_group_size)
+        if cluster is not None:
+            found = [_of_enough_clusters(contrast, cluster, min_group_size) for contrast in found]
         small = [
             Message(f"{contrast.group!r} (", contrast.reason, ")")
             for contrast in found
@@ -210,6 +215,21 @@ def _column_contrasts(
             )
         )
     return out
+
+
+def _of_enough_clusters(contrast: Contrast, cluster: np.ndarray, fewest: int) -> Contrast:
+    """The contrast, or why it cannot be audited for want of clusters."""
+    fewest = max(fewest, FEWEST_CLUSTERS)
+    column, others = contrast.sensitive_feature, f"another {contrast.sensitive_feature}"
+    if contrast.reference is not None:
+        others = f"{column}={contrast.reference!r}"
+    for side, text in ((1, f"{column}={contrast.group!r}"), (-1, others)):
+        n = len(np.unique(cluster[contrast.s == side]))
+        if contrast.reason is None and n < fewest:
+            found = Count(n, unit="cluster(s)", said=f"only {n} cluster(s)")
+            reason = Message(found, f" have {text}; at least {fewest} are needed")
+            return replace(contrast, reason=reason)
+    return contrast
 
 
 def _reason(

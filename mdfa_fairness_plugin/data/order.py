@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.data.clusters import renumbered
 from mdfa_fairness_plugin.data.columns import Labels, natural_order
 from mdfa_fairness_plugin.data.containers import Table
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
@@ -23,11 +24,13 @@ def canonical_order(
     columns: list[SensitiveFeature],
     labels: Labels,
     weight: np.ndarray,
+    cluster: np.ndarray | None = None,
 ) -> np.ndarray:
     """Order of rows that depends on what they hold only.
 
     By encoded features first; then by sensitive values and outcomes, ranked by how many rows have
-    them, then by which, so that calling them otherwise changes nothing; then by weight.
+    them, then by which, so that calling them otherwise changes nothing; then by weight, and by the
+    size of clusters and where their rows lie.
     """
     rank = Ranking(len(weight))
     for column in encoded:
@@ -38,6 +41,9 @@ def canonical_order(
     for one in (*(column.labels for column in columns), labels):
         rank.refine(_label_ranks(one, place))
     rank.refine(weight)
+    if cluster is not None:
+        rank.refine(np.bincount(cluster)[cluster])
+        rank.refine(np.bincount(cluster, rank.dense())[cluster])
     return rank.order()
 
 
@@ -157,7 +163,11 @@ def _value_ranks(values: np.ndarray, many: bool) -> tuple[np.ndarray, int]:
 
 
 def input_hash(
-    table: Table, labels: Labels, columns: list[SensitiveFeature], weight: np.ndarray
+    table: Table,
+    labels: Labels,
+    columns: list[SensitiveFeature],
+    weight: np.ndarray,
+    cluster: np.ndarray | None = None,
 ) -> str:
     """SHA-256 of the content, equal for equal content in pandas, polars and numpy."""
     digest = hashlib.sha256()
@@ -191,6 +201,8 @@ def input_hash(
     for one in columns:
         add_labels(one.name, one.labels)
     add("sample_weight", weight, "<f8")
+    if cluster is not None:
+        add("clusters", renumbered(cluster), "<i8")
     return digest.hexdigest()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.data.clusters import read_clusters, renumbered
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.contrasts import Contrast, build_contrasts, with_intersections
 from mdfa_fairness_plugin.data.decisions import audited_outcomes, read_decisions, refuse_constant
@@ -44,6 +45,8 @@ class AuditProblem:
     weight_type: str  # "none", "frequency" or "sampling"
     contrasts: tuple[Contrast, ...]  # one per sensitive value, also those that cannot be audited
     sensitive: tuple[SensitiveFeature, ...]  # every column audited, intersections last
+    cluster: np.ndarray | None  # whose row each is; None: each somebody else's
+    unit: np.ndarray | None  # rows that are never split: those of a cluster, and copies
     source_row: np.ndarray  # input row each working row is
     n_samples: int  # rows of the input
     excluded: dict[str, int]  # input rows left out, by reason
@@ -67,6 +70,7 @@ def build_problem(
     sensitive_features: Any,
     *,
     sample_weight: Any = None,
+    clusters: Any = None,
     log: WarningLog | None = None,
     **options: Any,
 ) -> AuditProblem:
@@ -79,10 +83,11 @@ def build_problem(
     decided = read_vector(y, "y")
     groups_of = read_table(sensitive_features, "sensitive_features", column_name=UNNAMED)
     weighed = None if sample_weight is None else read_vector(sample_weight, "sample_weight")
+    people = None if clusters is None else read_vector(clusters, "clusters")
     n_samples = table.n_rows
     if n_samples == 0:
         raise InputError("X: it has no rows; there is nobody to compare.")
-    for one in (decided, groups_of, weighed):
+    for one in (decided, groups_of, weighed, people):
         if one is not None:
             check_length(one, n_samples, "X", _advice(one, table))
     if groups_of.n_columns == 0:
@@ -92,6 +97,7 @@ def build_problem(
     pairing.lead(table)
     decided, groups_of = pairing.align(decided), pairing.align(groups_of)
     weight = None if weighed is None else pairing.align(weighed).array(0)
+    people = None if people is None else pairing.align(people)
 
     # Rows without weight are absent, so nothing they hold can fail a check.
     excluded: dict[str, int] = {}
@@ -101,6 +107,7 @@ def build_problem(
     rows = weighting.rows
     if rows is not None:
         table, groups_of, decided = table.take(rows), groups_of.take(rows), decided.take(rows)
+        people = None if people is None else people.take(rows)
     if table.n_rows < 2:
         raise InputError(
             f"X: {table.n_rows} row(s) were given; at least two are needed to compare."
@@ -113,9 +120,15 @@ def build_problem(
     columns = read_sensitive(groups_of, asked.missing, in_use, log, excluded)
     leaks = leaked_features(table, columns, log)
     encoder = FeatureEncoder().fit(table, log, exclude=leaks)
+    cluster = None if people is None else read_clusters(people.array(0))
+    hashed = input_hash(table, labels, columns, weighting.values, cluster)
 
     # The matrix is made at once in its final order, and shown from there: no second copy.
-    order = canonical_order(encoder.encoded_columns(table), columns, labels, weighting.values)
+    order = canonical_order(
+        encoder.encoded_columns(table), columns, labels, weighting.values, cluster
+    )
+    if cluster is not None:
+        cluster = renumbered(cluster[order])
     encoded = encoder.transform(table, rows=order)
     y_sorted = labels.codes[order]
     sorted_columns = [column.take(order) for column in columns]
@@ -127,6 +140,7 @@ def build_problem(
         reference_group=asked.reference_group,
         intersections=asked.intersections,
         min_group_size=asked.min_group_size,
+        cluster=cluster,
         log=log,
     )
     return AuditProblem(
@@ -140,11 +154,13 @@ def build_problem(
         weight_type=weighting.weight_type,
         contrasts=contrasts,
         sensitive=with_intersections(sorted_columns, asked.intersections),
+        cluster=cluster,
+        unit=cluster,
         source_row=in_use[order],
         n_samples=n_samples,
         excluded=excluded,
         warnings=log.records,
-        input_hash=input_hash(table, labels, columns, weighting.values),
+        input_hash=hashed,
     )
 
 

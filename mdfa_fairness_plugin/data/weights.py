@@ -1,4 +1,4 @@
-"""Weights as counts of equal rows or as sampling weights, of rows here or in blocks."""
+"""Weights as how many people a row stands for, or as counts of equal rows; here or in blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mdfa_fairness_plugin.data.columns import read_column
-from mdfa_fairness_plugin.exceptions import Count, InputError, WarningLog, WeightWarning
+from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 
 _WRONG: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "missing": np.isnan,
@@ -27,7 +27,8 @@ class WeightSums:
     n_zero: int = 0
     n_wrong: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_WRONG, 0))
     total: float = 0.0
-    ones: bool = True  # whether all positive ones are 1
+    least: float = math.inf  # of the positive ones
+    most: float = -math.inf
     fraction: float = math.nan  # one that is not whole; NaN if all are
 
     @classmethod
@@ -40,7 +41,8 @@ class WeightSums:
             n_zero=int((values == 0).sum()),
             n_wrong={what: int(is_wrong(values).sum()) for what, is_wrong in _WRONG.items()},
             total=float(positive.sum()),
-            ones=bool((positive == 1).all()),
+            least=float(positive.min(initial=math.inf)),
+            most=float(positive.max(initial=-math.inf)),
             fraction=float(fractions[0]) if len(fractions) else math.nan,
         )
 
@@ -50,7 +52,8 @@ class WeightSums:
             n_zero=self.n_zero + other.n_zero,
             n_wrong={what: n + other.n_wrong[what] for what, n in self.n_wrong.items()},
             total=self.total + other.total,
-            ones=self.ones and other.ones,
+            least=min(self.least, other.least),
+            most=max(self.most, other.most),
             fraction=other.fraction if self.whole else self.fraction,
         )
 
@@ -60,10 +63,9 @@ class WeightSums:
         return math.isnan(self.fraction)
 
     def weight_type(self, asked: str, values: np.ndarray | None = None) -> str:
-        """Whether they are "none", count rows ("frequency") or are "sampling" weights.
+        """Whether they are "sampling" weights, count rows ("frequency", if asked), or say nothing.
 
-        Whole numbers count rows unless their sum is beyond a million and ten times the rows. Wrong
-        ones are refused, by their place in `values` if these are here.
+        Wrong ones are refused, by their place in `values` if these are here.
         """
         for what, count in self.n_wrong.items():
             if count:
@@ -84,22 +86,18 @@ class WeightSums:
                 "was found. Pass weight_type='sampling' if weights say how many people a row stands "
                 "for."
             )
-        if asked == "sampling" or not self.whole:
-            return "sampling"
-        if self.ones:
-            return "none"
-        counts = asked == "frequency" or self.total <= max(10 * self.n_rows, 1_000_000)
-        return "frequency" if counts else "sampling"
+        if asked == "frequency":
+            return "frequency"
+        return "none" if self.least == self.most else "sampling"
 
-    def warn_of_large(self, asked: str, weight_type: str, log: WarningLog) -> None:
-        """Say so if whole numbers are too large to be taken for counts."""
-        if asked == "auto" and weight_type == "sampling" and self.whole:
-            log.warn(
-                WeightWarning,
-                f"sample_weight: whole numbers summing to {self.total:,.0f} over ",
-                Count(self.n_rows),
-                " are read as sampling weights, not as counts of repeated rows. Pass "
-                "weight_type='frequency' if each counts rows, or weight_type='sampling' to confirm.",
+    def note_whole(self, weight_type: str, log: WarningLog) -> None:
+        """Say how whole numbers are read: they may have been meant as counts."""
+        if weight_type == "sampling" and self.whole:
+            log.note(
+                "WholeWeights",
+                "sample_weight: the whole numbers given are read as how many people each row stands "
+                "for; the rows are the evidence. Pass weight_type='frequency' if each counts rows that "
+                "were seen.",
             )
 
 
@@ -120,10 +118,12 @@ def read_weighting(weight: Any, asked: str, n_samples: int, log: WarningLog) -> 
     values = weight_numbers(weight)
     sums = WeightSums.of(values)
     weight_type = sums.weight_type(asked, values)
-    sums.warn_of_large(asked, weight_type, log)
+    sums.note_whole(weight_type, log)
     kept = np.flatnonzero(values > 0)
     rows = kept if sums.n_zero else None
     values = values[kept]
+    if weight_type == "none":
+        values = np.ones(len(kept))
     if weight_type == "sampling":
         scaled = values / values.max()
         values = scaled * (len(scaled) / math.fsum(scaled))  # exact sum: order is no matter

@@ -25,7 +25,7 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.settings import Settings
 
-# A region must hold this many rows with the outcome, both sides together, to say anything.
+# A region must hold this many clusters (rows, if each is one) with the outcome to say anything.
 _FEWEST_POSITIVES = 10
 
 
@@ -49,6 +49,7 @@ class Measured:
     key: SearchKey
     sums: SearchSums
     widening: Widening
+    clustered: bool = False  # whether somebody has several rows
 
     def leftover(self, place: int, settings: Settings) -> Leftover | None:
         """What the features leave of the outcome in a set; None if it has no part in intervals."""
@@ -120,8 +121,7 @@ def figures_of(
         level=level,
         spread=one.widening.planned,
     )
-    n_hits = int(sums.region.counts[:, labels.index(one.key.outcome)].sum())
-    verdict, reason = _verdict(adjusted, delta, n_hits, detectable, settings)
+    verdict, reason = _verdict(one, adjusted, delta, detectable, settings)
     n_rows, n_compared = sums.region.n_rows, sums.everybody.n_rows
     return {
         "verdict": verdict,
@@ -176,14 +176,15 @@ def _subgroup(
 
 
 def _verdict(
-    adjusted: float, delta: float, n_hits: int, detectable: float, settings: Settings
+    one: Measured, adjusted: float, delta: float, detectable: float, settings: Settings
 ) -> tuple[str, str]:
     """What can be said, and why not more."""
+    n_hits = one.sums.region.hit_clusters
     if np.isnan(delta) or np.isnan(adjusted):
         return INSUFFICIENT, "nobody in the subgroup has the outcome on either side"
     if n_hits < _FEWEST_POSITIVES:
         return INSUFFICIENT, Message(
-            Count(n_hits, said=f"only {n_hits} rows"),
+            Count(n_hits, said=f"only {n_hits} {'clusters' if one.clustered else 'rows'}"),
             f" of the subgroup have the outcome; at least {_FEWEST_POSITIVES} are needed",
         )
     if adjusted < 1.0 - settings.confidence_level and delta > 0:

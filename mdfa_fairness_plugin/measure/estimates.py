@@ -28,13 +28,17 @@ def _both(a: Any, b: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rates(Sums):
-    """Weighted counts of one set of rows, from which every estimate follows, for S = +1 and S = -1."""
+    """Weighted counts of one set of rows, from which every estimate follows, for S = +1 and S = -1.
+
+    What is known of the error goes by person: rows of a cluster count once, with their sums.
+    """
 
     weight: np.ndarray  # (2,), sums of the weights
     squares: np.ndarray  # (2,), of their squares
     hits: np.ndarray  # (2,), of the weights of rows with Y = y
-    spread: np.ndarray  # (2,), of their squares
     total: np.ndarray  # (2,), of the weights of everybody compared, for shares of the population
+    # (3, 2), over clusters: squares of their weights, of their hits, and products of both.
+    clustered: np.ndarray
 
     @property
     def rates(self) -> np.ndarray:
@@ -68,19 +72,20 @@ class Rates(Sums):
     def effective_sizes(self) -> np.ndarray:
         """Rows of equal weight that would know each rate as well.
 
-        Kish's size, or the size that the linearised variance of the rate implies where that is
-        smaller and rests on at least ten rows' worth of weight on either side.
+        The size that the linearised variance of the rate implies, at most Kish's size of the rows,
+        where it rests on at least ten clusters' worth of weight on either side; else Kish's size of
+        the clusters, as if the rows of each were copies.
         """
+        squares, hits, products = self.clustered
         with np.errstate(invalid="ignore", divide="ignore"):
-            kish = np.where(self.squares > 0, self.weight**2 / self.squares, 0.0)
+            rows = np.where(self.squares > 0, self.weight**2 / self.squares, 0.0)
+            kish = np.where(squares > 0, self.weight**2 / squares, 0.0)
             rate = self.rates
-            # sum w^2 (1{Y=y} - r)^2, from the two kinds of rows
-            variance = (
-                self.spread * (1 - rate) ** 2 + (self.squares - self.spread) * rate**2
-            ) / self.weight**2
+            # sum over clusters of (sum of w (1{Y=y} - r))^2
+            variance = (hits - 2 * rate * products + rate**2 * squares) / self.weight**2
             implied = rate * (1 - rate) / variance
         solid = np.isfinite(implied) & (kish * np.minimum(rate, 1 - rate) >= 10)
-        return np.where(solid, np.minimum(kish, implied), kish)
+        return np.where(solid, np.minimum(rows, implied), kish)
 
 
 # Rows' worth of leftover (and of outcomes) behind a side for its leftover to be used.
@@ -95,9 +100,9 @@ class Leftover(Sums):
     """
 
     predicted: np.ndarray  # (2,), sums of w m
-    first: np.ndarray  # (2,), of w^2 d
-    second: np.ndarray  # (2,), of w^2 d^2
-    fourth: np.ndarray  # (2,), of w^4 d^4
+    first: np.ndarray  # (2,), of w times w d, each summed over a cluster
+    second: np.ndarray  # (2,), of squares of w d, summed over a cluster
+    fourth: np.ndarray  # (2,), of their squares
 
 
 def measure_leftover(
@@ -106,22 +111,32 @@ def measure_leftover(
     weights: np.ndarray,
     outcome: np.ndarray,
     member: np.ndarray | None = None,
+    cluster: np.ndarray | None = None,
 ) -> Leftover:
     """Sums of the leftover inside a set of rows; ``outcome`` is ``Pr[Y = y | x]``, out of fold."""
     if member is not None and not member.all():
         positive, s, weights, outcome = (a[member] for a in (positive, s, weights, outcome))
+        cluster = None if cluster is None else cluster[member]
     side = (s < 0).astype(np.intp)
+    predicted = np.bincount(side, weights * outcome, 2)
     left = weights * (positive - outcome)
+    if cluster is not None:
+        weights, left, side = by_cluster(cluster, side, weights, left)
     first = np.bincount(side, weights * left, 2)
     left *= left
     second = np.bincount(side, left, 2)
     left *= left
     return Leftover(
-        predicted=np.bincount(side, weights * outcome, 2),
-        first=first,
-        second=second,
-        fourth=np.bincount(side, left, 2),
+        predicted=predicted, first=first, second=second, fourth=np.bincount(side, left, 2)
     )
+
+
+def by_cluster(cluster: np.ndarray, side: np.ndarray, *amounts: np.ndarray) -> list[np.ndarray]:
+    """Amounts summed over the rows that each cluster has on a side, and the sides."""
+    n_cells = 2 * (int(cluster.max(initial=-1)) + 1)
+    cell = 2 * cluster + side
+    sums = [np.bincount(cell, amount, n_cells) for amount in amounts]
+    return [*sums, np.arange(n_cells) % 2]
 
 
 def adjusted_rates(rates: Rates, leftover: Leftover) -> tuple[np.ndarray, np.ndarray]:
@@ -139,10 +154,10 @@ def adjusted_rates(rates: Rates, leftover: Leftover) -> tuple[np.ndarray, np.nda
         predicted = leftover.predicted / rates.weight
         centre = rates.rates - predicted
         variance = (
-            leftover.second - 2.0 * centre * leftover.first + centre**2 * rates.squares
+            leftover.second - 2.0 * centre * leftover.first + centre**2 * rates.clustered[0]
         ) / rates.weight**2
         terms = leftover.second**2 / leftover.fourth
-        kish = rates.weight**2 / rates.squares
+        kish = rates.weight**2 / rates.clustered[0]
         few = kish * np.minimum(rates.rates, 1.0 - rates.rates)
         imbalance = predicted[0] - predicted[1]
         adjusted = rates.rates + np.array([-0.5, 0.5]) * imbalance
@@ -162,19 +177,26 @@ def measure(
     s: np.ndarray,
     weights: np.ndarray,
     member: np.ndarray | None = None,
+    cluster: np.ndarray | None = None,
 ) -> Rates:
-    """Weighted counts inside a set of rows, None for everybody."""
+    """Weighted counts inside a set of rows, None for everybody; each row a cluster if None."""
     side = (s < 0).astype(np.intp)
     total = np.bincount(side, weights, 2)
     if member is not None and not member.all():
         positive, weights, side = positive[member], weights[member], side[member]
+        cluster = None if cluster is None else cluster[member]
     hit = weights * positive
+    weight, hits = np.bincount(side, weights, 2), np.bincount(side, hit, 2)
+    squares = np.bincount(side, weights**2, 2)
+    if cluster is not None:
+        weights, hit, side = by_cluster(cluster, side, weights, hit)
+    products = (weights**2, hit**2, weights * hit)
     return Rates(
-        weight=np.bincount(side, weights, 2),
-        squares=np.bincount(side, weights**2, 2),
-        hits=np.bincount(side, hit, 2),
-        spread=np.bincount(side, hit**2, 2),
+        weight=weight,
+        squares=squares,
+        hits=hits,
         total=total,
+        clustered=np.array([np.bincount(side, product, 2) for product in products]),
     )
 
 

@@ -51,7 +51,11 @@ def mass_interval(
     if not np.isfinite(rates.mass):
         return np.nan, np.nan
     mass = rates.share * rates.rates
-    lower, upper = wilson_limits(mass, _population_sizes(rates), z)
+    # Rows of a cluster count once, with what they have of the outcome.
+    _, hits, _ = rates.clustered
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sizes = np.where(hits > 0, rates.total * rates.hits / hits, _population_sizes(rates))
+    lower, upper = wilson_limits(mass, sizes, z)
     down = np.hypot(*(mass - lower)) / 2.0
     up = np.hypot(*(upper - mass)) / 2.0
     return float(max(rates.mass - down, 0.0)), float(min(rates.mass + up, 1.0))
@@ -94,7 +98,7 @@ def gamma_interval(
 def _population_sizes(rates: Rates) -> np.ndarray:
     """Effective numbers of rows of each S value among everybody, from the set's own weights."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean_weight = rates.squares / rates.weight
+        mean_weight = rates.clustered[0] / rates.weight
         return np.where(mean_weight > 0, rates.total / mean_weight, 0.0)
 
 

@@ -23,28 +23,34 @@ def leak_statistic(
     outcome: np.ndarray,
     base: np.ndarray,
     member: np.ndarray,
+    cluster: np.ndarray | None = None,
     random_state: int = 0,
 ) -> float:
     r"""Generalised covariance measure in a region (Shah and Peters 2020).
 
     .. math:: z = \sum R / \sqrt{\sum R^2}, \quad R = (1\{Y=y\} - m(x)) (1\{S=s\} - e(x))
 
-    with ``propensity`` e and ``outcome`` m out of fold. About standard normal without a leak if the
-    region was found on other rows; NaN without any variation. Where few rows carry the sum (a rare
-    outcome, a small region) it is compared with what it would be if S were drawn from ``e`` given the
-    same outcomes and features; z is then the normal quantile of that comparison.
+    with ``propensity`` e and ``outcome`` m out of fold; the rows of a ``cluster`` are one R. About
+    standard normal without a leak if the region was found on other rows; NaN without any variation.
+    Where few terms carry the sum (a rare outcome, a small region) it is compared with what it would be
+    if S were drawn from ``e`` given the same outcomes and features; z is then the normal quantile of
+    that comparison.
     """
-    return LeakSums.of(positive, s, propensity, outcome, base, member).statistic(random_state)
+    sums = LeakSums.of(positive, s, propensity, outcome, base, member, cluster)
+    return sums.statistic(random_state)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LeakSums:
-    """Sums over the rows of a region that its leak statistic is made of; those of parts add up."""
+    """Sums over the rows of a region that its leak statistic is made of; those of parts add up.
+
+    A term is a row, or all rows of a cluster.
+    """
 
     total: float  # of R
-    squares: float  # of R^2
+    squares: float  # of R^2 of every term
     fourths: float  # of R^4
-    # Of rows that may have to be redrawn: 1{Y=y} - m times the sampling weight, and e.
+    # Of terms that may have to be redrawn: 1{Y=y} - m times the sampling weight, and e.
     leftover: np.ndarray
     propensity: np.ndarray
     # Of the sum of R over the rows not kept, if S were redrawn: its variance, and the sum of their
@@ -61,13 +67,18 @@ class LeakSums:
         outcome: np.ndarray,
         base: np.ndarray,
         member: np.ndarray,
+        cluster: np.ndarray | None = None,
     ) -> LeakSums:
-        """Sum over the rows of a region; every row is kept."""
+        """Sum over the rows of a region; every term is kept."""
         e = propensity
         if not member.all():
             positive, s, e, outcome, base = (a[member] for a in (positive, s, e, outcome, base))
+            cluster = None if cluster is None else cluster[member]
         leftover = (positive - outcome) * base
         residual = leftover * ((s > 0) - e)
+        if cluster is not None:
+            residual = np.bincount(cluster, residual)
+            leftover, e = _redrawn_together(leftover, e, 2 * cluster + (s > 0))
         squares = residual**2
         return cls(
             total=float(residual.sum()),
@@ -122,6 +133,15 @@ class LeakSums:
         if self._few:
             return _redrawn_statistic(self, random_state)
         return self.total / math.sqrt(self.squares)
+
+
+def _redrawn_together(
+    leftover: np.ndarray, e: np.ndarray, term: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Leftover and propensity of terms whose rows have one S, which is drawn for all of them."""
+    term = np.unique(term, return_inverse=True)[1]
+    size = np.abs(leftover) + 1e-12
+    return np.bincount(term, leftover), np.bincount(term, size * e) / np.bincount(term, size)
 
 
 def _largest_first(leftover: np.ndarray) -> np.ndarray:

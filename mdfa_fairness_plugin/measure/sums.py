@@ -27,7 +27,8 @@ class MeasuredRows:
     """Rows a search is measured on: none of them had a say in who is inside.
 
     ``y`` is the place of each row's outcome among ``n_outcomes``; ``base`` are sampling weights,
-    ``weights`` those times the balance's; ``propensity`` and ``outcome`` are predictions out of fold.
+    ``weights`` those times the balance's; ``propensity`` and ``outcome`` are predictions out of fold;
+    ``cluster`` is whose row each is, None if every row is somebody else's.
     """
 
     s: np.ndarray
@@ -38,10 +39,13 @@ class MeasuredRows:
     weights: np.ndarray
     propensity: np.ndarray
     outcome: np.ndarray
+    cluster: np.ndarray | None = None
 
     def leak(self, member: np.ndarray) -> LeakSums:
         """Sums of the leak statistic inside a set."""
-        return LeakSums.of(self.positive, self.s, self.propensity, self.outcome, self.base, member)
+        return LeakSums.of(
+            self.positive, self.s, self.propensity, self.outcome, self.base, member, self.cluster
+        )
 
     def counts(self, member: np.ndarray) -> np.ndarray:
         """Rows of a set by S and outcome, shape (2, n_outcomes)."""
@@ -52,6 +56,11 @@ class MeasuredRows:
             ]
         )
 
+    def hit_clusters(self, member: np.ndarray) -> int:
+        """Clusters of a set with a row that has the outcome."""
+        hits = member & self.positive
+        return int(hits.sum()) if self.cluster is None else len(np.unique(self.cluster[hits]))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SetSums(Sums):
@@ -60,14 +69,18 @@ class SetSums(Sums):
     rates: Rates
     leftover: Leftover
     counts: np.ndarray
+    hit_clusters: int  # with a row that has the outcome
 
     @classmethod
     def of(cls, rows: MeasuredRows, member: np.ndarray) -> SetSums:
         """Sum over the members of a set."""
         return cls(
-            rates=measure(rows.positive, rows.s, rows.weights, member),
-            leftover=measure_leftover(rows.positive, rows.s, rows.weights, rows.outcome, member),
+            rates=measure(rows.positive, rows.s, rows.weights, member, rows.cluster),
+            leftover=measure_leftover(
+                rows.positive, rows.s, rows.weights, rows.outcome, member, rows.cluster
+            ),
             counts=rows.counts(member),
+            hit_clusters=rows.hit_clusters(member),
         )
 
     @property
@@ -104,7 +117,7 @@ class SearchSums(Sums):
         return cls(
             sets=tuple(SetSums.of(rows, member) for member in members),
             plain=tuple(
-                measure(rows.positive, rows.s, rows.base, member)
+                measure(rows.positive, rows.s, rows.base, member, rows.cluster)
                 for member in (members[EVERYBODY], inside)
             ),
             robust=robust_sums(

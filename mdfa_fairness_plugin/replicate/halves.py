@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from joblib import delayed
 
+from mdfa_fairness_plugin.data.clusters import renumbered
 from mdfa_fairness_plugin.describe.rules import describe_rule
 from mdfa_fairness_plugin.describe.wording import label_text, percent
 from mdfa_fairness_plugin.measure.splitting import draw_folds
@@ -194,15 +195,13 @@ def _half(
     problem = source.problem
     pair, own = divmod(number, 2)
     rng = np.random.default_rng([seed, 2, pair])
-    # Copies of one input row stay together: the half must not know the other half's people.
-    first = np.sort(np.unique(problem.source_row, return_index=True)[1])
     stratum = problem.y.copy()
     for contrast in problem.contrasts:
         stratum = 3 * stratum + contrast.s + 1
         stratum = np.unique(stratum, return_inverse=True)[1]
-    of_source = np.full(problem.n_samples, -1)
-    of_source[problem.source_row[first]] = draw_folds(stratum[first], 2, rng)
-    rows = np.flatnonzero(of_source[problem.source_row] == own)
+    # Rows of one person stay together, as do copies: a half must not know the other half's people.
+    unit = renumbered(problem.source_row) if problem.unit is None else problem.unit
+    rows = np.flatnonzero(draw_folds(stratum, 2, rng, unit) == own)
     half = replace(
         problem,
         X=problem.X[rows],
@@ -212,6 +211,8 @@ def _half(
         contrasts=tuple(replace(c, s=c.s[rows]) for c in problem.contrasts),
         sensitive=tuple(column.take(rows) for column in problem.sensitive),
         source_row=problem.source_row[rows],
+        cluster=None if problem.cluster is None else problem.cluster[rows],
+        unit=None if problem.unit is None else problem.unit[rows],
     )
     searches = rerun(half, source.settings.reseeded(int(rng.integers(2**31 - 1))))
     if searches is None:

@@ -172,7 +172,8 @@ def null_distribution(
     -----
     Each value is drawn from :math:`Pr[S | x]`, cross-fitted, given the features; outcomes and features
     stay. A plain shuffle would also break the tie between S and x, and so make the comparison too
-    easy. Unknown sensitive values stay unknown; every sensitive column is redrawn on its own.
+    easy. Rows of a cluster that share a value are redrawn together. Unknown sensitive values stay
+    unknown; every sensitive column is redrawn on its own.
     """
     source, n_draws, seed = checked(result, n_draws, "n_draws", random_state)
     problem = source.problem
@@ -197,7 +198,7 @@ def _null_draw(
     problem = source.problem
     rng = np.random.default_rng([seed, number])
     redrawn = {
-        column.name: _redrawn(column, chance, rng)
+        column.name: _redrawn(column, chance, problem.cluster, rng)
         for column, chance in zip(problem.sensitive, chances, strict=True)
     }
     contrasts = tuple(
@@ -225,7 +226,8 @@ def _chances(problem: AuditProblem, column: SensitiveFeature, seed: int) -> np.n
     chances = np.tile(counts / max(counts.sum(), 1), (len(codes), 1))
     modelled = [value for value in _by_rows(column) if counts[value] >= _FEWEST_ROWS]
     rng = np.random.default_rng([seed, 1])
-    folds = draw_folds(codes[known], _N_FOLDS, rng)
+    unit = None if problem.unit is None else problem.unit[known]
+    folds = draw_folds(codes[known], _N_FOLDS, rng, unit)
     # Of two values one model tells both.
     for value in modelled[:1] if n_values == len(modelled) == 2 else modelled:
         chances[known, value] = cross_fitted_probability(
@@ -241,11 +243,20 @@ def _chances(problem: AuditProblem, column: SensitiveFeature, seed: int) -> np.n
 
 
 def _redrawn(
-    column: SensitiveFeature, chances: np.ndarray, rng: np.random.Generator
+    column: SensitiveFeature,
+    chances: np.ndarray,
+    cluster: np.ndarray | None,
+    rng: np.random.Generator,
 ) -> SensitiveFeature:
+    """Values drawn anew, one for all rows of a cluster that have one."""
     codes = column.labels.codes
     order = _by_rows(column)
-    level = rng.random(len(codes))[:, np.newaxis]
+    level = rng.random(len(codes))
+    if cluster is not None:
+        _, first, own = np.unique(cluster, return_index=True, return_inverse=True)
+        mixed = np.bincount(own, codes != codes[first][own]) > 0
+        level = np.where(mixed[own], level, level[first][own])
+    level = level[:, np.newaxis]
     place = np.minimum((chances[:, order].cumsum(axis=1) < level).sum(axis=1), len(order) - 1)
     drawn = np.where(codes < 0, codes, order[place])
     return replace(column, labels=replace(column.labels, codes=drawn))

@@ -80,6 +80,7 @@ class Compared:
         self.X = RowView(problem.X, self.rows)
         self.base = problem.sample_weight[self.rows]
         self.folds = folds[self.rows]
+        self.cluster = None if problem.cluster is None else problem.cluster[self.rows]
         self._outcome_models: dict[Hashable, CrossFittedProbability] = {}
 
     def outcome_model(self, outcome: Outcome) -> CrossFittedProbability:
@@ -129,6 +130,7 @@ class Ground:
         self.base = compared.base[inside]
         self.s = self.compared_s[inside]
         self.folds = compared.folds[inside]
+        self.cluster = None if compared.cluster is None else compared.cluster[inside]
         self.propensity = e[inside]
         self.held_out = np.isin(self.folds, parts)
         self._fitted: dict[Hashable, FittedOutcome] = {}
@@ -247,6 +249,7 @@ class Side:
             alpha=float(settings.alpha),
             confidence_level=float(settings.confidence_level),
             spread=FOLD_SPREAD,
+            cluster=ground.cluster,
             propensity=self.propensity,
             outcome=fitted.complement_rates if outcome.flip else fitted.rates,
             adjusts=settings.balances,

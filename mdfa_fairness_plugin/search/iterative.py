@@ -15,7 +15,6 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from mdfa_fairness_plugin.learn.learners import fit_classifier
-from mdfa_fairness_plugin.measure.estimates import measure
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.search.certificate import coincidence, halves
@@ -150,8 +149,8 @@ def _run(
 def _path(data: SearchData, inside: np.ndarray, xi: float) -> LevelSets:
     """Held-out measurements of every iterate."""
     rows = data.held_out
-    s, positive, weights = data.s[rows], data.positive[rows], data.weights[rows]
-    steps = [measure(positive, s, weights, member) for member in inside[:, rows]]
+    s, held = data.s[rows], data.take(np.flatnonzero(rows))
+    steps = [held.rates(member) for member in inside[:, rows]]
     limits = np.array([delta_interval(step, data.confidence_level) for step in steps])
     counts = np.array(
         [[(member & (s > 0)).sum(), (member & (s < 0)).sum()] for member in inside[:, rows]]

@@ -16,7 +16,9 @@ from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
 from mdfa_fairness_plugin.measure.estimates import (
     Leftover,
     Rates,
+    by_cluster,
     log_ratio,
+    measure,
     measure_leftover,
 )
 from mdfa_fairness_plugin.measure.intervals import log_ratio_interval
@@ -54,6 +56,7 @@ class SearchData:
     confidence_level: float
     # Widens the intervals of regions that were searched for; everybody's stays as it is.
     spread: float = 1.0
+    cluster: np.ndarray | None = None  # (n,); whose row each is; None: each somebody else's
     # (n,); ``Pr[S = +1 | x]`` and ``Pr[Y = y | x]`` out of fold.
     propensity: np.ndarray | None = None
     outcome: np.ndarray | None = None
@@ -91,7 +94,28 @@ class SearchData:
         """What the features leave of the outcome inside; None if it has no part in intervals."""
         if not self.adjusts or self.outcome is None:
             return None
-        return measure_leftover(self.positive, self.s, self.weights, self.outcome, member)
+        return measure_leftover(
+            self.positive, self.s, self.weights, self.outcome, member, self.cluster
+        )
+
+    def rates(self, member: np.ndarray) -> Rates:
+        """Weighted counts inside a set of the rows."""
+        return measure(self.positive, self.s, self.weights, member, self.cluster)
+
+    def tally(self, bins: Bins, scores: np.ndarray, part: np.ndarray, n_parts: int) -> Tally:
+        """Counts of the held-out rows by their scores; ``part`` is theirs."""
+        held = self.held_out
+        cluster = None if self.cluster is None else self.cluster[held]
+        return Tally.of(
+            bins.index(scores[held]),
+            len(bins),
+            self.s[held],
+            self.positive[held],
+            self.weights[held],
+            part,
+            n_parts,
+            cluster,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -145,8 +169,8 @@ class Tally:
     Tallies of parts of the rows add up to that of all rows.
     """
 
-    # (..., 5, 2, n_bins); for S = +1 and S = -1: rows, sums of their weights, of squared weights,
-    # and the last two for the rows with Y = y. Leading axes are parts of the rows.
+    # (..., 7, 2, n_bins); for S = +1 and S = -1: rows, sums of their weights, of those of rows with Y
+    # = y, of squared weights; and ``Rates.clustered``. Leading axes are parts of the rows.
     counts: np.ndarray
 
     @classmethod
@@ -159,19 +183,29 @@ class Tally:
         weights: np.ndarray,
         part: np.ndarray,
         n_parts: int,
+        cluster: np.ndarray | None = None,
     ) -> Tally:
         """Count every part of the rows.
 
-        Shapes: ``index`` (n,); ``s``, ``positive``, ``weights`` (n,); ``part`` (n,).
+        Of a cluster's weight a row answers for its own share times all of it: exact for sets that
+        have all or none of a cluster, too much for others, and adds up over bins.
+        Shapes: ``index``, ``s``, ``positive``, ``weights``, ``part``, ``cluster`` (n,).
         """
-        cell = ((part * 2 + (s < 0)) * 2 + positive) * n_bins + index
+        side = (s < 0).astype(np.intp)
+        cell = ((part * 2 + side) * 2 + positive) * n_bins + index
         shape = (n_parts, 2, 2, n_bins)
-        rows, weight, squares = (
-            np.bincount(cell, values, n_parts * 4 * n_bins).reshape(shape)
-            for values in (None, weights, weights**2)
-        )
-        both = [rows.sum(axis=2), weight.sum(axis=2), squares.sum(axis=2)]
-        return cls(np.stack([*both, weight[:, :, 1], squares[:, :, 1]], axis=1))
+
+        def split(amount: np.ndarray | None) -> np.ndarray:
+            return np.bincount(cell, amount, n_parts * 4 * n_bins).reshape(shape)
+
+        rows, weight, squares = split(None), split(weights), split(weights**2)
+        by_weight = by_hits = squares
+        if cluster is not None:
+            sums = by_cluster(cluster, side, weights, weights * positive)[:2]
+            by_weight, by_hits = (split(weights * own[2 * cluster + side]) for own in sums)
+        counts = [rows.sum(axis=2), weight.sum(axis=2), weight[:, :, 1], squares.sum(axis=2)]
+        counts += [by_weight.sum(axis=2), by_hits[:, :, 1], by_weight[:, :, 1]]
+        return cls(np.stack(counts, axis=1))
 
     def total(self, without: int | None = None) -> Tally:
         """Sum of the parts, of all or of all but one."""
@@ -198,17 +232,8 @@ class Sweep:
     @classmethod
     def of(cls, data: SearchData, scores: np.ndarray) -> Sweep:
         """Count the held-out rows of a search by a score, larger being worse treated."""
-        held = data.held_out
-        bins = Bins.of(scores[held])
-        tally = Tally.of(
-            bins.index(scores[held]),
-            len(bins),
-            data.s[held],
-            data.positive[held],
-            data.weights[held],
-            np.zeros(int(held.sum()), dtype=np.intp),
-            1,
-        )
+        bins = Bins.of(scores[data.held_out])
+        tally = data.tally(bins, scores, np.zeros(int(data.held_out.sum()), dtype=np.intp), 1)
         return cls(tally.total(), bins, data.confidence_level, data.spread)
 
     def at(self, thresholds: np.ndarray) -> LevelSets:
@@ -219,7 +244,7 @@ class Sweep:
         return measure_sets([(self, thresholds)])
 
     def counts_at(self, thresholds: np.ndarray) -> np.ndarray:
-        """Counts, weights, their squares and those of hits above thresholds, and in all."""
+        """Counts of the tally above thresholds, and the weights of all."""
         above = self._above[..., self._ends(thresholds)]
         total = np.broadcast_to(self._above[1:2, :, -1:], (1, *above.shape[1:]))
         return np.concatenate([above, total])
@@ -240,7 +265,7 @@ class Sweep:
 
     def smallest(self, alpha: float, fewest: int) -> float:
         """Give the largest threshold whose set has the mass and the rows asked for."""
-        count, weight, _, hits, _ = self._above
+        count, weight, hits, *_ = self._above
         with np.errstate(invalid="ignore", divide="ignore"):
             share = (weight / weight[:, -1:]).mean(axis=0)
             mass = np.nan_to_num(share * (hits / weight).mean(axis=0))
@@ -261,9 +286,11 @@ def measure_sets(asked: Sequence[tuple[Sweep, np.ndarray]]) -> LevelSets:
     first = asked[0][0]
     thresholds = [np.asarray(some, dtype=float) for _, some in asked]
     counts = [sweep.counts_at(some) for (sweep, _), some in zip(asked, thresholds, strict=True)]
-    count, weight, squares, hits, hit_squares, total = np.concatenate(counts, axis=2)
+    count, weight, hits, squares, *clustered, total = np.concatenate(counts, axis=2)
     threshold = np.concatenate(thresholds)
-    rates = Rates(weight=weight, squares=squares, hits=hits, spread=hit_squares, total=total)
+    rates = Rates(
+        weight=weight, squares=squares, hits=hits, total=total, clustered=np.array(clustered)
+    )
     r, sizes = rates.rates, rates.effective_sizes
     widening = np.where(np.isneginf(threshold), 1.0, first.spread)
     low, high = log_ratio_interval(r, sizes, first.confidence_level, widening)

@@ -9,10 +9,11 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 
 from mdfa_fairness_plugin.balance.support import effective_sample_size
-from mdfa_fairness_plugin.data.contrasts import Contrast
+from mdfa_fairness_plugin.data.contrasts import FEWEST_CLUSTERS, Contrast
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import (
     Count,
+    InputError,
     OverlapError,
     OverlapWarning,
     WarningLog,
@@ -44,18 +45,25 @@ def by_column(contrasts: Sequence[Contrast]) -> Iterator[list[Contrast]]:
 def audit_folds(
     problem: AuditProblem, contrasts: Sequence[Contrast], settings: Settings
 ) -> np.ndarray:
-    """Folds of the working rows, even within every sensitive value and outcome."""
+    """Folds of the working rows, even within every sensitive value and outcome; units stay whole."""
+    unit = problem.unit
+    if unit is not None and settings.n_splits > (n_units := len(np.unique(unit))) // 2:
+        raise InputError(
+            f"n_splits: {settings.n_splits} folds of {n_units} clusters leave nothing to judge; use "
+            "fewer."
+        )
     rng = np.random.default_rng(settings.seeds["folds"])
     strata = value_of(problem, contrasts) * len(problem.outcome_labels) + problem.y
     learning = np.ones(problem.n_rows, dtype=bool)
     if settings.evaluation == "holdout":
-        learning = ~draw_holdout(strata, rng)
+        learning = ~draw_holdout(strata, rng, unit)
     most = settings.max_learning_rows
     if most is not None and learning.sum() > most:
         rows = np.flatnonzero(learning)
         learning = np.zeros(problem.n_rows, dtype=bool)
-        learning[rows[draw_sample(strata[rows], most, rng)]] = True
-    return folds_of(learning, strata, settings.n_splits, rng)
+        own = None if unit is None else unit[rows]
+        learning[rows[draw_sample(strata[rows], most, rng, own)]] = True
+    return folds_of(learning, strata, settings.n_splits, rng, unit)
 
 
 def value_of(problem: AuditProblem, contrasts: Sequence[Contrast]) -> np.ndarray:
@@ -67,11 +75,16 @@ def value_of(problem: AuditProblem, contrasts: Sequence[Contrast]) -> np.ndarray
 
 
 def folds_of(
-    learning: np.ndarray, strata: np.ndarray, n_splits: int, rng: np.random.Generator
+    learning: np.ndarray,
+    strata: np.ndarray,
+    n_splits: int,
+    rng: np.random.Generator,
+    unit: np.ndarray | None = None,
 ) -> np.ndarray:
     """Folds of the rows that are learned from, the others held back."""
     folds = np.full(len(learning), HELD_BACK, dtype=np.intp)
-    folds[learning] = draw_folds(strata[learning], n_splits, rng)
+    own = None if unit is None else unit[learning]
+    folds[learning] = draw_folds(strata[learning], n_splits, rng, own)
     return folds
 
 
@@ -169,18 +182,27 @@ def searches_of(
 def too_few_weighted(
     contrast: Contrast, problem: AuditProblem, settings: Settings, log: WarningLog
 ) -> str:
-    """Say if a few heavy sampling weights leave too little to compare; empty if not."""
-    weights = problem.sample_weight
-    sizes = [effective_sample_size(weights[contrast.s == side]) for side in (1, -1)]
-    fewest = settings.min_group_size
-    if min(sizes) >= fewest or np.ptp(weights[contrast.s != 0]) == 0:
+    """Say if a few heavy sampling weights or clusters leave too little to compare; empty if not."""
+    weights, cluster, fewest = problem.sample_weight, problem.cluster, settings.min_group_size
+    if cluster is None and np.ptp(weights[contrast.s != 0]) == 0:
+        return ""
+    cause = ("its sampling weights are so unequal", "equally weighted rows", "sample_weight")
+    sizes = []
+    for side in (contrast.s == 1, contrast.s == -1):
+        own = weights[side]
+        if cluster is not None:
+            cause = ("its clusters are so unequal", "equally large clusters", "clusters")
+            own = np.bincount(cluster[side], own)
+            fewest = max(fewest, FEWEST_CLUSTERS)
+        sizes.append(effective_sample_size(own))
+    if min(sizes) >= fewest:
         return ""
     reason = (
-        f"its sampling weights are so unequal that one side is worth only {min(sizes):.0f} "
-        f"equally weighted rows, and at least {fewest} are needed"
+        f"{cause[0]} that one side is worth only {min(sizes):.0f} {cause[1]}, and at least {fewest} "
+        "are needed"
     )
     log.warn(
         WeightWarning,
-        f"sample_weight: {contrast.sensitive_feature}={contrast.group!r} is not audited: {reason}.",
+        f"{cause[2]}: {contrast.sensitive_feature}={contrast.group!r} is not audited: {reason}.",
     )
     return reason

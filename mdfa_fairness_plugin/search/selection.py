@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.measure.estimates import measure
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.measure.leak import leak_statistic
 from mdfa_fairness_plugin.measure.tests import SEARCH_SPREAD, interval_spread
@@ -25,7 +24,6 @@ from mdfa_fairness_plugin.search.level_sets import (
     LevelSets,
     SearchData,
     Sweep,
-    Tally,
     measure_sets,
 )
 from mdfa_fairness_plugin.search.solver import Solved
@@ -94,18 +92,9 @@ class Proposals:
         self.n_parts = len(part)
         self.part = np.full(len(held), -1)
         self.part[held] = self._part
-        s, positive, weights = data.s[held], data.positive[held], data.weights[held]
         self._bins = [Bins.of(family.scores[held]) for family in families]
         self._tallies = [
-            Tally.of(
-                bins.index(family.scores[held]),
-                len(bins),
-                s,
-                positive,
-                weights,
-                self._part,
-                self.n_parts,
-            )
+            data.tally(bins, family.scores, self._part, self.n_parts)
             for family, bins in zip(families, self._bins, strict=True)
         ]
 
@@ -265,7 +254,7 @@ def at_least_everybody(data: SearchData, judged: Judged) -> Judged:
 
 def reported_limit(data: SearchData, member: np.ndarray) -> float:
     """Lower limit of delta inside, as the result reports it."""
-    rates = measure(data.positive, data.s, data.weights, member)
+    rates = data.rates(member)
     spread = 1.0 if (member == data.held_out).all() else region_spread(data, member)
     return delta_interval(rates, data.confidence_level, spread, data.leftover(member))[0]
 
@@ -275,7 +264,15 @@ def region_spread(data: SearchData, member: np.ndarray) -> float:
     if data.propensity is None or data.outcome is None:
         return SEARCH_SPREAD
     return interval_spread(
-        leak_statistic(data.positive, data.s, data.propensity, data.outcome, data.base, member)
+        leak_statistic(
+            data.positive,
+            data.s,
+            data.propensity,
+            data.outcome,
+            data.base,
+            member,
+            data.cluster,
+        )
     )
 
 
@@ -284,10 +281,15 @@ def _parts(data: SearchData) -> np.ndarray:
     if len(np.unique(data.folds[data.held_out])) > 1:
         return data.folds
     part = np.zeros(len(data.s), dtype=np.intp)
-    cell = 2 * (data.s > 0) + data.positive
+    held = data.held_out
+    unit = np.arange(len(data.s)) if data.cluster is None else data.cluster
+    _, first, own = np.unique(unit[held], return_index=True, return_inverse=True)
+    cell = (2 * (data.s > 0) + data.positive)[held][first]
+    part_of = np.zeros(len(first), dtype=np.intp)
     for value in np.unique(cell):
-        rows = np.flatnonzero((cell == value) & data.held_out)
-        part[rows] = np.arange(len(rows)) % _N_PARTS
+        units = np.flatnonzero(cell == value)
+        part_of[units] = np.arange(len(units)) % _N_PARTS
+    part[held] = part_of[own]
     return part
 
 
@@ -332,7 +334,7 @@ def _extended(
         added = proposed & ~current
         if min((added & (data.s > 0)).sum(), (added & (data.s < 0)).sum()) < FEWEST_ROWS:
             continue
-        rates = measure(data.positive, data.s, data.weights, added)
+        rates = data.rates(added)
         limit = delta_interval(rates, data.confidence_level, data.spread)[0]
         if (near[i] and rates.delta >= likely) or (sure > 0 and limit >= sure):
             kept, current = int(i), proposed

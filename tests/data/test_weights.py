@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,25 +9,25 @@ import pytest
 
 from mdfa_fairness_plugin.data.problem import build_problem
 from mdfa_fairness_plugin.data.weights import WeightSums
-from mdfa_fairness_plugin.exceptions import (
-    InputError,
-    InputTypeError,
-    WeightWarning,
-)
+from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, WarningLog
+from mdfa_fairness_plugin.settings import Settings
 
 N_ROWS = 240
 
 
 @pytest.mark.parametrize("discrete", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_integer_weights_act_like_repeated_rows(seed, discrete, sample):
+def test_counts_of_rows_act_like_repeated_rows(seed, discrete, sample):
     X, y, sex = sample(seed, discrete=discrete)
     X.loc[::7, "age"] = np.nan
     copies = np.random.default_rng(seed).integers(0, 4, N_ROWS)
     rows = np.repeat(np.arange(N_ROWS), copies)
-    weighted = build_problem(X, y, sex, sample_weight=copies)
+    weighted = build_problem(X, y, sex, sample_weight=copies, weight_type="frequency")
     repeated = build_problem(
-        X.iloc[rows].reset_index(drop=True), y[rows], sex.iloc[rows].reset_index(drop=True)
+        X.iloc[rows].reset_index(drop=True),
+        y[rows],
+        sex.iloc[rows].reset_index(drop=True),
+        weight_type="frequency",
     )
     assert weighted.weight_type == "frequency"
     assert weighted.excluded == {"zero weight": int((copies == 0).sum())}
@@ -112,19 +110,30 @@ def test_weights_of_one_are_none(sample, assert_same):
         assert_same(build_problem(X, y, sex, sample_weight=ones), expected)
 
 
-def test_whole_weights_too_many_to_count_rows_are_sampling_weights(sample):
+def test_whole_weights_are_sampling_weights_unless_they_are_said_to_count(sample):
     X, y, sex = sample()
-    weight = np.full(N_ROWS, 5000) + np.arange(N_ROWS)
-    with pytest.warns(WeightWarning, match=r"sample_weight: .*weight_type='frequency'"):
-        problem = build_problem(X, y, sex, sample_weight=weight)
+    weight = 1 + np.arange(N_ROWS) % 5
+    log = WarningLog()
+    problem = build_problem(X, y, sex, sample_weight=weight, log=log)
     assert problem.weight_type == "sampling"
     assert problem.n_rows == N_ROWS
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        confirmed = build_problem(X, y, sex, sample_weight=weight, weight_type="sampling")
-        counted = build_problem(X, y, sex, sample_weight=weight, weight_type="frequency")
-    np.testing.assert_array_equal(confirmed.sample_weight, problem.sample_weight)
+    (note,) = [one for one in log.records if one.category == "WholeWeights"]
+    assert "weight_type='frequency'" in note.message
+    counted = build_problem(X, y, sex, sample_weight=weight, weight_type="frequency")
     assert counted.n_rows == weight.sum()
+    fractions = build_problem(X, y, sex, sample_weight=weight / 7)
+    np.testing.assert_allclose(fractions.sample_weight, problem.sample_weight, rtol=1e-12)
+    assert not [one for one in fractions.warnings if one.category == "WholeWeights"]
+
+
+def test_equal_weights_are_none(sample, assert_same):
+    X, y, sex = sample()
+    assert_same(build_problem(X, y, sex, sample_weight=[3] * N_ROWS), build_problem(X, y, sex))
+
+
+def test_the_old_word_for_sampling_still_works(sample):
+    with pytest.warns(FutureWarning, match=r"weight_type='auto' means 'sampling'"):
+        assert Settings.checked(weight_type="auto").weight_type == "sampling"
 
 
 def test_counts_must_be_whole(sample):
@@ -132,7 +141,7 @@ def test_counts_must_be_whole(sample):
     with pytest.raises(InputError, match=r"sample_weight: .*needs whole numbers, and 1\.5 was"):
         build_problem(X, y, sex, sample_weight=[1.5] * N_ROWS, weight_type="frequency")
     problem = build_problem(X, y, sex, sample_weight=[2] * N_ROWS, weight_type="sampling")
-    assert (problem.weight_type, problem.n_rows) == ("sampling", N_ROWS)
+    assert (problem.weight_type, problem.n_rows) == ("none", N_ROWS)
 
 
 @pytest.mark.parametrize("cut", [0, 1, 4])
@@ -145,7 +154,8 @@ def test_sums_of_blocks_are_those_of_all_rows(cut):
         n_zero=1,
         n_wrong={"missing": 1, "infinite": 1, "negative": 1},
         total=5.5,
-        ones=False,
+        least=0.5,
+        most=3.0,
         fraction=0.5,
     )
 
@@ -153,13 +163,12 @@ def test_sums_of_blocks_are_those_of_all_rows(cut):
 @pytest.mark.parametrize(
     ("values", "asked", "weight_type"),
     [
-        ([1, 1, 0], "auto", "none"),
-        ([1, 1, 0], "frequency", "none"),
-        ([1, 1, 0], "sampling", "sampling"),
-        ([2, 1, 0], "auto", "frequency"),
-        ([2, 1.5], "auto", "sampling"),
-        ([1_000_000, 0], "auto", "frequency"),
-        ([1_000_000, 1], "auto", "sampling"),
+        ([1, 1, 0], "sampling", "none"),
+        ([3, 3, 0], "sampling", "none"),
+        ([1, 1, 0], "frequency", "frequency"),
+        ([2, 1, 0], "sampling", "sampling"),
+        ([2, 1.5], "sampling", "sampling"),
+        ([1_000_000, 1], "sampling", "sampling"),
         ([1_000_000, 1], "frequency", "frequency"),
     ],
 )
@@ -170,6 +179,6 @@ def test_what_weights_are(values, asked, weight_type):
 def test_wrong_weights_are_placed_where_they_are_at_hand():
     values = np.array([1.0, 2.0, -1.0])
     with pytest.raises(InputError, match=r"1 of 3 weights are negative, the first at row 2\. "):
-        WeightSums.of(values).weight_type("auto", values)
+        WeightSums.of(values).weight_type("sampling", values)
     with pytest.raises(InputError, match=r"1 of 3 weights are negative\. "):
-        WeightSums.of(values).weight_type("auto")
+        WeightSums.of(values).weight_type("sampling")

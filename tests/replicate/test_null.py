@@ -78,7 +78,7 @@ def test_redraws_follow_the_features_and_keep_the_unknown_unknown(three_groups):
     chances = _chances(three_groups, column, 0)
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
     codes = column.labels.codes
-    drawn = _redrawn(column, chances, np.random.default_rng(1)).labels.codes
+    drawn = _redrawn(column, chances, None, np.random.default_rng(1)).labels.codes
     np.testing.assert_array_equal(drawn < 0, codes < 0)
     assert not np.array_equal(drawn, codes)
     high = three_groups.X[:, 0] > 0.9
