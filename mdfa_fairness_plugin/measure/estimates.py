@@ -36,6 +36,7 @@ class Rates(Sums):
     weight: np.ndarray  # (2,), sums of the weights
     squares: np.ndarray  # (2,), of their squares
     hits: np.ndarray  # (2,), of the weights of rows with Y = y
+    spread: np.ndarray  # (2,), of their squares
     total: np.ndarray  # (2,), of the weights of everybody compared, for shares of the population
     # (3, 2), over clusters: squares of their weights, of their hits, and products of both.
     clustered: np.ndarray
@@ -72,20 +73,23 @@ class Rates(Sums):
     def effective_sizes(self) -> np.ndarray:
         """Rows of equal weight that would know each rate as well.
 
-        The size that the linearised variance of the rate implies, at most Kish's size of the rows,
-        where it rests on at least ten clusters' worth of weight on either side; else Kish's size of
-        the clusters, as if the rows of each were copies.
+        Kish's size of the rows, or the size that the linearised variance of the rate implies where
+        that is smaller; less what rows of a cluster have in common. Where that rests on fewer than ten
+        clusters' worth of weight on either side, Kish's size of the clusters, as if the rows of each
+        were copies.
         """
         squares, hits, products = self.clustered
         with np.errstate(invalid="ignore", divide="ignore"):
             rows = np.where(self.squares > 0, self.weight**2 / self.squares, 0.0)
             kish = np.where(squares > 0, self.weight**2 / squares, 0.0)
             rate = self.rates
-            # sum over clusters of (sum of w (1{Y=y} - r))^2
-            variance = (hits - 2 * rate * products + rate**2 * squares) / self.weight**2
-            implied = rate * (1 - rate) / variance
+            # Sums of (w (1{Y=y} - r))^2 over rows, and over clusters of their sums.
+            by_row = self.spread * (1 - 2 * rate) + self.squares * rate**2
+            by_cluster = hits - 2 * rate * products + squares * rate**2
+            implied = rate * (1 - rate) * self.weight**2 / by_row
+            sizes = np.minimum(np.minimum(rows, implied) * by_row / by_cluster, rows)
         solid = np.isfinite(implied) & (kish * np.minimum(rate, 1 - rate) >= 10)
-        return np.where(solid, np.minimum(rows, implied), kish)
+        return np.where(solid, sizes, kish)
 
 
 # Rows' worth of leftover (and of outcomes) behind a side for its leftover to be used.
@@ -187,7 +191,7 @@ def measure(
         cluster = None if cluster is None else cluster[member]
     hit = weights * positive
     weight, hits = np.bincount(side, weights, 2), np.bincount(side, hit, 2)
-    squares = np.bincount(side, weights**2, 2)
+    squares, spread = np.bincount(side, weights**2, 2), np.bincount(side, hit**2, 2)
     if cluster is not None:
         weights, hit, side = by_cluster(cluster, side, weights, hit)
     products = (weights**2, hit**2, weights * hit)
@@ -195,6 +199,7 @@ def measure(
         weight=weight,
         squares=squares,
         hits=hits,
+        spread=spread,
         total=total,
         clustered=np.array([np.bincount(side, product, 2) for product in products]),
     )

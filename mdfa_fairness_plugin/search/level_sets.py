@@ -169,8 +169,9 @@ class Tally:
     Tallies of parts of the rows add up to that of all rows.
     """
 
-    # (..., 7, 2, n_bins); for S = +1 and S = -1: rows, sums of their weights, of those of rows with Y
-    # = y, of squared weights; and ``Rates.clustered``. Leading axes are parts of the rows.
+    # (..., 8, 2, n_bins); for S = +1 and S = -1: rows, sums of their weights, of squared weights, and
+    # the last two for the rows with Y = y; and ``Rates.clustered``. Leading axes are parts of the
+    # rows.
     counts: np.ndarray
 
     @classmethod
@@ -203,7 +204,8 @@ class Tally:
         if cluster is not None:
             sums = by_cluster(cluster, side, weights, weights * positive)[:2]
             by_weight, by_hits = (split(weights * own[2 * cluster + side]) for own in sums)
-        counts = [rows.sum(axis=2), weight.sum(axis=2), weight[:, :, 1], squares.sum(axis=2)]
+        counts = [rows.sum(axis=2), weight.sum(axis=2), squares.sum(axis=2)]
+        counts += [weight[:, :, 1], squares[:, :, 1]]
         counts += [by_weight.sum(axis=2), by_hits[:, :, 1], by_weight[:, :, 1]]
         return cls(np.stack(counts, axis=1))
 
@@ -265,7 +267,7 @@ class Sweep:
 
     def smallest(self, alpha: float, fewest: int) -> float:
         """Give the largest threshold whose set has the mass and the rows asked for."""
-        count, weight, hits, *_ = self._above
+        count, weight, _, hits, *_ = self._above
         with np.errstate(invalid="ignore", divide="ignore"):
             share = (weight / weight[:, -1:]).mean(axis=0)
             mass = np.nan_to_num(share * (hits / weight).mean(axis=0))
@@ -286,10 +288,15 @@ def measure_sets(asked: Sequence[tuple[Sweep, np.ndarray]]) -> LevelSets:
     first = asked[0][0]
     thresholds = [np.asarray(some, dtype=float) for _, some in asked]
     counts = [sweep.counts_at(some) for (sweep, _), some in zip(asked, thresholds, strict=True)]
-    count, weight, hits, squares, *clustered, total = np.concatenate(counts, axis=2)
+    count, weight, squares, hits, spread, *clustered, total = np.concatenate(counts, axis=2)
     threshold = np.concatenate(thresholds)
     rates = Rates(
-        weight=weight, squares=squares, hits=hits, total=total, clustered=np.array(clustered)
+        weight=weight,
+        squares=squares,
+        hits=hits,
+        spread=spread,
+        total=total,
+        clustered=np.array(clustered),
     )
     r, sizes = rates.rates, rates.effective_sizes
     widening = np.where(np.isneginf(threshold), 1.0, first.spread)
