@@ -58,6 +58,7 @@ def read_answers(
     X: Any,
     sensitive_features: Any,
     sample_weight: Any,
+    clusters: Any,
     y_true: Any,
     model_features: Any,
     outcomes: Any,
@@ -78,7 +79,8 @@ def read_answers(
         vectors.append(read_vector(value, argument))
     if y_true is not None:
         vectors.append(read_vector(y_true, "y_true"))
-    pairing = _pairing(table, sensitive_features, sample_weight, vectors)
+    by_row = {"sample_weight": sample_weight, "clusters": clusters}
+    pairing = _pairing(table, sensitive_features, by_row, vectors)
     labels = {}
     for vector in vectors:
         check_length(vector, table.n_rows, "X")
@@ -143,14 +145,13 @@ def _predicted(model: Any, frame: Any, sensitive_features: Any, seed: int, argum
 
 
 def _pairing(
-    X: Table, sensitive_features: Any, sample_weight: Any, answers: Iterable[Table]
+    X: Table, sensitive_features: Any, by_row: Mapping[str, Any], answers: Iterable[Table]
 ) -> Pairing:
     """Follow the first index among the arguments, in the order an audit looks for it."""
     pairing = Pairing(WarningLog())
     pairing.lead(X, read_table(sensitive_features, "sensitive_features", column_name=UNNAMED))
-    if sample_weight is not None:
-        pairing.lead(read_vector(sample_weight, "sample_weight"))
-    pairing.lead(*answers)
+    given = {name: value for name, value in by_row.items() if value is not None}
+    pairing.lead(*(read_vector(value, name) for name, value in given.items()), *answers)
     return pairing
 
 

@@ -31,6 +31,14 @@ class Bench:
             if (one.sensitive_feature, one.group) == (key.sensitive_feature, key.group)
         )
 
+    @property
+    def input_place(self) -> np.ndarray:
+        """Place of each working row in the order of the input, repeated rows kept apart."""
+        source_row = self.problem.source_row
+        place = np.empty(len(source_row), dtype=np.intp)
+        place[np.argsort(source_row, kind="stable")] = np.arange(len(source_row))
+        return place
+
     def positive(self, codes: np.ndarray, key: SearchKey) -> np.ndarray:
         """Whether each working row got the outcome from a model of these codes."""
         return codes[self.problem.source_row] == self.answers.labels.index(key.outcome)

@@ -53,6 +53,7 @@ def compare(
     sensitive_features,
     y_true=None,
     sample_weight=None,
+    clusters=None,
     model_features=None,
     n_splits=100,
     n_folds=5,
@@ -80,7 +81,8 @@ def compare(
     y_true : array-like of shape (n_samples,) or None, default=None
         True labels in the models' coding, for accuracy and for ratios of true and false positive
         rates; rows where it is missing are left out of these alone.
-    sample_weight : array-like of shape (n_samples,) or None, default=None
+    sample_weight, clusters : array-like of shape (n_samples,) or None, default=None
+        As for ``MDFAuditor.fit``. Rows of a cluster also share a side of every split.
     model_features : table, dict of model name to table, or None, default=None
         What fitted models predict on, if that is not ``X``.
     n_splits : int, default=100
@@ -119,11 +121,11 @@ def compare(
     audit of each model, exactly what ``audit`` gives for it.
 
     Differences are those of the cross-fitted log ratios. Both are, to first order, sums over the
-    same rows, so the variance of the difference is the sum of squares of the rows' differences;
-    it is widened for the search like the audit's own intervals. On two models with planted violations
-    (1,000 rows, 70 draws each) 95 % intervals covered the true difference inside the subgroups found
-    in 96 % where the violations lay in different places, and in 97 % where one model had half of the
-    other's (``tests/benchmarks/paired_differences.py``).
+    same rows, so the variance of the difference is the sum of squares of the rows' differences (of
+    those of a cluster, summed); it is widened for the search like the audit's own intervals. On two
+    models with planted violations (1,000 rows, 70 draws each) 95 % intervals covered the true
+    difference inside the subgroups found in 96 % where the violations lay in different places, and in
+    97 % where one model had half of the other's (``tests/benchmarks/paired_differences.py``).
 
     References
     ----------
@@ -157,11 +159,15 @@ def compare(
         raise InputError(
             "sensitive_features: None was given; pass the column(s) whose groups are compared."
         )
+    rows = {
+        "X": X,
+        "sensitive_features": sensitive_features,
+        "sample_weight": sample_weight,
+        "clusters": clusters,
+    }
     answers = read_answers(
         outcomes_by_model,
-        X=X,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
+        **rows,
         y_true=y_true,
         model_features=model_features,
         outcomes=settings.outcomes,
@@ -170,7 +176,6 @@ def compare(
     baseline = _check_baseline(baseline, answers.models)
     _note_answers(X, answers, log)
     level = logging.INFO if verbose else logging.DEBUG
-    rows = (X, sensitive_features, sample_weight)
     with _GatheredWarnings(log):
         bench = _bench(rows, answers, settings)
         splits = run_splits(bench, n_splits, n_jobs=n_jobs, level=level, progress=progress)
@@ -212,21 +217,14 @@ def _settings(params: Mapping[str, Any], *, n_splits: Any, **own: Any) -> Settin
     return checked_settings(**params, n_splits=n_splits, **own)
 
 
-def _bench(rows: tuple[Any, Any, Any], answers: Answers, settings: Settings) -> Bench:
+def _bench(rows: Mapping[str, Any], answers: Answers, settings: Settings) -> Bench:
     """What all models share.
 
     Rows are put in an order that depends on what every model answered, not on which of them comes
     first, so the splits are the same however the models are ordered.
     """
-    X, sensitive_features, sample_weight = rows
-    problem = problem_of(
-        X,
-        answers.patterns,
-        sensitive_features,
-        sample_weight,
-        settings,
-        outcomes=[int(answers.patterns[0])],
-    )
+    patterns = answers.patterns
+    problem = problem_of(y=patterns, settings=settings, outcomes=[int(patterns[0])], **rows)
     outcomes = _audited(answers, settings.outcomes)
     keys = tuple(
         SearchKey(
@@ -241,7 +239,7 @@ def _bench(rows: tuple[Any, Any, Any], answers: Answers, settings: Settings) -> 
     return Bench(problem=problem, answers=answers, settings=settings, outcomes=outcomes, keys=keys)
 
 
-def _audits(rows: tuple[Any, Any, Any], bench: Bench, level: int) -> dict[Hashable, ModelAudit]:
+def _audits(rows: Mapping[str, Any], bench: Bench, level: int) -> dict[Hashable, ModelAudit]:
     """Audit every model once, cross-fitted."""
     answers = bench.answers
     audits: dict[Hashable, ModelAudit] = {}
@@ -265,9 +263,8 @@ def _audits(rows: tuple[Any, Any, Any], bench: Bench, level: int) -> dict[Hashab
 
 
 def _audit_one(
-    rows: tuple[Any, Any, Any], bench: Bench, codes: np.ndarray, present: list[int]
+    rows: Mapping[str, Any], bench: Bench, codes: np.ndarray, present: list[int]
 ) -> ModelAudit:
-    X, sensitive_features, sample_weight = rows
     labels, settings = bench.answers.labels, bench.settings
     started = time.perf_counter()
     log = WarningLog()
@@ -275,10 +272,10 @@ def _audit_one(
         settings = replace(settings, outcomes=[labels[outcome] for outcome in present])
     coded = np.empty(len(labels), dtype=object)
     coded[:] = labels
-    problem = problem_of(X, coded[codes], sensitive_features, sample_weight, settings, log)
-    audit = run_audit(problem, settings, log, X)
+    problem = problem_of(y=coded[codes], settings=settings, log=log, **rows)
+    audit = run_audit(problem, settings, log, rows["X"])
     result = result_of(audit, log, time.perf_counter() - started)
-    return ModelAudit(result=result, regions=region_rows(audit))
+    return ModelAudit(result=result, regions=region_rows(audit, bench))
 
 
 def _check_baseline(baseline: Any, models: tuple[Hashable, ...]) -> Hashable:

@@ -54,7 +54,7 @@ _OF_THE_AUDIT = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RegionRows:
-    """One cross-fitted search, its rows in the order of the input (repeated rows kept apart)."""
+    """One cross-fitted search, its rows in the order of the bench."""
 
     s: np.ndarray  # 0 where not compared or not held out
     weights: np.ndarray
@@ -77,10 +77,10 @@ class ModelAudit:
         return next((violation for violation in found if violation.key == key), None)
 
 
-def region_rows(audit: Audit) -> dict[SearchKey, RegionRows]:
+def region_rows(audit: Audit, bench: Bench) -> dict[SearchKey, RegionRows]:
     """The searches of an audit, row by row."""
     problem = audit.problem
-    order = np.argsort(problem.source_row, kind="stable")
+    order = np.argsort(problem.source_row, kind="stable")[bench.input_place]
     regions = {}
     for search, violation in zip(audit.searches, audit.violations, strict=True):
         if not search.made:
@@ -126,12 +126,15 @@ class Figures:
         self._splits = splits
         answers = bench.answers
         self._codes = dict(zip(answers.models, answers.codes, strict=True))
-        # Regions have their rows in the order of the input.
-        self._order = np.argsort(bench.problem.source_row, kind="stable")
 
     @property
     def _confidence(self) -> float:
         return self._bench.settings.confidence_level
+
+    def _cluster(self, rows: np.ndarray) -> np.ndarray | None:
+        """Whose rows these are; None if each is somebody else's."""
+        cluster = self._bench.problem.cluster
+        return None if cluster is None else cluster[rows]
 
     def row(self, model: Hashable, key: SearchKey) -> ModelSearch:
         """One model in one search."""
@@ -165,10 +168,10 @@ class Figures:
             held = region.s != 0
             s, weights, member = region.s[held], region.weights[held], region.member[held]
             own, other = (
-                self._bench.positive(self._codes[one], key)[self._order][held]
-                for one in (owner, model)
+                self._bench.positive(self._codes[one], key)[held] for one in (owner, model)
             )
-            rates = measure(other, s, weights, member)
+            cluster = self._cluster(held)
+            rates = measure(other, s, weights, member, cluster)
             difference = measure(own, s, weights, member).delta - rates.delta
             violation = region.violation
             if owner == model:
@@ -196,6 +199,7 @@ class Figures:
                     log_ratio_influence(other, s, weights, member),
                     self._confidence,
                     region.spread,
+                    cluster,
                 ),
             )
         places = self._place(owner), self._place(model)
@@ -237,22 +241,22 @@ class Figures:
             return RateRatio()
         positive, s, weights = subset
         rows = s != 0
-        rates = measure(positive[rows], s[rows], weights[rows])
+        rates = measure(positive[rows], s[rows], weights[rows], cluster=self._cluster(rows))
         return RateRatio(
             rates=(float(rates.rates[0]), float(rates.rates[1])),
             interval=delta_interval(rates, self._confidence),
             n_rows=int(rows.sum()),
         )
 
-    def _correct(self, model: Hashable) -> tuple[np.ndarray, np.ndarray] | None:
-        """Whether a model was right, and the weights, where the true label is known."""
+    def _correct(self, model: Hashable) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Whether a model was right, the weights, and where the true label is known."""
         problem, answers = self._bench.problem, self._bench.answers
         if answers.truth is None or not (answers.truth >= 0).any():
             return None
         truth = answers.truth[problem.source_row]
         known = truth >= 0
         correct = self._codes[model][problem.source_row][known] == truth[known]
-        return correct.astype(float), problem.sample_weight[known]
+        return correct.astype(float), problem.sample_weight[known], known
 
     def _accuracy(self, model: Hashable) -> float:
         found = self._correct(model)
@@ -276,7 +280,7 @@ class Figures:
         if region is None:
             return None
         s, weights = region.s, region.weights
-        positive = self._bench.positive(self._codes[model], key)[self._order]
+        positive = self._bench.positive(self._codes[model], key)
         if quantity == WORST_CASE:
             influence = log_ratio_influence(positive, s, weights, region.member)
             return region.violation.delta, influence, region.spread
@@ -293,7 +297,12 @@ class Figures:
             return out
         difference = own[0] - base[0]
         interval = paired_interval(
-            difference, own[1], base[1], self._confidence, max(own[2], base[2])
+            difference,
+            own[1],
+            base[1],
+            self._confidence,
+            max(own[2], base[2]),
+            self._bench.problem.cluster,
         )
         return replace(out, difference=difference, interval=interval)
 
@@ -302,12 +311,13 @@ class Figures:
         own, base = self._correct(model), self._correct(baseline)
         if own is None or base is None:
             return out
-        weights = own[1]
+        _, weights, known = own
         difference = float(np.average(own[0] - base[0], weights=weights))
         interval = paired_interval(
             difference,
             mean_influence(own[0], weights),
             mean_influence(base[0], weights),
             self._confidence,
+            cluster=self._cluster(known),
         )
         return replace(out, difference=difference, interval=interval)

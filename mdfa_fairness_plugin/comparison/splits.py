@@ -149,7 +149,8 @@ def _one_split(problem: AuditProblem, outcomes: list[list[Outcome]], settings: S
         # Unlike an audit's, these folds do not look at outcomes, which differ from model to model.
         rng = np.random.default_rng(settings.seeds["folds"])
         strata = value_of(problem, contrasts)
-        folds = folds_of(~draw_holdout(strata, rng), strata, settings.n_splits, rng)
+        learning = ~draw_holdout(strata, rng, problem.unit)
+        folds = folds_of(learning, strata, settings.n_splits, rng, problem.unit)
         grounds = Grounds(problem, contrasts, folds, (HELD_BACK,), settings)
         for contrast in contrasts:
             ground = OverlapError() if contrast.reason else grounds.of(contrast)

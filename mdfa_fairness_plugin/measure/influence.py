@@ -2,7 +2,8 @@ r"""How much each row moves an estimate: intervals on differences between models
 
 Two models answer for the same rows, so their estimates err together, and the interval on their
 difference is not made of their two intervals. To first order an estimate is a sum over rows; the
-difference of two estimates is then the sum of the rows' differences, whose variance is read off.
+difference of two estimates is then the sum of the rows' differences, whose variance is read off; the
+rows of a cluster are one term of it.
 """
 
 from __future__ import annotations
@@ -51,13 +52,18 @@ def paired_interval(
     reference: np.ndarray,
     confidence_level: float,
     spread: float = 1.0,
+    cluster: np.ndarray | None = None,
 ) -> tuple[float, float]:
     """Interval on the difference of two estimates made on the same rows, from both influences.
 
-    ``spread`` widens it where an estimate is of a region that was searched for. NaN if the difference
+    ``spread`` widens it where an estimate is of a region that was searched for; ``cluster`` is whose
+    row each is, None if every row is somebody else's. NaN if the difference
     or an influence is not defined; of no length where both are the same function of the rows.
     """
-    variance = float(((influence - reference) ** 2).sum())
+    terms = influence - reference
+    if cluster is not None:
+        terms = np.bincount(cluster, terms)
+    variance = float((terms**2).sum())
     if not (math.isfinite(difference) and math.isfinite(variance)):
         return math.nan, math.nan
     margin = float(norm.ppf(0.5 + confidence_level / 2.0)) * spread * math.sqrt(variance)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.comparison.splits import run_splits
+from mdfa_fairness_plugin.comparison import splits
+from mdfa_fairness_plugin.comparison.records import ACCURACY, EVERYBODY, WORST_CASE
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     InputTypeError,
@@ -20,6 +22,7 @@ from mdfa_fairness_plugin.exceptions import (
     NothingToAuditError,
 )
 from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION, SearchKey
+from mdfa_fairness_plugin.search.prepare import folds_of
 
 HARMED = SearchKey(sensitive_feature="group", group="a", reference=None, outcome=1)
 
@@ -218,7 +221,7 @@ def test_a_copy_of_a_model_is_no_different(few):
 def test_counted_rows_act_like_repeated_rows(few):
     counts = np.random.default_rng(2).integers(1, 3, len(few.X))
     pick = np.repeat(np.arange(len(counts)), counts)
-    weighted = run(few, sample_weight=counts, n_splits=1)
+    weighted = run(few, sample_weight=counts, weight_type="frequency", n_splits=1)
     repeated = mdfa.compare(
         few.X.iloc[pick].reset_index(drop=True),
         {name: y[pick] for name, y in few.outcomes.items()},
@@ -358,25 +361,26 @@ def test_shared_work_changes_nothing(few):
         )
 
 
-def test_splits_hold_out_three_tenths_of_each_group(few, monkeypatch):
-    from mdfa_fairness_plugin.comparison import splits
-
+@pytest.fixture
+def folds_seen(monkeypatch):
+    """Folds of every split, with what they were drawn from."""
     seen = []
-    original = splits.folds_of
 
-    def spy(learning, strata, n_splits, rng):
-        folds = original(learning, strata, n_splits, rng)
-        seen.append((folds, strata))
-        return folds
+    def spy(learning, strata, n_splits, rng, unit):
+        seen.append((folds_of(learning, strata, n_splits, rng, unit), strata, unit))
+        return seen[-1][0]
 
     monkeypatch.setattr(splits, "folds_of", spy)
+    return seen
+
+
+def test_splits_hold_out_three_tenths_of_each_group(few, folds_seen):
     run(few, {"A": few.outcomes["A"]})
-    assert run_splits is splits.run_splits
-    for folds, group in seen:
+    for folds, group, _ in folds_seen:
         for own in np.unique(group):
             assert (folds[group == own] < 0).mean() == pytest.approx(0.3, abs=0.005)
         assert set(np.unique(folds)) == {-1, 0, 1}
-    assert not np.array_equal(seen[0][0], seen[1][0])
+    assert not np.array_equal(folds_seen[0][0], folds_seen[1][0])
 
 
 # -- errors
@@ -508,3 +512,110 @@ def test_other_features_are_not_noted(few):
         random_state=0,
     )
     assert _notes(result) == []
+
+
+# -- rows of one person
+
+
+def twice(planted):
+    """Every row twice, the copies apart, and whose row each is."""
+    order = np.random.default_rng(3).permutation(2 * len(planted.X)) % len(planted.X)
+    models = {name: codes[order] for name, codes in planted.outcomes.items()}
+    return SimpleNamespace(
+        X=planted.X.iloc[order].reset_index(drop=True),
+        group=planted.group.iloc[order].reset_index(drop=True),
+        outcomes=models,
+        truth=planted.truth[order],
+        people=order,
+    )
+
+
+def test_doubled_people_are_no_more_evidence(few):
+    """What the features have no part in is the same to rounding, all else about."""
+    double = twice(few)
+    once = run(few, y_true=few.truth)
+    again = run(double, y_true=double.truth, clusters=double.people)
+    for own, other in zip(once.rows, again.rows, strict=True):
+        for name in ("selection", "true_positive", "false_positive"):
+            assert getattr(other, name).interval == pytest.approx(getattr(own, name).interval)
+        assert other.accuracy == pytest.approx(own.accuracy)
+    for own, other in zip(once.differences, again.differences, strict=True):
+        if own.quantity in (WORST_CASE, EVERYBODY):
+            width, wider = (np.ptp(one.interval) for one in (own, other))
+            assert wider == pytest.approx(width, rel=0.25)
+        else:
+            assert other.difference == pytest.approx(own.difference)
+            assert other.interval == pytest.approx(own.interval)
+    naive = run(double, y_true=double.truth)
+    own, other = (
+        next(one for one in result.differences if one.quantity == ACCURACY)
+        for result in (once, naive)
+    )
+    assert np.ptp(other.interval) == pytest.approx(np.ptp(own.interval) / math.sqrt(2))
+
+
+def test_rows_of_a_person_share_a_side_of_every_split(few, folds_seen):
+    double = twice(few)
+    run(double, clusters=double.people)
+    assert len(folds_seen) == 2
+    for folds, _, unit in folds_seen:
+        n_folds = pd.Series(folds).groupby(unit).nunique()
+        assert (n_folds == 1).all()
+        assert len(n_folds) == len(few.X)
+
+
+def test_a_comparison_with_clusters_holds_the_audits_with_clusters(few):
+    people = np.arange(len(few.X)) // 2
+    result = run(few, clusters=people)
+    alone = mdfa.audit(
+        few.X,
+        few.outcomes["A"],
+        sensitive_features=few.group,
+        clusters=people,
+        groups=["a"],
+        outcomes=[1],
+        n_splits=2,
+        learner="tree",
+        random_state=result.provenance["seed"],
+    )
+    row = result.row("A", HARMED)
+    assert (row.delta, row.interval) == (alone.worst_case.delta, alone.worst_case.interval)
+    own = result.transfer("A", "A", HARMED)
+    assert (own.delta, own.interval) == (row.delta, row.interval)
+    assert own.difference_interval == (0.0, 0.0)
+
+
+def test_clusters_follow_their_index_in_every_model(few):
+    people = pd.Series(np.arange(len(few.X)) // 2)
+    result = run(few, y_true=few.truth, clusters=people)
+    order = np.random.default_rng(1).permutation(len(few.X))
+    shuffled = run(few, y_true=few.truth, clusters=people.iloc[order])
+    np.testing.assert_array_equal(shuffled.split_delta, result.split_delta)
+    for own, other in zip(result.differences, shuffled.differences, strict=True):
+        assert other.interval == pytest.approx(own.interval)
+
+
+def test_clusters_with_an_index_lead(few):
+    """As weights do: models' answers with an index follow that of the clusters."""
+    rng = np.random.default_rng(2)
+    order = rng.permutation(len(few.X))
+    people = pd.Series(np.arange(len(few.X)) // 2)
+    answers = {name: pd.Series(codes).iloc[order] for name, codes in few.outcomes.items()}
+    arrays = SimpleNamespace(X=few.X.to_numpy(), group=few.group.to_numpy())
+    plain = run(arrays, few.outcomes, clusters=people.to_numpy(), n_splits=0)
+    led = run(arrays, answers, clusters=people, n_splits=0)
+    for own, other in zip(plain.rows, led.rows, strict=True):
+        assert own.selection.rates == other.selection.rates
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (range(499), r"clusters: 499 rows were given, but X has 500"),
+        ([None, *range(499)], r"clusters: 1 of 500 rows have no value"),
+        ([1] * 500, r"clusters: all rows are of one cluster"),
+    ],
+)
+def test_bad_clusters_are_named(few, given, message):
+    with pytest.raises(InputError, match=message):
+        run(few, clusters=given)

@@ -110,3 +110,20 @@ def test_intervals_on_differences_of_fixed_regions_cover():
         hits += low <= math.log(0.6 / 0.4) - math.log(0.5 / 0.4) <= high
     # Three standard errors of a share of 400.
     assert hits / 400 == pytest.approx(0.95, abs=0.033)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_one_person_are_one_term(seed):
+    """Every row twice is known no better than once; rows of their own are no clusters."""
+    s, y, w, member = people(seed)
+    other = np.random.default_rng(seed + 9).random(len(s)) < 0.4
+
+    def interval(copies, cluster):
+        twice = [np.repeat(one, copies) for one in (s, w, member)]
+        influences = [log_ratio_influence(np.repeat(one, copies), *twice) for one in (y, other)]
+        return paired_interval(0.1, *influences, 0.95, cluster=cluster)
+
+    once = interval(1, None)
+    assert interval(1, np.arange(len(s))) == once
+    assert interval(2, np.repeat(np.arange(len(s)), 2)) == pytest.approx(once)
+    assert interval(2, None) == pytest.approx(0.1 + (np.array(once) - 0.1) / math.sqrt(2))
