@@ -5,12 +5,20 @@ Run from the repository root, for example::
     python tests/benchmarks/false_alarms.py nulls --runs 200 --jobs 2
     python tests/benchmarks/false_alarms.py power --runs 200
     python tests/benchmarks/false_alarms.py coverage --runs 200 --case "n = 1000"
+    python tests/benchmarks/false_alarms.py evidence --runs 60 --jobs 2
+    python tests/benchmarks/false_alarms.py evidence_power --runs 200
+    python tests/benchmarks/false_alarms.py rare --runs 60
 
 On data without a violation it prints the share of audits that report one in any search, the share of
 searches with a p-value below .05, the spread of the test statistic in regions that were searched for
 and elsewhere, and how often an interval excludes zero. Coverage is of the found subgroup's own
 delta, from the known rates of its rows. COMPAS and Adult (under ``MDFA_DATA_HOME``) lend their features
 and sensitive values; outcomes are redrawn from a model that does not see the sensitive value.
+
+"evidence" are coin flips given as rows that are no people: with whole-number weights, copied, several
+rows a person with ``clusters``. A line fails if as many false alarms have a probability below .001
+where one audit in twenty has one. "evidence_power" sets weights and clusters beside as many people of
+one row each; "rare" are rare outcomes, without and with three times the rate in a quarter of x.
 """
 
 from __future__ import annotations
@@ -24,7 +32,7 @@ import warnings
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from scipy.stats import norm
+from scipy.stats import binom, norm
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_predict
 
@@ -37,8 +45,10 @@ from mdfa_fairness_plugin.measure.tests import SEARCH_SPREAD
 class Population:
     """Rows with known outcome rates: features, sides, rates of both sides, propensity."""
 
-    def __init__(self, X, s, rates, propensity, y):
+    def __init__(self, X, s, rates, propensity, y, region=None, **given):
         self.X, self.s, self.rates, self.propensity, self.y = X, s, rates, propensity, y
+        self.region = region  # where a violation is planted
+        self.given = given  # more arguments of the audit: weights, clusters
 
     def truth(self, violation):
         """Delta of a found subgroup at its members' features."""
@@ -91,6 +101,101 @@ def adult(seed, *, n=4000):
     rows = rng.choice(len(X), n, replace=False)
     rate = rate[rows]
     return _drawn(rng, X.iloc[rows].reset_index(drop=True), s[rows], (rate, rate), e[rows])
+
+
+def coins(seed, *, n, **changed):
+    """Coin flips at equal features, three columns of which one is continuous."""
+    rng = np.random.default_rng(100_000 + seed)
+    X = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "priors": rng.poisson(3, n),
+            "income": rng.normal(3e4, 8e3, n).round(2),
+        }
+    )
+    y, s = (rng.random(n) < 0.3).astype(int), rng.integers(0, 2, n)
+    return _flat(X, s, y, rng=rng, **changed)
+
+
+def _flat(X, s, y, *, rng, change=None):
+    """Rows without any difference, some of them changed into others that are no more people."""
+    rows, given = (np.arange(len(s)), {}) if change is None else change(rng, X, y, s)
+    if "y" in given:
+        X, y = given.pop("X"), given.pop("y")
+    else:
+        X, y = X.iloc[rows].reset_index(drop=True), y[rows]
+    half = np.full(len(rows), 0.5)
+    return Population(X, s[rows], (half * 0.6, half * 0.6), half, y, **given)
+
+
+def weights_between(low, high):
+    return lambda rng, X, y, s: (
+        np.arange(len(y)),
+        {"sample_weight": rng.integers(low, high + 1, len(y))},
+    )
+
+
+def doubled(share):
+    """This share of the rows once more each; above 1 all of them several times."""
+
+    def change(rng, X, y, s):
+        n = len(y)
+        again = rng.choice(n, round(n * (share - int(share))), replace=False)
+        return np.concatenate([np.tile(np.arange(n), 1 + int(share)), again]), {}
+
+    return change
+
+
+def bootstrap(rng, X, y, s):
+    return rng.integers(0, len(y), len(y)), {}
+
+
+def persons(n_rows):
+    """Everybody several times: features nearly equal, nine answers in ten the same."""
+
+    def change(rng, X, y, s):
+        who = np.repeat(np.arange(len(y)), n_rows)
+        X = X.iloc[who].reset_index(drop=True)
+        X["income"] = (X["income"] + rng.normal(0, 200, len(X))).round(2)
+        y = np.where(rng.random(len(who)) < 0.9, y[who], rng.permutation(y)[who])
+        return who, {"X": X, "y": y, "clusters": who}
+
+    return change
+
+
+def discrete(seed, *, n=5000, ratio=1.0):
+    """Six columns of two to five levels, where equal rows are ordinary; maybe a ratio in one level."""
+    rng = np.random.default_rng(110_000 + seed)
+    X = pd.DataFrame({f"c{k}": rng.integers(0, m, n) for k, m in enumerate((2, 3, 4, 5, 3, 2))})
+    low = 0.2 + 0.2 * X["c2"].to_numpy() / 3
+    high = np.where(X["c3"] == 1, ratio * low, low)
+    return _drawn(rng, X, rng.random(n) < 0.5, (high, low), np.full(n, 0.5))
+
+
+def paper_again(seed, *, delta, n, how):
+    """The paper's data with weights of 1 to 3, or two rows a person."""
+    one = paper(seed, delta=delta, mu=0.2, n=n)
+    rng = np.random.default_rng(120_000 + seed)
+    if how == "weights":
+        one.given = {"sample_weight": rng.integers(1, 4, n)}
+        return one
+    who = np.repeat(np.arange(n), 2)
+    rates = tuple(rate[who] for rate in one.rates)
+    y = np.asarray(one.y)[who]
+    X = one.X.iloc[who].reset_index(drop=True)
+    return Population(X, one.s[who], rates, one.propensity[who], y, clusters=who)
+
+
+def rare(seed, *, rate, n, ratio=1.0):
+    """A rare outcome; in a quarter of x the group gets it ``ratio`` times as often."""
+    rng = np.random.default_rng(130_000 + seed)
+    X = rng.normal(size=(n, 3))
+    region = (X[:, 0] > 0) & (X[:, 1] > 0)
+    e = 1 / (1 + np.exp(-0.5 * X[:, 0]))
+    low = rate * np.exp(0.3 * X[:, 2] - 0.045)
+    population = _drawn(rng, X, rng.random(n) < e, (np.where(region, ratio, 1) * low, low), e)
+    population.region = region
+    return population
 
 
 def _drawn(rng, X, s, rates, e):
@@ -147,7 +252,42 @@ COVERAGE = {
     for n in (1000, 5000, 12_000)
     for delta in (0.0, 0.5, 1.5, 3.0)
 } | {"COMPAS, planted ratio 2": functools.partial(compas, ratio=2.0)}
-TABLES = {"nulls": NULLS, "power": POWER, "coverage": COVERAGE}
+_CHANGES = {
+    "weights 1 to 5": weights_between(1, 5),
+    "weights 20 to 199": weights_between(20, 199),
+    "weights all 3": weights_between(3, 3),
+    **{f"{share:.0%} doubled": doubled(share) for share in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)},
+    "bootstrap sample": bootstrap,
+    "three rows a person": persons(3),
+}
+EVIDENCE = {
+    f"coins, {name}, n = {n}": functools.partial(coins, n=n, change=change)
+    for name, change in _CHANGES.items()
+    for n in (700, 2000)
+} | {"six discrete columns": discrete}
+EVIDENCE_POWER = {
+    f"n = {n}, delta = {delta}, {name}": functools.partial(make, delta=delta, n=n, **more)
+    for n, delta in ((1000, 0.5), (2000, 0.35))
+    for name, make, more in (
+        ("one row a person", paper, {"mu": 0.2}),
+        ("weights 1 to 3", paper_again, {"how": "weights"}),
+        ("two rows a person", paper_again, {"how": "rows"}),
+    )
+} | {"six discrete columns, ratio 1.6": functools.partial(discrete, ratio=1.6)}
+RARE = {
+    f"rate {rate}, n = {n}, ratio {ratio}": functools.partial(rare, rate=rate, n=n, ratio=ratio)
+    for rate in (0.02, 0.08)
+    for n in (5000, 20_000)
+    for ratio in (1.0, 3.0)
+}
+TABLES = {
+    "nulls": NULLS,
+    "power": POWER,
+    "coverage": COVERAGE,
+    "evidence": EVIDENCE,
+    "evidence_power": EVIDENCE_POWER,
+    "rare": RARE,
+}
 
 
 def one_run(make, seed, options):
@@ -159,14 +299,20 @@ def one_run(make, seed, options):
         population.y,
         sensitive_features=population.s,
         random_state=seed,
+        **population.given,
         **options,
     )
+    warned = any(one.category == "RepeatedRowsWarning" for one in result.warnings)
     lines = []
     for v in result.violations:
         if not v.measured:
             continue
         truth = population.truth(v)
         searched = v.share < 1
+        inside, overlap = v.membership, np.nan
+        if population.region is not None:
+            both = (inside & population.region).sum()
+            overlap = both / max((inside | population.region).sum(), 1)
         spread = SEARCH_SPREAD if searched else 1.0
         lines.append(
             {
@@ -182,6 +328,8 @@ def one_run(make, seed, options):
                 "low": v.interval[0],
                 "high": v.interval[1],
                 "core_low": v.core.interval[0],
+                "overlap": overlap,
+                "warned": warned,
             }
         )
     return pd.DataFrame(lines)
@@ -204,6 +352,27 @@ def describe_power(lines, runs):
     return f"found {lines.groupby('seed')['violation'].any().sum() / runs:.3f}"
 
 
+def describe_evidence(lines, runs):
+    """Audits with a false alarm, and the chance of as many if one in twenty has one."""
+    alarms = int(lines.groupby("seed")["violation"].any().sum())
+    chance = binom.sf(alarms - 1, runs, 0.05)
+    return (
+        f"alarms {alarms} of {runs}, chance of as many {chance:.3f}"
+        f"{' FAILS' if chance < 0.001 else ''} | p < .05 {lines['p'].lt(0.05).mean():.3f} | z sd "
+        f"{lines['z'].replace([np.inf, -np.inf], np.nan).std():.2f} | warned of copies "
+        f"{lines.groupby('seed')['warned'].any().sum()}"
+    )
+
+
+def describe_rare(lines, runs):
+    planted = lines[lines["group"].eq(1) & lines["outcome"].eq(1)]
+    return (
+        f"{describe_evidence(lines, runs)} | planted search: found "
+        f"{planted['violation'].sum()}, overlap {planted['overlap'].mean():.2f}, of those found "
+        f"{planted.loc[planted['violation'], 'overlap'].mean():.2f}"
+    )
+
+
 def describe_coverage(lines, runs):
     covered = _covered(lines)
     planted = lines["group"].eq(1) & lines["outcome"].eq(1)
@@ -222,7 +391,14 @@ def _covered(lines):
     return lines["low"].le(lines["truth"]) & lines["truth"].le(lines["high"])
 
 
-DESCRIBE = {"nulls": describe_nulls, "power": describe_power, "coverage": describe_coverage}
+DESCRIBE = {
+    "nulls": describe_nulls,
+    "power": describe_power,
+    "coverage": describe_coverage,
+    "evidence": describe_evidence,
+    "evidence_power": describe_power,
+    "rare": describe_rare,
+}
 
 
 def main():
