@@ -11,7 +11,7 @@ from mdfa_fairness_plugin.judging import Judging
 from mdfa_fairness_plugin.pipeline import run_audit
 from mdfa_fairness_plugin.records import VIOLATION
 from mdfa_fairness_plugin.results import AuditResult, result_of
-from mdfa_fairness_plugin.settings import Settings, draw_seed, refuse_unknown
+from mdfa_fairness_plugin.settings import ALPHA_IN_PAPER, Settings, draw_seed, refuse_unknown
 
 _DEFAULT = Settings()
 
@@ -29,10 +29,11 @@ class MDFAuditor(Judging):
 
     Parameters
     ----------
-    alpha : float, default=0.05
-        Smallest mass ``Pr_w[Y=y, x in G]`` worth reporting: the share of all rows compared that
-        are in the subgroup *and* have the outcome. For a rare outcome choose it well below the
-        outcome's rate.
+    alpha : float or "auto", default="auto"
+        Smallest mass ``Pr_w[Y=y, x in G]`` worth reporting: the share of all people compared who
+        are in the subgroup *and* have the outcome. "auto": a tenth of those who have the outcome,
+        weighted, and at most .05, which is the paper's and the same where every second one has it.
+        ``Violation.alpha`` says what that came to.
     outcomes : label, list of labels or None, default=None
         Outcome labels to audit; None: both.
     groups : list, mapping of column to list, or None, default=None
@@ -179,7 +180,8 @@ class MDFAuditor(Judging):
         """Give the paper's own configuration (Section 3.4).
 
         The MMD network's weights, its last hidden layer as the auditor's features, learned on the
-        joint objective Eq. ``risk2``, Algorithm 1 and a 70/30 split. Needs torch.
+        joint objective Eq. ``risk2``, Algorithm 1 with the ratio of its line 4, subgroups of a mass
+        of at least .05 and one fit on a 70/30 split. Needs torch.
 
         Parameters
         ----------
@@ -191,6 +193,8 @@ class MDFAuditor(Judging):
         auditor : MDFAuditor
         """
         settings: dict[str, Any] = {
+            "alpha": ALPHA_IN_PAPER,
+            "estimator": "raw",
             "balance": "mmd_network",
             "learner": "network_features",
             "solver": "iterative",

@@ -42,7 +42,7 @@ from mdfa_fairness_plugin.search.prepare import (
 )
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.search.solvers import SOLVERS
-from mdfa_fairness_plugin.settings import Settings
+from mdfa_fairness_plugin.settings import Settings, alpha_for
 
 logger = logging.getLogger(__name__)
 
@@ -242,8 +242,13 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
             planned=SEARCH_SPREAD,
             sets=tuple(spread(own) for own in sets),
         )
-        clustered = rows.cluster is not None
-        measured = Measured(key=search.key, sums=sums, widening=widening, clustered=clustered)
+        measured = Measured(
+            key=search.key,
+            alpha=search.data.alpha,
+            sums=sums,
+            widening=widening,
+            clustered=rows.cluster is not None,
+        )
         return replace(search, measured=measured)
 
     return _in_threads(counted, searches, problem, settings)
@@ -419,10 +424,11 @@ def _note_large_alpha(
         outcome = search.key.outcome
         has_outcome = problem.y == problem.outcome_labels.index(outcome)
         rate = float(np.average(has_outcome, weights=problem.sample_weight))
-        if search.made and settings.alpha > rate / 2:
+        alpha = alpha_for(settings, rate)
+        if search.made and alpha > rate / 2:
             log.note(
                 "LargeAlpha",
-                f"outcome {outcome!r} has a rate of {rate:.3g}: alpha={settings.alpha:g} leaves only "
+                f"outcome {outcome!r} has a rate of {rate:.3g}: alpha={alpha:g} leaves only "
                 "subgroups with at least half of those who have it; a smaller alpha looks closer.",
             )
 

@@ -44,6 +44,10 @@ def ratio_of(delta: float) -> float:
         return math.inf
 
 
+def _asked(alpha: Any) -> float | str:
+    return alpha if isinstance(alpha, str) else float(alpha)
+
+
 _NO_VALUES: Final = partial(np.empty, 0, np.float64)
 _NO_COUNTS: Final = partial(np.empty, 0, np.intp)
 
@@ -222,6 +226,8 @@ class Violation(Measured):
         Certificate strength by the definition, and by Lemma 1's form (a check).
     mass : float
         Weighted ``Pr[Y = y, x in G]``, the paper's alpha.
+    alpha : float
+        Smallest mass this search looked at; NaN if it could not be made.
     n_rows : int
         Rows in the subgroup.
     share : float
@@ -300,6 +306,7 @@ class Violation(Measured):
     )
     verdict: str = text("always", Column("verdict", 5, 1, dtype=object), default=INSUFFICIENT)
     reason: str = text("rule", Column("reason", 26, 20, dtype=object))
+    alpha: float = number("rule", Column("alpha", 27, 21))
     confidence_level: float = number("always", default=0.95)
     gamma_lemma: float = number("cells", Column("gamma_lemma", 21))
     share: float = number("rule", Column("share", 12, 7))
@@ -406,7 +413,7 @@ class AuditRecord(Record):
     silence: tuple[Silence, ...] = several("rule")
     warnings: tuple[AuditWarning, ...] = several("rule")
     provenance: Mapping[str, Any] = field(default_factory=dict, metadata=said("rule"))
-    alpha: float = number("always", default=0.05)
+    alpha: float | str = field(default="auto", metadata=said("always", settle=_asked))
     confidence_level: float = number("always", default=0.95)
     n_samples: int | None = whole("rule")
     outcome_labels: tuple[Hashable, ...] = several("always")

@@ -46,8 +46,8 @@ class AuditResult(AuditRecord):
     provenance : dict
         Versions (``"versions"``), ``"seed"``, ``"parameters"``, ``"input_hash"``, row counts.
         A ``"timings"`` entry is kept out of reports, so that these stay identical.
-    alpha : float
-        Smallest mass worth reporting.
+    alpha : float or "auto"
+        Smallest mass worth reporting, as asked for; what came of it is each violation's ``alpha``.
     confidence_level : float
         Level of the intervals.
     n_samples : int
@@ -276,7 +276,7 @@ def result_of(audit: Audit, log: WarningLog, seconds: float) -> AuditResult:
         silence=audit.silence,
         warnings=log.records,
         provenance=audit_provenance(audit, seconds),
-        alpha=float(settings.alpha),
+        alpha=settings.alpha,
         confidence_level=float(settings.confidence_level),
         n_samples=problem.n_samples,
         outcome_labels=problem.outcome_labels,

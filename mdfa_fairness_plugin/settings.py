@@ -21,6 +21,11 @@ Missing = Literal["exclude", "category", "raise"]
 
 # What draws at random, each with a seed of its own.
 STAGES = ("folds", "propensity", "outcome", "learner", "balance", "test")
+AUTO = "auto"
+# Smallest subgroups worth reporting, where none are asked for: a tenth of those who have the outcome,
+# and the paper's share of all people, which is the same where every second one has it.
+_SHARE_OF_OUTCOME = 0.1
+ALPHA_IN_PAPER = 0.05
 # Of no consequence for what is found.
 _OF_THE_RUN = ("n_jobs", "verbose")
 # What is no argument.
@@ -31,7 +36,7 @@ _DRAWN = ("seed", "own_seeds")
 class Settings:
     """Arguments of an audit, as ``MDFAuditor`` describes them, and the seed drawn for it."""
 
-    alpha: float = 0.05
+    alpha: float | str = AUTO
     outcomes: Any = None
     groups: Any = None
     reference_group: Any = None
@@ -66,7 +71,8 @@ class Settings:
     def checked(cls, **params: Any) -> Settings:
         """Arguments that data could be audited with; registered names are checked by ``pipeline``."""
         settings = cls(**params)
-        check_share("alpha", settings.alpha)
+        if not (isinstance(settings.alpha, str) and settings.alpha == AUTO):
+            check_share("alpha", settings.alpha, or_else="'auto' or ")
         check_share("confidence_level", settings.confidence_level)
         check_choice("evaluation", settings.evaluation, get_args(Evaluation))
         check_choice("overlap", settings.overlap, get_args(Overlap))
@@ -123,6 +129,13 @@ class Settings:
         return {name: getattr(self, name) for name in self.names() if name not in _OF_THE_RUN}
 
 
+def alpha_for(settings: Settings, rate: float) -> float:
+    """Smallest mass ``Pr_w[Y = y, x in G]`` of a subgroup, for an outcome of this rate."""
+    if isinstance(settings.alpha, str):
+        return min(_SHARE_OF_OUTCOME * rate, ALPHA_IN_PAPER)
+    return float(settings.alpha)
+
+
 def refuse_unknown(
     caller: str, params: Mapping[str, Any], known: list[str], *, first: str = ""
 ) -> None:
@@ -158,11 +171,11 @@ def draw_seed(random_state: Any) -> int:
     )
 
 
-def check_share(name: str, value: Any) -> None:
+def check_share(name: str, value: Any, *, or_else: str = "") -> None:
     """Refuse what is no number strictly between 0 and 1."""
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not number or not 0.0 < float(value) < 1.0:
-        raise InputError(f"{name}: a number between 0 and 1 expected, {value!r} found.")
+        raise InputError(f"{name}: {or_else}a number between 0 and 1 expected, {value!r} found.")
 
 
 def check_whole(name: str, value: Any, least: int) -> None:

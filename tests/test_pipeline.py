@@ -9,7 +9,12 @@ import pandas as pd
 import pytest
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.exceptions import MissingSensitiveWarning, OverlapError, OverlapWarning
+from mdfa_fairness_plugin.exceptions import (
+    MDFAWarning,
+    MissingSensitiveWarning,
+    OverlapError,
+    OverlapWarning,
+)
 from mdfa_fairness_plugin.measure.intervals import log_ratio_interval
 from mdfa_fairness_plugin.measure.tests import (
     SEARCH_SPREAD,
@@ -204,6 +209,30 @@ def test_unknown_values_of_people_without_counterpart_are_not_filled_in():
     for v in result.violations:
         asked = unknown & v.membership & (X["town"] != "C").to_numpy()
         assert v.n_missing == asked.sum() > 0
+
+
+# -- the smallest mass
+
+
+def test_the_smallest_mass_is_a_tenth_of_the_weight_of_those_who_have_the_outcome():
+    """Of the rows compared in that search; a search that cannot be made has none."""
+    X, y, s = people(500, seed=3)
+    s[:40], s[40:45] = "x", "y"
+    weight = np.where(y == "deny", 0.7, 1.4)
+    with pytest.warns(MDFAWarning):
+        result = audit(X, y, s, reference_group="m", sample_weight=weight, overlap="trim")
+    made = [v for v in result.violations if v.reason == "" or v.measured]
+    assert {v.group for v in made} == {"f", "x"}
+    for v in result.violations:
+        compared = (v.side != 0) & ~v.left_out
+        if v.group == "y":
+            assert math.isnan(v.alpha)
+        else:
+            rate = np.average(y[compared] == v.outcome, weights=weight[compared])
+            assert v.alpha == pytest.approx(min(rate / 10, 0.05))
+            assert v.path.mass.max() > v.alpha
+    assert result.alpha == "auto"
+    assert {v.alpha for v in audit(X, y, s, alpha=0.1, groups=["f"]).violations} == {0.1}
 
 
 # -- notes and warnings

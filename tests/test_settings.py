@@ -10,7 +10,7 @@ import pytest
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.settings import STAGES, Settings, draw_seed, refuse_unknown
+from mdfa_fairness_plugin.settings import STAGES, Settings, alpha_for, draw_seed, refuse_unknown
 
 
 def test_the_auditor_has_the_defaults_of_the_settings():
@@ -37,6 +37,20 @@ def test_unknown_arguments_are_listed_with_those_known():
         "audit: unknown argument(s) colour, size; those known are X, alpha, xi."
     )
     refuse_unknown("audit", {"alpha": 0.1}, ["alpha"])
+
+
+@pytest.mark.parametrize(
+    ("alpha", "rate", "expected"),
+    [
+        ("auto", 0.5, 0.05),
+        ("auto", 0.9, 0.05),
+        ("auto", 0.08, 0.008),
+        (0.05, 0.08, 0.05),
+        (0.2, 0.5, 0.2),
+    ],
+)
+def test_the_smallest_mass_is_a_tenth_of_those_who_have_the_outcome(alpha, rate, expected):
+    assert alpha_for(Settings.checked(alpha=alpha), rate) == pytest.approx(expected)
 
 
 def test_every_stage_has_a_seed_of_its_own():

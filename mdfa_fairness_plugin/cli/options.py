@@ -45,7 +45,7 @@ class Request:
     na_values: tuple[str, ...] = ()
     data_home: Path | None = None
     # How it is audited.
-    alpha: float | None = None
+    alpha: float | str | None = None
     missing: str | None = None
     balance: str | None = None
     confidence_level: float | None = None
@@ -135,6 +135,13 @@ _OUTPUT_OR_STDOUT: Final = click.Path(dir_okay=False, allow_dash=True, path_type
 _SHARE: Final = FloatRange(0, 1, min_open=True, max_open=True)
 
 
+class _ShareOrAuto(FloatRange):
+    """A share, or "auto"."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return value if value == "auto" else super().convert(value, param, ctx)
+
+
 def quiet_option(shown: str) -> Option:
     """``--quiet``, with what it keeps to itself."""
     return option("-q", "--quiet", is_flag=True, help=shown)
@@ -207,9 +214,10 @@ row = option(
 
 alpha = option(
     "--alpha",
-    type=_SHARE,
+    type=_ShareOrAuto(0, 1, min_open=True, max_open=True),
     metavar="A",
-    help="Smallest share of people, in the subgroup and with the outcome, worth reporting.",
+    help="Smallest share of people, in the subgroup and with the outcome, worth reporting. Default: "
+    "auto, a tenth of those who have the outcome, at most 0.05.",
 )
 missing = option(
     "--missing",

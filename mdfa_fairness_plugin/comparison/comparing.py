@@ -188,7 +188,7 @@ def compare(
         audits={model: audit.result for model, audit in audits.items() if audit.result is not None},
         split_delta=splits.delta,
         n_splits=splits.n_splits,
-        alpha=float(settings.alpha),
+        alpha=settings.alpha,
         confidence_level=float(settings.confidence_level),
         n_samples=bench.problem.n_samples,
         outcome_labels=answers.labels,

@@ -54,7 +54,9 @@ class ComparisonResult:
         ``[i, k, a, b]``: held-out log ratio of the outcomes of model ``b`` inside the subgroup
         found for model ``a``, in split ``i`` and search ``k``.
     n_splits : int
-    alpha, confidence_level : float
+    alpha : float or "auto"
+        Smallest mass worth reporting, as asked for.
+    confidence_level : float
     n_samples : int
     outcome_labels : tuple
     warnings : tuple of AuditWarning
@@ -70,7 +72,7 @@ class ComparisonResult:
     audits: Mapping[Hashable, AuditResult] = field(default_factory=dict)
     split_delta: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0, 0)))
     n_splits: int = 0
-    alpha: float = 0.05
+    alpha: float | str = "auto"
     confidence_level: float = 0.95
     n_samples: int | None = 0
     outcome_labels: tuple[Hashable, ...] = ()
@@ -187,7 +189,7 @@ class ComparisonResult:
             "baseline": plain_label(self.baseline),
             "n_samples": self.n_samples,
             "n_splits": self.n_splits,
-            "alpha": plain_float(self.alpha),
+            "alpha": plain_value(self.alpha),
             "confidence_level": plain_float(self.confidence_level),
             "outcome_labels": [plain_label(label) for label in self.outcome_labels],
             "searches": plain_value(self.searches),

@@ -436,6 +436,6 @@ def _made(result: ComparisonResult) -> tuple[str, ...]:
         own = audit.provenance.get("versions", {}).get("mdfa_fairness_plugin", "")
         version = f", mdfa_fairness_plugin {clean(own, 20)}"
     return (
-        f"Smallest mass worth reporting (alpha) {result.alpha:g}; "
+        say.alpha_sentence(result.alpha),
         f"{count(result.n_splits, 'split')}, the same for every model; seed {seed}{version}.",
     )

@@ -26,6 +26,7 @@ from mdfa_fairness_plugin.provenance import describe_parameter
 from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, SearchKey, Violation, WorstCasePath
 from mdfa_fairness_plugin.results import AuditResult
 from mdfa_fairness_plugin.search.level_sets import Sweep
+from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.search.selection import path_thresholds
 from mdfa_fairness_plugin.settings import Settings
 
@@ -58,7 +59,7 @@ def concluded(
     counted = iter(zip(panel.judges, reading.measured.searches, strict=True))
     judged = [next(counted) if search.made else None for search in audit.searches]
     measured = [
-        None if own is None else _measured(search.key, own[1], settings)
+        None if own is None else _measured(search, own[1], settings)
         for search, own in zip(audit.searches, judged, strict=True)
     ]
     figures = conclude(measured, settings, audit.problem.outcome_labels)
@@ -103,13 +104,14 @@ def concluded(
 # -- what the sample leaves open
 
 
-def _measured(key: SearchKey, sums: BlockSums, settings: Settings) -> Measured:
+def _measured(search: Search, sums: BlockSums, settings: Settings) -> Measured:
     """Sums of one search, and what its figures are widened by: a jackknife over the folds."""
     with np.errstate(invalid="ignore", divide="ignore"):
         each = sums.leak_by_model[:, 0] / np.sqrt(sums.leak_by_model[:, 1])
     test = math.sqrt(1.0 + jackknife_variance(each))
     plain = Measured(
-        key=key,
+        key=search.key,
+        alpha=search.data.alpha,
         sums=sums.search,
         widening=Widening(test=test, planned=test, sets=(1.0,) * len(SETS)),
     )

@@ -27,6 +27,7 @@ from mdfa_fairness_plugin.experiments.reproduction import (
     curve,
 )
 from mdfa_fairness_plugin.measure.estimates import measure
+from mdfa_fairness_plugin.settings import ALPHA_IN_PAPER
 
 SIZES = (1000, 5000)
 # Of the grid of deltas: 0, 0.41, 1.10 and 1.73.
@@ -63,7 +64,7 @@ def _runs(options: Options) -> pd.DataFrame:
 def _one_set(size: int, k: int, seed: int) -> dict[str, Any]:
     """Audit one data set for S = +1 and outcome 1, and measure what was found."""
     delta = float(FIGURE1A_DELTAS[k])
-    data, found = audit_planted(size, delta, seed)
+    data, found = audit_planted(size, delta, seed, alpha=ALPHA_IN_PAPER)
     s = data.sensitive_features.to_numpy()
     true_weights = np.where(s > 0, 1.0 - data.propensity, data.propensity)
     known = measure(data.y.to_numpy() == 1, s, true_weights, data.region)

@@ -26,6 +26,7 @@ from mdfa_fairness_plugin.experiments.repaired import (
 from mdfa_fairness_plugin.experiments.reproduction import Comparison, beside
 from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
 from mdfa_fairness_plugin.measure.splitting import draw_folds
+from mdfa_fairness_plugin.settings import ALPHA_IN_PAPER
 
 DONE_PROPERLY = "done properly"
 _REFUSED = (
@@ -91,6 +92,7 @@ def _load(options: Options) -> list[_Audited]:
                 y_true=case.y,
                 groups=[case.group],
                 outcomes=[1],
+                alpha=ALPHA_IN_PAPER,
                 n_splits=options.n_splits,
                 n_jobs=options.n_jobs,
                 random_state=options.random_state,

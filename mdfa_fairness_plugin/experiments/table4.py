@@ -22,6 +22,7 @@ from mdfa_fairness_plugin.experiments.published import (
 )
 from mdfa_fairness_plugin.experiments.repaired import Case, build_cases
 from mdfa_fairness_plugin.experiments.reproduction import Comparison, beside
+from mdfa_fairness_plugin.settings import ALPHA_IN_PAPER
 
 MODELS = ("LC", "Red-LC")
 # A full audit of 16,281 rows per split: one in five of the splits.
@@ -59,6 +60,7 @@ def _one_split(case: Case, coded: Bunch, model: str, seed: int) -> dict[str, Any
         sensitive_features=case.sensitive,
         groups=[case.group],
         outcomes=[1],
+        alpha=ALPHA_IN_PAPER,
         evaluation="holdout",
         random_state=seed,
     )

@@ -47,6 +47,7 @@ class Measured:
     """One search, counted."""
 
     key: SearchKey
+    alpha: float  # smallest mass searched for
     sums: SearchSums
     widening: Widening
     clustered: bool = False  # whether somebody has several rows
@@ -115,7 +116,7 @@ def figures_of(
         low, high = low + shift, high + shift
         bounds = (bounds[0] + shift, bounds[1] + shift)
     detectable = detectable_delta(
-        alpha=settings.alpha,
+        alpha=one.alpha,
         rate=float(np.mean(population.rates)),
         sizes=(population.effective_sizes[0], population.effective_sizes[1]),
         level=level,
@@ -126,6 +127,7 @@ def figures_of(
     return {
         "verdict": verdict,
         "reason": reason,
+        "alpha": one.alpha,
         "confidence_level": confidence,
         "delta": delta,
         "interval": (low, high),
@@ -192,7 +194,7 @@ def _verdict(
     if not np.isfinite(detectable):
         return INSUFFICIENT, (
             "there are too few rows to have found even a thousandfold ratio in a subgroup of "
-            f"mass {settings.alpha:g}"
+            f"mass {one.alpha:.3g}"
         )
     return NONE_LARGER, ""
 

@@ -19,7 +19,7 @@ from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA
 
 _FORMAT: Final = "mdfa-audit-result"
-_FORMAT_VERSION: Final = 1
+_FORMAT_VERSION: Final = 2
 # Differ between two runs of the same audit.
 _UNSTABLE: Final = frozenset({"timings"})
 
@@ -45,7 +45,7 @@ def to_plain(result: AuditRecord) -> dict[str, Any]:
         "schema": AUDIT_SCHEMA,
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
-        "alpha": plain_float(result.alpha),
+        "alpha": plain_value(result.alpha),
         "confidence_level": plain_float(result.confidence_level),
         "n_samples": plain_value(result.n_samples),
         "outcome_labels": [plain_label(label) for label in result.outcome_labels],

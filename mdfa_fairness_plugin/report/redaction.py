@@ -124,6 +124,7 @@ class _Redactor:
         self.shown = shown_case(result)
         self.kept = choose(result, self.shown, min_cell)
         self.totals_withheld = not self.kept.told("n_samples")
+        self.all_told = all(self.kept.sums.values())
         self.profile = pd.DataFrame()
         if self.shown is not None:
             self.profile = printed_profile(self.shown.profile, min_cell, self.kept)
@@ -191,6 +192,12 @@ class _Redactor:
         if size_told and total_told:
             allowed["share"] = violation.share
         allowed |= self._rule_shares(violation, n)
+        # A tenth of those who have the outcome tells how many these are.
+        asked = not isinstance(self.given.alpha, str)
+        if asked or (self.all_told and not self._thin(violation.population.counts)):
+            allowed["alpha"] = violation.alpha
+        elif shown and not math.isnan(violation.alpha):
+            self.withhold()
         n_missing = known(violation.n_missing)
         few_missing = self.small(n_missing) or self._few_missing_elsewhere(violation, n_missing)
         if n_missing and (few_missing or not size_told):

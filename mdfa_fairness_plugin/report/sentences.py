@@ -120,6 +120,50 @@ def ratio_or_inf(ratio: float) -> str:
     return "inf" if math.isinf(ratio) else ratio_text(ratio)
 
 
+# -- the smallest subgroups
+
+
+def alpha_text(alpha: float | str) -> str:
+    """What was asked of the smallest mass: a number, or "auto"."""
+    return alpha if isinstance(alpha, str) else rounded(alpha)
+
+
+def people_text(share: float) -> str:
+    """A share of people: 1 in 60 people, or 25 % of the people."""
+    if not 0 < share <= 0.1:
+        return f"{percent(share)} of the people"
+    one_in = 1 / share
+    return f"1 in {round(one_in, 1 - math.floor(math.log10(one_in))):,.0f} people"
+
+
+def alpha_sentence(alpha: float | str, searches: Sequence[Violation] = ()) -> str:
+    """From which size on subgroups were searched, in people."""
+    end = "Smaller ones may be treated worse."
+    by_outcome: dict[str, list[float]] = {}
+    for search in searches:
+        if not math.isnan(search.alpha):
+            by_outcome.setdefault(label_text(search.outcome), []).append(search.alpha)
+    sizes = {
+        outcome: " to ".join(dict.fromkeys(map(people_text, (min(own), max(own)))))
+        for outcome, own in by_outcome.items()
+    }
+    if isinstance(alpha, str) and not sizes:
+        return (
+            "Subgroups are searched from a tenth of those who have the outcome on, or 1 in 20 of all "
+            f"people compared if that is fewer (alpha = {alpha}). {end}"
+        )
+    why = ", a tenth of those who have it or 1 in 20 of all"
+    if not isinstance(alpha, str):
+        sizes, why = {"": people_text(alpha)}, ""
+    if len(set(sizes.values())) == 1:
+        sizes = {"": next(iter(sizes.values()))}
+    said = [f'{size} (outcome "{name}")' if name else size for name, size in sizes.items()]
+    return (
+        f"Subgroups are searched from {' and '.join(said)} on: of all people compared, weighted, so "
+        f"many are in the subgroup and have the outcome (alpha = {alpha_text(alpha)}{why}). {end}"
+    )
+
+
 # -- a search
 
 

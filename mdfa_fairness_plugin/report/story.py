@@ -18,7 +18,6 @@ from mdfa_fairness_plugin.describe.wording import (
     named,
     percent,
     plain_label,
-    rounded,
 )
 from mdfa_fairness_plugin.exceptions import AuditWarning
 from mdfa_fairness_plugin.records import (
@@ -376,9 +375,7 @@ def _unseen(result: AuditRecord) -> Section:
             sides = [k for k in result.balance if comparison(k)[0] == comparison(key)[0]]
             lines.append(_outside_support(key, value, both_sides=len(sides) == 2))
     lines += [
-        f"Subgroups are searched only where at least {percent(result.alpha)} of the rows "
-        f"compared, weighted, are in them with the outcome (alpha = {rounded(result.alpha)}); "
-        "smaller ones may be treated worse.",
+        say.alpha_sentence(result.alpha, result.violations),
         "Rows are compared at equal values of the audited features only. A feature that is not "
         "among them may explain a difference, or hide one.",
     ]
@@ -451,7 +448,7 @@ def _made(result: AuditRecord, cells: str, code: str) -> Section:
     if seed is None:
         seed = entries(provenance, "parameters").get("random_state")
     setting = (
-        f"alpha = {rounded(result.alpha)}; intervals at {percent(result.confidence_level)}; "
+        f"alpha = {say.alpha_text(result.alpha)}; intervals at {percent(result.confidence_level)}; "
         f"mdfa-fairness-plugin {clean(version, 40) if version else '(version not recorded)'}; "
         f"seed {'not set' if is_missing(seed) else clean(plain_label(seed), 40)}."
     )

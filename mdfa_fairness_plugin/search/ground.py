@@ -24,7 +24,7 @@ from mdfa_fairness_plugin.learn.probability import CrossFittedProbability, cross
 from mdfa_fairness_plugin.measure.tests import FOLD_SPREAD
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.search.level_sets import Models, SearchData
-from mdfa_fairness_plugin.settings import Settings
+from mdfa_fairness_plugin.settings import Settings, alpha_for
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -237,16 +237,17 @@ class Side:
         ground = self.ground
         settings = ground.compared.settings
         fitted = ground.fitted(outcome)
+        positive = outcome.positive[ground.rows]
         return SearchData(
             rows=ground.rows,
             X=ground.X,
             s=self.s,
-            positive=outcome.positive[ground.rows],
+            positive=positive,
             base=ground.base,
             weights=self.weights,
             folds=ground.folds,
             held_out=ground.held_out,
-            alpha=float(settings.alpha),
+            alpha=alpha_for(settings, float(np.average(positive, weights=ground.base))),
             confidence_level=float(settings.confidence_level),
             spread=FOLD_SPREAD,
             cluster=ground.cluster,

@@ -74,9 +74,9 @@ class Selection:
 
 def plateau_thresholds(sweep: Sweep, alpha: float) -> np.ndarray:
     """Cuts half way up to a score's top, the best for a region of one height."""
-    # The 95 % quantile is the top of any region of at least that share; smaller regions, which
-    # only a smaller alpha admits, need a higher quantile.
-    shares = [0.05] if alpha >= 0.05 else [0.05, max(alpha, 0.005)]
+    # The 95 % quantile is the top of any region of at least that share; smaller regions need a higher
+    # one, and hold at least alpha of the rows, as so many in them have the outcome.
+    shares = [0.05] if alpha >= 0.05 else [0.05, alpha]
     tops = sweep.quantiles(np.array(shares))
     return np.array([0.5 * top for top in tops if top > 0.0])
 

@@ -157,6 +157,8 @@ def test_as_in_paper():
     assert isinstance(auditor, mdfa.MDFAuditor)
     settings = auditor.get_params()
     paper = {
+        "alpha": 0.05,
+        "estimator": "raw",
         "balance": "mmd_network",
         "learner": "network_features",
         "solver": "iterative",

@@ -65,7 +65,7 @@ def test_provenance_says_how_it_was_made(planted):
     assert made["solver"] == "orthogonal"
     assert made["balance"] == "overlap"
     assert made["versions"]["mdfa_fairness_plugin"] == mdfa.__version__
-    assert made["parameters"]["alpha"] == 0.05
+    assert made["parameters"]["alpha"] == "auto"
     assert set(made["parameters"]) == set(auditor.get_params()) - {"n_jobs", "verbose"}
     json.loads(auditor.result_.to_json())
 

@@ -81,6 +81,12 @@ def test_options_reach_the_audit(loans, mdfa, fake_audit):
     assert call["reference_group"] == "b"
 
 
+def test_the_smallest_share_may_be_left_to_the_audit(loans, mdfa, fake_audit):
+    assert mdfa(*audit_arguments(loans, "--alpha", "auto")).exit_code == 0
+    assert fake_audit.call["alpha"] == "auto"
+    assert "Default: auto, a tenth" in " ".join(mdfa("audit", "--help").output.split())
+
+
 @pytest.mark.parametrize(
     ("values", "text", "label"),
     [

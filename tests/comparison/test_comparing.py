@@ -415,7 +415,7 @@ def test_what_is_wrong_with_a_model_is_named(outcomes, kind, said, few):
         ({"n_folds": 1}, "n_folds: a whole number of at least 2"),
         ({"evaluation": "holdout"}, "evaluation: it cannot be given"),
         ({"alfa": 0.1}, "unknown argument.*alfa"),
-        ({"alpha": 2}, "alpha: a number between 0 and 1"),
+        ({"alpha": 2}, "alpha: 'auto' or a number between 0 and 1"),
         ({"outcomes": [7]}, "outcomes: 7 was given; the models' outcomes are 0, 1"),
         ({"y_true": ["no", "yes"] * 250}, "y_true: its labels 'no', 'yes' are not those"),
         ({"y_true": [0, 1]}, "y_true: 2 rows were given"),

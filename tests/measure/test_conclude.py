@@ -66,7 +66,8 @@ def counted(positive, s, member, **changes):
         missing=np.zeros((2, 2)),
         n_missing=0,
     )
-    return Measured(key=KEY, sums=replace(sums, **changes), widening=WIDENING)
+    sums = replace(sums, **changes)
+    return Measured(key=KEY, alpha=0.05, sums=sums, widening=WIDENING)
 
 
 def figures(one, settings=SETTINGS, *, adjusted=0.01, level=0.05 / 4):
@@ -167,7 +168,8 @@ def test_what_could_not_have_been_found_is_no_all_clear():
     positive, s, _ = table((6, 6), (12, 12), everybody=(12, 12))
     few = counted(positive, s, np.ones(24, dtype=bool))
     for adjusted, verdict in ((0.5, "insufficient_evidence"), (0.01, "insufficient_evidence")):
-        found = figures(few, replace(SETTINGS, alpha=0.001), adjusted=adjusted)
+        found = figures(replace(few, alpha=0.001), adjusted=adjusted)
+        assert found["alpha"] == 0.001
         assert found["detectable_delta"] == math.inf
         assert found["verdict"] == verdict
         assert "thousandfold ratio in a subgroup of mass 0.001" in found["reason"]

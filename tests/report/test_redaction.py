@@ -352,6 +352,27 @@ def test_messages_lose_small_counts_but_not_their_sense():
     assert printed.violations[0].reason == "a withheld number of rows have it"
 
 
+@pytest.mark.parametrize(
+    ("everybody", "asked", "told"),
+    [
+        ([[80, 160], [90, 300]], "auto", True),
+        ([[7, 233], [90, 300]], "auto", False),
+        ([[7, 233], [90, 300]], 0.03, True),
+    ],
+)
+def test_a_tenth_of_those_who_have_the_outcome_does_not_count_a_few(everybody, asked, told):
+    """Ten times the share, times everybody, are those of both sides who have the outcome."""
+    inside = np.minimum(everybody, [[40, 60], [30, 90]])
+    own = 0.03 if asked == 0.03 else sum(row[0] for row in everybody) / np.sum(everybody) / 10
+    result = dataclasses.replace(audit(inside, everybody, alpha=own), alpha=asked)
+    redaction = redact(result, 11)
+    (kept,) = redaction.result.violations
+    assert math.isnan(kept.alpha) != told
+    assert ("alpha" in kept.withheld) != told
+    assert redaction.result.alpha == asked
+    assert ("searched from a tenth of those" in " ".join(result.to_html().split())) != told
+
+
 def test_silence_of_a_few_loses_its_rule():
     result = AuditResult(
         silence=(

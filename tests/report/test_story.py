@@ -12,6 +12,7 @@ import pytest
 from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.exceptions import AuditWarning
 from mdfa_fairness_plugin.records import Subgroup, Violation
+from mdfa_fairness_plugin.report.sentences import people_text
 from mdfa_fairness_plugin.report.story import tell
 
 COUNTS = pd.DataFrame([[40, 10], [15, 30]], index=["Black", "everyone else"], columns=["no", "yes"])
@@ -222,8 +223,45 @@ def test_what_could_not_be_seen_is_listed():
     assert "zero weight" not in unseen
     assert "40 rows (2 %) compared for race = Black: no comparable row" in unseen
     assert "Not enough evidence for race = Other" in unseen
-    assert "at least 3 % of the rows" in unseen
+    assert (
+        "Subgroups are searched from 1 in 33 people on: of all people compared, weighted, so many are "
+        "in the subgroup and have the outcome (alpha = 0.03). Smaller ones may be treated worse."
+    ) in unseen
     assert "race: 40 rows have no counterpart [OverlapWarning]" in unseen
+
+
+def test_a_tenth_of_those_who_have_the_outcome_is_told_in_people():
+    """.0083 and .05 of all; where nothing was searched for, or that is withheld, in words alone."""
+    text = flat(audit(refused(alpha=0.0083), granted(alpha=0.05), blind()).summary())
+    assert (
+        'from 1 in 120 people (outcome "no") and 1 in 20 people (outcome "yes") on: of all people '
+        "compared, weighted, so many are in the subgroup and have the outcome (alpha = auto, a tenth "
+        "of those who have it or 1 in 20 of all)."
+    ) in text
+    assert "alpha = auto; intervals at" in text
+    # Rows left out differ between the comparisons of several groups, and so do their rates.
+    text = flat(audit(refused(alpha=0.0083), refused(alpha=0.0095), granted(alpha=0.05)).summary())
+    assert 'from 1 in 120 people to 1 in 110 people (outcome "no") and' in text
+    text = flat(audit(refused(alpha=0.05), granted(alpha=0.05)).summary())
+    assert "Subgroups are searched from 1 in 20 people on: of all" in text
+    text = flat(audit(blind()).summary())
+    assert (
+        "Subgroups are searched from a tenth of those who have the outcome on, or 1 in 20 of all "
+        "people compared if that is fewer (alpha = auto)."
+    ) in text
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (0.3, "30 % of the people"),
+        (0.1, "1 in 10 people"),
+        (0.0171, "1 in 58 people"),
+        (1 / 1234, "1 in 1,200 people"),
+    ],
+)
+def test_shares_of_people(share, said):
+    assert people_text(share) == said
 
 
 def test_seed_and_version_are_told():

@@ -6,8 +6,10 @@ import json
 from importlib import resources
 from typing import Any, Final
 
-AUDIT_SCHEMA: Final = "urn:mdfa-fairness-plugin:schema:audit-1"
+AUDIT_SCHEMA: Final = "urn:mdfa-fairness-plugin:schema:audit-2"
 CARD_SCHEMA: Final = "urn:mdfa-fairness-plugin:schema:card-1"
+# Also those of files written before.
+SCHEMAS: Final = (AUDIT_SCHEMA, "urn:mdfa-fairness-plugin:schema:audit-1", CARD_SCHEMA)
 
 
 def load_schema(name: str) -> dict[str, Any]:
@@ -16,7 +18,8 @@ def load_schema(name: str) -> dict[str, Any]:
     Parameters
     ----------
     name : str
-        ``AUDIT_SCHEMA`` or ``CARD_SCHEMA``; it stands under ``"schema"`` in the JSON it is for.
+        One of ``SCHEMAS``: ``AUDIT_SCHEMA``, ``CARD_SCHEMA`` or, for older files, an earlier one; it
+        stands under ``"schema"`` in the JSON it is for.
 
     Returns
     -------
@@ -32,8 +35,8 @@ def load_schema(name: str) -> dict[str, Any]:
     >>> load_schema(AUDIT_SCHEMA)["title"]
     'Result of an audit by mdfa-fairness-plugin'
     """
-    if name not in (AUDIT_SCHEMA, CARD_SCHEMA):
-        raise ValueError(f"name: {name!r} is not one of {AUDIT_SCHEMA}, {CARD_SCHEMA}.")
+    if name not in SCHEMAS:
+        raise ValueError(f"name: {name!r} is not one of {', '.join(SCHEMAS)}.")
     file = f"{name.rpartition(':')[2]}.schema.json"
     text = resources.files(__name__).joinpath(file).read_text(encoding="utf-8")
     return json.loads(text)

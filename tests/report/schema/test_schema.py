@@ -159,6 +159,9 @@ def test_everything_is_described_or_named_and_nothing_else_is_let_in():
         lambda told: told.pop("violations"),
         lambda told: told.update(schema="urn:other"),
         lambda told: told.update(n_samples=1.5),
+        lambda told: told.update(n_samples=-1),
+        lambda told: told.update(alpha="some"),
+        lambda told: told["violations"][0].pop("alpha"),
         lambda told: told["violations"][0].update(verdict="fair"),
         lambda told: told["violations"][0].update(delta="nan"),
         lambda told: told["violations"][0].update(interval=[0.1]),
@@ -174,6 +177,18 @@ def test_everything_is_described_or_named_and_nothing_else_is_let_in():
 def test_what_is_not_an_audit_is_refused(spoil):
     told = check(AuditResult(violations=(rich(),)))
     spoil(told)
+    with pytest.raises(jsonschema.ValidationError):
+        AUDIT.validate(told)
+
+
+def test_files_of_the_first_schema_still_fit_it():
+    """They had one alpha for all searches, and -1 for a count that is withheld."""
+    told = check(AuditResult(violations=(rich(alpha=0.02),), n_samples=5))
+    assert told["alpha"] == "auto"
+    assert told["violations"][0].pop("alpha") == 0.02
+    first = AUDIT_SCHEMA.replace("audit-2", "audit-1")
+    told |= {"schema": first, "format_version": 1, "alpha": 0.05, "n_samples": -1}
+    validator(first).validate(told)
     with pytest.raises(jsonschema.ValidationError):
         AUDIT.validate(told)
 
