@@ -24,11 +24,12 @@ from mdfa_fairness_plugin.aif360.groups import (
     check_lists,
     mask_of,
 )
-from mdfa_fairness_plugin.aif360.reading import audited_features, outcomes
+from mdfa_fairness_plugin.aif360.reading import audited_features, cluster_ids, outcomes
 from mdfa_fairness_plugin.aif360.toolkit import part, quiet
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.balance.balancer import overlap_weights
 from mdfa_fairness_plugin.balance.support import common_support
+from mdfa_fairness_plugin.data.clusters import read_clusters, renumbered
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.exceptions import InputError, MDFAError
@@ -55,6 +56,7 @@ class _Part:
     s: np.ndarray  # +1 unprivileged, -1 privileged
     favorable: np.ndarray
     weight: np.ndarray
+    cluster: np.ndarray | None = None
 
     def positive(self, outcome: str) -> np.ndarray:
         return self.favorable if outcome == FAVORABLE else ~self.favorable
@@ -85,6 +87,7 @@ def compare_detectors(
     test_size: float = 0.3,
     random_state: int | None = None,
     audit_features: Sequence[str] | None = None,
+    clusters: Any = None,
     penalty: float = 1e-17,
     num_iters: int = 10,
     **auditor: Any,
@@ -108,7 +111,8 @@ def compare_detectors(
     random_state : int or None, default=None
         Of the split and of ``MDFAuditor``.
     audit_features : list of str or None, default=None
-        As in ``MDFADatasetMetric``.
+    clusters : str, array-like of shape (n,) or None, default=None
+        As in ``MDFADatasetMetric``. The rows of a cluster are held out together.
     penalty, num_iters
         Of ``bias_scan``.
     **auditor
@@ -154,12 +158,14 @@ def compare_detectors(
     argument, labelled = "classified_dataset.labels", classified_dataset
     if labelled is None:
         argument, labelled = "dataset.labels", dataset
+    ids = cluster_ids(dataset, clusters)
     search_part, held_out = _split(
-        audited_features(dataset, audit_features=audit_features),
+        audited_features(dataset, audit_features=audit_features, clusters=clusters),
         low=mask_of(dataset, unprivileged_groups),
         high=mask_of(dataset, privileged_groups),
         weight=np.asarray(dataset.instance_weights, dtype=float).ravel(),
         favorable=outcomes(labelled, argument) == FAVORABLE,
+        cluster=None if ids is None else read_clusters(ids),
         argument=argument,
         test_size=test_size,
         random_state=random_state,
@@ -184,31 +190,39 @@ def _split(
     high: np.ndarray,
     weight: np.ndarray,
     favorable: np.ndarray,
+    cluster: np.ndarray | None,
     argument: str,
     test_size: float,
     random_state: int | None,
 ) -> tuple[_Part, _Part]:
     """Search and held-out rows, alike in groups and outcomes."""
     rows = np.flatnonzero((low | high) & (weight > 0))
-    strata = 2 * low[rows] + favorable[rows]
+    whose = np.arange(len(rows)) if cluster is None else cluster[rows]
+    _, first, own = np.unique(whose, return_index=True, return_inverse=True)
+    strata = (2 * low[rows] + favorable[rows])[first]
     counts = np.bincount(strata, minlength=4)
     if counts.min() < 2:
         raise InputError(
             f"{argument}: the {FAVORABLE if counts.argmin() % 2 else UNFAVORABLE} outcome is too "
             f"rare among the {UNPRIVILEGED if counts.argmin() > 1 else PRIVILEGED} "
-            f"({counts.min()} rows) to be split into search and held-out rows."
+            f"({counts.min()} {'rows' if cluster is None else 'clusters'}) to be split into search and "
+            "held-out rows."
         )
-    parts = train_test_split(rows, test_size=test_size, random_state=random_state, stratify=strata)
+    searched, held_out = train_test_split(
+        np.arange(len(first)), test_size=test_size, random_state=random_state, stratify=strata
+    )
 
-    def part_of(places: np.ndarray) -> _Part:
+    def part_of(units: np.ndarray) -> _Part:
+        places = rows[units] if cluster is None else rows[np.isin(own, units)]
         return _Part(
             X=X.iloc[places].reset_index(drop=True),
             s=np.where(low[places], 1, -1),
             favorable=favorable[places],
-            weight=weight[places] / weight[places].mean(),
+            weight=weight[places],
+            cluster=None if cluster is None else renumbered(cluster[places]),
         )
 
-    return part_of(parts[0]), part_of(parts[1])
+    return part_of(searched), part_of(held_out)
 
 
 class _Judge:
@@ -219,15 +233,16 @@ class _Judge:
         self._level = confidence_level
         rng = np.random.default_rng(random_state)
         encoded = FeatureEncoder().fit(held_out.X).transform(held_out.X)
+        weight = held_out.weight / held_out.weight.mean()
         propensity = cross_fitted_probability(
             encoded,
             held_out.s > 0,
-            draw_folds(held_out.s, 5, rng),
-            sample_weight=held_out.weight,
+            draw_folds(held_out.s, 5, rng, held_out.cluster),
+            sample_weight=weight,
             random_state=int(rng.integers(2**31 - 1)),
         ).out_of_fold
-        self._balanced = held_out.weight * overlap_weights(propensity, held_out.s)
-        self._inside = common_support(propensity, held_out.s, held_out.weight)
+        self._balanced = weight * overlap_weights(propensity, held_out.s)
+        self._inside = common_support(propensity, held_out.s, weight)
 
     def row(self, region: _Region, group: str, outcome: str) -> dict[str, Any]:
         """Ratios of one region, in the direction given."""
@@ -241,7 +256,7 @@ class _Judge:
         comparable = member & self._inside
         if len(np.unique(s[comparable])) < 2:
             return row | {"note": "no comparable rows of both groups are in the region"}
-        balanced = measure(positive, s, self._balanced, comparable)
+        balanced = measure(positive, s, self._balanced, comparable, part.cluster)
         low, high = delta_interval(balanced, self._level)
         return row | {
             "raw_ratio": ratio_of(measure(positive, s, part.weight, member).delta),
@@ -277,7 +292,8 @@ def _best_direction(part: _Part, region: _Region) -> tuple[str, str]:
 
     def says(direction: tuple[str, str]) -> float:
         group, outcome = direction
-        rates = measure(part.positive(outcome), part.sides(group), part.weight, region.on_search)
+        s, positive = part.sides(group), part.positive(outcome)
+        rates = measure(positive, s, part.weight, region.on_search, part.cluster)
         low = delta_interval(rates, 0.95)[0]
         return -math.inf if math.isnan(low) else low
 
@@ -381,7 +397,6 @@ def _mdfa(
     search_part: _Part, held_out: _Part, group: str, outcome: str, settings: dict[str, Any]
 ) -> _Region:
     """One (group, outcome) search of this package."""
-    weight = search_part.weight
     sides = np.where(search_part.s > 0, UNPRIVILEGED, PRIVILEGED).astype(object)
     auditor = MDFAuditor(**(settings | {"groups": [group], "outcomes": [outcome]}))
     with warnings.catch_warnings():
@@ -390,7 +405,8 @@ def _mdfa(
             search_part.X,
             np.where(search_part.favorable, FAVORABLE, UNFAVORABLE).astype(object),
             sensitive_features=pd.Series(sides, name="group"),
-            sample_weight=None if (weight == 1).all() else weight,
+            sample_weight=search_part.weight,
+            clusters=search_part.cluster,
         )
     worst = auditor.result_.worst_case
     if worst is None:

@@ -63,11 +63,16 @@ class _AuditMethods:
         _undo_memoising(cls)
 
     def _keep(
-        self, audit_features: Any, include_protected: Protected, auditor: dict[str, Any]
+        self,
+        audit_features: Any,
+        include_protected: Protected,
+        clusters: Any,
+        auditor: dict[str, Any],
     ) -> None:
         refuse_unknown(type(self).__name__, auditor, Settings.names(), first="its own and ")
         self._audit_features = audit_features
         self._include_protected = include_protected
+        self._clusters = clusters
         self._auditor = auditor
         self._last: tuple[str, Answer] | None = None
 
@@ -82,6 +87,7 @@ class _AuditMethods:
             privileged=self.privileged_groups,
             audit_features=self._audit_features,
             include_protected=self._include_protected,
+            clusters=self._clusters,
             auditor=self._auditor,
         )
 
@@ -353,8 +359,12 @@ class MDFADatasetMetric(_AuditMethods, BinaryLabelDatasetMetric):
         stands for its one-hot columns. None: all that are not protected.
     include_protected : bool or list of str, default=False
         Protected attributes to compare people by as well, such as another one than the audited.
+    clusters : str, array-like of shape (n,) or None, default=None
+        Whose row each is, as in ``MDFAuditor.fit``: the feature that holds the ids, by which people
+        are then not compared, or the ids, such as ``dataset.instance_names``.
     **auditor
-        Arguments of ``MDFAuditor``. ``outcomes`` may be given by name or by label;
+        Arguments of ``MDFAuditor``. Instance weights say how many people a row stands for, unless
+        ``weight_type="frequency"``. ``outcomes`` may be given by name or by label;
         ``missing="category"`` audits the rows in neither list as a third group.
 
     Raises
@@ -395,6 +405,7 @@ class MDFADatasetMetric(_AuditMethods, BinaryLabelDatasetMetric):
         *,
         audit_features: Any = None,
         include_protected: Protected = False,
+        clusters: Any = None,
         **auditor: Any,
     ) -> None:
         if hasattr(dataset, "protected_attribute_names"):
@@ -402,7 +413,7 @@ class MDFADatasetMetric(_AuditMethods, BinaryLabelDatasetMetric):
         super().__init__(
             dataset, unprivileged_groups=unprivileged_groups, privileged_groups=privileged_groups
         )
-        self._keep(audit_features, include_protected, auditor)
+        self._keep(audit_features, include_protected, clusters, auditor)
 
 
 class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
@@ -422,7 +433,7 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
     features_from : {"dataset", "classified_dataset"} or None, default=None
         Whose features say who is alike. Needed only where the two differ, as after
         ``DisparateImpactRemover`` or ``LFR``, which AIF360's class refuses.
-    audit_features, include_protected, **auditor
+    audit_features, include_protected, clusters, **auditor
         As in ``MDFADatasetMetric``.
 
     Raises
@@ -443,6 +454,7 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
         features_from: str | None = None,
         audit_features: Any = None,
         include_protected: Protected = False,
+        clusters: Any = None,
         **auditor: Any,
     ) -> None:
         if features_from not in (None, "dataset", "classified_dataset"):
@@ -462,4 +474,4 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
                 privileged_groups=privileged_groups,
             )
         self._features_from = features_from
-        self._keep(audit_features, include_protected, auditor)
+        self._keep(audit_features, include_protected, clusters, auditor)

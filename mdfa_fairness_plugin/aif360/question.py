@@ -21,7 +21,13 @@ from mdfa_fairness_plugin.aif360.groups import (
     mask_of,
     sensitive_column,
 )
-from mdfa_fairness_plugin.aif360.reading import audited_features, fingerprint, outcomes, weights
+from mdfa_fairness_plugin.aif360.reading import (
+    audited_features,
+    cluster_ids,
+    fingerprint,
+    outcomes,
+    weights,
+)
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.exceptions import (
     Count,
@@ -57,6 +63,7 @@ class Question:
     privileged: Groups
     audit_features: Any
     include_protected: Protected
+    clusters: Any
     auditor: Mapping[str, Any]
 
     def key(self) -> str:
@@ -75,6 +82,7 @@ class Question:
             self.privileged,
             *_content(self.audit_features),
             self.include_protected,
+            pd.Series(cluster_ids(self.dataset, self.clusters), dtype=object).astype(str),
             *(one for pair in sorted(self.auditor.items()) for one in pair),
         )
 
@@ -99,6 +107,7 @@ class Question:
                 self.featured,
                 audit_features=self.audit_features,
                 include_protected=self.include_protected,
+                clusters=self.clusters,
                 log=log,
             )
         if n_neither:
@@ -108,7 +117,13 @@ class Question:
         with warnings.catch_warnings():
             if n_neither:  # Said above, in AIF360's words.
                 warnings.filterwarnings("ignore", category=MissingSensitiveWarning)
-            auditor.fit(X, y, sensitive_features=sensitive, sample_weight=weights(self.dataset))
+            auditor.fit(
+                X,
+                y,
+                sensitive_features=sensitive,
+                sample_weight=weights(self.dataset),
+                clusters=cluster_ids(self.dataset, self.clusters),
+            )
         result = self._in_own_words(auditor.result_, n_neither, log)
         sides = sensitive.iloc[:, 0].dropna().unique().tolist()
         if lists != (None, None) and len(sides) == 2:

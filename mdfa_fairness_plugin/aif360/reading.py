@@ -11,6 +11,9 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.aif360.groups import FAVORABLE, UNFAVORABLE, Protected, protected_frame
+from mdfa_fairness_plugin.data.columns import listing
+from mdfa_fairness_plugin.data.containers import read_vector
+from mdfa_fairness_plugin.data.pairing import check_length
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     LeakedFeatureWarning,
@@ -27,19 +30,28 @@ def audited_features(
     *,
     audit_features: Sequence[str] | None = None,
     include_protected: Protected = False,
+    clusters: Any = None,
     log: WarningLog | None = None,
 ) -> pd.DataFrame:
     """Features people are compared by; protected attributes that were asked for come last.
 
-    The log is told of features left out because they repeat a protected attribute.
+    A feature that ``clusters`` names is none of them. The log is told of features left out because
+    they repeat a protected attribute.
     """
     names = [str(name) for name in dataset.feature_names]
     protected = list(dataset.protected_attribute_names)
     if isinstance(audit_features, str):
         audit_features = [audit_features]
     asked = _asked_protected(protected, audit_features, include_protected)
+    ids = clusters if isinstance(clusters, str) else None
+    if ids is not None and ids in (*(audit_features or ()), *asked):
+        raise InputError(
+            f"clusters: {ids!r} says whose row each is, so people cannot be compared by it. Leave it "
+            "out of audit_features and include_protected."
+        )
     if audit_features is None:
-        kept = _not_protected(dataset, names, protected, log)
+        places = [place for place, name in enumerate(names) if name != ids]
+        kept = _not_protected(dataset, names, places, protected, log)
     else:
         kept = _named(names, protected, audit_features)
     X = pd.DataFrame(np.asarray(dataset.features, dtype=float)[:, kept])
@@ -65,11 +77,15 @@ def _asked_protected(
 
 
 def _not_protected(
-    dataset: Any, names: list[str], protected: list[str], log: WarningLog | None
+    dataset: Any,
+    names: list[str],
+    places: list[int],
+    protected: list[str],
+    log: WarningLog | None,
 ) -> list[int]:
-    """Places of features that are neither protected nor stand for something that is."""
+    """Those places whose features are neither protected nor stand for something that is."""
     hidden = {_category(name) for name in protected} | set(protected)
-    kept = [place for place, name in enumerate(names) if not {name, _category(name)} & hidden]
+    kept = [place for place in places if not {names[place], _category(names[place])} & hidden]
     repeats: dict[str, list[str]] = {}
     for column, attribute in zip(dataset.protected_attributes.T, protected, strict=True):
         same = [place for place in kept if _is_relabelled(dataset.features[:, place], column)]
@@ -149,6 +165,23 @@ def weights(dataset: Any) -> np.ndarray | None:
     """Instance weights, or None if all are one."""
     values = np.asarray(dataset.instance_weights, dtype=float).ravel()
     return None if (values == 1.0).all() else values
+
+
+def cluster_ids(dataset: Any, clusters: Any) -> Any:
+    """Whose row each is: ids given, or those of the feature that is named; None if not known."""
+    if clusters is None:
+        return None
+    if not isinstance(clusters, str):
+        ids = read_vector(clusters, "clusters")
+        check_length(ids, len(dataset.features), "dataset")
+        return ids.array(0)
+    names = [str(name) for name in dataset.feature_names]
+    if clusters not in names:
+        raise InputError(
+            f"clusters: {clusters!r} is no feature of the dataset. Name one of {listing(names)}; or "
+            "pass the ids, one per row."
+        )
+    return np.asarray(dataset.features)[:, names.index(clusters)]
 
 
 def fingerprint(*parts: Any) -> str:

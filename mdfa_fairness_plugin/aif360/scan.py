@@ -56,6 +56,7 @@ def mdfa_scan(
     priv_group: Any = None,
     pos_label: Any = None,
     sample_weight: Any = None,
+    clusters: Any = None,
     include_protected: bool | Collection[Hashable] = False,
     **auditor: Any,
 ) -> MDFAScan:
@@ -83,6 +84,9 @@ def mdfa_scan(
         Favorable label; the outcomes are then ``"favorable"`` and ``"unfavorable"``, which is any
         other. None: labels as they are.
     sample_weight : array-like of shape (n_samples,) or None, default=None
+    clusters : label, array-like of shape (n_samples,) or None, default=None
+        Whose row each is, as in ``MDFAuditor.fit``: values, or the level of the index or column of
+        ``X`` that has them; people are then not compared by it.
     include_protected : bool or collection of column names, default=False
         Columns of ``X`` to compare people by although they are protected attributes: audited, or
         of the name of a level of its index.
@@ -115,10 +119,18 @@ def mdfa_scan(
     if pos_label is not None:
         outcomes = _two_outcomes(outcomes, pos_label, argument)
     weight = None if sample_weight is None else people.values(sample_weight, "sample_weight")
+    whose = None if clusters is None else people.looked_up(clusters, "clusters")
+    if _is_label(clusters):
+        named = named | {clusters}
     table = people.without(named, include_protected)
     with renaming({"y": argument, "sensitive_features": "prot_attr"}):
         result = audit(
-            table, outcomes, sensitive_features=protected, sample_weight=weight, **auditor
+            table,
+            outcomes,
+            sensitive_features=protected,
+            sample_weight=weight,
+            clusters=whose,
+            **auditor,
         )
     worst = result.worst_case
     inside = np.zeros(len(outcomes), dtype=bool) if worst is None else worst.membership
@@ -139,6 +151,7 @@ def worst_case_violation(
     priv_group: Any = 1,
     pos_label: Any = 1,
     sample_weight: Any = None,
+    clusters: Any = None,
     **auditor: Any,
 ) -> float:
     """Log ratio ``delta`` of an outcome's rates in the subgroup treated most unequally.
@@ -161,6 +174,8 @@ def worst_case_violation(
     pos_label : scalar, default=1
         Favorable label; any other is unfavorable.
     sample_weight : array-like of shape (n_samples,) or None, default=None
+    clusters : label, array-like of shape (n_samples,) or None, default=None
+        As in ``mdfa_scan``.
     **auditor
         Arguments of ``MDFAuditor``.
 
@@ -170,8 +185,9 @@ def worst_case_violation(
         NaN if nothing was measured. Positive by chance alone without any violation; ``mdfa_scan``
         gives the interval and the verdict.
     """
-    arguments = {"priv_group": priv_group, "pos_label": pos_label, "sample_weight": sample_weight}
-    return _worst("delta", y_true, y_pred, X=X, prot_attr=prot_attr, **arguments, **auditor)
+    arguments = {"priv_group": priv_group, "pos_label": pos_label, "prot_attr": prot_attr}
+    by_row = {"sample_weight": sample_weight, "clusters": clusters}
+    return _worst("delta", y_true, y_pred, X=X, **arguments, **by_row, **auditor)
 
 
 def worst_case_ratio(
@@ -263,8 +279,8 @@ class _People:
             name = one if _is_label(one) else getattr(one, "name", None)
             if name is not None:
                 named.add(name)  # A column of the same name in X is the same attribute.
-            values = self._look_up(one) if _is_label(one) else self.values(one, "prot_attr")
-            columns[f"prot_attr {place}" if name is None else str(name)] = np.asarray(values)
+            values = np.asarray(self.looked_up(one, "prot_attr"))
+            columns[f"prot_attr {place}" if name is None else str(name)] = values
         return pd.DataFrame(columns), named
 
     def without(self, named: set[Hashable], include: bool | Collection[Hashable]) -> Table:
@@ -296,7 +312,11 @@ class _People:
             "attributes from. Pass the name of a column of X, or the values."
         )
 
-    def _look_up(self, label: Any) -> Any:
+    def looked_up(self, given: Any, argument: str) -> Any:
+        """One value per row: those given, or those of a level of an index or column of ``X``."""
+        if not _is_label(given):
+            return self.values(given, argument)
+        label = given
         for index in self._indexes:
             if label in index.names and len(index) == self._table.n_rows:
                 return index.get_level_values(label)
@@ -304,7 +324,7 @@ class _People:
             return self._table.array(self._columns.index(label))
         levels = [name for index in self._indexes for name in _level_names(index)]
         raise InputError(
-            f"prot_attr: {label!r} is neither a level of an index nor a column of X. Found: "
+            f"{argument}: {label!r} is neither a level of an index nor a column of X. Found: "
             f"{_listed([*levels, *self._columns])}. Pass one of them, or the values."
         )
 

@@ -31,6 +31,7 @@ class Case:
     y_pred: Table  # one column per repeat
     given: Table  # the same in the order given, which is the one hashed
     sample_weight: Any
+    clusters: Any
     others: dict[str, Table]
     notes: tuple[AuditWarning, ...]
 
@@ -52,6 +53,7 @@ def pair(
     sensitive_features: Any,
     audit_features: Any,
     sample_weight: Any = None,
+    clusters: Any = None,
     rows: Any = None,
     control_features: Any = None,
     others: Mapping[str, Any] | None = None,
@@ -60,7 +62,8 @@ def pair(
     features = read_table(audit_features, "audit_features")
     sensitive = _read_groups(sensitive_features, "sensitive_features", "sensitive_feature")
     given = read_table(y_pred, "y_pred", column_name="y_pred")
-    columns = {"y_true": y_true, "sample_weight": sample_weight, **(others or {})}
+    own = {"y_true": y_true, "sample_weight": sample_weight, "clusters": clusters}
+    columns = own | dict(others or {})
     tables = {
         name: read_vector(value, name) for name, value in columns.items() if value is not None
     }
@@ -80,16 +83,15 @@ def pair(
         check_length(table, features.n_rows, owner)
     predictions = pairing.align(given)
     aligned = {name: pairing.align(table) for name, table in tables.items()}
-    true, weight = aligned.pop("y_true", None), aligned.pop("sample_weight", None)
+    read = {name: aligned.pop(name).array(0) if name in aligned else None for name in own}
     return Case(
         features=features,
         sensitive=sensitive,
-        y_true=None if true is None else true.array(0),
         y_pred=predictions,
         given=given,
-        sample_weight=None if weight is None else weight.array(0),
         others=aligned,
         notes=notes.records,
+        **read,
     )
 
 
@@ -130,7 +132,11 @@ def audit_case(
     auditor = MDFAuditor(**({"outcomes": [found.audited], "random_state": 0} | settings))
     with renaming({"X": "audit_features"}):
         auditor.fit(
-            case.features, found.outcome, sensitive_features=case.sensitive, sample_weight=weight
+            case.features,
+            found.outcome,
+            sensitive_features=case.sensitive,
+            sample_weight=weight,
+            clusters=case.clusters,
         )
     result = auditor.result_
     excluded = dict(result.excluded)

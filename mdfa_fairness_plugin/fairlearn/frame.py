@@ -60,6 +60,8 @@ class MDFAMetricFrame(MetricFrame):
         As in ``MetricFrame``.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights of the audit. None: the ``"sample_weight"`` in ``sample_params``, if there is one.
+    clusters : array-like of shape (n_samples,) or None, default=None
+        Whose row each is, for the audit, as in ``MDFAuditor.fit``. The table knows of rows alone.
     n_boot : int or None, default=None
         Bootstrap draws of the table, the subgroup staying as it is.
     ci_quantiles : list of float or None, default=None
@@ -130,6 +132,7 @@ class MDFAMetricFrame(MetricFrame):
         control_features: Any = None,
         sample_params: Any = None,
         sample_weight: Any = None,
+        clusters: Any = None,
         n_boot: int | None = None,
         ci_quantiles: list[float] | None = None,
         random_state: Any = 0,
@@ -145,6 +148,7 @@ class MDFAMetricFrame(MetricFrame):
             sensitive_features=sensitive_features,
             audit_features=audit_features,
             sample_weight=_weight_of(params) if sample_weight is None else sample_weight,
+            clusters=clusters,
             control_features=control_features,
             others={_param_name(path): value for path, value in params.items()},
         )

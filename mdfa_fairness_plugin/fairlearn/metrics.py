@@ -21,6 +21,7 @@ def worst_case_violation(
     sensitive_features: Any,
     audit_features: Any,
     sample_weight: Any = None,
+    clusters: Any = None,
     event: str = "selection",
     pos_label: Any = None,
     rows: Any = None,
@@ -49,7 +50,8 @@ def worst_case_violation(
         Each column is audited on its own.
     audit_features : table of shape (n_samples, n_features)
         Who counts as similar is judged by these. The classifier's own features, or others.
-    sample_weight : array-like of shape (n_samples,) or None, default=None
+    sample_weight, clusters : array-like of shape (n_samples,) or None, default=None
+        As in ``MDFAuditor.fit``: one value per prediction, also where ``rows`` is given.
     event : {"selection", "error", "false_positive", "false_negative", "true_positive"}
         Outcome compared. "selection": predicted ``pos_label``. "error": prediction and true label
         differ. The others are rates among the rows with one true label, as in equalized odds:
@@ -123,7 +125,8 @@ def worst_case_violation(
     """
     people = {"sensitive_features": sensitive_features, "audit_features": audit_features}
     options = {"event": event, "pos_label": pos_label, "rows": rows, "random_state": random_state}
-    arguments = people | options | {"sample_weight": sample_weight} | auditor
+    by_row = {"sample_weight": sample_weight, "clusters": clusters}
+    arguments = people | options | by_row | auditor
     return _average("worst_case_violation", "delta", y_true, y_pred, arguments)
 
 
@@ -191,7 +194,7 @@ def _split(
     for name in ("sensitive_features", "audit_features"):
         if name not in arguments:
             raise TypeError(f"{caller}() missing required keyword-only argument: {name!r}")
-    names = ("sensitive_features", "audit_features", "sample_weight", "rows")
+    names = ("sensitive_features", "audit_features", "sample_weight", "clusters", "rows")
     by_row = {name: arguments.pop(name) for name in names if name in arguments}
     return pair(y_true=y_true, y_pred=y_pred, **by_row), arguments
 

@@ -78,6 +78,28 @@ def test_regions_are_measured_as_a_table_worked_by_hand_says():
     assert row["raw_ratio"] == pytest.approx(1 / 3)
 
 
+def test_rows_of_a_person_are_held_out_together_and_are_one_piece_of_evidence(lists, dataset_of):
+    """Three rows of everybody say what one does, and no more."""
+    frame = pd.DataFrame({"sex": [0, 1] * 400, "x": np.arange(800) // 2 % 5.0})
+    frame["y"] = np.random.default_rng(1).random(800) < 0.5 + 0.2 * frame["sex"]
+    once, thrice = (
+        compare_detectors(
+            dataset_of(frame.loc[np.repeat(frame.index, copies)].reset_index(drop=True)),
+            **lists,
+            detectors=["mdss"],
+            clusters=np.repeat(frame.index, copies),
+            random_state=0,
+            num_iters=1,
+        ).iloc[0]
+        for copies in (1, 3)
+    )
+    assert thrice["region"] == once["region"]
+    assert thrice["n_rows"] == 3 * once["n_rows"]
+    assert thrice["raw_ratio"] == pytest.approx(once["raw_ratio"])
+    widths = [np.log(one["ratio_high"] / one["ratio_low"]) for one in (once, thrice)]
+    assert widths[1] == pytest.approx(widths[0], rel=0.05)
+
+
 def test_a_region_of_one_group_only_is_told(dataset):
     from mdfa_fairness_plugin.aif360.detectors import _Judge, _Part, _Region
 

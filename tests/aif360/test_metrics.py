@@ -11,7 +11,9 @@ import pytest
 
 pytest.importorskip("aif360", reason="AIF360 is not installed")
 
+import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.aif360 import MDFAClassificationMetric, MDFADatasetMetric
+from mdfa_fairness_plugin.aif360.reading import audited_features
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.exceptions import (
     InputError,
@@ -129,17 +131,97 @@ def test_swapping_the_favorable_label_swaps_the_outcomes_names_and_nothing_else(
     )
 
 
-def test_integer_instance_weights_equal_repeated_rows(xor_frame, dataset_of, lists, quick):
+def test_instance_weights_that_count_equal_repeated_rows(xor_frame, dataset_of, lists, quick):
     frame = xor_frame(n=400)
     copies = np.random.default_rng(0).integers(1, 4, size=400)
     weighted = dataset_of(frame.assign(w=copies), instance_weights_name="w")
     repeated = dataset_of(frame.loc[np.repeat(frame.index, copies)].reset_index(drop=True))
-    ours, theirs = (MDFADatasetMetric(one, **lists, **quick) for one in (weighted, repeated))
+    ours = MDFADatasetMetric(weighted, **lists, **quick, weight_type="frequency")
+    theirs = MDFADatasetMetric(repeated, **lists, **quick)
     pd.testing.assert_frame_equal(table(ours.audit()), table(theirs.audit()))
     assert ours.disparate_impact() == pytest.approx(theirs.disparate_impact(), abs=1e-12)
     membership = theirs.audit().worst_case.membership
     firsts = np.cumsum(copies) - copies
     assert np.mean(ours.audit().worst_case.membership == membership[firsts]) > 0.95
+
+
+def test_instance_weights_are_no_evidence(xor_frame, dataset_of, lists, quick):
+    """Unless they count: three times every weight changes nothing."""
+    frame = xor_frame(n=400)
+    plain, heavy = (dataset_of(frame.assign(w=w), instance_weights_name="w") for w in (1, 3))
+    ours, theirs = (MDFADatasetMetric(one, **lists, **quick).audit() for one in (plain, heavy))
+    pd.testing.assert_frame_equal(table(ours), table(theirs))
+
+
+# ---------------------------------------------------------------------------------------------
+# Several rows of one person
+
+
+@pytest.fixture(scope="module")
+def people(xor):
+    return np.random.default_rng(4).integers(0, 400, size=len(xor.labels))
+
+
+@pytest.fixture(scope="module")
+def by_person(xor, people, lists, quick):
+    return MDFADatasetMetric(xor, clusters=people, **lists, **quick)
+
+
+def test_clusters_are_those_of_the_audit(xor, xor_metric, by_person, people, quick):
+    women = np.where(xor.protected_attributes[:, 0] == 0, "unprivileged", "privileged")
+    expected = mdfa.audit(
+        audited_features(xor),
+        np.where(xor.labels[:, 0] == 1, "favorable", "unfavorable"),
+        sensitive_features=pd.Series(women, name="group"),
+        clusters=people,
+        **quick,
+    )
+    keys = ["group", "outcome"]
+    told, found = (
+        table(one).drop(columns=["sensitive_feature", "reference"]).sort_values(keys)
+        for one in (expected, by_person.audit())
+    )
+    pd.testing.assert_frame_equal(told, found)
+    assert not table(xor_metric.audit()).equals(table(by_person.audit()))
+
+
+def test_clusters_may_be_a_feature_which_is_then_no_feature(
+    xor_frame, dataset_of, by_person, people, lists, quick
+):
+    dataset = dataset_of(xor_frame().assign(person=people))
+    named = MDFADatasetMetric(dataset, clusters="person", **lists, **quick)
+    assert "person" not in named.audit().feature_names
+    pd.testing.assert_frame_equal(table(named.audit()), table(by_person.audit()))
+
+
+def test_answers_follow_the_clusters(xor, by_person, people, lists, quick):
+    """Other ids of the same people change nothing, other people do; pandas' index is no matter."""
+    ids = np.array([f"p{one}" for one in people], dtype=object)
+    metric = MDFADatasetMetric(xor, clusters=ids, **lists, **quick)
+    pd.testing.assert_frame_equal(table(metric.audit()), table(by_person.audit()))
+    ids[:] = np.roll(ids, 1)
+    assert not table(metric.audit()).equals(table(by_person.audit()))
+    series = pd.Series(people, index=xor.instance_names)
+    indexed = MDFAClassificationMetric(xor, xor, clusters=series, **lists, **quick)
+    pd.testing.assert_frame_equal(table(indexed.audit()), table(by_person.audit()))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"clusters": "person"},
+            "clusters: 'person' is no feature of the dataset. Name one of 'sex'",
+        ),
+        ({"clusters": "x", "audit_features": ["x"]}, "clusters: 'x' says whose row each is, so"),
+        ({"clusters": [1, 2]}, "clusters: 2 rows were given, but dataset has 1,000"),
+        ({"clusters": [1] * 1000}, "clusters: all rows are of one cluster"),
+        ({"clusters": [None, *range(999)]}, "clusters: 1 of 1,000 rows have no value"),
+    ],
+)
+def test_wrong_clusters_are_named(xor, lists, change, message):
+    with pytest.raises(InputError, match=message):
+        MDFADatasetMetric(xor, **lists, **change).audit()
 
 
 def test_unbiased_data_with_favorable_label_0_raise_nothing(dataset_of, lists, quick):

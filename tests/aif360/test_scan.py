@@ -145,7 +145,8 @@ def test_metric_functions_give_the_scans_numbers(frame, quick):
     assert worst_case_ratio(y, X=X, **quick) == math.exp(delta)
     assert unfairness_certificate(y, X=X, **quick) == found.result.worst_case.gamma
     weights = np.random.default_rng(0).integers(1, 3, len(y))
-    weighted = worst_case_violation(y, X=X, sample_weight=weights, **quick)
+    counting = {"sample_weight": weights, "weight_type": "frequency"}
+    weighted = worst_case_violation(y, X=X, **counting, **quick)
     rows = np.repeat(np.arange(len(y)), weights)
     assert weighted == pytest.approx(
         worst_case_violation(y.iloc[rows], X=X.iloc[rows], **quick), abs=1e-9
@@ -172,6 +173,20 @@ def test_a_metric_makes_a_scorer(frame, quick):
     assert (scores < -0.5).all()
 
 
+def test_clusters_may_be_values_a_column_or_a_level(frame, in_column, quick):
+    people = np.arange(len(frame)) // 2
+    ids = [f"p{one}" for one in people]
+    X = frame[["x", "z", "sex"]]
+    found = mdfa_scan(X, frame["y"], prot_attr="sex", clusters=people, **quick)
+    assert not found.result.to_frame().equals(in_column.result.to_frame())
+    for table in (X.assign(person=ids), X.set_index(pd.Index(ids, name="person"))):
+        y = frame["y"].to_numpy()
+        same(mdfa_scan(table, y, prot_attr="sex", clusters="person", **quick), found)
+    by_group = worst_case_violation(frame["y"], X=X, prot_attr="sex", clusters=people, **quick)
+    alone = worst_case_violation(frame["y"], X=X, prot_attr="sex", **quick)
+    assert by_group != alone
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -187,6 +202,8 @@ def test_a_metric_makes_a_scorer(frame, quick):
         ({"y_pred": np.linspace(0, 1, 800)}, "threshold"),
         ({"include_protected": ["race"]}, "include_protected: 'race' is no column"),
         ({"sample_weight": np.ones(2)}, "sample_weight: 2 rows"),
+        ({"clusters": np.ones(2)}, "clusters: 2 rows"),
+        ({"clusters": "person"}, "clusters: 'person' is neither a level of an index nor a column"),
         ({"prot_attr": np.zeros(800)}, "^prot_attr: nothing to compare"),
         ({"y_true": np.zeros(800)}, "^y_true: every one of the 800 outcomes is 0"),
     ],

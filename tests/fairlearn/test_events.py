@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score
 
+import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.exceptions import (
     InputError,
 )
@@ -118,6 +120,31 @@ def test_rows_of_another_true_label_and_of_zero_weight_are_counted_apart(case):
     n_zero = int((case.y_true[:20] == 1).sum())
     assert result.excluded == {"true label is not 1": n_negative, "zero weight": n_zero}
     assert result.worst_case.held_out.sum() == N - n_negative - n_zero
+
+
+@pytest.mark.parametrize("event", ["selection", "true_positive"])
+def test_rows_keep_their_people(case, event):
+    """An event among some rows is an audit of these rows, by the people whose rows they are."""
+    people = np.random.default_rng(6).integers(0, 250, N)
+    result = audit_predictions(
+        case.y_true, case.y_pred, clusters=people, event=event, **case.arguments
+    )
+    rows = np.ones(N, dtype=bool) if event == "selection" else (case.y_true == 1).to_numpy()
+    expected = mdfa.audit(
+        case.X[rows],
+        case.y_pred[rows],
+        sensitive_features=case.s[rows],
+        clusters=people[rows],
+        outcomes=[1],
+        random_state=0,
+        **QUICK,
+    )
+    drop = ["outcome", "reason"]
+    pd.testing.assert_frame_equal(
+        result.to_frame().drop(columns=drop), expected.to_frame().drop(columns=drop)
+    )
+    without = audit_predictions(case.y_true, case.y_pred, event=event, **case.arguments)
+    assert without.worst_case.interval != result.worst_case.interval
 
 
 def test_text_labels_equal_numbers_once_the_favourable_one_is_said(case):

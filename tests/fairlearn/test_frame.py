@@ -159,6 +159,14 @@ def test_frame_pairs_rows_by_index(case, frame):
     pd.testing.assert_frame_equal(shuffled.by_group, frame.by_group)
 
 
+def test_frame_audits_by_person(case):
+    people = np.random.default_rng(6).integers(0, 250, N)
+    options = {"y_true": case.y_true, "y_pred": case.y_pred, "clusters": people, **case.arguments}
+    found = plugin.MDFAMetricFrame(metrics=metrics.count, **options).result_
+    expected = plugin.audit_predictions(options.pop("y_true"), options.pop("y_pred"), **options)
+    pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
+
+
 def test_missing_sensitive_values_in_the_frame(case):
     s = case.s.map({-1: "a", 1: "b"}).astype(object)
     s.iloc[:50] = [None, np.nan] * 25

@@ -407,3 +407,43 @@ def test_examples_in_docstrings(name):
     outcome = doctest.testmod(module)
     assert outcome.attempted > 5
     assert outcome.failed == 0
+
+
+# -- several rows of one person
+
+
+def test_metrics_pair_people_by_index_and_by_row(case):
+    people = pd.Series(np.arange(N) // 2)
+    order = np.random.default_rng(7).permutation(N)
+    delta = worst_case_violation(None, case.y_pred, clusters=people, **case.arguments)
+    assert delta == worst_case_violation(
+        None, case.y_pred, clusters=people.iloc[order], **case.arguments
+    )
+    rows = np.flatnonzero(case.region == "north")
+    part = worst_case_violation(
+        None,
+        case.y_pred.to_numpy()[rows],
+        rows=rows,
+        clusters=people.to_numpy()[rows],
+        **case.arguments,
+    )
+    alone = {"sensitive_features": case.s.iloc[rows], "audit_features": case.X.iloc[rows]}
+    assert part == worst_case_violation(
+        None, case.y_pred.iloc[rows], clusters=people.iloc[rows], **(case.arguments | alone)
+    )
+    assert worst_case_ratio(None, case.y_pred, clusters=people, **case.arguments) == pytest.approx(
+        math.exp(delta)
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([1, 2], "clusters: 2 rows were given, but audit_features has 600"),
+        ([1] * N, "clusters: all rows are of one cluster"),
+        ([None, *range(1, N)], "clusters: 1 of 600 rows have no value"),
+    ],
+)
+def test_bad_clusters_are_named(case, given, message):
+    with pytest.raises(InputError, match=message):
+        worst_case_violation(None, case.y_pred, clusters=given, **case.arguments)
