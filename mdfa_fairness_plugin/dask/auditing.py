@@ -27,6 +27,7 @@ from mdfa_fairness_plugin.dask.measuring import (
 from mdfa_fairness_plugin.dask.result import DaskAuditResult, finished, located, without_rows
 from mdfa_fairness_plugin.dask.survey import (
     Columns,
+    Sample,
     Survey,
     check_survey,
     draw_sample,
@@ -54,6 +55,7 @@ def audit_dask(
     sensitive: Any,
     features: Any = None,
     sample_weight: Hashable | None = None,
+    clusters: Hashable | None = None,
     client: Any = None,
     scheduler: str | None = None,
     **params: Any,
@@ -73,6 +75,9 @@ def audit_dask(
         Audited features; None: every other column.
     sample_weight : name or None, default=None
         Column of sample weights.
+    clusters : name or None, default=None
+        Column of ids that say whose row each is (a person, household, firm), as ``clusters`` of
+        ``audit``. None: every row is another person's; copies are not looked for.
     client : distributed.Client or None, default=None
         Cluster to compute on. None: the current client if there is one, else threads.
     scheduler : str or None, default=None
@@ -112,6 +117,12 @@ def audit_dask(
     intervals and p-values are widened by it. More than some thousand times the learned rows thus add
     little; raise ``max_learning_rows`` with them.
 
+    With ``clusters`` the sample takes clusters, the rows of each as far as the shares allow, and every
+    row of a cluster that has one in the sample is left out of the figures. Errors go by cluster,
+    whichever partitions its rows lie in: of up to 2,048 clusters exactly, of more by sums of as many
+    groups that a hash of the ids makes, which tell a standard error to 1.6 %. Clusters as large as the
+    sample leave few to learn from; raise ``max_learning_rows`` with their size.
+
     The profile, the balance diagnostics and the text and fit of rules describe the sample.
 
     Up to twice ``max_learning_rows`` rows are audited in memory, as ``audit`` does.
@@ -127,7 +138,7 @@ def audit_dask(
     started = time.perf_counter()
     settings = _settings(params)
     source = open_source(ddf)
-    columns = _choose_columns(source, outcome, sensitive, features, sample_weight)
+    columns = _choose_columns(source, outcome, sensitive, features, sample_weight, clusters)
     import_optional("dask", extra="dask", feature=_FEATURE)
     settings = settings.reseeded(draw_seed(settings.random_state))
     most, seed = settings.max_learning_rows, settings.seed
@@ -147,10 +158,15 @@ def audit_dask(
         audit, learned_log = learn(sample, survey, settings, columns, weight_type, n_missing, log)
         panel = panel_of(audit, survey, columns, sample, weight_type)
         measured = _measure(blocks, panel, where)
-    if measured.n_rows != survey.n_rows or measured.n_learned != len(sample.frame):
+    if measured.n_rows != survey.n_rows or not _same_sample(measured, survey, sample, columns):
         raise InputError(
             "ddf: the second reading of the rows gave others than the first. Give data that can be "
             "read twice: write it to Parquet, or fix the seed of what makes it."
+        )
+    if measured.n_measured == 0:
+        raise InputError(
+            f"clusters: every cluster has a row among the {len(sample.frame):,} learned from, so none "
+            "is left to measure. Lower max_learning_rows."
         )
     reading = Reading(
         columns=columns,
@@ -169,7 +185,7 @@ def audit_dask(
 
 def _settings(params: dict[str, Any]) -> Settings:
     """Arguments of the audit, checked."""
-    own = "outcome, sensitive, features, sample_weight, client, scheduler, "
+    own = "outcome, sensitive, features, sample_weight, clusters, client, scheduler, "
     refuse_unknown("audit_dask", params, Settings.names(), first=own)
     settings = checked_settings(**params)
     if settings.max_learning_rows is None:
@@ -193,21 +209,25 @@ def _auditor(settings: Settings) -> MDFAuditor:
 
 
 def _choose_columns(
-    source: Source, outcome: Hashable, sensitive: Any, features: Any, weight: Hashable | None
+    source: Source,
+    outcome: Hashable,
+    sensitive: Any,
+    features: Any,
+    weight: Hashable | None,
+    clusters: Hashable | None,
 ) -> Columns:
     known = source.columns
     outcome = _column("outcome", outcome, known)
     chosen = tuple(_column("sensitive", name, known) for name in _names(sensitive))
     if not chosen:
         raise InputError("sensitive: no column was named; name at least one.")
-    own = None if weight is None else _column("sample_weight", weight, known)
-    roles = {outcome: "outcome", **({} if own is None else {own: "sample_weight"})}
-    for name in chosen:
+    roles = {outcome: "outcome"}
+    asked = [("sample_weight", weight), ("clusters", clusters)]
+    single = [(role, _column(role, name, known)) for role, name in asked if name is not None]
+    for role, name in (*single, *(("sensitive", name) for name in chosen)):
         if name in roles:
-            raise InputError(f"sensitive: {name!r} is already the column of {roles[name]}.")
-        roles[name] = "sensitive"
-    if own == outcome:
-        raise InputError(f"sample_weight: {own!r} is already the column of outcome.")
+            raise InputError(f"{role}: {name!r} is already the column of {roles[name]}.")
+        roles[name] = role
     if features is None:
         audited = tuple(name for name in known if name not in roles)
     else:
@@ -219,7 +239,9 @@ def _choose_columns(
                 raise InputError(f"features: {name!r} is already the column of {roles[name]}.")
     if not audited:
         raise InputError("features: no column is left to audit; name at least one.")
-    return Columns(outcome=outcome, sensitive=chosen, features=audited, weight=own)
+    return Columns(
+        outcome=outcome, sensitive=chosen, features=audited, weight=weight, cluster=clusters
+    )
 
 
 def _names(given: Any) -> list[Any]:
@@ -327,6 +349,14 @@ def _survey_task(block: Any, number: int, columns: Columns, n_sample: int, seed:
 
 def _merge_task(surveys: list[Survey], n_sample: int) -> Survey:
     return merge_surveys(surveys, n_sample)
+
+
+def _same_sample(measured: Measurement, survey: Survey, sample: Sample, columns: Columns) -> bool:
+    """Whether the second reading met the rows learned from, and those not."""
+    if columns.cluster is None:
+        return measured.n_learned == len(sample.frame)
+    n_present = measured.n_learned + measured.n_measured
+    return measured.n_learned >= len(sample.frame) and n_present == survey.n_present
 
 
 def _measure(blocks: list[Any], panel: Panel, where: Any) -> Measurement:

@@ -12,12 +12,20 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from mdfa_fairness_plugin.dask.groups import by_cluster, tally_by_cluster
 from mdfa_fairness_plugin.dask.measuring import BlockSums, Measurement, Panel
 from mdfa_fairness_plugin.dask.result import DaskAuditResult, Located, located, without_rows
 from mdfa_fairness_plugin.dask.survey import Columns, Survey
 from mdfa_fairness_plugin.data.columns import listing
+from mdfa_fairness_plugin.data.contrasts import FEWEST_CLUSTERS
 from mdfa_fairness_plugin.describe.profile import ROWS
-from mdfa_fairness_plugin.exceptions import Count, FeatureWarning, Message, WarningLog
+from mdfa_fairness_plugin.exceptions import (
+    Count,
+    FeatureWarning,
+    Message,
+    SmallGroupWarning,
+    WarningLog,
+)
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.measure.sums import EVERYBODY, REGION, SETS
@@ -31,6 +39,7 @@ from mdfa_fairness_plugin.search.selection import path_thresholds
 from mdfa_fairness_plugin.settings import Settings
 
 LEARNED_FROM = "learned from, not measured"
+OF_THE_LEARNED = "of a cluster learned from, not measured"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,33 +65,41 @@ def concluded(
     """The sample's audit with the figures of all rows in the place of its own, tested as a family."""
     audit, sample, panel = reading.audit, reading.sample, reading.panel
     settings = audit.settings
-    counted = iter(zip(panel.judges, reading.measured.searches, strict=True))
+    sums_of = (_by_cluster(sums, panel) for sums in reading.measured.searches)
+    counted = iter(zip(panel.judges, sums_of, strict=True))
     judged = [next(counted) if search.made else None for search in audit.searches]
+    reasons = [Message() if own is None else _too_few_clusters(own[1], settings) for own in judged]
     measured = [
-        None if own is None else _measured(search, own[1], settings)
-        for search, own in zip(audit.searches, judged, strict=True)
+        None if own is None or reason else _measured(search, own[1], settings)
+        for search, own, reason in zip(audit.searches, judged, reasons, strict=True)
     ]
     figures = conclude(measured, settings, audit.problem.outcome_labels)
     violations: list[Violation] = []
     regions: list[Located | None] = []
     by_contrast: dict[SearchKey, BlockSums] = {}
+    few: dict[SearchKey, Message] = {}
     for i, (search, own) in enumerate(zip(audit.searches, judged, strict=True)):
         given = without_rows(sample.violations[i])
         one = measured[i]
+        if own is not None:
+            by_contrast.setdefault(_contrast(search.key), own[1])
         if own is None or one is None:
-            reason = Message(
-                "among the ", Count(reading.n_learned), " learned from, ", given.reason
-            )
+            n_rows, where = reading.n_learned, " learned from, "
+            if own is not None:
+                n_rows, where = reading.measured.n_measured, " measured, "
+                few[_contrast(search.key)] = reasons[i]
+                given = _not_made(given)
+            reason = Message("among the ", Count(n_rows), where, reasons[i] or given.reason)
             violations.append(replace(given, reason=reason))
             regions.append(None)
             continue
         judge, sums = own
-        by_contrast.setdefault(_contrast(search.key), sums)
         sweep = Sweep(sums.tally, judge.bins, settings.confidence_level, one.widening.sets[REGION])
         path: WorstCasePath = path_of(sweep.at(path_thresholds(sweep, judge.region.threshold)))
         profile = _with_totals(given.profile, sums)
         violations.append(replace(given, **figures[i], profile=profile, path=path))
         regions.append(located(search, audit.problem.encoder, judge.region))
+    _warn_of_few(few, log)
     _warn_of_unseen(reading, log)
     return DaskAuditResult(
         violations=tuple(violations),
@@ -101,6 +118,62 @@ def concluded(
     )
 
 
+# -- whose rows they are
+
+
+def _by_cluster(sums: BlockSums, panel: Panel) -> BlockSums:
+    """Sums of one search with errors that go by cluster, if rows have any."""
+    if panel.grouping is None:
+        return sums
+    rows = sums.search
+    search = by_cluster(rows, sums.groups, panel.grouping)
+    ratio = search.leak.squares / rows.leak.squares if rows.leak.squares > 0 else 1.0
+    return replace(
+        sums,
+        search=search,
+        tally=tally_by_cluster(sums.tally, rows, search),
+        leak_by_model=sums.leak_by_model * (1.0, ratio),
+    )
+
+
+def _too_few_clusters(sums: BlockSums, settings: Settings) -> Message:
+    """Say if the clusters measured are too few, or too unequal, to compare; empty if not."""
+    rates, fewest = sums.search.plain[EVERYBODY], max(settings.min_group_size, FEWEST_CLUSTERS)
+    with np.errstate(invalid="ignore"):
+        n = float(np.nan_to_num(rates.weight**2 / rates.clustered[0]).min())
+    if not sums.clustered or n >= fewest:
+        return Message()
+    return Message(
+        "one side is worth only ",
+        Count(round(n), said=f"{n:.0f}"),
+        f" equally large clusters, and at least {fewest} are needed",
+    )
+
+
+def _warn_of_few(few: dict[SearchKey, Message], log: WarningLog) -> None:
+    """Say which contrasts have too few clusters among the rows measured."""
+    for key, reason in few.items():
+        log.warn(
+            SmallGroupWarning,
+            f"clusters: {key.sensitive_feature}={key.group!r} is not audited: in the rows measured, ",
+            *reason.parts,
+            ".",
+        )
+
+
+def _not_made(sample: Violation) -> Violation:
+    """The search of a sample as one that found nothing."""
+    return Violation(
+        sensitive_feature=sample.sensitive_feature,
+        group=sample.group,
+        reference=sample.reference,
+        outcome=sample.outcome,
+        confidence_level=sample.confidence_level,
+        membership=sample.membership,
+        held_out=sample.held_out,
+    )
+
+
 # -- what the sample leaves open
 
 
@@ -114,6 +187,7 @@ def _measured(search: Search, sums: BlockSums, settings: Settings) -> Measured:
         alpha=search.data.alpha,
         sums=sums.search,
         widening=Widening(test=test, planned=test, sets=(1.0,) * len(SETS)),
+        clustered=sums.clustered,
     )
     spreads = tuple(_spread(plain, sums, place, settings) for place in range(len(SETS)))
     return replace(plain, widening=replace(plain.widening, sets=spreads))
@@ -201,6 +275,7 @@ def _excluded(reading: Reading, by_contrast: dict[SearchKey, BlockSums]) -> dict
                 n for stratum, n in reading.survey.counts.items() if stratum[position] is None
             )
     counts[LEARNED_FROM] = reading.n_learned
+    counts[OF_THE_LEARNED] = reading.measured.n_learned - reading.n_learned
     for key, sums in by_contrast.items():
         reason = f"{NO_COMPARABLE_ROW} ({key.sensitive_feature}={key.group})"
         counts[reason] = int(sums.outside[:, 0].sum())
@@ -229,6 +304,9 @@ def _provenance(reading: Reading, asked: Settings, started: float, n_blocks: int
     parameters = dict(given["parameters"])
     for name in ("max_learning_rows", "weight_type", "random_state"):
         parameters[name] = describe_parameter(getattr(asked, name))
+    grouping = reading.panel.grouping
+    if grouping is not None and grouping.known is not None:
+        given["n_clusters"] = len(grouping.known)
     return given | {
         "parameters": parameters,
         "seed": asked.seed,

@@ -10,6 +10,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.arguments import problem_of
 from mdfa_fairness_plugin.balance.balancer import Balancer
+from mdfa_fairness_plugin.dask.groups import Grouping
 from mdfa_fairness_plugin.dask.measuring import Judge, Panel
 from mdfa_fairness_plugin.dask.survey import Columns, Sample, Survey
 from mdfa_fairness_plugin.data.columns import find_label
@@ -17,6 +18,7 @@ from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.data.sensitive import warn_of_missing
 from mdfa_fairness_plugin.exceptions import (
     Count,
+    InputError,
     MDFAWarning,
     Message,
     MissingSensitiveWarning,
@@ -55,7 +57,13 @@ def audit_frame(
     X = frame[list(columns.features)]
     weight = None if columns.weight is None else frame[columns.weight]
     problem = problem_of(
-        X, frame[columns.outcome], frame[list(columns.sensitive)], weight, settings, log
+        X,
+        frame[columns.outcome],
+        frame[list(columns.sensitive)],
+        weight,
+        settings,
+        log,
+        clusters=None if columns.cluster is None else frame[columns.cluster],
     )
     return run_audit(problem, settings, log, X, keep_one_model=keep_one_model)
 
@@ -71,6 +79,11 @@ def learn(
 ) -> tuple[Audit, WarningLog]:
     """Audit the sample; ``n_missing`` are missing values by sensitive column."""
     frame = sample.frame
+    if columns.cluster is not None and np.ptp(sample.key) == 0:
+        raise InputError(
+            f"clusters: all {len(frame):,} rows learned from are of one cluster. Raise "
+            "max_learning_rows, so that rows of many are."
+        )
     if settings.missing == "exclude":
         for name, count in n_missing.items():
             if count:
@@ -118,6 +131,7 @@ def panel_of(
         mean_weight=survey.weights.total / survey.n_present if columns.weight is not None else 1.0,
         cut=sample.cut,
         seed=audit.settings.seed,
+        grouping=None if columns.cluster is None else Grouping.of(sample.key, survey.clusters),
         encoder=problem.encoder,
         judges=tuple(judges),
     )

@@ -13,12 +13,14 @@ import pandas as pd
 
 from mdfa_fairness_plugin.balance.balancer import Balancer
 from mdfa_fairness_plugin.dask.blocks import chunks_of
+from mdfa_fairness_plugin.dask.groups import Grouping, GroupSums
 from mdfa_fairness_plugin.dask.survey import (
     Columns,
     Stratum,
     block_keys,
     joint_codes,
     read_weights,
+    row_keys,
 )
 from mdfa_fairness_plugin.data.columns import Labels, read_labels
 from mdfa_fairness_plugin.data.containers import read_table
@@ -93,6 +95,7 @@ class Panel:
     mean_weight: float
     cut: dict[Stratum, float]  # largest key of a row that was learned from
     seed: int
+    grouping: Grouping | None  # of clusters, if rows have any
     encoder: FeatureEncoder
     judges: tuple[Judge, ...]
 
@@ -110,8 +113,9 @@ class Panel:
 class BlockSums(Sums):
     """Sums of one search over rows it has not seen; those of parts of the rows add up."""
 
-    search: SearchSums
-    tally: Tally  # by score, for the path
+    search: SearchSums  # as if every row were somebody else's
+    tally: Tally  # by score, for the path; likewise
+    groups: GroupSums
     # (n_models, 2); sums of R and R squared in the region with the nuisances of each fold alone.
     leak_by_model: np.ndarray
     # (n_models, 4, 2, 2); sums of weights, and of those of rows with the outcome, of S = +1 and S =
@@ -122,12 +126,18 @@ class BlockSums(Sums):
     outside: np.ndarray
     weight: float  # of all rows of either side
 
+    @property
+    def clustered(self) -> bool:
+        """Whether somebody may have several rows."""
+        return self.groups.left.size > 0
+
 
 @dataclass(eq=False)
 class Measurement:
     """What came back of some rows."""
 
-    n_rows: int = 0  # rows, those that were learned from, and those measured
+    # Rows, those that were learned from (with all others of their clusters), and those measured.
+    n_rows: int = 0
     n_learned: int = 0
     n_measured: int = 0
     searches: tuple[BlockSums, ...] = ()
@@ -155,10 +165,11 @@ class Measurement:
 @one_blas_thread()
 def measure_block(block: Any, number: int, panel: Panel) -> Measurement:
     """Measure the rows of one block."""
-    keys = block_keys(panel.seed, number)
+    draw = block_keys(panel.seed, number)
     found = Measurement()
     for frame in chunks_of(block, panel.chunk_rows):
-        found += _measure_chunk(frame, keys.random(len(frame)), panel)
+        key = row_keys(frame, panel.columns, panel.seed, draw)
+        found += _measure_chunk(frame, key, panel)
     return found
 
 
@@ -181,10 +192,13 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
         )
         for position, name in enumerate(columns.sensitive)
     ]
-    # Rows that were learned from are not measured: all that is measured was never seen.
-    codes, strata = joint_codes([*sensitive, outcome])
-    cut = np.array([panel.cut.get(stratum, -1.0) for stratum in strata])
-    learned = (key <= cut[codes]) & (weight > 0)
+    # Rows of whom was learned from are not measured: all that is measured was never seen.
+    if panel.grouping is None:
+        codes, strata = joint_codes([*sensitive, outcome])
+        cut = np.array([panel.cut.get(stratum, -1.0) for stratum in strata])
+        learned = (key <= cut[codes]) & (weight > 0)
+    else:
+        learned = np.isin(key, panel.grouping.learned) & (weight > 0)
     rows = np.flatnonzero(~learned & (weight > 0))
     done = Measurement(n_rows=n_rows, n_learned=int(learned.sum()), n_measured=len(rows))
     if len(rows) == 0:
@@ -206,6 +220,8 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
     else:
         copies, base = None, weight / panel.mean_weight
     block = _Block(X)
+    if panel.grouping is not None:
+        block.n_groups, block.group = panel.grouping.n_groups, panel.grouping.group(key[rows])
     done.searches = tuple(
         _sums(judge, block, values[judge.column], y, base, copies, display, len(panel.outcomes))
         for judge in panel.judges
@@ -248,6 +264,9 @@ def _values(
 
 class _Block(Asked):
     """A chunk of rows, each model asked once for all searches that share it."""
+
+    group: np.ndarray | None = None  # of each row's cluster
+    n_groups: int = 0
 
     def __init__(self, X: np.ndarray) -> None:
         super().__init__(X)
@@ -408,6 +427,9 @@ def _part(judge: Judge, block: _Block, judged: _Judged, some: np.ndarray) -> Blo
         for stat, amount in enumerate((weights, weights * rows.positive)):
             by_cell = np.bincount(cell, amount, 32).reshape(16, 2)
             rates_by_model[k, :, stat] = _OWNERS @ by_cell
+    groups = GroupSums.none()
+    if block.group is not None:
+        groups = GroupSums.of(rows, members, block.group[some], block.n_groups)
     nobody = np.zeros(len(some), dtype=np.intp)
     tally = Tally.of(
         judged.bins[some], len(judge.bins), rows.s, rows.positive, rows.weights, nobody, 1
@@ -421,6 +443,7 @@ def _part(judge: Judge, block: _Block, judged: _Judged, some: np.ndarray) -> Blo
             n_missing=0,
         ),
         tally=tally.total(),
+        groups=groups,
         leak_by_model=leak_by_model,
         rates_by_model=rates_by_model,
         outside=np.zeros((2, 2)),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.dask.blocks import chunks_of
+from mdfa_fairness_plugin.dask.groups import MOST_GROUPS, cluster_keys
+from mdfa_fairness_plugin.data.clusters import refuse_clusters
 from mdfa_fairness_plugin.data.columns import Labels, listing, natural_order, read_labels
 from mdfa_fairness_plugin.data.decisions import refuse_constant, refuse_missing, refuse_scores
 from mdfa_fairness_plugin.data.sensitive import refuse_measurements, refuse_missing_sensitive
@@ -34,12 +36,13 @@ class Columns:
     sensitive: tuple[Hashable, ...]
     features: tuple[Hashable, ...]
     weight: Hashable | None = None
+    cluster: Hashable | None = None
 
     @property
     def needed(self) -> tuple[Hashable, ...]:
         """Every column that is read."""
-        weight = () if self.weight is None else (self.weight,)
-        return (*self.features, *self.sensitive, self.outcome, *weight)
+        others = (name for name in (self.weight, self.cluster) if name is not None)
+        return (*self.features, *self.sensitive, self.outcome, *others)
 
 
 @dataclass(eq=False)
@@ -48,6 +51,9 @@ class Survey:
 
     n_rows: int = 0  # rows, those without weight included
     n_missing_outcome: int = 0
+    n_missing_cluster: int = 0
+    # Keys of clusters, ascending: all, or of more than ``MOST_GROUPS`` one more than that.
+    clusters: np.ndarray = field(default_factory=lambda: np.empty(0))
     weights: WeightSums = field(default_factory=WeightSums)
     # Rows of each combination of sensitive values (None where missing) and outcome, the outcome
     # last, in the order in which they first appear.
@@ -57,7 +63,8 @@ class Survey:
     # Whether a sensitive column is a categorical wherever it was read.
     declared: tuple[bool, ...] = ()
     kept: pd.DataFrame | None = None
-    # (n_kept,); random number of each kept row; the smallest of a stratum make its sample.
+    # (n_kept,); random number of each kept row, or of its cluster; the smallest of a stratum make its
+    # sample, the first rows among equals.
     key: np.ndarray = field(default_factory=lambda: np.empty(0))
     # (n_kept,); place in ``counts``.
     stratum: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
@@ -79,13 +86,8 @@ class Survey:
         # that and six standard deviations are never used up.
         most = np.ceil(2 * share + 6 * np.sqrt(share) + _SPARE_ROWS)
         rows = np.flatnonzero(_rank_within(self.stratum, self.key) < most[self.stratum])
-        return Survey(
-            n_rows=self.n_rows,
-            n_missing_outcome=self.n_missing_outcome,
-            weights=self.weights,
-            counts=self.counts,
-            levels=self.levels,
-            declared=self.declared,
+        return replace(
+            self,
             kept=self.kept.take(rows),
             key=self.key[rows],
             stratum=self.stratum[rows],
@@ -104,11 +106,11 @@ def _rank_within(stratum: np.ndarray, key: np.ndarray) -> np.ndarray:
 
 def survey_block(block: Any, number: int, columns: Columns, n_sample: int, seed: int) -> Survey:
     """Survey one block of rows."""
-    keys = block_keys(seed, number)
+    draw = block_keys(seed, number)
     found = Survey()
     n_before = 0
     for frame in chunks_of(block, CHUNK_ROWS):
-        part = _survey_chunk(frame, keys.random(len(frame)), columns)
+        part = _survey_chunk(frame, row_keys(frame, columns, seed, draw), columns)
         part.place = np.column_stack([np.full(len(part.key), number), part.place + n_before])
         n_before += len(frame)
         found = merge_surveys([found, part], n_sample)
@@ -118,6 +120,15 @@ def survey_block(block: Any, number: int, columns: Columns, n_sample: int, seed:
 def block_keys(seed: int, number: int) -> np.random.Generator:
     """Give the generator whose next number is the key of a block's next row."""
     return np.random.default_rng([seed, number])
+
+
+def row_keys(
+    frame: pd.DataFrame, columns: Columns, seed: int, draw: np.random.Generator
+) -> np.ndarray:
+    """Random number of each row: of its place, or one for all rows of a cluster."""
+    if columns.cluster is None:
+        return draw.random(len(frame))
+    return cluster_keys(frame[columns.cluster], seed)
 
 
 def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
@@ -151,6 +162,8 @@ def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
     return Survey(
         n_rows=sum(one.n_rows for one in surveys),
         n_missing_outcome=sum(one.n_missing_outcome for one in surveys),
+        n_missing_cluster=sum(one.n_missing_cluster for one in surveys),
+        clusters=_smallest(np.concatenate([one.clusters for one in surveys])),
         weights=sum((one.weights for one in surveys), start=WeightSums()),
         counts=counts,
         levels=tuple(levels),
@@ -160,6 +173,11 @@ def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
         stratum=np.concatenate(strata),
         place=np.concatenate([one.place for one in surveys]),
     ).trimmed(n_sample)
+
+
+def _smallest(key: np.ndarray) -> np.ndarray:
+    """The smallest different keys: enough to tell whether there are few."""
+    return np.unique(key)[: MOST_GROUPS + 1]
 
 
 def concatenate(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -209,6 +227,10 @@ def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Sur
             frame, key = frame.take(rows), key[rows]
     else:
         rows = np.arange(n_rows)
+    n_unknown, clusters = 0, np.empty(0)
+    if columns.cluster is not None:
+        n_unknown = int(np.isnan(key).sum())
+        clusters = _smallest(key[~np.isnan(key)])
     outcome = read_labels(frame[columns.outcome].array, "y").used()
     check_scores(outcome.values)
     known = outcome.codes >= 0
@@ -232,6 +254,8 @@ def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Sur
     return Survey(
         n_rows=n_rows,
         n_missing_outcome=n_missing,
+        n_missing_cluster=n_unknown,
+        clusters=clusters,
         weights=weights,
         counts=dict(zip(strata, counts.tolist(), strict=True)),
         levels=tuple(dict.fromkeys(labels.values[:_MOST_LABELS]) for labels in sensitive),
@@ -301,6 +325,8 @@ def check_survey(survey: Survey, columns: Columns, missing: str) -> dict[str, in
         count = sum(n for stratum, n in survey.counts.items() if stratum[position] is None)
         n_missing[str(name)] = count
         refuse_missing_sensitive(count, str(name), missing)
+    if columns.cluster is not None:
+        refuse_clusters(survey.n_missing_cluster, n_outcomes, len(survey.clusters))
     return n_missing
 
 
@@ -310,6 +336,7 @@ class Sample:
 
     frame: pd.DataFrame  # in the order of the data
     cut: dict[Stratum, float]  # largest key of a row in the sample; -1 where the stratum has none
+    key: np.ndarray  # (n,)
 
 
 def draw_sample(survey: Survey, n_sample: int) -> Sample:
@@ -335,4 +362,5 @@ def draw_sample(survey: Survey, n_sample: int) -> Sample:
     return Sample(
         frame=survey.kept.take(rows[order]).reset_index(drop=True),
         cut=dict(zip(strata, cut.tolist(), strict=True)),
+        key=survey.key[rows[order]],
     )

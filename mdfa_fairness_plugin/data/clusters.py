@@ -12,24 +12,33 @@ from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
 
 def read_clusters(given: Any) -> np.ndarray | None:
     """Number of each row's cluster; None if every row is one of its own."""
+    codes, found = numbered(given)
+    refuse_clusters(int((codes < 0).sum()), len(codes), len(found))
+    return None if len(found) == len(codes) else codes
+
+
+def numbered(given: Any) -> tuple[np.ndarray, Any]:
+    """Number of each row's cluster as they first appear, -1 where it is missing, and their ids."""
     try:
-        codes, found = pd.factorize(given)
+        return pd.factorize(given)
     except TypeError as error:
         raise InputTypeError(
             f"clusters holds values that cannot be labels ({error}). Use text or numbers."
         ) from error
-    n_missing = int((codes < 0).sum())
+
+
+def refuse_clusters(n_missing: int, n_rows: int, n_clusters: int) -> None:
+    """Refuse clusters that nothing can be told by, wherever their rows lie."""
     if n_missing:
         raise InputError(
-            f"clusters: {n_missing:,} of {len(codes):,} rows have no value. Give each row that is "
+            f"clusters: {n_missing:,} of {n_rows:,} rows have no value. Give each row that is "
             "nobody else's an id of its own."
         )
-    if len(found) == 1:
+    if n_clusters == 1:
         raise InputError(
             "clusters: all rows are of one cluster, so nothing can be told from chance. Pass one id "
             "per person (household, firm, ...), or None if every row is another person's."
         )
-    return None if len(found) == len(codes) else codes
 
 
 def renumbered(cluster: np.ndarray) -> np.ndarray:

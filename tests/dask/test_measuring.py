@@ -117,7 +117,7 @@ def test_figures_of_a_region_are_those_of_plain_numpy(frame, fitted):
             np.testing.assert_allclose(sums.sets[place].leftover.second, left.second, rtol=1e-12)
             assert sums.sets[place].counts.sum() == own.sum()
         plain = Widening(test=1.0, planned=1.0, sets=(1.0,) * 4)
-        one = Measured(key=search.key, sums=sums, widening=plain)
+        one = Measured(key=search.key, alpha=search.data.alpha, sums=sums, widening=plain)
         given = conclude([one], settings, labels)[0]
         assert given["statistic"] == pytest.approx(
             leak_statistic(positive, s, e, m, base, member), rel=1e-9

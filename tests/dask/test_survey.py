@@ -110,7 +110,7 @@ def test_weights_are_checked_wherever_they_are(frame, run, at_the_end):
     weighted = frame.assign(w=1.5)
     found = run(weighted, sample_weight="w")
     plain = run(frame)
-    assert found.provenance["weight_type"] == "sampling"
+    assert found.provenance["weight_type"] == "none"  # equal weights say nothing
     assert [v.delta for v in found.violations] == pytest.approx([v.delta for v in plain.violations])
     for bad, message in ((-1.0, "negative"), (math.inf, "infinite"), (math.nan, "missing")):
         with pytest.raises(InputError, match=f"1 of 6,000 weights are {message}"):
