@@ -110,7 +110,7 @@ class Judging(BaseEstimator):
             until none is smaller.
         row : int or None, default=None
             Position of the person in the audited data: they are then judged by the model that had
-            not seen them, and are not counted among their own comparators.
+            not seen them, and no row of theirs is counted among their own comparators.
 
         Returns
         -------
@@ -128,7 +128,7 @@ class Judging(BaseEstimator):
         Comparable people are the nearest rows of either side in the subgroup and its surroundings
         (in all of those compared, for a person outside it), every feature counting alike and in
         units of its standard deviation, no farther than half the mean squared distance of two
-        people drawn at random.
+        people drawn at random. Of a person's rows (a cluster's) only the nearest is counted.
 
         Examples
         --------

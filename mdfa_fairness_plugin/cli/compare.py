@@ -26,6 +26,7 @@ def run(request: Request) -> None:
             "--sensitive": request.sensitive,
             "--true": request.truth,
             "--weight": request.weight,
+            "--cluster": request.cluster,
         }
     )
     models, sensitive = roles["--outcomes"], roles["--sensitive"]
@@ -37,6 +38,7 @@ def run(request: Request) -> None:
     settings = request.settings | given(
         y_true=next((frame[column] for column in roles["--true"]), None),
         sample_weight=next((frame[column] for column in roles["--weight"]), None),
+        clusters=next((frame[column] for column in roles["--cluster"]), None),
         outcomes=find_labels(request.outcome_label, models, values, "--outcome-label"),
         groups=_find_groups(request, frame, sensitive),
         reference_group=find_reference(request, sensitive, values),

@@ -19,7 +19,12 @@ import click
 from mdfa_fairness_plugin.exceptions import MDFAError, MDFAWarning
 
 # What arguments of the package are called on the command line.
-_OPTIONS = {"outcomes": "--outcome-label", "outcomes_by_model": "--outcomes"}
+_OPTIONS = {
+    "clusters": "--cluster",
+    "outcomes": "--outcome-label",
+    "outcomes_by_model": "--outcomes",
+    "sample_weight": "--weight",
+}
 
 USAGE_ERROR = 2
 
@@ -159,6 +164,7 @@ def in_options(error: MDFAError) -> str:
         lambda match: f"--outcome-label {_word(match.group(1))}",
         str(error),
     )
+    message = re.sub(r"weight_type='(\w+)'", r"--weight-type \1", message)
     message = message.replace(
         "name the ones to audit in outcomes.", "name one with --outcome-label."
     )

@@ -38,6 +38,8 @@ class Request:
     group: tuple[str, ...] = ()
     reference: str | None = None
     weight: str | None = None
+    weight_type: str | None = None
+    cluster: str | None = None
     row: int = 0
     # How its file is read.
     separator: str | None = None
@@ -77,6 +79,7 @@ class Request:
         return given(
             alpha=self.alpha,
             missing=self.missing,
+            weight_type=self.weight_type,
             balance=self.balance,
             confidence_level=self.confidence_level,
             n_jobs=self.n_jobs,
@@ -204,6 +207,18 @@ reference = option(
     help="Compare with this sensitive value only. Default: with everybody else.",
 )
 weight = option("--weight", metavar="COL", help="Column of sample weights.")
+weight_type = option(
+    "--weight-type",
+    type=Choice(["sampling", "frequency"]),
+    help="What weights say: how many people a row stands for (default), or how many equal rows were "
+    "seen.",
+)
+cluster = option(
+    "--cluster",
+    metavar="COL",
+    help="Column of ids of persons (households, firms) who have several rows: the rows of one are one "
+    "piece of evidence.",
+)
 row = option(
     "--row",
     required=True,
@@ -356,7 +371,16 @@ show_records = option(
 )
 
 # What commands share, in the order in which their help has it.
-COLUMNS = (sensitive, features, drop, outcome_label, reference, weight)
+COLUMNS = (
+    sensitive,
+    features,
+    drop,
+    outcome_label,
+    reference,
+    weight,
+    weight_type,
+    cluster,
+)
 READING = (separator, encoding, na_values)
 RUNNING = (confidence, seed, jobs)
 AUDIT = (outcome, *COLUMNS, alpha, missing, balance, *RUNNING)

@@ -117,15 +117,17 @@ class Columns:
     sensitive: list[Hashable]
     features: list[Hashable]
     weight: Hashable | None
+    cluster: Hashable | None
     settings: dict[str, Any]
 
     def rows(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Arguments of an audit that are columns of this table."""
+        by_row = given(sample_weight=self.weight, clusters=self.cluster)
         return {
             "X": frame[self.features],
             "y": frame[self.outcome],
             "sensitive_features": frame[self.sensitive],
-            **({} if self.weight is None else {"sample_weight": frame[self.weight]}),
+            **{name: frame[column] for name, column in by_row.items()},
         }
 
 
@@ -134,7 +136,12 @@ def find_columns(
 ) -> Columns:
     """Find what the request names, labels among the ``values`` of their columns."""
     roles = table.roles(
-        {"--outcome": request.outcome, "--sensitive": request.sensitive, "--weight": request.weight}
+        {
+            "--outcome": request.outcome,
+            "--sensitive": request.sensitive,
+            "--weight": request.weight,
+            "--cluster": request.cluster,
+        }
     )
     features = table.choose_features(request, roles)
     (outcome,), sensitive = roles["--outcome"], roles["--sensitive"]
@@ -144,6 +151,7 @@ def find_columns(
         sensitive=sensitive,
         features=features,
         weight=next(iter(roles["--weight"]), None),
+        cluster=next(iter(roles["--cluster"]), None),
         settings=request.settings
         | given(outcomes=labels, reference_group=find_reference(request, sensitive, values)),
     )

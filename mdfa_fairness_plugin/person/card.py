@@ -213,6 +213,9 @@ def make_card(
     own = np.zeros(len(searched.rows), dtype=bool)
     if row is not None:
         own = problem.source_row[searched.rows] == row
+    theirs, cluster = own, searched.data.cluster
+    if cluster is not None and row is not None:
+        theirs = np.isin(cluster, problem.cluster[problem.source_row == row])
     left_out = row is not None and len(violation.left_out) > 0 and bool(violation.left_out[row])
     score, by_model = _scores(searched, person.encoded, own)
     inside = None if math.isnan(score) else score >= searched.threshold
@@ -229,8 +232,8 @@ def make_card(
     shown_cell = 0 if show_records or min_cell <= 1 else int(min_cell)
     distance = squared_distance(problem.X[searched.rows], person.encoded, problem.encoder.displays_)
     pool = around(searched.member, searched.scores) if inside else np.ones(len(own), dtype=bool)
-    pool &= ~own
-    sides = [nearest(distance, pool & (searched.s == s)) for s in (1, -1)]
+    pool &= ~theirs
+    sides = [nearest(distance, pool & (searched.s == s), cluster) for s in (1, -1)]
     size = private_size(searched.positive, sides, int(n_comparators), shown_cell)
 
     def counted_nearest(i: int) -> Comparators:
@@ -242,6 +245,7 @@ def make_card(
         return counted(names[i], distance[chosen], positive, records, outcome_name)
 
     rule = searched.rule
+    people = _people(violation, searched, problem.source_row)
     return ContestationCard(
         violation=violation,
         outcome_name=outcome_name,
@@ -264,11 +268,26 @@ def make_card(
         n_models_inside=int((by_model >= searched.threshold).sum()),
         meets_rule=bool(rule.applies(person.display)[0]) if rule.text else None,
         subgroup=(
-            in_subgroup(violation, 0, names[0], shown_cell),
-            in_subgroup(violation, 1, names[1], shown_cell),
+            in_subgroup(violation, people, 0, names[0], shown_cell),
+            in_subgroup(violation, people, 1, names[1], shown_cell),
         ),
         nearest=(counted_nearest(0), counted_nearest(1)),
         min_cell=int(min_cell),
+    )
+
+
+def _people(violation: Violation, searched: Search, source_row: np.ndarray) -> np.ndarray:
+    """People of each side in the subgroup, all and those with the outcome, shape (2, 2)."""
+    cluster = searched.data.cluster
+    if cluster is None:
+        counts = violation.counts
+        return np.array([counts.sum(axis=1), counts.iloc[:, :1].sum(axis=1)], dtype=int)
+    inside = searched.member & violation.held_out[source_row[searched.rows]]
+    return np.array(
+        [
+            [len(np.unique(cluster[inside & which & (searched.s == side)])) for side in (1, -1)]
+            for which in (True, searched.positive)
+        ]
     )
 
 

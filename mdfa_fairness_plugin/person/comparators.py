@@ -75,13 +75,21 @@ def around(member: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return member | (scores >= np.partition(outside, -n_more)[-n_more])
 
 
-def nearest(distance: np.ndarray, offered: np.ndarray) -> np.ndarray:
-    """Positions of the rows offered within the caliper of a squared distance, nearest first."""
+def nearest(
+    distance: np.ndarray, offered: np.ndarray, cluster: np.ndarray | None = None
+) -> np.ndarray:
+    """Positions of the rows offered within the caliper of a squared distance, nearest first.
+
+    Of the rows of a cluster only the nearest.
+    """
     within = np.flatnonzero(offered & (distance <= CALIPER))
     # Rows may be sorted by what they got: of those equally far, which come first is drawn at random,
     # the same each time.
     drawn = np.random.default_rng(0).permutation(len(within))
-    return within[np.lexsort((drawn, distance[within]))]
+    found = within[np.lexsort((drawn, distance[within]))]
+    if cluster is None:
+        return found
+    return found[np.sort(np.unique(cluster[found], return_index=True)[1])]
 
 
 def private_size(
@@ -128,13 +136,16 @@ def counted(
     )
 
 
-def in_subgroup(violation: Violation, i: int, label: str, min_cell: int) -> Comparators:
-    """Rate of one side in the subgroup, not shown if a cell of either side is too small."""
-    counts = violation.counts
-    if counts.empty:
+def in_subgroup(
+    violation: Violation, people: np.ndarray, i: int, label: str, min_cell: int
+) -> Comparators:
+    """Rate of one side in the subgroup, not shown if a cell of either side is too small.
+
+    ``people`` (2, 2) are those of each side: all, and those with the outcome.
+    """
+    if violation.counts.empty:
         return Comparators(label=label)
-    n = counts.sum(axis=1).to_numpy(dtype=int)
-    hits = counts.iloc[:, 0].to_numpy(dtype=int)
+    n, hits = people
     if min(*hits, *(n - hits)) < min_cell:
         return Comparators(label=label, suppressed=True)
     rate = float(violation.rates[i])

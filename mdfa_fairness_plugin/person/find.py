@@ -299,11 +299,12 @@ def only_match(
     side: str,
     has_outcome: bool | None,
 ) -> int | None:
-    """Row of the input with these very features, side and outcome, if there is only one."""
+    """Row of the input with these very features, side and outcome, if all are one person's."""
     alike = (problem.X[searched.rows] == encoded).all(axis=1)
     if side != UNKNOWN:
         alike &= searched.s == (1 if side == GROUP else -1)
     if has_outcome is not None:
         alike &= searched.positive == has_outcome
-    found = np.unique(problem.source_row[searched.rows[alike]])
-    return int(found[0]) if len(found) == 1 else None
+    found = problem.source_row[searched.rows[alike]]
+    whose = found if problem.cluster is None else problem.cluster[searched.rows[alike]]
+    return int(found.min()) if len(np.unique(whose)) == 1 else None

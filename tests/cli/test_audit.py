@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mdfa_fairness_plugin import audit
 from mdfa_fairness_plugin.datasets import make_synthetic
 from mdfa_fairness_plugin.exceptions import InputError, SmallGroupWarning
 
@@ -69,6 +70,43 @@ def test_a_weight_is_no_feature(loans, mdfa, fake_audit):
     mdfa(*audit_arguments(loans, "--weight", "weight"))
     assert fake_audit.call["sample_weight"].tolist() == [1, 2, 1, 1]
     assert "weight" not in fake_audit.call["X"]
+
+
+def test_a_cluster_is_no_feature(loans, mdfa, fake_audit):
+    mdfa(*audit_arguments(loans, "--cluster", "id"))
+    assert fake_audit.call["clusters"].tolist() == [1, 2, 3, 4]
+    assert "id" not in fake_audit.call["X"]
+
+
+@pytest.mark.parametrize("kind", ["sampling", "frequency"])
+def test_weights_are_what_they_are_said_to_be(kind, loans, mdfa, fake_audit):
+    mdfa(*audit_arguments(loans, "--weight", "weight", "--weight-type", kind))
+    assert fake_audit.call["weight_type"] == kind
+
+
+def test_the_command_gives_what_python_gives(tmp_path, mdfa):
+    """Two rows of most people, out of order, with weights that count."""
+    data = make_synthetic(n_samples=300, delta=1.5, imbalance=0.0, random_state=0)
+    frame = data.X.assign(s=data.sensitive_features, y=data.y)
+    rng = np.random.default_rng(0)
+    frame["person"] = [f"p{one}" for one in rng.integers(0, 200, len(frame))]
+    frame["w"] = rng.integers(1, 3, len(frame))
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    given = "--outcome y --sensitive s --weight w --weight-type frequency --cluster person --json -"
+    done = mdfa("audit", tmp_path / "rows.csv", *given.split(), "--alpha", ".05")
+    assert done.exit_code == 0, done.stderr
+    table = pd.read_csv(tmp_path / "rows.csv")
+    expected = audit(
+        table[data.X.columns],
+        table["y"],
+        sensitive_features=table[["s"]],
+        sample_weight=table["w"],
+        clusters=table["person"],
+        weight_type="frequency",
+        alpha=0.05,
+        random_state=0,
+    )
+    assert done.stdout == expected.to_json()
 
 
 def test_options_reach_the_audit(loans, mdfa, fake_audit):
@@ -254,6 +292,12 @@ def check_error(result, *parts):
         (["--features", "AGE"], ["Did you mean 'age'?"]),
         (["--drop", "x"], ["--drop", "no column 'x'"]),
         (["--weight", "w"], ["--weight", "no column 'w'"]),
+        (["--weight", "weight", "--weight-type", "auto"], ["--weight-type", "'sampling'"]),
+        (["--cluster", "person"], ["--cluster", "no column 'person'"]),
+        (["--cluster", "approved"], ["'approved' is given for two of", "--cluster"]),
+        (["--cluster", "race"], ["'race' is given for two of"]),
+        (["--cluster", "weight", "--weight", "weight"], ["'weight' is given for two of"]),
+        (["--cluster", "id", "--features", "id"], ["'id' is already the column of --cluster"]),
         (["--features", "age,race"], ["'race' is already the column of --sensitive"]),
         (["--sensitive", "approved"], ["'approved' is given for two of"]),
         (["--drop", "id,sex,age,job,weight"], ["no column is left"]),
@@ -271,6 +315,21 @@ def check_error(result, *parts):
 def test_input_errors(options, parts, loans, mdfa, fake_audit):
     check_error(mdfa(*audit_arguments(loans, *options)), *parts)
     assert fake_audit.calls == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--cluster", "age"], "--cluster: 1 of 4 rows have no value"),
+        (["--weight", "age"], "--weight: 1 of 4 weights are missing"),
+        (["--weight", "half", "--weight-type", "frequency"], "Pass --weight-type sampling if"),
+    ],
+)
+def test_errors_of_the_audit_name_the_option(options, message, loans, mdfa):
+    pd.read_csv(loans).assign(half=0.5).to_csv(loans, index=False)
+    done = mdfa(*audit_arguments(loans, "--drop", "id", *options))
+    check_error(done)
+    assert message in " ".join(done.stderr.split())
 
 
 def test_outputs_never_replace_the_input(loans, mdfa, fake_audit):

@@ -86,9 +86,37 @@ def test_choices_reach_the_comparison(table, quick, mdfa):
     assert [search["outcome"] for search in plain["searches"]] == ["deny"]
 
 
+def test_the_command_gives_what_python_gives(table, quick, mdfa, tmp_path):
+    frame = pd.read_csv(table).assign(person=np.arange(400) // 2, w=np.arange(400) % 3 + 1)
+    path = tmp_path / "rows.csv"
+    frame.to_csv(path, index=False)
+    done = mdfa(
+        "compare", path, "--outcomes", "before,after", "--sensitive", "sex", "--features", "age",
+        "--cluster", "person", "--weight", "w", "--weight-type", "frequency", "--splits", 1,
+        "--json", "-", "--quiet",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    expected = mdfa_fairness_plugin.compare(
+        frame[["age"]],
+        {name: frame[name] for name in ("before", "after")},
+        sensitive_features=frame[["sex"]],
+        sample_weight=frame["w"],
+        clusters=frame["person"],
+        weight_type="frequency",
+        n_splits=1,
+        random_state=0,
+    )
+    found, told = json.loads(done.stdout), json.loads(expected.to_json())
+    for one in (found, told):
+        del one["provenance"]
+    assert found == told
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["--outcomes", "before", "--sensitive", "sex", "--cluster", "sex"], "each needs its own"),
+        (["--outcomes", "before", "--sensitive", "sex", "--cluster", "x"], "--cluster: the table"),
         (["--outcomes", "befor", "--sensitive", "sex"], "Did you mean 'before'?"),
         (["--outcomes", "before,after", "--sensitive", "after"], "each needs its own"),
         (

@@ -26,10 +26,11 @@ def make_people(n=3000, seed=0, names=("age", "town"), labels=("f", "m"), column
     return X, y, pd.Series(sex, name=column)
 
 
-def fit(X, y, s, **options):
+def fit(X, y, s, clusters=None, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MDFAWarning)
-        return mdfa.MDFAuditor(random_state=0, **options).fit(X, y, sensitive_features=s)
+        auditor = mdfa.MDFAuditor(random_state=0, **options)
+        return auditor.fit(X, y, sensitive_features=s, clusters=clusters)
 
 
 @pytest.fixture(scope="session")

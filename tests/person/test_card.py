@@ -182,3 +182,60 @@ def test_json_is_strict_and_keeps_others_out(auditor, tmp_path):
     assert told["features"] == {"age": "25", "town": "A"}
     assert "membership" not in text
     assert told["search"]["verdict"] == "violation"
+
+
+# -- several rows of one person
+
+
+@pytest.fixture(scope="module")
+def visits(people, fitted):
+    """600 people with two visits each, a year apart: audited rows, whose they are, the auditor."""
+    X, y, s = people(600)
+    later = X.assign(age=X["age"] + 1)
+    X = pd.concat([X, later], ignore_index=True)
+    y = pd.concat([y, people(600, seed=5)[1]], ignore_index=True)
+    s = pd.concat([s, s], ignore_index=True)
+    ids = np.tile(np.arange(600), 2)
+    options = {"clusters": ids, "learner": "tree", "n_splits": 2}
+    return X, y, ids, fitted(X, y, s, **options)
+
+
+def test_no_row_of_theirs_is_a_comparator_and_everybody_counts_once(visits):
+    X, _, ids, auditor = visits
+    for row in range(0, 1200, 171):
+        card = auditor.explain_row(None, row=row, show_records=True, n_comparators=30)
+        for side in card.nearest:
+            shown = side.records[["age", "town"]]
+            whose = [
+                set(ids[(X["age"] == age) & (X["town"] == town)]) for age, town in shown.to_numpy()
+            ]
+            assert len(whose) == side.n
+            # Ages and towns are shared; where they are not, nobody comes twice and not this person.
+            known = [one.copy().pop() for one in whose if len(one) == 1]
+            assert len(known) == len(set(known))
+            assert ids[row] not in known
+
+
+def test_counts_of_the_subgroup_are_of_people(visits):
+    _, y, ids, auditor = visits
+    card = auditor.explain_row(None, row=0, show_records=True)
+    violation = card.violation
+    inside = violation.membership & violation.held_out
+    for side, value in zip(card.subgroup, (1, -1), strict=True):
+        rows = inside & (violation.side == value)
+        assert side.n == len(np.unique(ids[rows])) < rows.sum()
+        hits = rows & (y == violation.outcome).to_numpy()
+        assert side.n_outcome == len(np.unique(ids[hits]))
+
+
+def test_a_person_of_equal_rows_is_found(people, fitted):
+    """Both rows with these features, side and outcome are theirs."""
+    X, y, s = people(400)
+    X = X.assign(age=np.arange(400.0))
+    twice = [pd.concat([one, one], ignore_index=True) for one in (X, y, s)]
+    ids = np.tile(np.arange(400), 2)
+    auditor = fitted(*twice, clusters=ids, learner="tree", n_splits=2)
+    card = auditor.explain_row(X.iloc[7], sensitive=s[7], outcome=y[7], show_records=True)
+    assert card.row == 7
+    for side in card.nearest:
+        assert 7 not in side.records["age"].tolist()

@@ -95,3 +95,11 @@ def test_counts_that_stay_small_give_no_size():
     assert private_size(np.arange(44) % 2 == 0, sides(22), 5, 11) == 25
     none = [np.empty(0, dtype=int)] * 2
     assert private_size(np.zeros(3, dtype=bool), none, 5, 11) is None
+
+
+def test_people_come_once_with_the_nearest_of_their_rows():
+    distance = np.array([0.5, 0.0, 0.3, 0.4, 0.2])
+    cluster = np.array([0, 1, 1, 0, 2])
+    everybody = np.ones(5, dtype=bool)
+    assert nearest(distance, everybody, cluster).tolist() == [1, 4, 3]
+    assert nearest(distance, np.arange(5) != 1, cluster).tolist() == [4, 2, 3]
