@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -97,6 +99,18 @@ def test_any_partition_gives_the_same_sums_by_group(frame, fitted, sort):
         blocks = [moved.iloc[rows] for rows in np.array_split(np.arange(len(moved)), 7)]
     parts = add_measurements([measure_block(block, i, panel) for i, block in enumerate(blocks)])
     for one, other in zip(parts.searches, whole.searches, strict=True):
+        for name, value in vars(one.groups).items():
+            np.testing.assert_allclose(value, getattr(other.groups, name), rtol=0, atol=1e-10)
+
+
+def test_counts_of_rows_weigh_as_rows_of_the_same_person(frame, fitted):
+    """Measured with a weight of n, or n times."""
+    panel = fitted[1]
+    copies = np.random.default_rng(0).integers(1, 4, len(frame))
+    repeated = measure_block(frame.loc[frame.index.repeat(copies)], 0, panel)
+    weighted = replace(panel, columns=replace(PEOPLE, weight="n"), weight_type="frequency")
+    counted = measure_block(frame.assign(n=copies), 0, weighted)
+    for one, other in zip(counted.searches, repeated.searches, strict=True):
         for name, value in vars(one.groups).items():
             np.testing.assert_allclose(value, getattr(other.groups, name), rtol=0, atol=1e-10)
 
