@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from mdfa_fairness_plugin.cli.console import CommandError, progress
-from mdfa_fairness_plugin.cli.options import Request, given
+from mdfa_fairness_plugin.cli.options import Request
 from mdfa_fairness_plugin.cli.table import Table, find_columns
 from mdfa_fairness_plugin.dask import audit_dask
 from mdfa_fairness_plugin.dask.blocks import Source, chunks_of, open_source
@@ -30,7 +30,7 @@ def audit_parts(request: Request) -> Any:
             sensitive=named.sensitive,
             features=named.features,
             sample_weight=named.weight,
-            **given(clusters=named.cluster),
+            clusters=named.cluster,
             scheduler=request.scheduler,
             **named.settings,
         )

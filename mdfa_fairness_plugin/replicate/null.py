@@ -248,16 +248,22 @@ def _redrawn(
     cluster: np.ndarray | None,
     rng: np.random.Generator,
 ) -> SensitiveFeature:
-    """Values drawn anew, one for all rows of a cluster that have one."""
+    """Values drawn anew; rows of a cluster that share a value get one, by their mean chances."""
     codes = column.labels.codes
     order = _by_rows(column)
     level = rng.random(len(codes))
     if cluster is not None:
         _, first, own = np.unique(cluster, return_index=True, return_inverse=True)
         mixed = np.bincount(own, codes != codes[first][own]) > 0
-        level = np.where(mixed[own], level, level[first][own])
-    level = level[:, np.newaxis]
-    place = np.minimum((chances[:, order].cumsum(axis=1) < level).sum(axis=1), len(order) - 1)
+        own = np.where(mixed[own], len(first) + np.arange(len(own)), own)
+        _, first, own, size = np.unique(
+            own, return_index=True, return_inverse=True, return_counts=True
+        )
+        level = level[first][own]
+        sums = [np.bincount(own, chance)[own] for chance in chances.T]
+        chances = np.stack(sums, axis=1) / size[own, np.newaxis]
+    reached = chances[:, order].cumsum(axis=1) < level[:, np.newaxis]
+    place = np.minimum(reached.sum(axis=1), len(order) - 1)
     drawn = np.where(codes < 0, codes, order[place])
     return replace(column, labels=replace(column.labels, codes=drawn))
 

@@ -21,13 +21,14 @@ def folder(tmp_path_factory):
     young = (frame["age"] < 45) & (frame["race"] == "a")
     frame["denied"] = (rng.random(600) < np.where(young, 0.8, 0.3)).astype(int)
     frame["row"] = np.arange(600)
+    frame["person"] = rng.integers(0, 300, 600)
     for i in range(3):
         frame.iloc[200 * i : 200 * (i + 1)].to_parquet(where / f"part-{i}.parquet")
     return where
 
 
 def audit(mdfa, file, *more):
-    given = ["--outcome", "denied", "--sensitive", "race", "--drop", "row"]
+    given = ["--outcome", "denied", "--sensitive", "race", "--drop", "row,person"]
     return mdfa("audit", file, *given, *more)
 
 
@@ -41,6 +42,17 @@ def test_a_pattern_and_a_folder_are_audited(mdfa, folder):
     assert found["feature_names"] == ["age"]
     verdicts = {(v["group"], v["outcome"]): v["verdict"] for v in found["violations"]}
     assert verdicts["a", 1] == "violation"
+
+
+def test_clusters_are_read_from_every_file(mdfa, folder):
+    plain = json.loads(audit(mdfa, folder, "--json", "-").stdout)
+    own = audit(mdfa, folder, "--json", "-", "--cluster", "person")
+    assert own.exit_code == 0, own.stderr
+    found = json.loads(own.stdout)
+    assert found["feature_names"] == ["age"]
+    assert [v["p_value"] for v in found["violations"]] != [
+        v["p_value"] for v in plain["violations"]
+    ]
 
 
 def test_labels_are_found_in_any_file(mdfa, folder):

@@ -93,6 +93,36 @@ def test_redraws_follow_the_features_and_keep_the_unknown_unknown(three_groups):
         assert (drawn == value).sum() / n == pytest.approx(share, abs=5 * error + 1e-3)
 
 
+def test_a_persons_rows_are_redrawn_together(three_groups):
+    """One value for the rows of who has one; frequencies stay; others keep a draw per row."""
+    (column,) = three_groups.sensitive
+    chances = _chances(three_groups, column, 0)
+    codes = column.labels.codes
+    # People of up to four rows with one value, and one of two values.
+    cluster = np.arange(len(codes))
+    for value in np.unique(codes):
+        own = np.flatnonzero(codes == value)
+        cluster[own] = own[np.arange(len(own)) // 4 * 4]
+    a, b = np.flatnonzero(codes == 0)[0], np.flatnonzero(codes == 1)[0]
+    cluster[[a, b]] = len(codes)
+    drawn = [
+        _redrawn(column, chances, cluster, np.random.default_rng(i)).labels.codes for i in range(9)
+    ]
+    for one in drawn:
+        n_values = pd.Series(one).groupby(cluster).nunique()
+        assert (n_values.drop(len(codes)) == 1).all()
+    assert any(one[a] != one[b] for one in drawn)
+    known = codes >= 0
+    for value in range(len(column.labels.values)):
+        found = np.mean([(one[known] == value).mean() for one in drawn])
+        assert found == pytest.approx((codes[known] == value).mean(), abs=0.02)
+    alone = [
+        _redrawn(column, chances, own, np.random.default_rng(1)).labels.codes
+        for own in (None, np.arange(len(codes)))
+    ]
+    np.testing.assert_array_equal(*alone)
+
+
 def test_results_travel_with_what_they_need(planted):
     again = pickle.loads(pickle.dumps(planted))
     one, two = planted.null_distribution(2), again.null_distribution(2)
