@@ -62,7 +62,8 @@ class MDFAuditor(Judging):
     device : str or None, default=None
         For torch: None, "cpu" or "cuda".
     random_state : int, RandomState, Generator or None, default=None
-        The same seed gives the same result for any ``n_jobs``.
+        The same seed gives the same result for any ``n_jobs``. None is seed 0, unlike in
+        scikit-learn: an audit made twice gives one answer. A generator draws the seed.
     n_jobs : int or None, default=None
         Threads: models fitted, blocks of rows judged and searches made at a time, each with one
         thread of the numerical libraries. None: one for fewer than 20,000 rows, and for more as many

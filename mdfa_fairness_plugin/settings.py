@@ -154,9 +154,9 @@ def stage_seeds(words: Any) -> dict[str, int]:
 
 
 def draw_seed(random_state: Any) -> int:
-    """Seed of the whole audit: the integer given, or one drawn from what was given."""
+    """Seed of the whole audit: the integer given, or drawn from a generator; 0 if none was."""
     if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
+        return 0
     if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
         if random_state < 0:
             raise InputError(f"random_state: a non-negative seed expected, {random_state} found.")

@@ -38,6 +38,7 @@ from mdfa_fairness_plugin.measure.estimates import measure
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.records import ratio_of
+from mdfa_fairness_plugin.settings import draw_seed
 
 DETECTORS = ("mdss", "gerryfair", "mdfa")
 _COLUMNS = (
@@ -109,7 +110,7 @@ def compare_detectors(
     test_size : float, default=0.3
         Share of the rows held out.
     random_state : int or None, default=None
-        Of the split and of ``MDFAuditor``.
+        Of the split and of ``MDFAuditor``; None is seed 0.
     audit_features : list of str or None, default=None
     clusters : str, array-like of shape (n,) or None, default=None
         As in ``MDFADatasetMetric``. The rows of a cluster are held out together.
@@ -159,6 +160,7 @@ def compare_detectors(
     if labelled is None:
         argument, labelled = "dataset.labels", dataset
     ids = cluster_ids(dataset, clusters)
+    random_state = draw_seed(random_state)
     search_part, held_out = _split(
         audited_features(dataset, audit_features=audit_features, clusters=clusters),
         low=mask_of(dataset, unprivileged_groups),
@@ -193,7 +195,7 @@ def _split(
     cluster: np.ndarray | None,
     argument: str,
     test_size: float,
-    random_state: int | None,
+    random_state: int,
 ) -> tuple[_Part, _Part]:
     """Search and held-out rows, alike in groups and outcomes."""
     rows = np.flatnonzero((low | high) & (weight > 0))
@@ -228,7 +230,7 @@ def _split(
 class _Judge:
     """Measures every region in the same way on the held-out rows."""
 
-    def __init__(self, held_out: _Part, random_state: int | None, confidence_level: float) -> None:
+    def __init__(self, held_out: _Part, random_state: int, confidence_level: float) -> None:
         self.part = held_out
         self._level = confidence_level
         rng = np.random.default_rng(random_state)

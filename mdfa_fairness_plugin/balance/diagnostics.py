@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -90,14 +90,15 @@ def diagnose(
     *,
     method: str,
     base: np.ndarray,
-    names: Sequence[str],
+    places: Mapping[str, int],
     support: Support,
 ) -> BalanceDiagnostics:
-    """Diagnostics of weights; ``support`` is what was found before rows were left out."""
+    """Diagnostics of weights; ``places`` are features' columns, ``support`` is as before trimming."""
     after = base * weights
     group, others = s > 0, s < 0
     before, afterwards = (
-        dict(zip(map(str, names), one, strict=True)) for one in distances.differences.tolist()
+        {name: one[place] for name, place in places.items()}
+        for one in distances.differences.tolist()
     )
     return BalanceDiagnostics(
         method=method,

@@ -38,7 +38,7 @@ class EntropyBalancing(FittedBalancer):
         ``lambda``; ``None`` is 100 over the number of rows of the smaller group.
     max_iter : int, default=500
     random_state : int, Generator or None, default=None
-        Seed of the frequencies.
+        Seed of the frequencies; None is seed 0.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class EntropyBalancing(FittedBalancer):
         self._basis = QuadraticBasis.fit(X, base)
         Z = self._basis.standardise(X)
         self._fourier = FourierFeatures.draw(
-            Z.shape[1], self.n_frequencies, mixture_bandwidths(Z, base), self.random_state
+            Z.shape[1], self.n_frequencies, mixture_bandwidths(Z, base), self.random_state or 0
         )
         F, q, target = means_to_match(self._features(X), positive, base)
         gap = F - target

@@ -74,6 +74,7 @@ class MMDNetwork(FittedBalancer):
     n_restarts : int, default=4
         Starts of the final network.
     random_state : int, Generator or None, default=None
+        None is seed 0.
     device : str or None, default=None
         Where torch computes; ``None`` is the CPU.
 
@@ -149,7 +150,7 @@ class MMDNetwork(FittedBalancer):
         torch = import_optional("torch", extra="network", feature="balance='mmd_network'")
         grid = self._checked_grid(label)
         device = _checked_device(torch, self.device)
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(self.random_state or 0)
         self._standardise = Standardiser.fit(X, base)
         rows = _sampled_rows(positive, rng)
         Z = self._standardise(X[rows])

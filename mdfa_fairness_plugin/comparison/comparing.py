@@ -92,7 +92,8 @@ def compare(
     baseline : model name or None, default=None
         Model the others are compared with; None: the first.
     random_state : int, RandomState, Generator or None, default=None
-        The same seed gives the same result for any ``n_jobs``.
+        The same seed gives the same result for any ``n_jobs``. None is seed 0, unlike in
+        scikit-learn: an audit made twice gives one answer. A generator draws the seed.
     n_jobs : int or None, default=None
         Splits (and folds of the audits) at a time.
     verbose : int, default=0

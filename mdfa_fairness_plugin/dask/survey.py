@@ -349,11 +349,13 @@ def draw_sample(survey: Survey, n_sample: int) -> Sample:
     else:
         ends = np.floor(np.cumsum(counts) * (n_sample / counts.sum()) + 0.5).astype(np.int64)
         wanted = np.minimum(np.diff(ends, prepend=0), counts)
+        absent = []  # all of them before any is added: whichever sensitive column comes first
         for column in range(len(strata[0])):
             for value in dict.fromkeys(stratum[column] for stratum in strata):
                 own = np.flatnonzero([stratum[column] == value for stratum in strata])
                 if wanted[own].sum() == 0:
-                    wanted[own[np.argmax(counts[own])]] = 1
+                    absent.append(own[np.argmax(counts[own])])
+        wanted[absent] = 1
     rank = _rank_within(survey.stratum, survey.key)
     rows = np.flatnonzero(rank < wanted[survey.stratum])
     cut = np.full(len(strata), -1.0)

@@ -68,7 +68,7 @@ def find_shown(
                 name=labels[plan.name],
                 kind=kind,
                 source_columns=(plan.name,),
-                encoded_columns=tuple(range(plan.start, plan.start + plan.width)),
+                encoded_columns=plan.places,
                 levels=levels,
                 ordered=plan.kind == "ordinal",
             )
@@ -86,16 +86,16 @@ def display_frame(
         shared = encoded.view()
         shared.flags.writeable = False
     columns: dict[str, pd.Series] = {}
-    n_shared = 0
+    places = []
     for one in shown:
         plan = one.plans[0]
         if shared is not None and len(one.plans) == 1 and plan.shown_as_encoded(read(plan)):
-            values = shared[:, plan.start]
-            n_shared += 1
+            values = shared[:, plan.places[0]]
+            places.append(plan.places[0])
         else:
             values = one.values(read, chosen)
         columns[one.feature.name] = pd.Series(values, copy=False)
-    if shared is not None and n_shared == len(columns) == shared.shape[1]:
+    if shared is not None and places == list(range(shared.shape[1])):
         # In one piece, so that choosing rows copies whole rows.
         return pd.DataFrame(shared, columns=list(columns), copy=False)
     return pd.DataFrame(columns, copy=False)
@@ -153,7 +153,7 @@ def _one_hot_groups(
             name=f"{prefix} (one-hot)" if prefix in single else prefix,
             kind="categorical",
             source_columns=tuple(plan.name for plan in own),
-            encoded_columns=tuple(plan.start for plan in own),
+            encoded_columns=tuple(plan.places[0] for plan in own),
             levels=(*levels, NONE) if ones.min() < 1 else levels,
         )
         yield members, Shown(feature=feature, plans=own)

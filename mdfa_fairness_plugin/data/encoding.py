@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,10 @@ _ROWS_AT_A_TIME, _FEATURES_AT_A_TIME = 4_096, 8
 _LARGEST_DENSE_BYTES = 2**30
 # Squares must fit a double and the numbers themselves a single.
 _LARGEST_NUMBER = 1e30
+
+
+# Gives an order of encoded columns from what gives one of them, and the kind of each.
+Arrange = Callable[[Callable[[int], np.ndarray], Sequence[Hashable]], np.ndarray]
 
 
 class FeatureEncoder:
@@ -43,7 +48,8 @@ class FeatureEncoder:
     """
 
     feature_names_in_: tuple[Hashable, ...]  # columns of the input, those left out included
-    encoded_names_: tuple[str, ...]  # unique
+    encoded_names_: tuple[str, ...]  # unique; of the matrix's columns, in their order
+    places_: dict[str, int]  # of these columns in the matrix, in the order of the input
     displays_: tuple[DisplayFeature, ...]  # features as reports show them
     dropped_: dict[Hashable, str]  # columns left out and why
     min_level_count_: int  # the count used
@@ -58,10 +64,12 @@ class FeatureEncoder:
         log: WarningLog | None = None,
         *,
         exclude: Mapping[Hashable, str] | None = None,
+        arrange: Arrange | None = None,
     ) -> FeatureEncoder:
         """Learn levels, medians and names; `exclude` gives reasons to leave columns out.
 
-        `transform` takes inputs with or without these.
+        `transform` takes inputs with or without these. `arrange` orders the encoded columns: what
+        reports show keeps the order of the input.
         """
         table = read_table(X, "X")
         log = WarningLog() if log is None else log
@@ -96,8 +104,13 @@ class FeatureEncoder:
             )
         self._plans = tuple(planning.plans)
         labels = dict(zip(table.names, _unique([str(name) for name in table.names]), strict=True))
+        if arrange is not None:
+            kinds = [(plan.kind, plan.width) for plan in self._plans for _ in range(plan.width)]
+            self._arrange(arrange(self._column_reader(table), kinds))
         names = [name for plan in self._plans for name in plan.encoded_names(labels[plan.name])]
-        self.encoded_names_ = tuple(_unique(names))
+        places = [place for plan in self._plans for place in plan.places]
+        self.places_ = dict(zip(_unique(names), places, strict=True))
+        self.encoded_names_ = tuple(sorted(self.places_, key=self.places_.__getitem__))
         self._shown = find_shown(self._plans, labels, self._reader(table), table.n_rows)
         self.displays_ = tuple(shown.feature for shown in self._shown)
         return self
@@ -113,9 +126,10 @@ class FeatureEncoder:
         positions = self._positions(table)
         n_rows = table.n_rows if rows is None else len(rows)
         out = np.zeros((n_rows, len(self.encoded_names_)))
-        for start in range(0, len(self._plans), _FEATURES_AT_A_TIME):
+        plans = sorted(self._plans, key=lambda plan: plan.places)
+        for start in range(0, len(plans), _FEATURES_AT_A_TIME):
             values = []
-            for plan in self._plans[start : start + _FEATURES_AT_A_TIME]:
+            for plan in plans[start : start + _FEATURES_AT_A_TIME]:
                 column = table.typed(positions[plan.position], plan.kind)
                 _refuse_infinite(column.numbers, table.names[positions[plan.position]])
                 values.append((plan, plan.values(column)))
@@ -128,9 +142,7 @@ class FeatureEncoder:
 
     def encoded_columns(self, X: Any) -> Iterator[np.ndarray]:
         """Columns of what `transform` would give, one at a time and without the matrix."""
-        read = self._reader(read_table(X, "X"))
-        for plan in self._plans:
-            yield from plan.columns(plan.values(read(plan)))
+        return map(self._column_reader(read_table(X, "X")), range(len(self.encoded_names_)))
 
     def display_frame(
         self, X: Any, *, rows: np.ndarray | None = None, encoded: np.ndarray | None = None
@@ -182,6 +194,33 @@ class FeatureEncoder:
         positions = self._positions(table)
         return lambda plan: table.typed(positions[plan.position], plan.kind)
 
+    def _column_reader(self, table: Table) -> Callable[[int], np.ndarray]:
+        """Make an encoded column by its place."""
+        read = self._reader(table)
+        owners = {
+            place: (plan, which) for plan in self._plans for which, place in enumerate(plan.places)
+        }
+        held: dict[int, np.ndarray] = {}
+
+        def column(place: int) -> np.ndarray:
+            plan, which = owners[place]
+            values = held.get(plan.position)
+            if values is None:
+                values = plan.values(read(plan))
+                if plan.kind == "categorical":  # small, and asked for once per level
+                    held[plan.position] = values
+            return plan.column(values, which)
+
+        return column
+
+    def _arrange(self, order: np.ndarray) -> None:
+        """Move the encoded columns, given by their places so far, into this order."""
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        self._plans = tuple(
+            replace(plan, places=tuple(place[list(plan.places)].tolist())) for plan in self._plans
+        )
+
     def _positions(self, table: Table) -> dict[int, int]:
         """Where each column in use lies in `table`."""
         used = [plan.position for plan in self._plans]
@@ -232,12 +271,12 @@ class _Planning:
             self.width += plan.width
 
     def _numbers(self, column: TypedColumn, position: int, name: Hashable) -> Plan | str:
-        places: dict[Hashable, float] | None = None
+        steps: dict[Hashable, float] | None = None
         levels: tuple[str, ...] = ()
         if column.labels is not None:
-            places = _places(column.labels)
+            steps = _steps(column.labels)
             levels = tuple(str(value) for value in column.labels.used().values)
-            values = np.array([*places.values(), np.nan])[column.labels.codes]
+            values = np.array([*steps.values(), np.nan])[column.labels.codes]
         else:
             # Columns of a row-major array are strided; every look at one costs ten times a copy's.
             values = np.ascontiguousarray(column.numbers)
@@ -261,10 +300,10 @@ class _Planning:
             name=name,
             kind=kind,
             fill=float(fill >= 0.5) if kind == "boolean" else fill,
-            start=self.width,
+            places=self._next((lowest != highest) + (n_missing > 0)),
             has_value=lowest != highest,
             has_indicator=n_missing > 0,
-            places=places,
+            steps=steps,
             levels=levels,
         )
 
@@ -306,13 +345,17 @@ class _Planning:
         return LevelPlan(
             position=position,
             name=name,
-            start=self.width,
+            places=self._next(len(texts)),
             levels=tuple(texts),
             targets=targets,
             other=other,
             missing=missing,
             shown_as_other=shown_as_other,
         )
+
+    def _next(self, width: int) -> tuple[int, ...]:
+        """Places of the next encoded columns."""
+        return tuple(range(self.width, self.width + width))
 
     def write(self, log: WarningLog) -> None:
         """Say what became of columns, each kind of thing once."""
@@ -388,7 +431,7 @@ def _median(values: np.ndarray) -> float:
     return float((parted[:middle].max() + parted[middle]) / 2.0)
 
 
-def _places(labels: Labels) -> dict[Hashable, float]:
+def _steps(labels: Labels) -> dict[Hashable, float]:
     """Place of each level in its order, counting the levels in use; unused ones lie between."""
     in_use = labels.counts > 0
     place = np.cumsum(in_use) - 1.0

@@ -29,8 +29,8 @@ def canonical_order(
     """Order of rows that depends on what they hold only.
 
     By encoded features first; then by sensitive values and outcomes, ranked by how many rows have
-    them, then by which, so that calling them otherwise changes nothing; then by weight, and by the
-    size of clusters and where their rows lie.
+    them, then by which, so that calling them otherwise changes nothing, nor does giving sensitive
+    columns in another order; then by weight, and by the size of clusters and where their rows lie.
     """
     rank = Ranking(len(weight))
     for column in encoded:
@@ -38,7 +38,11 @@ def canonical_order(
         if rank.complete:
             return rank.order()
     place = rank.dense()
-    for one in (*(column.labels for column in columns), labels):
+    sensitive = sorted(
+        (column.labels for column in columns),
+        key=lambda one: sorted(zip(*_use(one, place), strict=True)),
+    )
+    for one in (*sensitive, labels):
         rank.refine(_label_ranks(one, place))
     rank.refine(weight)
     if cluster is not None:
@@ -49,15 +53,27 @@ def canonical_order(
 
 def _label_ranks(labels: Labels, place: np.ndarray) -> np.ndarray:
     """Rank of each row's label by frequency, then by where its rows lie, then by name."""
-    codes, counts, n = labels.codes, labels.counts, len(labels.values)
-    known = codes >= 0
-    where = np.bincount(codes[known], weights=place[known].astype(np.float64), minlength=n)
+    codes, n = labels.codes, len(labels.values)
+    counts, where = _use(labels, place)
     by_name = natural_order(labels.values)
     order = sorted(by_name, key=lambda value: (counts[value], where[value]))
     ranks = np.empty(n + 1, dtype=np.intp)
     ranks[order] = np.arange(n)
     ranks[-1] = -1
     return ranks[codes]
+
+
+def _use(labels: Labels, place: np.ndarray) -> tuple[list[int], list[float]]:
+    """How many rows have each label, and the sum of their places."""
+    known = labels.codes >= 0
+    codes, weights = labels.codes[known], place[known].astype(np.float64)
+    where = np.bincount(codes, weights=weights, minlength=len(labels.values))
+    return labels.counts.tolist(), where.tolist()
+
+
+def _by_use(labels: Labels, place: np.ndarray) -> list[tuple[int, float]]:
+    """What orders sensitive columns without their names or those of their values."""
+    return sorted(zip(*_use(labels, place), strict=True))
 
 
 class Ranking:

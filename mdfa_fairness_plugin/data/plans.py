@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,10 +24,10 @@ class NumberPlan:
     name: Hashable
     kind: Kind
     fill: float
-    start: int  # of its encoded columns
+    places: tuple[int, ...]  # of its encoded columns
     has_value: bool
     has_indicator: bool
-    places: Mapping[Hashable, float] | None = None  # ordinal: label -> place
+    steps: Mapping[Hashable, float] | None = None  # ordinal: label -> place in its order
     levels: tuple[str, ...] = ()
 
     @property
@@ -50,23 +50,22 @@ class NumberPlan:
 
     def values(self, column: TypedColumn) -> np.ndarray:
         """Numbers, or places in the order; NaN where missing."""
-        if self.places is None:
+        if self.steps is None:
             return column.numbers
-        places = [self.places.get(value, np.nan) for value in column.labels.values]
-        return np.array([*places, np.nan])[column.labels.codes]
+        steps = [self.steps.get(value, np.nan) for value in column.labels.values]
+        return np.array([*steps, np.nan])[column.labels.codes]
 
-    def columns(self, values: np.ndarray) -> Iterator[np.ndarray]:
-        """Encoded columns of what ``values`` gave."""
+    def column(self, values: np.ndarray, which: int) -> np.ndarray:
+        """One encoded column of what ``values`` gave."""
         missing = np.isnan(values)
-        if self.has_value:
-            yield np.where(missing, self.fill, values) if missing.any() else values
-        if self.has_indicator:
-            yield missing
+        if which or not self.has_value:
+            return missing
+        return np.where(missing, self.fill, values) if missing.any() else values
 
     def encode(self, values: np.ndarray, out: np.ndarray) -> None:
         """Write what ``values`` gave for some rows into these rows of zeros."""
-        for place, column in enumerate(self.columns(values), self.start):
-            out[:, place] = column
+        for which, place in enumerate(self.places):
+            out[:, place] = self.column(values, which)
 
     def count_unseen(self, column: TypedColumn) -> int:
         """Rows without a value, where none was missing when fitting."""
@@ -82,9 +81,9 @@ class NumberPlan:
 
     def display(self, column: TypedColumn, rows: np.ndarray | slice) -> Any:
         """Rows as reports show them."""
-        if self.places is not None:
+        if self.steps is not None:
             known = [
-                str(value) if value in self.places else MISSING for value in column.labels.values
+                str(value) if value in self.steps else MISSING for value in column.labels.values
             ]
             return texts([*known, MISSING], column.labels.codes[rows])
         values = self.values(column)[rows]
@@ -102,7 +101,7 @@ class LevelPlan:
 
     position: int
     name: Hashable
-    start: int
+    places: tuple[int, ...]
     levels: tuple[str, ...]
     targets: Mapping[Hashable, int]  # label seen when fitting -> place in `levels`, -1 if nowhere
     other: int  # where unseen labels go; -1: all zeros
@@ -131,15 +130,14 @@ class LevelPlan:
         small = np.min_scalar_type(-len(self.levels))
         return np.array([*targets, self.missing], dtype=small)[column.labels.codes]
 
-    def columns(self, values: np.ndarray) -> Iterator[np.ndarray]:
-        """Encoded columns of what ``values`` gave."""
-        for place in range(self.width):
-            yield values == place
+    def column(self, values: np.ndarray, which: int) -> np.ndarray:
+        """One encoded column of what ``values`` gave."""
+        return values == which
 
     def encode(self, values: np.ndarray, out: np.ndarray) -> None:
         """Write what ``values`` gave for some rows into these rows of zeros."""
         rows = np.flatnonzero(values >= 0)
-        out[rows, self.start + values[rows].astype(np.intp)] = 1.0
+        out[rows, np.array(self.places)[values[rows]]] = 1.0
 
     def count_unseen(self, column: TypedColumn) -> int:
         """Rows with a new label, or with none if fitting saw none missing."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.data.clusters import read_clusters, renumbered
+from mdfa_fairness_plugin.data.column_order import column_order
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.contrasts import Contrast, build_contrasts, with_intersections
 from mdfa_fairness_plugin.data.decisions import audited_outcomes, read_decisions, refuse_constant
@@ -32,7 +34,8 @@ class AuditProblem:
     """Everything an audit needs, checked.
 
     Working rows are the user's rows with a positive weight, repeated where weights are counts, in
-    an order that depends neither on how they were ordered nor on how labels are called.
+    an order that depends neither on how they were ordered nor on how labels are called; the same
+    holds for encoded features. What is shown keeps the order in which columns were given.
     """
 
     X: np.ndarray  # encoded features, float64 of shape (n_rows, n_encoded), without NaN
@@ -119,7 +122,17 @@ def build_problem(
     in_use = np.arange(n_samples) if rows is None else rows
     columns = read_sensitive(groups_of, asked.missing, in_use, log, excluded)
     leaks = leaked_features(table, columns, log)
-    encoder = FeatureEncoder().fit(table, log, exclude=leaks)
+    encoder = FeatureEncoder().fit(
+        table,
+        log,
+        exclude=leaks,
+        arrange=partial(
+            column_order,
+            sensitive=[column.labels for column in columns],
+            outcome=labels,
+            weight=weighting.values,
+        ),
+    )
     cluster = None if people is None else read_clusters(people.array(0))
     hashed = input_hash(table, labels, columns, weighting.values, cluster)
 

@@ -17,6 +17,7 @@ from mdfa_fairness_plugin.describe.conditions import (
     DETAIL_COST,
     LEVEL_COST,
     Condition,
+    by_text,
     values_of,
 )
 from mdfa_fairness_plugin.describe.rounding import simplest_between
@@ -34,8 +35,16 @@ def make_feature(display: pd.DataFrame, column: int, kind: str, rows: np.ndarray
     values = values_of(display, column, kind, rows)
     if isinstance(values, tuple):
         codes, levels = values
+        # The rows have their order: so no level wins a tie by its name.
+        seen = pd.unique(codes)
+        codes, levels = np.argsort(seen)[codes], tuple(levels[i] for i in seen)
         return Feature(
-            column=column, name=name, kind=kind, values=values, codes=codes, n_bins=len(levels)
+            column=column,
+            name=name,
+            kind=kind,
+            values=(codes, levels),
+            codes=codes,
+            n_bins=len(levels),
         )
     order = np.argsort(values)  # missing values last
     known = values[order[: len(values) - int(np.isnan(values).sum())]]
@@ -258,7 +267,7 @@ def _best_levels(
             column=feature.column,
             name=feature.name,
             kind=feature.kind,
-            levels=tuple(feature.levels[i] for i in sorted(chosen.tolist())),
+            levels=tuple(sorted((feature.levels[i] for i in chosen), key=by_text)),
             negated=said_not,
         )
 

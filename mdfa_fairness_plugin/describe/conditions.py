@@ -197,6 +197,11 @@ def values_of(display: pd.DataFrame, column: int, kind: str, rows: np.ndarray | 
     return _factorize(as_levels(series, kind))
 
 
+def by_text(level: Hashable) -> tuple[bool, str]:
+    """What sorts levels: by text, the missing one last."""
+    return is_missing(level), str(level)
+
+
 def _factorize(series: pd.Series) -> tuple[np.ndarray, tuple[Hashable, ...]]:
     """Codes and levels sorted by text, the missing one None, whatever the rows' order."""
     codes, found = pd.factorize(series, use_na_sentinel=True)
@@ -206,5 +211,5 @@ def _factorize(series: pd.Series) -> tuple[np.ndarray, tuple[Hashable, ...]]:
     if (codes < 0).any():
         codes = np.where(codes < 0, len(levels), codes)
         levels.append(None)
-    order = sorted(range(len(levels)), key=lambda i: (is_missing(levels[i]), str(levels[i])))
+    order = sorted(range(len(levels)), key=lambda i: by_text(levels[i]))
     return np.argsort(order)[codes], tuple(levels[i] for i in order)

@@ -45,7 +45,10 @@ def polished(rule: Draft, sample: Sample) -> tuple[tuple[Condition, ...], ...]:
             for place, condition in enumerate(conjunction):
                 if condition.numeric and condition.low != math.inf:
                     conjunction[place] = adjusted(rule, part, place, sample)
-    return tuple(tuple(sorted(conjunction, key=lambda c: c.column)) for conjunction in rule)
+    said = list(sample.features)
+    return tuple(
+        tuple(sorted(conjunction, key=lambda c: said.index(c.column))) for conjunction in rule
+    )
 
 
 def _drop_idle(rule: Draft, sample: Sample) -> None:

@@ -67,9 +67,10 @@ def describe_rule(
     chosen, n_members, chosen_weights = _sample(inside, weights, max_rows)
     if rows is not None:
         chosen = rows[chosen]
+    kinds = feature_kinds(display, displays)
     features = [
-        make_feature(display, column, kind, chosen)
-        for column, kind in enumerate(feature_kinds(display, displays))
+        make_feature(display, column, kinds[column], chosen)
+        for column in _by_content(displays, kinds)
     ]
     features = [f for f in features if f.n_bins + f.has_missing > 1]
     search = _Beam(Sample(features, n_members, chosen_weights))
@@ -80,6 +81,14 @@ def describe_rule(
     covered = rule.applies(display, rows)
     rule = replace(rule, **rule_fit(covered, inside, weights))
     return (rule, covered) if rule.fidelity >= MIN_FIDELITY else (Rule(), nobody)
+
+
+def _by_content(displays: Sequence[Any] | None, kinds: Sequence[str]) -> list[int]:
+    """Columns in the order in which they are encoded, so that none wins a tie by where it stands."""
+    columns = list(range(len(kinds)))
+    if displays is None:
+        return columns
+    return sorted(columns, key=lambda column: min(displays[column].encoded_columns))
 
 
 def _sample(

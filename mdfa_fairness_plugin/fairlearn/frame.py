@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fairlearn.case import CONTROLS, audit_case, pair
 from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.settings import draw_seed
 
 # Names MetricFrame gives to columns of its own; a feature of that name would overwrite them.
 _RESERVED = ("y_true", "y_pred")
@@ -66,7 +67,7 @@ class MDFAMetricFrame(MetricFrame):
         Bootstrap draws of the table, the subgroup staying as it is.
     ci_quantiles : list of float or None, default=None
     random_state : int, RandomState, Generator or None, default=0
-        Seed of the audit and of the bootstrap.
+        Seed of the audit and of the bootstrap; None is seed 0.
     event, pos_label
         Outcome audited, as in ``worst_case_violation``. The metrics are any others.
     subgroup_name : str, default="mdfa_subgroup"
@@ -170,8 +171,6 @@ class MDFAMetricFrame(MetricFrame):
             return pd.DataFrame(columns, dtype=object).take(kept).reset_index(drop=True)
 
         true = np.full(len(level), np.nan) if case.y_true is None else case.y_true
-        if isinstance(random_state, np.random.Generator):
-            random_state = int(random_state.integers(2**31 - 1))
         super().__init__(
             metrics=metrics,
             y_true=np.asarray(true.take(kept)),
@@ -181,7 +180,7 @@ class MDFAMetricFrame(MetricFrame):
             sample_params=_nested_params(metrics, sample_params, case.others, params, kept),
             n_boot=n_boot,
             ci_quantiles=ci_quantiles,
-            random_state=random_state,
+            random_state=draw_seed(random_state),
         )
 
 

@@ -63,7 +63,7 @@ def worst_case_violation(
         Positions in ``sensitive_features`` and ``audit_features`` that the predictions belong to.
         For callers that hand on only one value per row, such as ``MetricFrame``.
     random_state : int, RandomState, Generator or None, default=0
-        A fixed seed, so that a metric called twice gives one answer.
+        A fixed seed, so that a metric called twice gives one answer; None is seed 0.
     **auditor
         Arguments of ``MDFAuditor``. ``outcomes`` is the event unless given; pass the label of
         rejection to compare rejections, whose ratio tells more where nearly all are selected.

@@ -7,7 +7,7 @@ model and one difference of rates serve all four (group, outcome) searches, seen
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -281,15 +281,15 @@ class Side:
         one = np.ones(len(X), dtype=np.int8)
         return tuple(self.weighing.weights_of(X, sign * one, own, rows) for sign in (1, -1))  # type: ignore[return-value]
 
-    def diagnosed(self, names: Sequence[str]) -> BalanceDiagnostics:
-        """How alike the weights make the features, and how many rows had no counterpart."""
+    def diagnosed(self, places: Mapping[str, int]) -> BalanceDiagnostics:
+        """How alike the weights make features, by their columns, and rows without a counterpart."""
         return diagnose(
             self._distances(),
             self.s,
             self.weighing.weights,
             method=self.weighing.method,
             base=self.ground.base,
-            names=names,
+            places=places,
             support=self.ground.support,
         )
 

@@ -17,7 +17,7 @@ def diagnosed(X, s, weights, **given):
     usual = {
         "method": "given",
         "base": np.ones(n),
-        "names": [f"x{j}" for j in range(d)],
+        "places": {f"x{j}": j for j in range(d)},
         "support": Support(mask=np.ones(n, dtype=bool), n_outside=0, share_outside=0.0),
     }
     usual |= given
@@ -36,7 +36,7 @@ def test_weights_of_one_leave_everything_as_it_is(cells):
 def test_differences_worked_by_hand(cells):
     """Share of the first cell: 30/180 against 60/150, and equal once weighted."""
     X, s, weights = cells
-    found = diagnosed(X, s, weights, names=["a", "b", "c"])
+    found = diagnosed(X, s, weights, places={"a": 0, "b": 1, "c": 2})
     p, q = 30 / 180, 60 / 150
     spread = np.sqrt((p * (1 - p) + q * (1 - q)) / 2)
     assert found.smd_before["a"] == pytest.approx((p - q) / spread, abs=1e-12)

@@ -32,8 +32,10 @@ def people(n=3000, seed=0):
 PEOPLE = people()
 PEOPLE.loc[::7, "income"] = np.nan
 KINDS = [
-    SimpleNamespace(kind=kind)
-    for kind in ("numeric", "numeric", "categorical", "boolean", "datetime", "numeric")
+    SimpleNamespace(kind=kind, encoded_columns=(place,))
+    for place, kind in enumerate(
+        ("numeric", "numeric", "categorical", "boolean", "datetime", "numeric")
+    )
 ]
 
 PLANTED = {
