@@ -51,6 +51,21 @@ def test_few_rows_are_audited_as_in_memory(frame, quick, run):
     assert [v.p_value for v in there.violations] == [v.p_value for v in here.violations]
 
 
+def test_columns_may_come_in_any_order_under_any_names(frame, run):
+    """Features and sensitive columns: the same sample, the same figures."""
+    frame = frame.assign(side=np.arange(len(frame)) % 2, x3=np.arange(len(frame)) % 7)
+    one = run(frame, sensitive=["race", "side"])
+    names = {"x1": "z", "x2": "y", "x3": "x", "town": "a", "race": "c", "side": "b"}
+    two = run(frame[frame.columns[::-1]].rename(columns=names), sensitive=["b", "c"])
+    found = {(names[v.sensitive_feature], v.group, v.outcome): v for v in one.violations}
+    assert len(two.violations) == len(found)
+    for w in two.violations:
+        v = found[w.sensitive_feature, w.group, w.outcome]
+        assert (w.delta, w.interval, w.p_value, w.mass) == (v.delta, v.interval, v.p_value, v.mass)
+        assert w.rule_fidelity == v.rule_fidelity
+        np.testing.assert_array_equal(w.path.delta, v.path.delta)
+
+
 def test_data_that_cannot_be_read_twice_is_refused(frame, audit_source):
     seen = []
 
