@@ -185,7 +185,7 @@ def test_shifting_and_scaling_features_hardly_matters(planted):
     overlaps, gaps = [], []
     for seed in range(11):
         one, two = (
-            mdfa.audit(features, y, sensitive_features=s, random_state=seed).worst_case
+            mdfa.audit(features, y, sensitive_features=s, alpha=0.05, random_state=seed).worst_case
             for features in (X, moved)
         )
         assert (two.group, two.outcome) == (one.group, one.outcome)
