@@ -74,11 +74,12 @@ class Selection:
 
 def plateau_thresholds(sweep: Sweep, alpha: float) -> np.ndarray:
     """Cuts half way up to a score's top, the best for a region of one height."""
-    # The 95 % quantile is the top of any region of at least that share; smaller regions need a higher
-    # one, and hold at least alpha of the rows, as so many in them have the outcome.
-    shares = [0.05] if alpha >= 0.05 else [0.05, alpha]
-    tops = sweep.quantiles(np.array(shares))
-    return np.array([0.5 * top for top in tops if top > 0.0])
+    # The 95 % quantile is the middle of the scores in a region of a tenth. Smaller ones, which hold at
+    # least alpha of the rows, need a higher one; of larger ones it would be the luckiest rows' score.
+    shares = np.array([0.05, min(alpha, 0.05), 0.1])
+    top, highest, of_a_tenth = sweep.quantiles(shares)
+    cuts = 0.5 * np.array([top, highest])
+    return cuts[(cuts > 0.0) & [True, cuts[1] > max(cuts[0], of_a_tenth)]]
 
 
 class Proposals:

@@ -70,6 +70,28 @@ def test_a_violation_is_a_ratio_not_a_difference():
 
 
 @pytest.mark.slow
+def test_a_rare_outcome_is_searched_closely_by_default():
+    """One in twelve has it, three times as many of the group where x0 + x1 is large: a quarter.
+
+    Its mass is .04, less than a fixed .05 would look at.
+    """
+    overlaps = []
+    for seed in range(3):
+        rng = np.random.default_rng(1000 + seed)
+        X = rng.normal(size=(20_000, 4))
+        region = (X[:, 0] + X[:, 1]) / np.sqrt(2) > 0.6745
+        s = (rng.random(20_000) < 1 / (1 + np.exp(0.3 * X[:, 2] - 0.4 * X[:, 0]))).astype(int)
+        y = (rng.random(20_000) < np.where(region & (s == 1), 0.24, 0.08)).astype(int)
+        (v,) = mdfa.audit(
+            X, y, sensitive_features=s, groups=[1], outcomes=[1], random_state=seed
+        ).violations
+        assert v.verdict == "violation"
+        assert v.alpha == pytest.approx(y.mean() / 10, rel=0.02)
+        overlaps.append((v.membership & region).sum() / (v.membership | region).sum())
+    assert np.mean(overlaps) >= 0.6
+
+
+@pytest.mark.slow
 def test_the_papers_half_disc_is_found():
     """IoU above one half and delta within .4, half of the seeds at least, at 2,000 rows."""
     good = 0

@@ -351,10 +351,20 @@ def test_plateau_cut_is_half_way_up_the_top_twentieth(make_search):
     s = np.tile([1, -1], 100)
     sweep = Sweep.of(make_search(np.zeros(200), s, s > 0), np.where(np.arange(200) < 30, 0.8, 0.1))
     assert plateau_thresholds(sweep, 0.05).tolist() == [pytest.approx(0.4)]
-    # Regions of less than a twentieth have a top of their own where alpha admits them.
+    # Regions of less than a tenth have a top of their own where alpha admits them.
     small = Sweep.of(make_search(np.zeros(200), s, s > 0), np.where(np.arange(200) < 4, 0.8, 0.1))
     assert plateau_thresholds(small, 0.05).tolist() == [pytest.approx(0.05)]
     assert plateau_thresholds(small, 0.01).tolist() == [pytest.approx(0.05), pytest.approx(0.4)]
+
+
+def test_a_few_lucky_rows_of_a_large_region_are_no_region_of_their_own(make_search):
+    """A quarter at .5 with four luckier rows: these count where they stand more than twice as high."""
+    s = np.tile([1, -1], 100)
+    scores = np.where(np.arange(200) < 50, 0.5, 0.1)
+    for highest, cuts in ((0.9, [0.25]), (1.1, [0.25, 0.55])):
+        scores[:4] = highest
+        sweep = Sweep.of(make_search(np.zeros(200), s, s > 0), scores)
+        assert plateau_thresholds(sweep, 0.02).tolist() == pytest.approx(cuts)
 
 
 def test_without_a_top_there_is_no_plateau(make_search):
