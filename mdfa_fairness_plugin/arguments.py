@@ -27,6 +27,7 @@ _OF_THE_PROBLEM = (
     "missing",
     "intersections",
     "min_group_size",
+    "decision_inputs",
 )
 
 

@@ -94,6 +94,10 @@ class MDFAuditor(Judging):
         None: learn from all. Overlap with the planted region, delta .5 / 1.5 / 3, of 120,000 rows of
         10 features (2 seeds): .81 / .92 / .93 learning from 10,000 of them, .87 / .94 / .91 from
         20,000, .89 / .96 / .96 from 50,000 and .93 / .97 / .97 from 100,000, at 1.7 times the time.
+    decision_inputs : name, list of names or None, default=None
+        Features from which the decision was made, such as a score that a cut-off turns into the
+        outcome. One that repeats the outcome is refused if it is not named here, and one that tells
+        it alone is warned of.
 
     Attributes
     ----------
@@ -151,6 +155,7 @@ class MDFAuditor(Judging):
         intersections=_DEFAULT.intersections,
         min_group_size=_DEFAULT.min_group_size,
         max_learning_rows=_DEFAULT.max_learning_rows,
+        decision_inputs=_DEFAULT.decision_inputs,
     ):
         self.alpha = alpha
         self.outcomes = outcomes
@@ -175,6 +180,7 @@ class MDFAuditor(Judging):
         self.intersections = intersections
         self.min_group_size = min_group_size
         self.max_learning_rows = max_learning_rows
+        self.decision_inputs = decision_inputs
 
     @classmethod
     def as_in_paper(cls, **overrides: Any) -> MDFAuditor:

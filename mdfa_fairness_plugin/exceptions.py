@@ -131,6 +131,10 @@ class LeakedFeatureWarning(MDFAWarning):
     """An audited feature repeats a sensitive one and was dropped."""
 
 
+class LeakWarning(MDFAWarning):
+    """A single feature tells the outcome: an input that decides it, or its result."""
+
+
 class FeatureWarning(MDFAWarning):
     """A feature could not be used as it was given."""
 

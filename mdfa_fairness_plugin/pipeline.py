@@ -16,9 +16,16 @@ import numpy as np
 
 from mdfa_fairness_plugin.arguments import settled
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
+from mdfa_fairness_plugin.data.leaks import DECISION_INPUTS
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.subgroups import profiles_of, rule_of, silences_of
-from mdfa_fairness_plugin.exceptions import OverlapError, SearchWarning, WarningLog
+from mdfa_fairness_plugin.exceptions import (
+    Count,
+    LeakWarning,
+    OverlapError,
+    SearchWarning,
+    WarningLog,
+)
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
 from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums, SetSums
@@ -91,6 +98,7 @@ def run_audit(
         parts = (*parts, HELD_BACK)
     searches = solve(prepare(problem, settings, log, parts), problem, settings, log)
     _note_large_alpha(searches, problem, settings, log)
+    _note_rules(searches, problem, log)
     searches, balance, silence = describe(searches, problem, settings)
     searches = measure(searches, problem, settings)
     violations = judge(searches, problem, settings, absent_rows(problem, X))
@@ -129,7 +137,7 @@ def prepare(
                     refused.append(ground)
                 else:
                     if ground not in warned:
-                        warn_of_outside(contrast, ground, log)
+                        warn_of_outside(contrast, ground, problem, log)
                         warned.append(ground)
                     side = side_of(contrast, ground, log)
             searches += searches_of(contrast, outcomes, side, reason)
@@ -430,6 +438,31 @@ def _note_large_alpha(
                 "LargeAlpha",
                 f"outcome {outcome!r} has a rate of {rate:.3g}: alpha={alpha:g} leaves only "
                 "subgroups with at least half of those who have it; a smaller alpha looks closer.",
+            )
+
+
+def _note_rules(searches: list[Search], problem: AuditProblem, log: WarningLog) -> None:
+    """Say if the features tell an outcome of nearly everybody, though none of them alone."""
+    if any(one.category in (LeakWarning.__name__, DECISION_INPUTS) for one in problem.warnings):
+        return
+    for outcome in outcomes_of(problem):
+        made = (s for s in searches if s.made and s.key.outcome == outcome.label)
+        search = next(made, None)
+        if search is None:
+            continue
+        compared = search.side.ground.compared
+        told = compared.outcome_model(outcome).out_of_fold > 0.5
+        answer = problem.answer(outcome.modelled).take(compared.rows)
+        wrong = float(np.average(told != answer.positive, weights=answer.weight))
+        if wrong <= answer.few:
+            n, of = int((told == answer.positive).sum()), len(told)
+            log.note(
+                "DecidedByRules",
+                "Together the audited features tell the outcome of nearly everybody (",
+                Count(n, of=of, said=f"{1 - wrong:.1%} of the rows"),
+                "), as they do where decisions follow fixed rules. People alike in these features "
+                "then nearly always get the same outcome, so there is little for this audit to find. "
+                "Whether the rules themselves are fair is another question.",
             )
 
 

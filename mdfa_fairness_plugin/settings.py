@@ -59,6 +59,7 @@ class Settings:
     intersections: bool = False
     min_group_size: int = 30
     max_learning_rows: int | None = 50_000
+    decision_inputs: Any = None
     seed: int = 0
     own_seeds: Mapping[str, int] | None = None  # of the stages, where they do not follow from one
 

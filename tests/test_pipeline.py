@@ -291,3 +291,47 @@ def test_rows_without_counterpart_are_a_warning_from_a_twentieth_on(n_alone, war
         assert entry.share == pytest.approx(n_alone / 400)
         assert entry.rule == "town is C"
     assert sorted(n for n in result.excluded.values()) == [n_alone, n_alone]
+
+
+# -- what is decided by the features
+
+
+def notes_of(X, y, **params):
+    rng = np.random.default_rng(1)
+    s = rng.choice(["f", "m"], len(X))
+    result = audit(X, y, s, **params)
+    return [w for w in result.warnings if w.category in ("DecidedByRules", "DecisionInputs")]
+
+
+def test_rules_of_several_features_are_a_fact_and_no_warning():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"home": rng.integers(0, 2, 2000), "job": rng.integers(0, 2, 2000)})
+    X["age"] = rng.integers(18, 80, 2000)
+    (note,) = notes_of(X, X["home"] & X["job"])
+    assert note.category == "DecidedByRules"
+    assert note.message.startswith("Together the audited features tell the outcome of nearly every")
+    assert notes_of(X, rng.integers(0, 2, 2000)) == []
+    # A quarter have the outcome: of a fortieth it may be open.
+    for wrong, n_notes in ((0.01, 1), (0.06, 0)):
+        assert len(notes_of(X, (X["home"] & X["job"]) ^ (rng.random(2000) < wrong))) == n_notes
+
+
+def test_a_feature_said_to_be_an_input_is_noted_in_the_place_of_rules():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"income": rng.normal(size=900), "age": rng.integers(18, 80, 900)})
+    (note,) = notes_of(X, (X["income"] > 0.5).astype(int), decision_inputs=["income"])
+    assert note.category == "DecisionInputs"
+
+
+def test_the_feature_that_tells_the_group_is_named():
+    rng = np.random.default_rng(0)
+    n = 2000
+    s, age, y = rng.random(n) < 0.4, rng.integers(18, 80, n), rng.integers(0, 2, n)
+    size = np.where(s, 180, 160) + rng.normal(0, 4, n)
+    with pytest.raises(
+        OverlapError, match=r"The feature 'size' alone tells the side of 9.% of the r"
+    ):
+        audit(pd.DataFrame({"age": age, "size": size}), y, s)
+    place = np.where(rng.random(n) < 0.97, s, ~s) * 50 + rng.integers(0, 50, n)
+    with pytest.warns(OverlapWarning, match="'place' alone tells the side of 9[67]% of the rows"):
+        audit(pd.DataFrame({"age": age, "place": place}), y, s)

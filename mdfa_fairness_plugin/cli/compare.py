@@ -10,7 +10,13 @@ import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, progress
 from mdfa_fairness_plugin.cli.options import Request, given
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver
-from mdfa_fairness_plugin.cli.table import Table, find_labels, find_reference, read_table
+from mdfa_fairness_plugin.cli.table import (
+    Table,
+    find_inputs,
+    find_labels,
+    find_reference,
+    read_table,
+)
 
 
 def run(request: Request) -> None:
@@ -42,6 +48,7 @@ def run(request: Request) -> None:
         outcomes=find_labels(request.outcome_label, models, values, "--outcome-label"),
         groups=_find_groups(request, frame, sensitive),
         reference_group=find_reference(request, sensitive, values),
+        decision_inputs=find_inputs(table, request),
     )
     start = f"comparing {len(models)} models on {len(frame):,} rows of {request.file.name} ..."
     with collected_notes() as notes, progress(start, quiet=request.quiet):

@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.exceptions import MDFAError, MDFAWarning
 # What arguments of the package are called on the command line.
 _OPTIONS = {
     "clusters": "--cluster",
+    "decision_inputs": "--decision-input",
     "outcomes": "--outcome-label",
     "outcomes_by_model": "--outcomes",
     "sample_weight": "--weight",
@@ -165,6 +166,7 @@ def in_options(error: MDFAError) -> str:
         str(error),
     )
     message = re.sub(r"weight_type='(\w+)'", r"--weight-type \1", message)
+    message = message.replace("name it in decision_inputs.", "name it with --decision-input.")
     message = message.replace(
         "name the ones to audit in outcomes.", "name one with --outcome-label."
     )

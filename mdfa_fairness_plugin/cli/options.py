@@ -40,6 +40,7 @@ class Request:
     weight: str | None = None
     weight_type: str | None = None
     cluster: str | None = None
+    decision_input: tuple[str, ...] = ()
     row: int = 0
     # How its file is read.
     separator: str | None = None
@@ -219,6 +220,13 @@ cluster = option(
     help="Column of ids of persons (households, firms) who have several rows: the rows of one are one "
     "piece of evidence.",
 )
+decision_input = option(
+    "--decision-input",
+    multiple=True,
+    metavar="COL[,COL]",
+    help="Features the decision was made from, such as a score with a cut-off: not refused or warned "
+    "of where they tell the outcome.",
+)
 row = option(
     "--row",
     required=True,
@@ -375,6 +383,7 @@ COLUMNS = (
     sensitive,
     features,
     drop,
+    decision_input,
     outcome_label,
     reference,
     weight,

@@ -153,7 +153,11 @@ def find_columns(
         weight=next(iter(roles["--weight"]), None),
         cluster=next(iter(roles["--cluster"]), None),
         settings=request.settings
-        | given(outcomes=labels, reference_group=find_reference(request, sensitive, values)),
+        | given(
+            outcomes=labels,
+            reference_group=find_reference(request, sensitive, values),
+            decision_inputs=find_inputs(table, request),
+        ),
     )
 
 
@@ -169,6 +173,11 @@ def find_labels(
     found = pd.concat([values(column) for column in columns], ignore_index=True)
     found.name = ", ".join(str(column) for column in columns)
     return [find_label(text, found, option) for text in texts]
+
+
+def find_inputs(table: Table, request: Request) -> list[Hashable] | None:
+    """Columns that the decision was made from; None for none."""
+    return table.columns(request.decision_input, "--decision-input") or None
 
 
 def find_reference(

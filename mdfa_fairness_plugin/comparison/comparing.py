@@ -143,6 +143,7 @@ def compare(
     ...     data.X,
     ...     {"as found": data.y, "by one feature": blind},
     ...     sensitive_features=data.sensitive_features,
+    ...     decision_inputs=["x1"],
     ...     n_splits=2,
     ...     random_state=0,
     ... )
@@ -179,8 +180,9 @@ def compare(
     level = logging.INFO if verbose else logging.DEBUG
     with _GatheredWarnings(log):
         bench = _bench(rows, answers, settings)
-        splits = run_splits(bench, n_splits, n_jobs=n_jobs, level=level, progress=progress)
+        # First, as what they refuse need not wait for the splits.
         audits = _audits(rows, bench, level)
+        splits = run_splits(bench, n_splits, n_jobs=n_jobs, level=level, progress=progress)
     result = ComparisonResult(
         models=answers.models,
         baseline=baseline,
@@ -225,7 +227,8 @@ def _bench(rows: Mapping[str, Any], answers: Answers, settings: Settings) -> Ben
     first, so the splits are the same however the models are ordered.
     """
     patterns = answers.patterns
-    problem = problem_of(y=patterns, settings=settings, outcomes=[int(patterns[0])], **rows)
+    one = [int(patterns[0])]
+    problem = problem_of(y=patterns, settings=settings, outcomes=one, told="", **rows)
     outcomes = _audited(answers, settings.outcomes)
     keys = tuple(
         SearchKey(
@@ -253,7 +256,7 @@ def _audits(rows: Mapping[str, Any], bench: Bench, level: int) -> dict[Hashable,
             reason = "it gives nobody the audited outcome"
         try:
             audits[model] = (
-                ModelAudit(reason=reason) if reason else _audit_one(rows, bench, own, present)
+                ModelAudit(reason=reason) if reason else _audit_one(rows, bench, model, present)
             )
         except OverlapError as error:
             refused.append(error)
@@ -264,7 +267,7 @@ def _audits(rows: Mapping[str, Any], bench: Bench, level: int) -> dict[Hashable,
 
 
 def _audit_one(
-    rows: Mapping[str, Any], bench: Bench, codes: np.ndarray, present: list[int]
+    rows: Mapping[str, Any], bench: Bench, model: Hashable, present: list[int]
 ) -> ModelAudit:
     labels, settings = bench.answers.labels, bench.settings
     started = time.perf_counter()
@@ -273,7 +276,9 @@ def _audit_one(
         settings = replace(settings, outcomes=[labels[outcome] for outcome in present])
     coded = np.empty(len(labels), dtype=object)
     coded[:] = labels
-    problem = problem_of(y=coded[codes], settings=settings, log=log, **rows)
+    y = coded[bench.answers.codes[bench.answers.models.index(model)]]
+    told = f"the outcome of {model!r}"
+    problem = problem_of(y=y, settings=settings, log=log, told=told, **rows)
     audit = run_audit(problem, settings, log, rows["X"])
     result = result_of(audit, log, time.perf_counter() - started)
     return ModelAudit(result=result, regions=region_rows(audit, bench))

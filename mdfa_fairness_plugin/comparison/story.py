@@ -44,7 +44,7 @@ from mdfa_fairness_plugin.report.document import (
 )
 from mdfa_fairness_plugin.report.pictures import pictured
 from mdfa_fairness_plugin.report.redaction import redact
-from mdfa_fairness_plugin.report.story import warnings_section
+from mdfa_fairness_plugin.report.story import leaks_section, warnings_section
 
 if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison.result import ComparisonResult
@@ -64,6 +64,7 @@ def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str
     return Document(
         title,
         (
+            leaks_section(result.warnings),
             Section("scope", "", (Paragraphs(_scope(result), "scope"),)),
             Section("models", "", (_models(result), *((picture,) if picture else ()))),
             _cases(result),

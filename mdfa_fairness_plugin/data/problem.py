@@ -16,12 +16,12 @@ from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.contrasts import Contrast, build_contrasts, with_intersections
 from mdfa_fairness_plugin.data.decisions import audited_outcomes, read_decisions, refuse_constant
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
+from mdfa_fairness_plugin.data.leaks import Answer, check_leaks, leaked_features
 from mdfa_fairness_plugin.data.order import canonical_order, input_hash
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
 from mdfa_fairness_plugin.data.sensitive import (
     UNNAMED,
     SensitiveFeature,
-    leaked_features,
     read_sensitive,
 )
 from mdfa_fairness_plugin.data.weights import read_weighting
@@ -66,6 +66,12 @@ class AuditProblem:
         """Number of working rows."""
         return len(self.y)
 
+    def answer(self, positive: np.ndarray) -> Answer:
+        """Something to be told of every working row."""
+        repeated = self.unit is None and self.weight_type == "frequency"
+        unit = self.source_row if repeated else self.unit
+        return Answer(positive, self.sample_weight, unit)
+
 
 def build_problem(
     X: Any,
@@ -75,9 +81,13 @@ def build_problem(
     sample_weight: Any = None,
     clusters: Any = None,
     log: WarningLog | None = None,
+    told: str = "the outcome",
     **options: Any,
 ) -> AuditProblem:
-    """Check and encode the input of an audit; options are those of `Settings`, checked."""
+    """Check and encode the input of an audit; options are those of `Settings`, checked.
+
+    `told` is what messages call `y` where a feature tells it; empty if it is no outcome.
+    """
     log = WarningLog() if log is None else log
     asked = Settings(**options)
     table = read_table(X, "X")
@@ -142,8 +152,22 @@ def build_problem(
     )
     if cluster is not None:
         cluster = renumbered(cluster[order])
-    encoded = encoder.transform(table, rows=order)
     y_sorted = labels.codes[order]
+    if told:
+        # A weight that counts rows makes no more people of one.
+        repeated = cluster is None and weighting.weight_type == "frequency"
+        unit = in_use[order] if repeated else cluster
+        check_leaks(
+            table,
+            encoder,
+            labels,
+            _answers(y_sorted, labels.values, audited, weighting.values[order], unit),
+            order,
+            decision_inputs=asked.decision_inputs,
+            told=told,
+            log=log,
+        )
+    encoded = encoder.transform(table, rows=order)
     sorted_columns = [column.take(order) for column in columns]
     contrasts = build_contrasts(
         sorted_columns,
@@ -175,6 +199,14 @@ def build_problem(
         warnings=log.records,
         input_hash=hashed,
     )
+
+
+def _answers(
+    y: np.ndarray, values: tuple[Hashable, ...], audited: tuple[Hashable, ...], *of_rows: Any
+) -> dict[Hashable, Answer]:
+    """What is to be told of every row: each outcome, or one of two."""
+    asked = audited if len(values) > 2 else audited[:1]
+    return {one: Answer(y == values.index(one), *of_rows) for one in asked}
 
 
 def _advice(given: Table, features: Table) -> str:

@@ -1,4 +1,4 @@
-"""Sensitive columns, what is missing in them, and the features that repeat them."""
+"""Sensitive columns, and what is missing in them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.exceptions import (
     Count,
     InputError,
-    LeakedFeatureWarning,
     MissingSensitiveWarning,
     WarningLog,
 )
@@ -144,63 +143,3 @@ def joint_feature(columns: list[SensitiveFeature]) -> SensitiveFeature:
     )
     name = JOINT.join(column.name for column in columns)
     return SensitiveFeature(name=name, labels=Labels(codes=codes, values=values))
-
-
-def leaked_features(
-    table: Table, columns: list[SensitiveFeature], log: WarningLog
-) -> dict[Hashable, str]:
-    """Reasons to leave out features that repeat a sensitive column, or tell a value from the rest."""
-    leaks: dict[Hashable, str] = {}
-    for column in columns:
-        # With hardly two rows per value, any measurement is a one-to-one relabelling.
-        if 2 * len(column.labels.values) > table.n_rows:
-            continue
-        probe = _Probe(column)
-        found = [
-            name
-            for position, name in enumerate(table.names)
-            if name not in leaks and probe.is_repeated_by(table, position)
-        ]
-        if found:
-            leaks.update(dict.fromkeys(found, f"repeats the sensitive feature {column.name!r}"))
-            log.warn(
-                LeakedFeatureWarning,
-                f"X: dropped {listing(found)}, which repeat(s) the sensitive feature "
-                f"{column.name!r}: people who differ in it cannot be alike in every feature.",
-            )
-    return leaks
-
-
-class _Probe:
-    """Compares features with one sensitive column on the rows where it is known."""
-
-    def __init__(self, column: SensitiveFeature) -> None:
-        labels = column.labels.used()
-        known = labels.codes >= 0
-        self.rows = None if known.all() else np.flatnonzero(known)
-        self.codes = labels.codes if self.rows is None else labels.codes[self.rows]
-        self.counts = np.bincount(self.codes)
-        self.first = np.unique(self.codes, return_index=True)[1]
-
-    def is_repeated_by(self, table: Table, position: int) -> bool:
-        if table.matrix is not None:
-            count = np.diff(table.matrix.indptr[position : position + 2])[0]
-            if count < self.counts.min():
-                return False
-        column = table.typed(position)
-        values = column.numbers if column.labels is None else column.labels.codes
-        if self.rows is not None:
-            values = values[self.rows]
-        # A feature that is a function of the sensitive value takes a single value in each group.
-        image = values[self.first]
-        for some in (slice(0, 1000), slice(None)):  # Most differ within the first rows.
-            if not _same(image[self.codes[some]], values[some]).all():
-                return False
-        distinct, sizes = np.unique(image, return_counts=True)
-        return len(distinct) == len(image) or (len(distinct) == 2 and bool((sizes == 1).any()))
-
-
-def _same(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    if left.dtype.kind != "f":
-        return left == right
-    return (left == right) | (np.isnan(left) & np.isnan(right))

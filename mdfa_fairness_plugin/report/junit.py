@@ -12,7 +12,7 @@ from mdfa_fairness_plugin.describe.wording import clean, for_xml, label_text, na
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fields import figures
 from mdfa_fairness_plugin.records import INSUFFICIENT, AuditRecord, Violation
-from mdfa_fairness_plugin.report.reading import entries
+from mdfa_fairness_plugin.report.reading import entries, leaks
 
 _SUITE: Final = "mdfa"
 
@@ -94,6 +94,7 @@ def _of_audit(result: AuditRecord, fail_above: float | None) -> dict[str, Any]:
         "alpha": result.alpha,
         "confidence_level": result.confidence_level,
         "fail_above": fail_above,
+        "leaks": " ".join(leaks(result.warnings)),
     }
 
 

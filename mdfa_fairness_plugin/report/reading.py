@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from mdfa_fairness_plugin.describe.wording import clean
+from mdfa_fairness_plugin.exceptions import AuditWarning, LeakWarning
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     NONE_LARGER,
@@ -32,6 +34,11 @@ def ranked(violations: Iterable[Violation]) -> list[Violation]:
         return order[violation.verdict], unknown, 0.0 if unknown else -violation.lower
 
     return sorted(violations, key=key)
+
+
+def leaks(warnings: Sequence[AuditWarning]) -> tuple[str, ...]:
+    """What may leave an audit nothing to find, to be told before anything else."""
+    return tuple(clean(w.message) for w in warnings if w.category == LeakWarning.__name__)
 
 
 def comparison(key: Any) -> tuple[Any, Any]:

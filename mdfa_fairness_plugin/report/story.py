@@ -52,7 +52,14 @@ from mdfa_fairness_plugin.report.document import (
     Value,
 )
 from mdfa_fairness_plugin.report.pictures import pictures
-from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, ranked, shown_case
+from mdfa_fairness_plugin.report.reading import (
+    comparison,
+    diagnostics,
+    entries,
+    leaks,
+    ranked,
+    shown_case,
+)
 from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
 from mdfa_fairness_plugin.report.rerun import rerun_code
 
@@ -74,6 +81,7 @@ def tell(
     return Document(
         "Audit" if n is None else f"Audit of {count(n, 'row')}",
         (
+            leaks_section(result.warnings),
             _scope(result, HTML | {TEXT}),
             _headline(result),
             _verdict(result),
@@ -431,6 +439,11 @@ def _balance(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
     table = tables.balance_table(result)
     blocks = (*_drawn(drawn, "love", "overlap"), table) if table else ()
     return Section("balance", "How alike the groups were made", blocks, HTML)
+
+
+def leaks_section(warnings: Sequence[AuditWarning]) -> Section:
+    """What is read before anything else."""
+    return Section("leaks", "", (Paragraphs(leaks(warnings), "strong"),))
 
 
 def warnings_section(warnings: Sequence[AuditWarning]) -> Section:

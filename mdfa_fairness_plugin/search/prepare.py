@@ -10,10 +10,12 @@ import numpy as np
 
 from mdfa_fairness_plugin.balance.support import effective_sample_size
 from mdfa_fairness_plugin.data.contrasts import FEWEST_CLUSTERS, Contrast
+from mdfa_fairness_plugin.data.leaks import best_teller
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import (
     Count,
     InputError,
+    Message,
     OverlapError,
     OverlapWarning,
     WarningLog,
@@ -136,7 +138,8 @@ class Grounds:
                 s = orientation(contrast.s) * contrast.s
                 self._grounds[own] = Ground(self._compared[pair], s, self._parts)
             except OverlapError as error:
-                self._grounds[own] = error
+                message = Message(error.args[0], *_told_by_one(contrast, self._problem))
+                self._grounds[own] = OverlapError(message)
         return self._grounds[own]
 
 
@@ -145,7 +148,9 @@ def side_of(contrast: Contrast, ground: Ground, log: WarningLog) -> Side:
     return Side(ground, orientation(contrast.s) < 0, log)
 
 
-def warn_of_outside(contrast: Contrast, ground: Ground, log: WarningLog) -> None:
+def warn_of_outside(
+    contrast: Contrast, ground: Ground, problem: AuditProblem, log: WarningLog
+) -> None:
     """Say if many rows of a ground have no counterpart."""
     share = ground.support.share_outside
     if share >= _MANY_OUTSIDE:
@@ -157,7 +162,19 @@ def warn_of_outside(contrast: Contrast, ground: Ground, log: WarningLog) -> None
             " have no comparable row on the "
             f"other side of {contrast.sensitive_feature}={contrast.group!r} and were left out of "
             "the search; this audit cannot speak about them.",
+            *_told_by_one(contrast, problem),
         )
+
+
+def _told_by_one(contrast: Contrast, problem: AuditProblem) -> tuple[str | Count, ...]:
+    """Which feature tells most of a group from those compared with it, if one alone does."""
+    rows = np.flatnonzero(contrast.rows)
+    name, share = best_teller(problem.display, rows, problem.answer(contrast.s > 0))
+    if not name:
+        return ()
+    n, of = round(share * len(rows)), len(rows)
+    told = Count(n, of=of, said=f"{share:.0%} of the rows")
+    return f" The feature {name!r} alone tells the side of ", told, "."
 
 
 def searches_of(

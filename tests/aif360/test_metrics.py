@@ -17,6 +17,7 @@ from mdfa_fairness_plugin.aif360.reading import audited_features
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.exceptions import (
     InputError,
+    LeakWarning,
 )
 
 BinaryLabelDatasetMetric = part("metrics").BinaryLabelDatasetMetric
@@ -437,3 +438,17 @@ def test_comparing_datasets_leaves_no_trace(xor_frame, dataset_of, lists):
 def test_datasets_of_other_rows_are_refused_as_aif360_does(xor, lists):
     with pytest.raises(ValueError, match="expected to differ only"):
         MDFAClassificationMetric(xor, xor.subset(range(10)), **lists, features_from="dataset")
+
+
+def test_a_feature_that_tells_the_label_is_refused_or_warned_of(
+    xor_frame, dataset_of, lists, quick
+):
+    frame = xor_frame()
+    again = dataset_of(frame.assign(again=2 - frame["y"]))
+    with pytest.raises(InputError, match=r"'again' repeat.*decision_inputs"):
+        MDFADatasetMetric(again, **lists, **quick).worst_case_violation()
+    metric = MDFADatasetMetric(again, **lists, **quick, decision_inputs=["again"])
+    assert "DecisionInputs" in [w.category for w in metric.audit().warnings]
+    score = dataset_of(frame.assign(score=2 * frame["y"] + np.linspace(0, 1, len(frame))))
+    with pytest.warns(LeakWarning, match="'score' decides the outcome alone"):
+        MDFADatasetMetric(score, **lists, **quick).worst_case_violation()

@@ -114,7 +114,9 @@ def test_reject_option_classification(dataset, predicted, lists, quick):
         **lists, num_class_thresh=10, num_ROC_margin=5
     )
     predictions = model.fit(dataset, predicted).predict(predicted)
-    metric = MDFAClassificationMetric(dataset, predictions, **lists, **quick)
+    # The classifier is a limit on z, but for those near it.
+    inputs = {"decision_inputs": ["z"]}
+    metric = MDFAClassificationMetric(dataset, predictions, **lists, **quick, **inputs)
     audited(metric, part("metrics").ClassificationMetric(dataset, predictions, **lists))
 
 

@@ -25,6 +25,8 @@ EXCEPTIONS = {
     "check_sample_weight_equivalence_on_dense_data": "its fifteen rows of ten features tell any "
     "sensitive value made up from them; integer weights acting like repeated rows is tested below",
     "check_sample_weight_equivalence_on_sparse_data": "as for dense data",
+    "check_sample_weights_shape": "its first feature repeats the outcome, which is refused",
+    "check_sample_weights_not_overwritten": "as check_sample_weights_shape",
     "check_sample_weights_invariance": "as check_sample_weight_equivalence_on_dense_data, before "
     "scikit-learn 1.6",
 }

@@ -564,3 +564,45 @@ def test_errors_name_the_option_and_not_the_argument(tmp_path, mdfa):
     check_error(result, "--outcomes: 3 different outcomes", "--outcome-label")
     assert "outcomes_by_model: " not in result.stderr
     assert "in outcomes" not in result.stderr
+
+
+# -- features that tell the outcome
+
+
+@pytest.fixture
+def scored(tmp_path):
+    """400 people, let go above 50 points; and what was said to them."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(18, 80, 400), "points": rng.uniform(0, 100, 400)})
+    frame["sex"] = rng.choice(["f", "m"], 400)
+    frame["free"] = np.where(frame["points"] > 50, "yes", "no")
+    frame["letter"] = np.where(frame["points"] > 50, "A", "B")
+    path = tmp_path / "scored.csv"
+    frame.to_csv(path, index=False)
+    return ("audit", path, "--outcome", "free", "--sensitive", "sex")
+
+
+def test_inputs_of_the_decision_reach_the_audit(loans, mdfa, fake_audit):
+    mdfa(*audit_arguments(loans, "--decision-input", "job,age", "--decision-input", "sex"))
+    assert fake_audit.call["decision_inputs"] == ["job", "age", "sex"]
+    done = mdfa(*audit_arguments(loans, "--decision-input", "jobs"))
+    assert "--decision-input: the table has no column 'jobs'. Did you mean 'job'?" in done.stderr
+
+
+def test_a_repeated_outcome_is_refused_in_terms_of_the_command_line(scored, mdfa):
+    done = mdfa(*scored)
+    assert done.exit_code == 2
+    assert "X: 'letter' repeat(s) the outcome" in done.stderr
+    assert done.stderr.endswith(
+        "if the decision was made from it, name it with --decision-input.\n"
+    )
+    assert mdfa(*scored, "--decision-input", "letter,points").exit_code == 0
+    done = mdfa(*scored, "--drop", "letter", "--decision-input", "letter")
+    assert "Error: --decision-input: 'letter' is no feature; the features are 'age'" in done.stderr
+
+
+def test_a_leak_is_the_first_thing_said(scored, mdfa):
+    done = mdfa(*scored, "--drop", "letter")
+    assert done.exit_code == 0
+    assert "'points' decides the outcome alone." in " ".join(done.stdout.split()[:20])
+    assert "decides" not in done.stderr

@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.comparison.records import ACCURACY, EVERYBODY, WORST_C
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     InputTypeError,
+    LeakWarning,
     MissingSensitiveWarning,
     NothingToAuditError,
 )
@@ -39,7 +40,7 @@ def run(planted, models=None, **options):
         "random_state": 0,
     }
     given = planted.outcomes if models is None else models
-    return mdfa.compare(planted.X, given, **(settings | options))
+    return mdfa.compare(**({"X": planted.X, "outcomes_by_model": given} | settings | options))
 
 
 def by_model(result, frame):
@@ -471,7 +472,7 @@ def _notes(result):
 def test_a_feature_that_repeats_a_model_is_noted(few, kind):
     rng = np.random.default_rng(0)
     n = len(few.X)
-    almost = np.where(rng.random(n) < 0.05, 1 - few.outcomes["B"], few.outcomes["B"])
+    almost = np.where(rng.random(n) < 0.08, 1 - few.outcomes["B"], few.outcomes["B"])
     X = few.X.assign(other=almost.astype(kind))
     result = mdfa.compare(
         X,
@@ -497,13 +498,14 @@ def test_other_features_are_not_noted(few):
     rare = np.where(rng.random(n) < 0.04, 1, 0)
     X = few.X.assign(
         coin=rng.integers(0, 2, n),
-        words=np.where(few.outcomes["A"] == 1, "yes", "no"),
+        words=np.where(few.outcomes["A"] == 1, "yes", "no"),  # as if A decided by it
         rare=np.where(rng.random(n) < 0.04, 1, 0),
     )
     result = mdfa.compare(
         X,
         {"A": few.outcomes["A"], "rare": rare},
         sensitive_features=few.group,
+        decision_inputs="words",
         groups=["a"],
         outcomes=[1],
         n_splits=0,
@@ -546,7 +548,7 @@ def test_doubled_people_are_no_more_evidence(few):
         else:
             assert other.difference == pytest.approx(own.difference)
             assert other.interval == pytest.approx(own.interval)
-    naive = run(double, y_true=double.truth)
+    naive = run(double, y_true=double.truth, decision_inputs=list(double.X))  # copies tell
     own, other = (
         next(one for one in result.differences if one.quantity == ACCURACY)
         for result in (once, naive)
@@ -619,3 +621,31 @@ def test_clusters_with_an_index_lead(few):
 def test_bad_clusters_are_named(few, given, message):
     with pytest.raises(InputError, match=message):
         run(few, clusters=given)
+
+
+# -- features that tell an outcome
+
+
+def test_each_models_own_outcome_is_told(few):
+    """One model's answers as a feature: an input of the decision for none but that model."""
+    rng = np.random.default_rng(0)
+    A, n = few.outcomes["A"], len(few.X)
+    score = few.X.assign(score=50 * (A == 1) + rng.uniform(0, 50, n))
+    with pytest.warns(LeakWarning) as caught:
+        result = run(few, X=score, n_splits=0)
+    assert [str(w.message) for w in caught] == [
+        "'score' decides the outcome of 'A' alone. If it is an input of the decision, nothing can be "
+        "left to find; if it is its result, drop it."
+    ]
+    assert "'score' decides the outcome of 'A' alone." in " ".join(result.summary().split())[:200]
+    assert "LeakWarning" not in [w.category for w in result.audits["B"].warnings]
+    named = run(few, X=score, n_splits=0, decision_inputs="score")
+    assert "DecisionInputs" in [w.category for w in named.audits["A"].warnings]
+
+
+def test_a_feature_that_repeats_a_models_outcome_is_refused(few):
+    words = few.X.assign(words=np.where(few.outcomes["B"] == 1, "yes", "no"))
+    with pytest.raises(InputError, match=r"X: 'words' repeat.* the outcome of 'B', in the same"):
+        run(few, X=words)
+    with pytest.raises(InputError, match="decision_inputs: 'word' is no feature"):
+        run(few, X=words, decision_inputs=["word"])

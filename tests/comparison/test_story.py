@@ -184,6 +184,7 @@ def compared_small():
         data.X,
         pd.DataFrame({"found": data.y, "one feature": flat}),
         sensitive_features=data.sensitive_features,
+        decision_inputs=["x1"],
         y_true=data.y,
         n_splits=1,
         n_folds=2,

@@ -14,7 +14,7 @@ import pytest
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.dask.concluding import LEARNED_FROM
-from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.exceptions import InputError, LeakWarning
 
 dd = pytest.importorskip("dask.dataframe")
 
@@ -167,3 +167,22 @@ def test_a_comparison_runs_on_a_cluster(frame):
     with cluster, distributed.Client(cluster), joblib.parallel_backend("dask"):
         there = mdfa.compare(few[["x1", "x2"]], models, **arguments, n_jobs=2)
     pd.testing.assert_frame_equal(here.to_frame(), there.to_frame())
+
+
+# -- features that tell the outcome
+
+
+def test_leaks_are_found_among_the_rows_learned_from(frame, run):
+    denied = (frame["denied"] == "yes").to_numpy()
+    score = np.random.default_rng(0).uniform(0, 50, len(frame)) + 50 * denied
+    leaked = frame.assign(points=score)
+    with pytest.warns(LeakWarning, match="rows learned from: 'points' decides the outcome alone"):
+        result = run(leaked)
+    assert "'points' decides the outcome alone." in " ".join(result.summary().split())[:300]
+    result = run(leaked, decision_inputs="points")
+    assert "DecisionInputs" in [w.category for w in result.warnings]
+    assert result.auditor.decision_inputs == "points"
+    with pytest.raises(InputError, match=r"X: 'again' repeat.*decision_inputs"):
+        run(frame.assign(again=denied))
+    with pytest.raises(InputError, match="decision_inputs: 'point' is no feature"):
+        run(leaked, decision_inputs=["point"])

@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy import sparse
 
 from mdfa_fairness_plugin.data.problem import build_problem
 from mdfa_fairness_plugin.exceptions import (
     InputError,
-    LeakedFeatureWarning,
     MissingSensitiveWarning,
 )
 
@@ -186,74 +184,3 @@ def test_one_value_is_nothing_to_compare(data, values):
     X, y, A = data
     with pytest.raises(InputError, match="sensitive_features: nothing to compare in 'b'"):
         build_problem(X, y, {"sex": A["sex"], "b": values})
-
-
-@pytest.mark.parametrize(
-    "copy",
-    [
-        lambda sex: sex,
-        lambda sex: sex.map({"f": 1, "m": 0}),
-        lambda sex: sex == "m",
-        lambda sex: sex.map({"f": "woman", "m": "man"}).astype("category"),
-        lambda sex: sex.map({"f": 3.5, "m": None}),
-    ],
-)
-def test_a_feature_that_repeats_the_sensitive_one_is_dropped(data, copy):
-    X, y, A = data
-    expected = build_problem(X, y, A["sex"])
-    with pytest.warns(LeakedFeatureWarning, match=r"X: dropped 'copied', which repeat.* 'sex'"):
-        problem = build_problem(X.assign(copied=copy(A["sex"])), y, A["sex"])
-    assert problem.feature_names == ("age", "visits")
-    np.testing.assert_array_equal(problem.X, expected.X)
-    assert "copied" in problem.encoder.feature_names_in_
-
-
-def test_one_hot_copies_are_dropped(data):
-    X, y, A = data
-    dummies = pd.get_dummies(A["race"], prefix="race")
-    with pytest.warns(LeakedFeatureWarning) as caught:
-        problem = build_problem(X.join(dummies), y, A["race"])
-    assert len(caught) == 1
-    assert "'race_A', 'race_B', 'race_C'" in str(caught[0].message)
-    assert problem.feature_names == ("age", "visits")
-
-
-def test_a_copy_is_recognised_where_the_sensitive_value_is_known(data):
-    X, y, A = data
-    race = with_gaps(A)["race"]
-    copied = A["race"].map({"A": 0, "B": 5, "C": 9})
-    with pytest.warns((LeakedFeatureWarning, MissingSensitiveWarning)):
-        problem = build_problem(X.assign(copied=copied), y, race)
-    assert problem.feature_names == ("age", "visits")
-
-
-def test_a_feature_that_nearly_repeats_the_sensitive_one_stays(data):
-    X, y, A = data
-    nearly = (A["sex"] == "m").astype(int)
-    nearly[0] = 1 - nearly[0]
-    assert "nearly" in build_problem(X.assign(nearly=nearly), y, A["sex"]).feature_names
-
-
-def test_every_sensitive_column_is_searched_for(data):
-    X, y, A = data
-    with pytest.warns(LeakedFeatureWarning) as caught:
-        problem = build_problem(X.join(A), y, A)
-    assert len(caught) == 2
-    assert problem.feature_names == ("age", "visits")
-
-
-def test_nothing_but_the_sensitive_feature_is_refused(data):
-    _, y, A = data
-    with (
-        pytest.warns(LeakedFeatureWarning),
-        pytest.raises(InputError, match=r"X: no feature is left .*'sex' .repeats the sensitive"),
-    ):
-        build_problem(A[["sex"]], y, A["sex"])
-
-
-def test_a_sparse_copy_is_dropped(data):
-    X, y, A = data
-    values = np.column_stack([X.to_numpy(), A["sex"] == "m"]).astype(float)
-    with pytest.warns(LeakedFeatureWarning, match="X: dropped 'x2'"):
-        problem = build_problem(sparse.csr_array(values), y, A["sex"])
-    assert problem.feature_names == ("x0", "x1")

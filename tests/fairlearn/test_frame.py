@@ -15,6 +15,7 @@ from mdfa_fairness_plugin import fairlearn as plugin
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     LeakedFeatureWarning,
+    LeakWarning,
     MissingSensitiveWarning,
 )
 from mdfa_fairness_plugin.fairlearn import (
@@ -302,3 +303,15 @@ def test_fitted_auditor_flags_new_rows(frame):
     assert inside.dtype == bool
     region = data.region
     assert inside[region].mean() > 2 * inside[~region].mean()
+
+
+def test_a_feature_that_tells_the_prediction_is_refused_or_warned_of(case):
+    arguments = {"y_true": case.y_true, "y_pred": case.y_pred, "sensitive_features": case.s} | QUICK
+    said = np.asarray(case.y_pred)
+    again = case.X.assign(again=np.where(said == said.max(), "yes", "no"))
+    with pytest.raises(InputError, match=r"^audit_features: 'again' repeat.*decision_inputs"):
+        worst_case_violation(audit_features=again, **arguments)
+    worst_case_violation(audit_features=again, decision_inputs=["again"], **arguments)
+    score = case.X.assign(score=(said == said.max()) * 2 + np.linspace(0, 1, len(said)))
+    with pytest.warns(LeakWarning, match="'score' decides the outcome alone"):
+        worst_case_violation(audit_features=score, **arguments)

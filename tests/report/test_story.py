@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -355,3 +356,33 @@ def test_a_column_without_a_name_is_quoted_everywhere():
     assert "no known ''" in text
     assert "Compared by: ''" in text
     assert not re.search(r"(with|for|by)  ?= ", text)
+
+
+# -- leaks come first
+
+
+LEAK = AuditWarning(
+    "LeakWarning", "'points' decides the outcome alone. If it is an input, drop it."
+)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        lambda result: result.summary(),
+        lambda result: result.to_model_card(),
+        lambda result: re.sub(r"<[^>]+>", " ", result.to_html().split("<body")[1]),
+        lambda result: re.sub(r"<style.*?</style>|<[^>]+>", " ", result._repr_html_(), flags=re.S),
+    ],
+)
+def test_a_leak_is_told_before_anything_else(first):
+    result = AuditResult(violations=(refused(),), warnings=(LEAK,))
+    text = " ".join(html.unescape(first(result)).split())
+    assert 0 <= text.find("'points' decides the outcome alone.") < text.find("Mostly where age")
+
+
+def test_a_leak_is_in_the_test_cases_too():
+    text = AuditResult(violations=(refused(),), warnings=(LEAK,)).to_junit()
+    (told,) = re.findall(r'name="leaks" value="([^"]*)"', text)
+    assert told.startswith("'points' decides the outcome alone.")
+    assert 'name="leaks"' not in AuditResult(violations=(refused(),)).to_junit()

@@ -89,6 +89,7 @@ def test_it_runs_in_a_comparison(solver, planted):
         planted.X,
         {"as found": planted.y, "all alike": np.where(planted.X.iloc[:, 0] > 0, 1, 0)},
         sensitive_features=planted.sensitive_features,
+        decision_inputs=planted.X.columns[:1],
         solver=solver,
         learner="tree",
         n_splits=1,
