@@ -150,8 +150,9 @@ def test_what_a_fit_needs(data, auditor):
         auditor.fit(data.X, None, sensitive_features=data.sensitive_features)
 
 
-def test_integer_weights_act_like_repeated_rows(data, auditor):
-    """A weight of three and three copies are the same evidence."""
+def test_counts_of_rows_act_like_repeated_rows(data, auditor):
+    """Said to count, a weight of three and three rows are the same evidence."""
+    auditor = clone(auditor).set_params(weight_type="frequency")
     copies = np.random.default_rng(0).integers(0, 4, len(data.y))
     weighted = auditor.fit(
         data.X, data.y, sensitive_features=data.sensitive_features, sample_weight=copies

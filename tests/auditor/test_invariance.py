@@ -106,14 +106,15 @@ def test_three_labels_in_any_order_of_rows_and_names(audit, by_search, assert_sa
 @pytest.mark.parametrize(
     ("solver", "evaluation"), [*((solver, "cross_fit") for solver in SOLVERS), ("auto", "holdout")]
 )
-def test_integer_weights_act_like_repeated_rows(
+def test_counts_of_rows_act_like_repeated_rows(
     people, audit, by_search, assert_same_numbers, solver, evaluation
 ):
-    """A weight of three is three rows and a weight of zero is none, to the last digit."""
+    """Said to count, a weight of three is three rows and one of zero is none, to the last digit."""
     X, y, s = people(300, seed=5)
     copies = np.random.default_rng(1).integers(0, 4, 300)
     rows = np.repeat(np.arange(300), copies)
     params = {"solver": solver, "evaluation": evaluation, "max_iter": 8}
+    params |= {"weight_type": "frequency"}
     weighted = audit(X, y, s, sample_weight=copies, **params)
     repeated = audit(*(part.iloc[rows].reset_index(drop=True) for part in (X, y, s)), **params)
     left, right = by_search(weighted), by_search(repeated)
@@ -127,6 +128,24 @@ def test_integer_weights_act_like_repeated_rows(
     assert weighted.n_samples == 300
     assert len(weighted.violations[0].membership) == 300
     assert weighted.excluded["zero weight"] == (copies == 0).sum()
+
+
+def test_weights_are_rows_for_estimates_and_evidence_only_if_they_count(people, audit, by_search):
+    """Ten people a row: the same rates as ten rows, known as well as one row knows them."""
+    X, y, s = people(300, seed=5)
+    tens = 10 * np.random.default_rng(1).integers(1, 4, 300)
+    params = {"balance": "none", "sample_weight": tens}
+    stands_for, counts = (
+        by_search(audit(X, y, s, weight_type=kind, **params)) for kind in ("sampling", "frequency")
+    )
+    single = by_search(audit(X, y, s, balance="none", sample_weight=tens / 10))
+    for key, v in stands_for.items():
+        assert v.population.rates == pytest.approx(counts[key].population.rates)
+        assert v.population.delta == pytest.approx(counts[key].population.delta)
+        (low, high), (least, most) = v.population.interval, counts[key].population.interval
+        assert high - low > 4 * (most - least)  # some square root of 600 by 26
+        assert v.p_value == pytest.approx(single[key].p_value)
+        assert v.interval == pytest.approx(single[key].interval)
 
 
 @pytest.mark.parametrize("weighting", ["ones", "sampling"])

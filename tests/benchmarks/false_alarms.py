@@ -267,7 +267,7 @@ EVIDENCE = {
 } | {"six discrete columns": discrete}
 EVIDENCE_POWER = {
     f"n = {n}, delta = {delta}, {name}": functools.partial(make, delta=delta, n=n, **more)
-    for n, delta in ((1000, 0.5), (2000, 0.35))
+    for n, delta in ((500, 0.3), (1000, 0.2))
     for name, make, more in (
         ("one row a person", paper, {"mu": 0.2}),
         ("weights 1 to 3", paper_again, {"how": "weights"}),
