@@ -409,6 +409,7 @@ def audit_provenance(audit: Audit, seconds: float) -> dict[str, Any]:
         input_hash=problem.input_hash,
         n_samples=problem.n_samples,
         n_working_rows=problem.n_rows,
+        n_clusters=problem.n_clusters,
         weight_type=problem.weight_type,
         iterations={
             f"{search.key.sensitive_feature}={search.key.group}, {search.key.outcome}": list(

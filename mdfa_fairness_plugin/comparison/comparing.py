@@ -203,6 +203,7 @@ def compare(
         "n_folds": int(n_folds),
         "parameters": {name: describe_parameter(params[name]) for name in sorted(params)},
         "input_hash": bench.problem.input_hash,
+        "n_clusters": bench.problem.n_clusters,
         "timings": {"total": time.perf_counter() - started},
     }
     return replace(result, provenance=provenance)

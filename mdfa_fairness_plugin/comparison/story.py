@@ -161,6 +161,8 @@ def _scope(result: ComparisonResult) -> tuple[str, ...]:
         more = len(audit.feature_names) - 12
         features += f" and {more} more" if more > 0 else ""
         lines.append(f"People are alike if they agree in: {features}.")
+        if people := say.clusters_sentence(audit.provenance):
+            lines.append(people)
     sensitive = ", ".join(dict.fromkeys(label_text(s.sensitive_feature) for s in result.searches))
     outcomes = ", ".join(dict.fromkeys(label_text(s.outcome) for s in result.searches))
     lines.append(f"Compared: {sensitive}. Outcomes audited: {outcomes}.")

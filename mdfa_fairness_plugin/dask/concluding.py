@@ -305,13 +305,12 @@ def _provenance(reading: Reading, asked: Settings, started: float, n_blocks: int
     for name in ("max_learning_rows", "weight_type", "random_state"):
         parameters[name] = describe_parameter(getattr(asked, name))
     grouping = reading.panel.grouping
-    if grouping is not None and grouping.known is not None:
-        given["n_clusters"] = len(grouping.known)
     return given | {
         "parameters": parameters,
         "seed": asked.seed,
         "n_samples": reading.survey.n_rows,
         "n_working_rows": reading.measured.n_measured,
+        "n_clusters": None if grouping is None else grouping.n_measured,
         "weight_type": reading.panel.weight_type,
         "n_learned_rows": reading.n_learned,
         "n_partitions": n_blocks,

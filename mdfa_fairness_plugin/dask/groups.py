@@ -60,6 +60,13 @@ class Grouping:
         """Number of groups."""
         return MOST_GROUPS if self.known is None else len(self.known)
 
+    @property
+    def n_measured(self) -> int | None:
+        """Number of clusters that were not learned from; None: not known."""
+        if self.known is None:
+            return None
+        return len(np.setdiff1d(self.known, self.learned, assume_unique=True))
+
     def group(self, key: np.ndarray) -> np.ndarray:
         """Group of each row."""
         if self.known is not None:

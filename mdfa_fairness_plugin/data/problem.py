@@ -72,6 +72,11 @@ class AuditProblem:
         unit = self.source_row if repeated else self.unit
         return Answer(positive, self.sample_weight, unit)
 
+    @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters of working rows; None if each row is somebody else's."""
+        return None if self.cluster is None else len(np.unique(self.cluster))
+
 
 def build_problem(
     X: Any,

@@ -91,6 +91,7 @@ def _of_audit(result: AuditRecord, fail_above: float | None) -> dict[str, Any]:
         "seed": result.provenance.get("seed"),
         "input_hash": result.provenance.get("input_hash"),
         "n_samples": result.n_samples,
+        "n_clusters": result.provenance.get("n_clusters"),
         "alpha": result.alpha,
         "confidence_level": result.confidence_level,
         "fail_above": fail_above,

@@ -145,6 +145,11 @@ class _Redactor:
         provenance = dict(given.provenance)
         if self.totals_withheld:
             provenance = {k: v for k, v in provenance.items() if not str(k).startswith("n_")}
+        n_clusters = provenance.get("n_clusters")
+        if n_clusters is not None:
+            n_repeats = provenance.get("n_working_rows", n_clusters) - n_clusters
+            if self.small(n_clusters) or self.small(n_repeats):
+                provenance["n_clusters"] = self.withhold()
         copy = printed(
             AuditRecord,
             given,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import (
@@ -26,6 +27,16 @@ from mdfa_fairness_plugin.records import (
 )
 
 # -- numbers
+
+
+def clusters_sentence(provenance: Mapping[str, Any]) -> str:
+    """Say how many people the rows are of; empty if each is another's or it may not be told."""
+    n_clusters = provenance.get("n_clusters")
+    if n_clusters is None:
+        return ""
+    people = count(n_clusters, "person (cluster)", "people (clusters)")
+    rows = capital(rows_text(provenance.get("n_working_rows")))
+    return f"{rows} of {people}; counts are of rows."
 
 
 def ratio_text(ratio: float) -> str:

@@ -127,8 +127,10 @@ def _scope(result: AuditRecord, media: frozenset[str]) -> Section:
         ("Compared by", result.sensitive_names),
         ("At equal values of", result.feature_names),
     )
-    lines = tuple(f"{title}: {_listed(names)}." for title, names in parts if names)
-    return Section("scope", "", (Paragraphs(lines, "scope"),), media)
+    lines = [f"{title}: {_listed(names)}." for title, names in parts if names]
+    if people := say.clusters_sentence(result.provenance):
+        lines.insert(0, people)
+    return Section("scope", "", (Paragraphs(tuple(lines), "scope"),), media)
 
 
 def _listed(names: Sequence[Any]) -> str:

@@ -580,6 +580,8 @@ def test_a_comparison_with_clusters_holds_the_audits_with_clusters(few):
         learner="tree",
         random_state=result.provenance["seed"],
     )
+    assert "500 rows of 250 people (clusters)" in " ".join(result.summary().split())
+    assert result.provenance["n_clusters"] == 250
     row = result.row("A", HARMED)
     assert (row.delta, row.interval) == (alone.worst_case.delta, alone.worst_case.interval)
     own = result.transfer("A", "A", HARMED)

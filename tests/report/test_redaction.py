@@ -257,6 +257,23 @@ def test_total_goes_where_it_would_give_the_rows_left_out_away():
     assert result.to_dict()["n_samples"] == 634
 
 
+@pytest.mark.parametrize(
+    ("n_clusters", "excluded", "told"),
+    [
+        (500, {}, True),
+        (625, {}, False),  # five rows are a second one of somebody
+        (9, {}, False),
+        (500, {"missing sensitive value (race)": 4}, False),
+    ],
+)
+def test_people_are_told_as_other_counts_are(n_clusters, excluded, told):
+    result = audit([[40, 60], [30, 90]], [[80, 160], [90, 300]], excluded=excluded)
+    provenance = {"n_working_rows": 630, "n_clusters": n_clusters}
+    page = " ".join(dataclasses.replace(result, provenance=provenance).to_html().split())
+    assert (f"630 rows of {n_clusters} people (clusters)" in page) is told
+    assert "(clusters)" not in page or told
+
+
 def test_subgroup_of_almost_everybody_does_not_tell_who_is_outside():
     inside = np.array([[80, 160], [90, 296]])
     result = audit(inside, inside + np.array([[0, 0], [0, 4]]))

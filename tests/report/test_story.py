@@ -107,6 +107,19 @@ def test_headline_says_who_how_many_how_much_of_what_and_against_whom():
     assert "14 % of those with race = Black and 7.9 % of everyone else get this outcome" in text
 
 
+def test_rows_of_the_same_people_are_said_to_be():
+    of_people = {"provenance": {"n_working_rows": 12_000, "n_clusters": 4_012}}
+    result = audit(refused(), **of_people)
+    said = "12,000 rows of 4,012 people (clusters); counts are of rows."
+    assert said in flat(result.summary())
+    assert said in flat(result.to_model_card())
+    assert said in flat(result.to_html())
+    assert 'name="n_clusters" value="4012"' in result.to_junit()
+    plain = audit(refused(), provenance={"n_working_rows": 12_000, "n_clusters": None})
+    for text in (plain.summary(), plain.to_model_card(), plain.to_html(), plain.to_junit()):
+        assert "cluster" not in text
+
+
 def test_both_outcomes_are_told():
     """Being refused and being granted are two searches, both listed."""
     text = audit(refused(), granted()).summary()
