@@ -66,16 +66,16 @@ class AuditProblem:
         """Number of working rows."""
         return len(self.y)
 
+    @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters of working rows; None if each row is somebody else's."""
+        return None if self.cluster is None else len(np.unique(self.cluster))
+
     def answer(self, positive: np.ndarray) -> Answer:
         """Something to be told of every working row."""
         repeated = self.unit is None and self.weight_type == "frequency"
         unit = self.source_row if repeated else self.unit
         return Answer(positive, self.sample_weight, unit)
-
-    @property
-    def n_clusters(self) -> int | None:
-        """Number of clusters of working rows; None if each row is somebody else's."""
-        return None if self.cluster is None else len(np.unique(self.cluster))
 
 
 def build_problem(
