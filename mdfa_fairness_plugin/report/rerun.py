@@ -21,6 +21,12 @@ def rerun_code(result: AuditRecord) -> str:
         parameters["random_state"] = int(seed)
     lines = ["import mdfa_fairness_plugin as mdfa", "", "result = mdfa.audit(", "    X,", "    y,"]
     lines.append("    sensitive_features=A,")
+    if result.provenance.get("weight_type", "none") != "none":
+        lines.append("    sample_weight=w,")
+    # Copies that were found without ids are found again.
+    found = any(one.category == "RepeatedRowsWarning" for one in result.warnings)
+    if result.provenance.get("n_clusters") is not None and not found:
+        lines.append("    clusters=ids,")
     for name, value in sorted(parameters.items(), key=lambda item: str(item[0])):
         if name in defaults and _same(defaults[name], value):
             continue

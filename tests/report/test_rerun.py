@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mdfa_fairness_plugin import AuditResult
+from mdfa_fairness_plugin.exceptions import AuditWarning
 from mdfa_fairness_plugin.report.rerun import rerun_code
 
 
@@ -31,3 +32,15 @@ def test_page_can_be_made_again_from_what_it_says():
     assert "# learner: object" in code
     assert "# balance: Entropy(tol=1)" in code
     assert "mdfa audit x.csv &lt;b&gt;" in audited.to_html(command="mdfa audit x.csv <b>")
+
+
+def test_weights_and_people_that_were_given_are_asked_for():
+    provenance = {"weight_type": "sampling", "n_working_rows": 90, "n_clusters": 40}
+    code = rerun_code(AuditResult(provenance=provenance))
+    assert "    sample_weight=w,\n    clusters=ids,\n" in code
+    found = AuditWarning("RepeatedRowsWarning", "50 of 90 rows repeat others.")
+    assert "clusters" not in rerun_code(AuditResult(provenance=provenance, warnings=(found,)))
+    none = {"weight_type": "none", "n_working_rows": 90, "n_clusters": None}
+    plain = rerun_code(AuditResult(provenance=none))
+    assert "clusters" not in plain
+    assert "sample_weight" not in plain
