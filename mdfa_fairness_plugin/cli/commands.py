@@ -36,7 +36,7 @@ def _work(name: str, asked: dict[str, Any]) -> None:
     options.quiet_option("Print nothing but errors and a tripped gate."),
 )
 def audit(**asked: Any) -> None:
-    """Audit the outcomes in FILE, a .csv or .parquet table with one row per person.
+    """Audit the outcomes in FILE, a .csv or .parquet table with a row per person, or more (--cluster).
 
     FILE may also be a folder of Parquet files or a quoted pattern, 'part-*.parquet'. These, and any
     Parquet file with --scheduler, are audited with Dask, where they lie.

@@ -100,6 +100,16 @@ def test_rows_of_a_person_are_held_out_together_and_are_one_piece_of_evidence(li
     assert widths[1] == pytest.approx(widths[0], rel=0.05)
 
 
+def test_weights_may_count(dataset, lists, quick):
+    counted = dataset.copy()
+    counted.instance_weights = np.arange(len(counted.labels)) % 3 + 1.0
+    table = compare_detectors(
+        counted, **lists, detectors=["mdfa"], weight_type="frequency", **quick
+    )
+    assert (table["note"] == "").all()
+    assert (table["n_rows"] > 0).all()
+
+
 def test_a_region_of_one_group_only_is_told(dataset):
     from mdfa_fairness_plugin.aif360.detectors import _Judge, _Part, _Region
 

@@ -127,3 +127,27 @@ def test_rows_of_one_person_are_one_term(seed):
     assert interval(1, np.arange(len(s))) == once
     assert interval(2, np.repeat(np.arange(len(s)), 2)) == pytest.approx(once)
     assert interval(2, None) == pytest.approx(0.1 + (np.array(once) - 0.1) / math.sqrt(2))
+
+
+def test_spread_of_a_difference_between_models_of_people_with_several_rows():
+    """One to four rows a person with mostly one answer: the interval is as wide as draws differ."""
+    rng = np.random.default_rng(0)
+    differences, widths, naive = [], [], []
+    for _ in range(400):
+        cluster = np.repeat(np.arange(300), rng.integers(1, 5, 300))
+        s = rng.choice([-1, 1], 300)[cluster]
+        weights = rng.uniform(0.5, 2, 300)[cluster]
+        models = [
+            np.where(
+                rng.random(len(s)) < 0.9, (rng.random(300) < 0.5)[cluster], rng.random(len(s)) < 0.5
+            )
+            for _ in range(2)
+        ]
+        a, b = (log_ratio_influence(one, s, weights) for one in models)
+        own, other = (measure(one, s, weights).delta for one in models)
+        differences.append(own - other)
+        widths.append(np.ptp(paired_interval(0.0, a, b, 0.95, cluster=cluster)))
+        naive.append(np.ptp(paired_interval(0.0, a, b, 0.95)))
+    expected = 2 * 1.96 * np.std(differences)
+    assert np.mean(widths) == pytest.approx(expected, rel=0.1)
+    assert np.mean(naive) < 0.75 * expected
