@@ -147,6 +147,10 @@ class WeightWarning(MDFAWarning):
     """Weights were read in a way the user may not have meant."""
 
 
+class RepeatedRowsWarning(MDFAWarning):
+    """Rows repeat others exactly, more often than chance explains; equal ones count as one person."""
+
+
 class OverlapWarning(MDFAWarning):
     """Some rows have no comparable row in the other group."""
 

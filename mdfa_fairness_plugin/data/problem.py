@@ -14,6 +14,7 @@ from mdfa_fairness_plugin.data.clusters import read_clusters, renumbered
 from mdfa_fairness_plugin.data.column_order import column_order
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.contrasts import Contrast, build_contrasts, with_intersections
+from mdfa_fairness_plugin.data.copies import RowColumns, find_copies
 from mdfa_fairness_plugin.data.decisions import audited_outcomes, read_decisions, refuse_constant
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.data.leaks import Answer, check_leaks, leaked_features
@@ -150,6 +151,12 @@ def build_problem(
     )
     cluster = None if people is None else read_clusters(people.array(0))
     hashed = input_hash(table, labels, columns, weighting.values, cluster)
+    # Where nobody says whose rows they are, nor that each counts, exact copies are one person's.
+    if people is None and asked.weight_type != "frequency":
+        copies = find_copies(RowColumns(table, [*(column.labels for column in columns), labels]))
+        if copies is not None:
+            copies.warn(in_use, log)
+            cluster = copies.unit
 
     # The matrix is made at once in its final order, and shown from there: no second copy.
     order = canonical_order(
