@@ -123,11 +123,11 @@ def test_given_weights_follow_their_rows(people, audit, by_search):
     X, y, s = people(300, seed=2)
     rng = np.random.default_rng(0)
     weights, copies = rng.uniform(0.5, 2.0, 300), rng.integers(0, 3, 300)
-    one = audit(X, y, s, sample_weight=copies, balance=weights)
+    counted = {"weight_type": "frequency"}
+    one = audit(X, y, s, sample_weight=copies, balance=weights, **counted)
     rows = rng.permutation(np.repeat(np.arange(300), copies))
-    two = audit(
-        *(part.iloc[rows].reset_index(drop=True) for part in (X, y, s)), balance=weights[rows]
-    )
+    again = (part.iloc[rows].reset_index(drop=True) for part in (X, y, s))
+    two = audit(*again, balance=weights[rows], **counted)
     for key, v in by_search(one).items():
         assert v.delta == by_search(two)[key].delta
 

@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.exceptions import (
     LeakWarning,
     MissingSensitiveWarning,
     NothingToAuditError,
+    RepeatedRowsWarning,
 )
 from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION, SearchKey
 from mdfa_fairness_plugin.search.prepare import folds_of
@@ -232,6 +233,7 @@ def test_counted_rows_act_like_repeated_rows(few):
         n_splits=1,
         n_folds=2,
         learner="tree",
+        weight_type="frequency",
         random_state=0,
     )
     for one, other in zip(weighted.differences, repeated.differences, strict=True):
@@ -548,7 +550,16 @@ def test_doubled_people_are_no_more_evidence(few):
         else:
             assert other.difference == pytest.approx(own.difference)
             assert other.interval == pytest.approx(own.interval)
-    naive = run(double, y_true=double.truth, decision_inputs=list(double.X))  # copies tell
+    with pytest.warns(RepeatedRowsWarning):
+        found = run(double, y_true=double.truth)
+    for own, other in zip(again.differences, found.differences, strict=True):
+        assert other.interval == pytest.approx(own.interval, nan_ok=True)
+    naive = run(
+        double,
+        y_true=double.truth,
+        clusters=np.arange(len(double.X)),
+        decision_inputs=list(double.X),  # copies tell
+    )
     own, other = (
         next(one for one in result.differences if one.quantity == ACCURACY)
         for result in (once, naive)
