@@ -74,9 +74,7 @@ class AuditProblem:
 
     def answer(self, positive: np.ndarray) -> Answer:
         """Something to be told of every working row."""
-        repeated = self.unit is None and self.weight_type == "frequency"
-        unit = self.source_row if repeated else self.unit
-        return Answer(positive, self.sample_weight, unit)
+        return Answer(positive, self.sample_weight, self.unit)
 
 
 def build_problem(
@@ -149,26 +147,19 @@ def build_problem(
             weight=weighting.values,
         ),
     )
-    cluster = None if people is None else read_clusters(people.array(0))
+    cluster = unit = None if people is None else read_clusters(people.array(0))
     hashed = input_hash(table, labels, columns, weighting.values, cluster)
-    # Where nobody says whose rows they are, nor that each counts, exact copies are one person's.
-    if people is None and asked.weight_type != "frequency":
-        copies = find_copies(RowColumns(table, [*(column.labels for column in columns), labels]))
-        if copies is not None:
-            copies.warn(in_use, log)
-            cluster = copies.unit
+    if people is None:
+        held = RowColumns(table, [*(column.labels for column in columns), labels])
+        cluster, unit = _copied(held, asked.weight_type == "frequency", in_use, log)
 
     # The matrix is made at once in its final order, and shown from there: no second copy.
-    order = canonical_order(
-        encoder.encoded_columns(table), columns, labels, weighting.values, cluster
-    )
-    if cluster is not None:
-        cluster = renumbered(cluster[order])
+    order = canonical_order(encoder.encoded_columns(table), columns, labels, weighting.values, unit)
+    if unit is not None:
+        unit = renumbered(unit[order])
+        cluster = None if cluster is None else unit
     y_sorted = labels.codes[order]
     if told:
-        # A weight that counts rows makes no more people of one.
-        repeated = cluster is None and weighting.weight_type == "frequency"
-        unit = in_use[order] if repeated else cluster
         check_leaks(
             table,
             encoder,
@@ -204,7 +195,7 @@ def build_problem(
         contrasts=contrasts,
         sensitive=with_intersections(sorted_columns, asked.intersections),
         cluster=cluster,
-        unit=cluster,
+        unit=unit,
         source_row=in_use[order],
         n_samples=n_samples,
         excluded=excluded,
@@ -219,6 +210,22 @@ def _answers(
     """What is to be told of every row: each outcome, or one of two."""
     asked = audited if len(values) > 2 else audited[:1]
     return {one: Answer(y == values.index(one), *of_rows) for one in asked}
+
+
+def _copied(
+    columns: RowColumns, each_counts: bool, in_use: np.ndarray, log: WarningLog
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Clusters and units of rows that nobody says whose they are.
+
+    Exact copies are one person's, unless each row is said to count; never are they split.
+    """
+    copies = find_copies(columns)
+    if copies is None:
+        return None, None
+    if each_counts:
+        return None, copies.unit
+    copies.warn(in_use, log)
+    return copies.unit, copies.unit
 
 
 def _advice(given: Table, features: Table) -> str:
