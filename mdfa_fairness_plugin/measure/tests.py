@@ -73,8 +73,11 @@ def detectable_delta(
     # Rates p1 = e^delta p0 with mean `rate`, the larger one at most 1.
     p1 = np.minimum(2.0 * rate * expit(delta), 1.0)
     p0 = p1 * np.exp(-delta)
-    share = np.minimum(alpha / ((p1 + p0) / 2.0), 1.0)
-    variance = (1 - p1) / (p1 * share * sizes[0]) + (1 - p0) / (p0 * share * sizes[1])
-    needed = (norm.isf(level) * spread + norm.isf(1 - power)) * np.sqrt(variance)
-    found = delta >= needed
+    mean = (p1 + p0) / 2.0
+    share = np.minimum(alpha / mean, 1.0)
+    n1, n0 = share * sizes[0], share * sizes[1]
+    # The test looks at the difference of the rates, whose error without a violation is the mean's.
+    without = np.sqrt(mean * (1 - mean) * (1 / n1 + 1 / n0))
+    error = np.sqrt(p1 * (1 - p1) / n1 + p0 * (1 - p0) / n0)
+    found = p1 - p0 >= norm.isf(level) * spread * without + norm.isf(1 - power) * error
     return float(delta[np.argmax(found)]) if found.any() else math.inf

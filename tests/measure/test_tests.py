@@ -102,12 +102,13 @@ def test_hopeless_audits_detect_nothing(change):
         {"alpha": 0.4},
         {"alpha": 0.4, "sizes": (100.0, 900.0), "spread": 1.4},
         {"rate": 0.6, "sizes": (100.0, 100.0), "level": 0.05},
-        {"rate": 0.6, "sizes": (1.0, 5000.0)},
+        {"rate": 0.6, "sizes": (60.0, 5000.0)},
         {"power": 0.5, "level": 0.01},
     ],
 )
 def test_detectable_delta_is_where_it_equals_what_is_needed(change):
-    """Solved for: delta over its standard error is the test's quantile and the power's together.
+    """Solved for: the difference is the test's quantile of its error without a violation, and the
+    power's of its own.
 
     Rates have the overall one as their mean as long as the larger is below 1, and the share of the
     people inside is what has that mass, or everybody.
@@ -118,22 +119,34 @@ def test_detectable_delta_is_where_it_equals_what_is_needed(change):
         p1 = min(2 * plan["rate"] * expit(delta), 1.0)
         p0 = p1 / math.exp(delta)
         inside = min(plan["alpha"] / (p1 / 2 + p0 / 2), 1.0) * np.array(plan["sizes"])
-        error = math.sqrt(((1 - np.array([p1, p0])) / (np.array([p1, p0]) * inside)).sum())
-        quantiles = norm.isf(plan["level"]) * plan["spread"] + norm.ppf(plan["power"])
-        return delta - quantiles * error
+        mean, rates = (p1 + p0) / 2, np.array([p1, p0])
+        without = math.sqrt(mean * (1 - mean) * (1 / inside).sum())
+        error = math.sqrt((rates * (1 - rates) / inside).sum())
+        critical = norm.isf(plan["level"]) * plan["spread"] * without
+        return p1 - p0 - critical - norm.ppf(plan["power"]) * error
 
     assert detectable_delta(**plan) == pytest.approx(brentq(lacking, 1e-3, 3.0), abs=0.0036)
 
 
-def test_detectable_delta_is_found_four_times_in_five():
-    """Simulated: the region known, its delta the detectable one, a one-sided test of log rates."""
-    plan = PLAN | {"sizes": (4000.0, 4000.0), "level": 0.05}
+@pytest.mark.parametrize(("rate", "size"), [(0.3, 4000), (0.3, 300), (0.05, 4000)])
+def test_detectable_delta_is_found_four_times_in_five(rate, size):
+    """Simulated: the region known, its delta the detectable one, the score test of two rates.
+
+    20,000 draws: a standard error of .003; counts are whole, which moves the power by up to .05.
+    """
+    plan = PLAN | {"rate": rate, "alpha": rate / 3, "sizes": (size, size), "level": 0.05}
     delta = detectable_delta(**plan)
-    p1 = 2 * plan["rate"] * expit(delta)
+    p1 = 2 * rate * expit(delta)
     p0 = p1 * math.exp(-delta)
-    n = round(plan["alpha"] / plan["rate"] * 4000)
+    n = round(size / 3)
     rng = np.random.default_rng(4)
     group, others = rng.binomial(n, p1, 20_000) / n, rng.binomial(n, p0, 20_000) / n
-    error = np.sqrt((1 - group) / (n * group) + (1 - others) / (n * others))
-    z = np.log(group / others) / error
-    assert np.mean(z > norm.isf(0.05)) == pytest.approx(0.8, abs=0.04)
+    mean = (group + others) / 2
+    z = (group - others) / np.sqrt(2 * mean * (1 - mean) / n)
+    assert np.mean(z > norm.isf(0.05)) == pytest.approx(0.8, abs=0.06)
+
+
+def test_what_a_few_people_on_one_side_show_is_detectable():
+    """Twenty people with the outcome, none of them among the others: far beyond chance."""
+    few = detectable_delta(alpha=0.02, rate=0.2, sizes=(500.0, 500.0), level=0.0125, spread=1.0)
+    assert few < math.log(20)
