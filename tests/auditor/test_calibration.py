@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mdfa_fairness_plugin as mdfa
@@ -120,3 +121,33 @@ def test_rules_found_on_noise_rarely_have_an_interval_above_zero():
         for violation in mdfa.audit(X, y, sensitive_features=s, random_state=seed).violations:
             above += violation.rule_subgroup.interval[0] > 0
     assert above <= 15
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.RepeatedRowsWarning")
+def test_rows_that_are_no_people_are_no_evidence():
+    """Coin flips with whole weights, copied, drawn again, or several rows a person: 32 audits.
+
+    Where one in twenty has a false alarm, seven or more of 32 have a chance of .0009.
+    """
+    found, copied = 0, 0
+    for seed in range(8):
+        rng = np.random.default_rng(2000 + seed)
+        n = 500
+        X = pd.DataFrame({"age": rng.integers(18, 80, n), "income": rng.normal(3e4, 8e3, n)})
+        y, s = (rng.random(n) < 0.3).astype(int), rng.integers(0, 2, n)
+        who = np.repeat(np.arange(n), 3)
+        nearly = X.iloc[who].reset_index(drop=True)
+        nearly["income"] += rng.normal(0, 200, 3 * n)
+        for rows, features, given in (
+            (np.arange(n), X, {"sample_weight": rng.integers(1, 6, n)}),
+            (np.tile(np.arange(n), 2), None, {}),
+            (rng.integers(0, n, n), None, {}),
+            (who, nearly, {"clusters": who}),
+        ):
+            own = X.iloc[rows].reset_index(drop=True) if features is None else features
+            result = mdfa.audit(own, y[rows], sensitive_features=s[rows], **given)
+            found += any(v.verdict == "violation" for v in result.violations)
+            copied += any(one.category == "RepeatedRowsWarning" for one in result.warnings)
+    assert found <= 6
+    assert copied == 16
