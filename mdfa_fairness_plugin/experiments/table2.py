@@ -26,7 +26,7 @@ from mdfa_fairness_plugin.experiments.published import (
 from mdfa_fairness_plugin.experiments.reproduction import Comparison, beside, summarise
 
 GROUP = "African-American"
-# A tenth of those called high risk (9.6 % of the rows): the default of 0.05 would leave only
+# A tenth of those called high risk (9.6 % of the rows): the usual 0.05 would leave only
 # subgroups with half of them.
 ALPHA = 0.01
 ALGORITHM_1 = "Algorithm 1"
