@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.data.clusters import numbered
+from mdfa_fairness_plugin.data.clusters import as_text, numbered
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure.estimates import Sums
 from mdfa_fairness_plugin.measure.leak import LeakSums
@@ -26,19 +25,12 @@ _KEY_BITS = 53
 def cluster_keys(ids: pd.Series, seed: int) -> np.ndarray:
     """Random number in [0, 1) of each row's cluster, from its id and the seed; NaN without id."""
     codes, found = numbered(ids)
-    text = np.array([_as_text(value) for value in found.tolist()], dtype=object)
+    text = np.array([as_text(value) for value in found.tolist()], dtype=object)
     key = np.full(len(text) + 1, np.nan)
     if len(text):
         hashed = pd.util.hash_array(text, hash_key=f"{seed % 2**64:016x}", categorize=False)
         key[:-1] = np.ldexp((hashed >> np.uint64(64 - _KEY_BITS)).astype(float), -_KEY_BITS)
     return key[codes]
-
-
-def _as_text(value: Hashable) -> str:
-    """An id as text: 7, 7.0 and "7" are one, as parts of the rows may hold it either way."""
-    if isinstance(value, numbers.Real) and value % 1 == 0:
-        return str(int(value))
-    return str(value)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -22,6 +22,7 @@ from mdfa_fairness_plugin.exceptions import (
     MDFAWarning,
     Message,
     MissingSensitiveWarning,
+    RepeatedRowsWarning,
     WarningLog,
 )
 from mdfa_fairness_plugin.pipeline import Audit, run_audit
@@ -103,7 +104,15 @@ def learn(
         weight_type="sampling" if learning_type == "none" else learning_type,
     )
     own_log = _SampleLog(len(frame))
-    return audit_frame(frame, columns, own, own_log, keep_one_model=True), own_log
+    audit = audit_frame(frame, columns, own, own_log, keep_one_model=True)
+    if any(one.category == RepeatedRowsWarning.__name__ for one in own_log.records):
+        log.warn(
+            RepeatedRowsWarning,
+            "X: the rows learned from hold copies, and among all others none are looked for: each "
+            "counts as a person, which may make far too much of the evidence. Pass clusters=, or drop "
+            "repeated rows.",
+        )
+    return audit, own_log
 
 
 def panel_of(

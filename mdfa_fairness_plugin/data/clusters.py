@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,9 @@ from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
 def read_clusters(given: Any) -> np.ndarray | None:
     """Number of each row's cluster; None if every row is one of its own."""
     codes, found = numbered(given)
+    if found.dtype == object:
+        same, texts = pd.factorize(np.array([as_text(one) for one in found], dtype=object))
+        codes, found = np.append(same, -1)[codes], texts
     refuse_clusters(int((codes < 0).sum()), len(codes), len(found))
     return None if len(found) == len(codes) else codes
 
@@ -25,6 +30,13 @@ def numbered(given: Any) -> tuple[np.ndarray, Any]:
         raise InputTypeError(
             f"clusters holds values that cannot be labels ({error}). Use text or numbers."
         ) from error
+
+
+def as_text(value: Hashable) -> str:
+    """An id as text: 7, 7.0 and "7" are one, as parts of the rows may hold it either way."""
+    if isinstance(value, numbers.Real) and value % 1 == 0:
+        return str(int(value))
+    return str(value)
 
 
 def refuse_clusters(n_missing: int, n_rows: int, n_clusters: int) -> None:

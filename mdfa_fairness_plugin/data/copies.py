@@ -3,7 +3,8 @@
 Where columns are fine, two people are hardly ever equal, and even two equal rows are copies. Where
 they are coarse many people are equal, and nothing can be told. In between, how many others would be
 equal to a row by chance is estimated from the rows that differ from it. All that is uncertain there
-is decided for chance: what is called a copy is one, and some copies are not called so.
+is decided for chance: what is called a copy is one, and some copies are not called so. Outcomes are
+not looked at: those of one person, asked twice, may differ.
 """
 
 from __future__ import annotations
@@ -55,15 +56,15 @@ class Copies:
             RepeatedRowsWarning,
             "X: ",
             Count(self.n_repeats, of=len(self.unit)),
-            f" repeat another row exactly, in features, groups and outcome (as row {other} of the "
-            f"input does row {one}), which chance does not explain. Equal rows count as one person. "
+            f" repeat another row exactly, in features and groups (as row {other} of the input does "
+            f"row {one}), which chance does not explain. Equal rows count as one person. "
             "Pass clusters= to say whose each row is; an id of its own per row says that equal rows "
             "are different people.",
         )
 
 
 class RowColumns(Sequence[np.ndarray]):
-    """All a row holds, as numbers and codes: a table's columns, made when looked at, and labels."""
+    """All a row says of a person, as numbers and codes: columns, made when looked at, and labels."""
 
     def __init__(self, table: Table, labels: Sequence[Labels]) -> None:
         self._table = table

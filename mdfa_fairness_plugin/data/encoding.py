@@ -376,7 +376,8 @@ class _Planning:
             log.warn(
                 FeatureWarning,
                 f"X: {len(rare):,} column(s) dropped because no level has enough rows to be "
-                f"compared: {listing(rare)}. Leave identifiers out; group the levels of others.",
+                f"compared: {listing(rare)}. Leave identifiers out, "
+                "or pass them as clusters= if they say whose each row is; group the levels of others.",
             )
         if self.text_numbers:
             log.warn(

@@ -147,11 +147,13 @@ def build_problem(
             weight=weighting.values,
         ),
     )
-    cluster = unit = None if people is None else read_clusters(people.array(0))
+    cluster = None if people is None else read_clusters(people.array(0))
+    unit = cluster
     hashed = input_hash(table, labels, columns, weighting.values, cluster)
-    if people is None:
-        held = RowColumns(table, [*(column.labels for column in columns), labels])
-        cluster, unit = _copied(held, asked.weight_type == "frequency", in_use, log)
+    if cluster is None:
+        each_counts = people is not None or asked.weight_type == "frequency"
+        held = RowColumns(table, [column.labels for column in columns])
+        cluster, unit = _copied(held, each_counts, in_use, log)
 
     # The matrix is made at once in its final order, and shown from there: no second copy.
     order = canonical_order(encoder.encoded_columns(table), columns, labels, weighting.values, unit)
@@ -215,9 +217,9 @@ def _answers(
 def _copied(
     columns: RowColumns, each_counts: bool, in_use: np.ndarray, log: WarningLog
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Clusters and units of rows that nobody says whose they are.
+    """Clusters and units of rows of which no two are said to be one person's.
 
-    Exact copies are one person's, unless each row is said to count; never are they split.
+    Exact copies are, unless each row is said to count; never are they split.
     """
     copies = find_copies(columns)
     if copies is None:

@@ -146,6 +146,14 @@ def test_people_who_come_several_times_are_no_evidence_of_their_own(run):
     assert min(clustered) > 0.01  # of six, pairs of which are adjusted for each other
 
 
+@pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.RepeatedRowsWarning")
+def test_copies_among_the_rows_learned_from_are_no_promise_for_the_others(frame, run):
+    once = frame.drop_duplicates("who").drop(columns="who")
+    copied = pd.concat([once] * 4, ignore_index=True).sample(frac=1.0, random_state=0)
+    said = [one.message for one in run(copied, max_learning_rows=1_600).warnings]
+    assert any("among all others none are looked for" in message for message in said)
+
+
 def test_few_rows_are_audited_as_in_memory(quick, run):
     frame = persons(300, 1)
     there = run(frame, clusters="who")

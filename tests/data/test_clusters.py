@@ -26,6 +26,11 @@ def test_ids_of_any_kind_tell_whose_row_it_is(given):
     np.testing.assert_array_equal(read_clusters(pd.Series(given).array), [0, 1, 0])
 
 
+def test_an_id_is_one_person_as_text_or_number():
+    given = np.array(["7", "a", 7, 7.0, "8", "a", 8], dtype=object)
+    np.testing.assert_array_equal(read_clusters(given), [0, 1, 0, 0, 2, 1, 2])
+
+
 def test_ids_of_their_own_are_no_clusters(sample, assert_same):
     X, y, sex = sample()
     one_each = build_problem(X, y, sex, clusters=np.arange(N_ROWS))

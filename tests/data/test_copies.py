@@ -243,6 +243,25 @@ def test_copies_are_one_piece_of_evidence(rng):
     assert len(np.unique(sampled.cluster)) == 600
 
 
+def test_a_person_asked_again_is_the_same_whatever_the_answer(rng):
+    """Else the rows of one person lie in several folds, and coin flips become violations."""
+    X, y, sex, who = data_with(rng, 1200)
+    answers = np.where(rng.random(len(y)) < 0.1, 1 - y, y)
+    with pytest.warns(RepeatedRowsWarning, match=r"1,200 of 1,800 rows"):
+        problem = build_problem(X, answers, sex)
+    assert len(np.unique(problem.cluster)) == 600
+    np.testing.assert_array_equal(problem.cluster, pd.factorize(who[problem.source_row])[0])
+
+
+def test_copies_with_ids_of_their_own_share_a_fold(rng):
+    X, y, sex, who = data_with(rng, 150)
+    problem = build_problem(X, y, sex, clusters=np.arange(750))
+    counted = build_problem(X, y, sex, weight_type="frequency")
+    assert problem.cluster is None
+    np.testing.assert_array_equal(problem.unit, counted.unit)
+    np.testing.assert_array_equal(problem.unit, pd.factorize(who[problem.source_row])[0])
+
+
 def test_who_says_whose_rows_they_are_is_believed(rng):
     X, y, sex, who = data_with(rng, 150)
     assert build_problem(X, y, sex, clusters=np.arange(750)).cluster is None
