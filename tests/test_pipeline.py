@@ -44,8 +44,8 @@ def audit(X, y, s, **params):
 def plain(request):
     """Audits without balancing, of which every figure is a count: with a violation and without."""
     results = []
-    for extra in (0.0, 0.5):
-        data = people(500, seed=1, extra=extra)
+    for n, extra in ((500, 0.0), (500, 0.5), (1500, 0.5)):
+        data = people(n, seed=1, extra=extra)
         results.append((audit(*data, balance="none", evaluation=request.param), *data))
     return results
 

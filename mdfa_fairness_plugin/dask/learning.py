@@ -101,7 +101,7 @@ def learn(
         settings,
         max_learning_rows=None,
         random_state=settings.seed,
-        weight_type="sampling" if learning_type == "none" else learning_type,
+        weight_type=settings.weight_type if learning_type == "none" else learning_type,
     )
     own_log = _SampleLog(len(frame))
     audit = audit_frame(frame, columns, own, own_log, keep_one_model=True)

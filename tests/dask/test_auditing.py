@@ -118,6 +118,7 @@ def test_the_death_of_a_worker_changes_nothing(frame, run):
     """Killed in the middle of the second pass; others do its work, to the same bytes."""
     distributed = pytest.importorskip("distributed")
     many = pd.concat([frame] * 5, ignore_index=True)
+    many["x1"] += np.arange(len(many)) * 1e-9  # so that nobody is there twice
     expected = run(many, n_partitions=60).to_json()
     cluster = distributed.LocalCluster(
         n_workers=2,
