@@ -10,7 +10,7 @@ not looked at: those of one person, asked twice, may differ.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from typing import Any
@@ -66,17 +66,25 @@ class Copies:
 class RowColumns(Sequence[np.ndarray]):
     """All a row says of a person, as numbers and codes: columns, made when looked at, and labels."""
 
-    def __init__(self, table: Table, labels: Sequence[Labels]) -> None:
+    def __init__(
+        self, table: Table, labels: Sequence[Labels], left_out: Container[Hashable]
+    ) -> None:
         self._table = table
         self._labels = labels
+        # A text of which hardly any two rows have the same is an id; one of a row hides copies.
+        self._places = [
+            place
+            for place, name in enumerate(table.names)
+            if name not in left_out or table.typed(place).labels is None
+        ]
 
     def __len__(self) -> int:
-        return self._table.n_columns + len(self._labels)
+        return len(self._places) + len(self._labels)
 
     def __getitem__(self, place: Any) -> Any:
-        if place >= self._table.n_columns:
-            return self._labels[place - self._table.n_columns].codes
-        column = self._table.typed(place)
+        if place >= len(self._places):
+            return self._labels[place - len(self._places)].codes
+        column = self._table.typed(self._places[place])
         return column.numbers if column.labels is None else column.labels.codes
 
 

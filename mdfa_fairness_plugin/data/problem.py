@@ -152,7 +152,7 @@ def build_problem(
     hashed = input_hash(table, labels, columns, weighting.values, cluster)
     if cluster is None:
         each_counts = people is not None or asked.weight_type == "frequency"
-        held = RowColumns(table, [column.labels for column in columns])
+        held = RowColumns(table, [column.labels for column in columns], encoder.dropped_)
         cluster, unit = _copied(held, each_counts, in_use, log)
 
     # The matrix is made at once in its final order, and shown from there: no second copy.

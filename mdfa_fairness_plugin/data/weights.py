@@ -128,7 +128,13 @@ def read_weighting(weight: Any, asked: str, n_samples: int, log: WarningLog) -> 
         scaled = values / values.max()
         values = scaled * (len(scaled) / math.fsum(scaled))  # exact sum: order is no matter
     if weight_type == "frequency":
-        rows = np.repeat(kept, values.astype(np.intp))
+        try:
+            rows = np.repeat(kept, values.astype(np.intp))
+        except MemoryError as error:
+            raise InputError(
+                f"sample_weight: counts that sum to {sums.total:,.0f} rows are more than memory holds. "
+                "Pass weight_type='sampling' if they say how many people a row stands for."
+            ) from error
         values = np.ones(len(rows))
     return Weighting(rows=rows, values=values, weight_type=weight_type, n_zero=sums.n_zero)
 

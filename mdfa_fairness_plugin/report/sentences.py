@@ -169,8 +169,10 @@ def alpha_sentence(alpha: float | str, searches: Sequence[Violation] = ()) -> st
     if len(set(sizes.values())) == 1:
         sizes = {"": next(iter(sizes.values()))}
     said = [f'{size} (outcome "{name}")' if name else size for name, size in sizes.items()]
+    *others, last = said
+    listed = f"{', '.join(others)} and {last}" if others else last
     return (
-        f"Subgroups are searched from {' and '.join(said)} on: of all people compared, weighted, so "
+        f"Subgroups are searched from {listed} on: of all people compared, weighted, so "
         f"many are in the subgroup and have the outcome (alpha = {alpha_text(alpha)}{why}). {end}"
     )
 

@@ -49,7 +49,9 @@ def audit_folds(
 ) -> np.ndarray:
     """Folds of the working rows, even within every sensitive value and outcome; units stay whole."""
     unit = problem.unit
-    if unit is not None and settings.n_splits > (n_units := len(np.unique(unit))) // 2:
+    n_units = problem.n_rows if unit is None else len(np.unique(unit))
+    audited = any(contrast.reason is None for contrast in contrasts)
+    if audited and settings.n_splits > n_units // 2:
         raise InputError(
             f"n_splits: {settings.n_splits} folds of {n_units} clusters leave nothing to judge; use "
             "fewer."

@@ -176,3 +176,12 @@ def test_warnings_point_at_the_users_line(people):
             X, y, sensitive_features=s.mask(np.arange(200) < 5, "x"), learner="tree", n_splits=2
         )
     assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_fewer_clusters_than_folds_are_insufficient_evidence(people):
+    X, y, s = people(200, seed=0)
+    with pytest.warns(SmallGroupWarning):
+        result = mdfa.audit(X, y, sensitive_features=s, clusters=np.arange(200) % 3)
+    for v in result.violations:
+        assert v.verdict == "insufficient_evidence"
+        assert "only 3 cluster(s) have" in v.reason

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from mdfa_fairness_plugin.data.copies import find_copies
 from mdfa_fairness_plugin.data.problem import build_problem
-from mdfa_fairness_plugin.exceptions import RepeatedRowsWarning
+from mdfa_fairness_plugin.exceptions import FeatureWarning, RepeatedRowsWarning
 
 
 def fine(rng, n_rows):
@@ -278,3 +278,15 @@ def test_sparse_features(rng):
     with pytest.warns(RepeatedRowsWarning, match="60 of 660 rows"):
         problem = build_problem(sparse.csr_array(numbers), y, sex)
     assert len(np.unique(problem.unit)) == 600
+
+
+def test_a_row_id_does_not_hide_copies(rng):
+    """Text that is every row's own is no feature, and says nothing of who is who."""
+    n = 400
+    X = pd.DataFrame({"age": rng.integers(18, 80, n), "income": rng.normal(3e4, 8e3, n)})
+    rows = np.tile(np.arange(n), 2)
+    X = X.iloc[rows].assign(id=[f"case {i}" for i in range(2 * n)]).reset_index(drop=True)
+    y, s = rng.integers(0, 2, n)[rows], rng.integers(0, 2, n)[rows]
+    with pytest.warns(RepeatedRowsWarning), pytest.warns(FeatureWarning):
+        problem = build_problem(X, y, s)
+    assert problem.cluster.max() == n - 1

@@ -182,3 +182,9 @@ def test_wrong_weights_are_placed_where_they_are_at_hand():
         WeightSums.of(values).weight_type("sampling", values)
     with pytest.raises(InputError, match=r"1 of 3 weights are negative\. "):
         WeightSums.of(values).weight_type("sampling")
+
+
+def test_counts_beyond_all_memory_are_refused(sample):
+    X, y, sex = sample()
+    with pytest.raises(InputError, match=r"sample_weight: counts that sum"):
+        build_problem(X, y, sex, sample_weight=[10**15] * N_ROWS, weight_type="frequency")
