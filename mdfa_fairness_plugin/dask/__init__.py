@@ -1,6 +1,7 @@
 """Audits of rows that do not fit in memory, or lie on several machines.
 
-``audit_dask`` reads the rows twice and keeps none of them:
+``audit_dask`` reads the rows twice (if the sample holds copies, surveys them once more) and keeps
+none of them:
 
 1. *Survey.* Counts every combination of sensitive values and outcome, checks labels and weights, and
    draws a sample: of each combination its share, the rows with the smallest of random keys that

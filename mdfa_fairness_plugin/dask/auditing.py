@@ -17,7 +17,7 @@ from mdfa_fairness_plugin.arguments import checked_settings
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.dask.blocks import Source, open_source
 from mdfa_fairness_plugin.dask.concluding import Reading, concluded
-from mdfa_fairness_plugin.dask.learning import audit_frame, learn, panel_of
+from mdfa_fairness_plugin.dask.learning import audit_frame, by_content, learn, panel_of
 from mdfa_fairness_plugin.dask.measuring import (
     Measurement,
     Panel,
@@ -77,7 +77,7 @@ def audit_dask(
         Column of sample weights.
     clusters : name or None, default=None
         Column of ids that say whose row each is (a person, household, firm), as ``clusters`` of
-        ``audit``. None: every row is another person's; copies are not looked for.
+        ``audit``. None: every row is another person's, unless it repeats others, see below.
     client : distributed.Client or None, default=None
         Cluster to compute on. None: the current client if there is one, else threads.
     scheduler : str or None, default=None
@@ -123,6 +123,13 @@ def audit_dask(
     groups that a hash of the ids makes, which tell a standard error to 1.6 %. Clusters as large as the
     sample leave few to learn from; raise ``max_learning_rows`` with their size.
 
+    Without ``clusters``, rows that repeat others exactly, in features and groups, are looked for in
+    the sample only: a small part of many rows may hold no two of one person. If it holds copies that
+    chance does not explain, and these are most of its equal rows, the audit is made again, by a third
+    reading, with equal rows as one cluster's among all rows; a ``RepeatedRowsWarning`` says so. Where
+    more of the equal rows may be so by chance, it says that the rows measured count one by one.
+    ``weight_type="frequency"`` says that each row counts.
+
     The profile, the balance diagnostics and the text and fit of rules describe the sample.
 
     Up to twice ``max_learning_rows`` rows are audited in memory, as ``audit`` does.
@@ -156,6 +163,12 @@ def audit_dask(
         sample = draw_sample(survey, most)
         learning = time.perf_counter()
         audit, learned_log = learn(sample, survey, settings, columns, weight_type, n_missing, log)
+        equal = by_content(audit, learned_log, sample, columns, weight_type, log)
+        if equal is not None:
+            columns = equal  # the audit again; what is missing was told
+            survey = _survey(blocks, columns, most, seed, where)
+            sample = draw_sample(survey, most)
+            audit, learned_log = learn(sample, survey, settings, columns, weight_type, {}, log)
         panel = panel_of(audit, survey, columns, sample, weight_type)
         measured = _measure(blocks, panel, where)
     if measured.n_rows != survey.n_rows or not _same_sample(measured, survey, sample, columns):
@@ -353,7 +366,7 @@ def _merge_task(surveys: list[Survey], n_sample: int) -> Survey:
 
 def _same_sample(measured: Measurement, survey: Survey, sample: Sample, columns: Columns) -> bool:
     """Whether the second reading met the rows learned from, and those not."""
-    if columns.cluster is None:
+    if not columns.clustered:
         return measured.n_learned == len(sample.frame)
     n_present = measured.n_learned + measured.n_measured
     return measured.n_learned >= len(sample.frame) and n_present == survey.n_present

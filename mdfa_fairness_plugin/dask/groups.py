@@ -33,6 +33,22 @@ def cluster_keys(ids: pd.Series, seed: int) -> np.ndarray:
     return key[codes]
 
 
+def content_ids(frame: pd.DataFrame) -> pd.Series:
+    """Id of all that each row says: equal rows have one, however a part of the rows holds them."""
+    told = {place: _comparable(frame.iloc[:, place]) for place in range(frame.shape[1])}
+    return pd.util.hash_pandas_object(pd.DataFrame(told), index=False, categorize=False)
+
+
+def _comparable(column: pd.Series) -> np.ndarray:
+    """Numbers as floats, with one zero and one NaN, all else as text."""
+    kind = column.dtype
+    if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
+        number = column.to_numpy(dtype=float, na_value=np.nan) + 0.0
+        return np.where(np.isnan(number), np.nan, number)
+    codes, found = pd.factorize(column)
+    return np.array([*(f"={as_text(one)}" for one in found.tolist()), ""], dtype=object)[codes]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Grouping:
     """Which clusters are summed together, by their keys, and which were learned from."""

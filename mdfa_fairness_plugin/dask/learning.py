@@ -64,7 +64,7 @@ def audit_frame(
         weight,
         settings,
         log,
-        clusters=None if columns.cluster is None else frame[columns.cluster],
+        clusters=columns.clusters(frame),
     )
     return run_audit(problem, settings, log, X, keep_one_model=keep_one_model)
 
@@ -80,7 +80,7 @@ def learn(
 ) -> tuple[Audit, WarningLog]:
     """Audit the sample; ``n_missing`` are missing values by sensitive column."""
     frame = sample.frame
-    if columns.cluster is not None and np.ptp(sample.key) == 0:
+    if columns.clustered and np.ptp(sample.key) == 0:
         raise InputError(
             f"clusters: all {len(frame):,} rows learned from are of one cluster. Raise "
             "max_learning_rows, so that rows of many are."
@@ -105,14 +105,39 @@ def learn(
     )
     own_log = _SampleLog(len(frame))
     audit = audit_frame(frame, columns, own, own_log, keep_one_model=True)
-    if any(one.category == RepeatedRowsWarning.__name__ for one in own_log.records):
+    return audit, own_log
+
+
+def by_content(
+    audit: Audit,
+    learned: WarningLog,
+    sample: Sample,
+    columns: Columns,
+    weight_type: str,
+    log: WarningLog,
+) -> Columns | None:
+    """Columns by which equal rows are one person's, if copies were learned from; None if not.
+
+    Most equal rows must be copies: people alike by chance would be taken for one, and not measured.
+    """
+    category = RepeatedRowsWarning.__name__
+    found = [one for one in learned.records if one.category == category]
+    if columns.clustered or weight_type == "frequency" or not found:
+        return None
+    equal = replace(columns, by_content=True)
+    ids = equal.clusters(sample.frame.iloc[audit.problem.source_row])
+    assert ids is not None
+    n_copies = audit.problem.n_rows - (audit.problem.n_clusters or 0)
+    if 2 * n_copies <= len(ids) - ids.nunique():
         log.warn(
             RepeatedRowsWarning,
-            "X: the rows learned from hold copies, and among all others none are looked for: each "
-            "counts as a person, which may make far too much of the evidence. Pass clusters=, or drop "
-            "repeated rows.",
+            "X: the rows learned from hold copies, but most equal ones may be so by chance. "
+            "Hence each of all other rows counts as a person, which may make far too much of the "
+            "evidence. Pass clusters=, or drop repeated rows.",
         )
-    return audit, own_log
+        return None
+    log.note(category, found[0].message, " Among all rows, equal ones count as one person.")
+    return equal
 
 
 def panel_of(
@@ -140,7 +165,7 @@ def panel_of(
         mean_weight=survey.weights.total / survey.n_present if columns.weight is not None else 1.0,
         cut=sample.cut,
         seed=audit.settings.seed,
-        grouping=None if columns.cluster is None else Grouping.of(sample.key, survey.clusters),
+        grouping=Grouping.of(sample.key, survey.clusters) if columns.clustered else None,
         encoder=problem.encoder,
         judges=tuple(judges),
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.dask.blocks import chunks_of
-from mdfa_fairness_plugin.dask.groups import MOST_GROUPS, cluster_keys
+from mdfa_fairness_plugin.dask.groups import MOST_GROUPS, cluster_keys, content_ids
 from mdfa_fairness_plugin.data.clusters import refuse_clusters
 from mdfa_fairness_plugin.data.columns import Labels, listing, natural_order, read_labels
 from mdfa_fairness_plugin.data.decisions import refuse_constant, refuse_missing, refuse_scores
@@ -37,12 +37,24 @@ class Columns:
     features: tuple[Hashable, ...]
     weight: Hashable | None = None
     cluster: Hashable | None = None
+    by_content: bool = False  # rows equal in features and groups are one cluster's
+
+    @property
+    def clustered(self) -> bool:
+        """Whether somebody may have several rows."""
+        return self.by_content or self.cluster is not None
 
     @property
     def needed(self) -> tuple[Hashable, ...]:
         """Every column that is read."""
         others = (name for name in (self.weight, self.cluster) if name is not None)
         return (*self.features, *self.sensitive, self.outcome, *others)
+
+    def clusters(self, frame: pd.DataFrame) -> pd.Series | None:
+        """Id of each row's cluster; None: every row is another's."""
+        if self.by_content:
+            return content_ids(frame[[*self.features, *self.sensitive]])
+        return None if self.cluster is None else frame[self.cluster]
 
 
 @dataclass(eq=False)
@@ -126,9 +138,8 @@ def row_keys(
     frame: pd.DataFrame, columns: Columns, seed: int, draw: np.random.Generator
 ) -> np.ndarray:
     """Random number of each row: of its place, or one for all rows of a cluster."""
-    if columns.cluster is None:
-        return draw.random(len(frame))
-    return cluster_keys(frame[columns.cluster], seed)
+    ids = columns.clusters(frame)
+    return draw.random(len(frame)) if ids is None else cluster_keys(ids, seed)
 
 
 def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
@@ -228,7 +239,7 @@ def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Sur
     else:
         rows = np.arange(n_rows)
     n_unknown, clusters = 0, np.empty(0)
-    if columns.cluster is not None:
+    if columns.clustered:
         n_unknown = int(np.isnan(key).sum())
         clusters = _smallest(key[~np.isnan(key)])
     outcome = read_labels(frame[columns.outcome].array, "y").used()
@@ -325,7 +336,7 @@ def check_survey(survey: Survey, columns: Columns, missing: str) -> dict[str, in
         count = sum(n for stratum, n in survey.counts.items() if stratum[position] is None)
         n_missing[str(name)] = count
         refuse_missing_sensitive(count, str(name), missing)
-    if columns.cluster is not None:
+    if columns.clustered:
         refuse_clusters(survey.n_missing_cluster, n_outcomes, len(survey.clusters))
     return n_missing
 

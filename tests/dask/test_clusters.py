@@ -14,7 +14,12 @@ from mdfa_fairness_plugin.dask.concluding import LEARNED_FROM, OF_THE_LEARNED
 from mdfa_fairness_plugin.dask.learning import learn, panel_of
 from mdfa_fairness_plugin.dask.measuring import add_measurements, measure_block
 from mdfa_fairness_plugin.dask.survey import Columns, draw_sample, merge_surveys, survey_block
-from mdfa_fairness_plugin.exceptions import InputError, SmallGroupWarning, WarningLog
+from mdfa_fairness_plugin.exceptions import (
+    InputError,
+    RepeatedRowsWarning,
+    SmallGroupWarning,
+    WarningLog,
+)
 
 pytest.importorskip("dask.dataframe")
 
@@ -146,12 +151,57 @@ def test_people_who_come_several_times_are_no_evidence_of_their_own(run):
     assert min(clustered) > 0.01  # of six, pairs of which are adjusted for each other
 
 
+def coins(n_people, copies, seed):
+    """Coin flips of people who differ, everybody as many times, shuffled."""
+    once = persons(n_people, seed, rows=1).drop(columns="who")
+    return pd.concat([once] * copies, ignore_index=True).sample(frac=1.0, random_state=seed)
+
+
+@pytest.mark.parametrize("copies", [3, 12])
+def test_copies_among_the_rows_learned_from_are_looked_for_among_all(run, copies):
+    """Sums of copies vary as much as those of people do; taken for people, twelve seem too many."""
+    as_copies, as_people = [], []
+    for seed in range(4):
+        frame = coins(12_000 // copies, copies, seed)
+        with pytest.warns(RepeatedRowsWarning) as said:
+            found = run(frame, outcomes="yes")
+        assert len([one for one in said if one.category is RepeatedRowsWarning]) == 1
+        told = [one.message for one in found.warnings if one.category == "RepeatedRowsWarning"]
+        assert len(told) == 1
+        assert told[0].endswith("Among all rows, equal ones count as one person.")
+        n_left = found.excluded[LEARNED_FROM] + found.excluded[OF_THE_LEARNED]
+        assert n_left % copies == 0
+        as_copies += [violation.p_value for violation in found.violations]
+        each = frame.assign(n=1)
+        found = run(each, sample_weight="n", weight_type="frequency", outcomes="yes")
+        assert OF_THE_LEARNED not in found.excluded
+        as_people += [violation.p_value for violation in found.violations]
+    assert min(as_copies) > 1e-3
+    assert copies == 3 or min(as_people) < 1e-4
+
+
 @pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.RepeatedRowsWarning")
-def test_copies_among_the_rows_learned_from_are_no_promise_for_the_others(frame, run):
-    once = frame.drop_duplicates("who").drop(columns="who")
-    copied = pd.concat([once] * 4, ignore_index=True).sample(frac=1.0, random_state=0)
-    said = [one.message for one in run(copied, max_learning_rows=1_600).warnings]
-    assert any("among all others none are looked for" in message for message in said)
+def test_copies_are_the_same_however_rows_are_cut_and_held(run):
+    frame = coins(1_000, 6, 0)
+    one = run(frame, n_partitions=2)
+    held = frame.astype({"priors": "Int16", "age": float, "race": "category"})
+    for other in (run(frame, n_partitions=9), run(held, n_partitions=5)):
+        assert one.excluded == other.excluded
+        assert one.provenance["n_clusters"] == other.provenance["n_clusters"] < 1_000
+        for mine, theirs in zip(one.violations, other.violations, strict=True):
+            assert mine.p_value == pytest.approx(theirs.p_value, rel=1e-9)
+            assert mine.interval == pytest.approx(theirs.interval, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.RepeatedRowsWarning")
+def test_people_alike_by_chance_stay_people_where_some_are_copied(run):
+    """A third of all say nothing of themselves: they are measured, and a warning tells of copies."""
+    alike = persons(6_000, 1, rows=1).drop(columns="who").assign(age=0, priors=0, income=0.0)
+    mixed = pd.concat([coins(4_000, 3, 0), alike]).sample(frac=1.0, random_state=0)
+    found = run(mixed)
+    assert OF_THE_LEARNED not in found.excluded
+    assert found.provenance["n_clusters"] is None
+    assert any("each of all other rows counts as a person" in one.message for one in found.warnings)
 
 
 def test_few_rows_are_audited_as_in_memory(quick, run):

@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.dask.groups import (
     GroupSums,
     by_cluster,
     cluster_keys,
+    content_ids,
     tally_by_cluster,
 )
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
@@ -208,3 +209,23 @@ def test_ids_that_appear_later_are_refused():
     for key in (0.3, 0.9, np.nan):
         with pytest.raises(InputError, match="clusters: ids appeared"):
             grouping.group(np.array([0.5, key]))
+
+
+def test_content_is_the_same_however_parts_hold_it():
+    """Numbers of any type, zeros of either sign, missing values; text is not what it is missing."""
+    frame = pd.DataFrame(
+        {"n": [0.0, np.nan, 1, 1], "b": [True, False, True, True], "t": ["u", None, "nan", ""]}
+    )
+    parts = (
+        {"n": pd.array([-0.0, None, 1, 1], dtype="Float64"), "b": frame["b"].astype("boolean")},
+        {"n": pd.array([0, None, 1, 1], dtype="Int8"), "b": frame["b"].astype(object)},
+        {"n": frame["n"].astype("float32"), "t": pd.Categorical(frame["t"])},
+        {"t": frame["t"].astype(object)},
+    )
+    ids = content_ids(frame)
+    assert ids.nunique() == len(frame)
+    for part in parts:
+        np.testing.assert_array_equal(content_ids(frame.assign(**part)), ids)
+    np.testing.assert_array_equal(content_ids(frame.iloc[[2, 0]]), ids[[2, 0]])
+    swapped = pd.DataFrame({"one": [1, 2], "other": [2, 1]})
+    assert content_ids(swapped).nunique() == 2
