@@ -274,6 +274,13 @@ EVIDENCE_POWER = {
         ("two rows a person", paper_again, {"how": "rows"}),
     )
 } | {"six discrete columns, ratio 1.6": functools.partial(discrete, ratio=1.6)}
+# Rows with weights of 1, 2 and 3 know as much as six sevenths of them of equal weight.
+EVIDENCE_POWER |= {
+    f"n = {n}, delta = {delta}, as many as weights 1 to 3 are worth": functools.partial(
+        paper, delta=delta, mu=0.2, n=round(n * 6 / 7)
+    )
+    for n, delta in ((500, 0.3), (1000, 0.2))
+}
 RARE = {
     f"rate {rate}, n = {n}, ratio {ratio}": functools.partial(rare, rate=rate, n=n, ratio=ratio)
     for rate in (0.02, 0.08)
