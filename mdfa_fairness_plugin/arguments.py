@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import is_regressor
 
 from mdfa_fairness_plugin.balance.balancer import BALANCERS, weight_per_row
@@ -45,9 +46,12 @@ def checked_settings(**params: Any) -> Settings:
 def settled(settings: Settings, problem: AuditProblem) -> Settings:
     """Settings with nothing left to "auto", and given weights in the order of the working rows."""
     solver = _solver(settings)
-    if settings.n_splits > problem.n_rows // 2:
+    n_units, what = problem.n_rows, "rows"
+    if problem.unit is not None and any(one.reason is None for one in problem.contrasts):
+        n_units, what = len(np.unique(problem.unit)), "clusters"
+    if settings.n_splits > n_units // 2:
         raise InputError(
-            f"n_splits: {settings.n_splits} folds of {problem.n_rows} rows leave nothing to judge; "
+            f"n_splits: {settings.n_splits} folds of {n_units} {what} leave nothing to judge; "
             "use fewer, 5 say."
         )
     make = make_regressor if SOLVERS[solver].learns == "regressor" else make_classifier

@@ -14,7 +14,6 @@ from mdfa_fairness_plugin.data.leaks import best_teller
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import (
     Count,
-    InputError,
     Message,
     OverlapError,
     OverlapWarning,
@@ -49,13 +48,6 @@ def audit_folds(
 ) -> np.ndarray:
     """Folds of the working rows, even within every sensitive value and outcome; units stay whole."""
     unit = problem.unit
-    n_units = problem.n_rows if unit is None else len(np.unique(unit))
-    audited = any(contrast.reason is None for contrast in contrasts)
-    if audited and settings.n_splits > n_units // 2:
-        raise InputError(
-            f"n_splits: {settings.n_splits} folds of {n_units} clusters leave nothing to judge; use "
-            "fewer."
-        )
     rng = np.random.default_rng(settings.seeds["folds"])
     strata = value_of(problem, contrasts) * len(problem.outcome_labels) + problem.y
     learning = np.ones(problem.n_rows, dtype=bool)

@@ -185,3 +185,10 @@ def test_fewer_clusters_than_folds_are_insufficient_evidence(people):
     for v in result.violations:
         assert v.verdict == "insufficient_evidence"
         assert "only 3 cluster(s) have" in v.reason
+
+
+def test_more_folds_than_half_the_clusters_are_refused(people):
+    X, y, s = people(400, seed=0)
+    home = (np.arange(400) // 2 % 40) + 40 * (s == s.iloc[0]).to_numpy()
+    with pytest.raises(InputError, match=r"n_splits: 45 folds of 80 clusters leave nothing"):
+        mdfa.audit(X, y, sensitive_features=s, clusters=home, n_splits=45)
