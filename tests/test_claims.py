@@ -2,30 +2,22 @@
 
 Numbers of misses are compared with binomial limits that are exceeded by luck in fewer than one in 1,000
 runs of the check; the seeds are fixed. The full tables (200 data sets each) are printed by
-``benchmarks/false_alarms.py``, whose populations are used here.
+``benchmarks/false_alarms.py``.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import tracemalloc
-from pathlib import Path
 
+import false_alarms
 import pandas as pd
+import populations
 import pytest
 from scipy.stats import binom
 
 from mdfa_fairness_plugin import audit
 from mdfa_fairness_plugin.datasets import make_synthetic
-
-spec = importlib.util.spec_from_file_location(
-    "false_alarms", Path(__file__).parent / "benchmarks" / "false_alarms.py"
-)
-assert spec is not None
-assert spec.loader is not None
-false_alarms = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(false_alarms)
 
 pytestmark = pytest.mark.slow
 LUCK = 0.001
@@ -40,9 +32,9 @@ def searches(make, runs, **options):
 @pytest.mark.parametrize(
     ("make", "runs"),
     [
-        (lambda seed: false_alarms.pure_noise(seed, n=600), 60),
-        (lambda seed: false_alarms.noise_by_x(seed, mu=-0.3, n=1000), 40),
-        (lambda seed: false_alarms.paper(seed, delta=0.0, mu=0.3, n=1000), 40),
+        (lambda seed: populations.pure_noise(seed, n=600), 60),
+        (lambda seed: populations.noise_by_x(seed, mu=-0.3, n=1000), 40),
+        (lambda seed: populations.paper(seed, delta=0.0, mu=0.3, n=1000), 40),
     ],
     ids=["pure noise", "noise by x", "the paper's data"],
 )
@@ -56,7 +48,7 @@ def test_no_more_false_alarms_than_stated(make, runs):
 
 
 def test_no_more_false_alarms_than_stated_after_a_split():
-    lines = searches(lambda seed: false_alarms.pure_noise(seed, n=800), 40, evaluation="holdout")
+    lines = searches(lambda seed: populations.pure_noise(seed, n=800), 40, evaluation="holdout")
     alarms = lines.groupby("seed")["violation"].any().sum()
     assert alarms <= binom.isf(LUCK, 40, 0.05)
 
@@ -64,7 +56,7 @@ def test_no_more_false_alarms_than_stated_after_a_split():
 def test_outcomes_of_compas_redrawn_without_the_sensitive_value_raise_no_alarm():
     if not os.environ.get("MDFA_DATA_HOME"):
         pytest.skip("COMPAS is read from MDFA_DATA_HOME, which is not set")
-    lines = searches(false_alarms.compas, 15)
+    lines = searches(populations.compas, 15)
     alarms = lines.groupby("seed")["violation"].any().sum()
     assert alarms <= binom.isf(LUCK, 15, 0.05)
 
@@ -72,7 +64,7 @@ def test_outcomes_of_compas_redrawn_without_the_sensitive_value_raise_no_alarm()
 def test_planted_violations_are_found_and_covered():
     """delta = .5 in 1,000 rows: found in at least 95 % of audits, covered in at least 92.5 %."""
     runs = 40
-    lines = searches(lambda seed: false_alarms.paper(seed, delta=0.5, mu=0.2, n=1000), runs)
+    lines = searches(lambda seed: populations.paper(seed, delta=0.5, mu=0.2, n=1000), runs)
     found = lines.groupby("seed")["violation"].any().sum()
     assert found >= binom.ppf(LUCK, runs, 0.95)
     planted = lines[lines["group"].eq(1) & lines["outcome"].eq(1)]
