@@ -39,7 +39,7 @@ class CrossFittedProbability:
     models: tuple[Any, ...]
     coefficients: np.ndarray
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
+    def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows, averaged over the folds' models, or by the model of all folds."""
         return _bounded(_average(self.models, self.basis, X, self.coefficients))
 
@@ -48,14 +48,15 @@ class CrossFittedProbability:
         """The predictor alone."""
         return replace(self, out_of_fold=np.empty(0))
 
-    def by_model(self, X: np.ndarray) -> np.ndarray:
+    def by_model(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows by each fold's models, whose mean ``predict`` gives.
 
         Shape (n_models, n_new), not kept off 0 and 1.
         """
-        Z = self.basis(X)
+        some = X[:]
+        Z = self.basis(some)
         return np.array(
-            [_combine(_scores(model, X, Z), self.coefficients) for model in self.models]
+            [_combine(_scores(model, some, Z), self.coefficients) for model in self.models]
         )
 
 
