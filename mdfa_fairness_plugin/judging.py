@@ -73,10 +73,10 @@ class Judging(BaseEstimator):
             of different audits have no common unit.
         """
         check_is_fitted(self, "result_")
-        encoded = self._encoder.transform(X)
+        rows = self._encoder.rows(X)
         if self._region is None:
-            return np.zeros(len(encoded))
-        return self._region.scores(Asked(encoded))
+            return np.zeros(len(rows))
+        return self._region.scores(Asked(rows))
 
     def explain_row(
         self,

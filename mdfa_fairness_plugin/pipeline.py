@@ -30,7 +30,7 @@ from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
 from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums, SetSums
 from mdfa_fairness_plugin.measure.tests import SEARCH_SPREAD, interval_spread
-from mdfa_fairness_plugin.numerics.rows import Asked
+from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
 from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, Silence, Violation, WorstCasePath
@@ -301,11 +301,11 @@ def _missing(search: Search, problem: AuditProblem) -> tuple[np.ndarray, int]:
     column = next(c for c in problem.sensitive if c.name == search.key.sensitive_feature)
     rows = np.flatnonzero(column.labels.codes < 0)
     if len(rows):
-        e = ground.fitted_propensity.predict(problem.X[rows])
+        e = ground.fitted_propensity.predict(problem.encoded.take(rows))
         comparable = (e >= ground.propensity.min()) & (e <= ground.propensity.max())
         rows, e = rows[comparable], e[comparable]
     if len(rows):
-        inside = search.region.scores(Asked(problem.X[rows])) >= search.region.threshold
+        inside = search.region.scores(Asked(problem.encoded.take(rows))) >= search.region.threshold
         rows, e = rows[inside], e[inside]
     if len(rows) == 0:
         return np.zeros((2, 2)), 0
@@ -324,7 +324,7 @@ def judge(
     searches: list[Search],
     problem: AuditProblem,
     settings: Settings,
-    absent: np.ndarray | None = None,
+    absent: RowView | None = None,
 ) -> tuple[Violation, ...]:
     """Figures, p-values of the family and verdicts; ``absent`` are encoded rows without weight."""
     figures = conclude(

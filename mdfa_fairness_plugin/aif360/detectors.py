@@ -234,7 +234,7 @@ class _Judge:
         self.part = held_out
         self._level = confidence_level
         rng = np.random.default_rng(random_state)
-        encoded = FeatureEncoder().fit(held_out.X).transform(held_out.X)
+        encoded = FeatureEncoder().fit(held_out.X).rows(held_out.X)
         weight = held_out.weight / held_out.weight.mean()
         propensity = cross_fitted_probability(
             encoded,

@@ -30,7 +30,7 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.probability import PROBABILITY_FLOOR, CrossFittedProbability
 from mdfa_fairness_plugin.measure.estimates import Sums
 from mdfa_fairness_plugin.measure.sums import REGION, MeasuredRows, SearchSums
-from mdfa_fairness_plugin.numerics.rows import Asked
+from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.search.level_sets import Bins, Tally
 from mdfa_fairness_plugin.search.solver import Region
@@ -210,16 +210,16 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
         for part in zip(panel.parts, panel.labels, strict=True)
     ]
     table = read_table(frame[list(columns.features)], "X")
-    X = panel.encoder.transform(table)
+    encoded = panel.encoder.rows(table)
     display = None
     if any(judge.rule.alternatives for judge in panel.judges):
-        display = panel.encoder.display_frame(table, encoded=X)
+        display = panel.encoder.display_frame(table, encoded=encoded[:])
     done.unseen = panel.encoder.unseen(table)
     if panel.weight_type == "frequency":
         copies, base = weight.astype(np.int64), np.ones(len(rows))
     else:
         copies, base = None, weight / panel.mean_weight
-    block = _Block(X)
+    block = _Block(encoded)
     if panel.grouping is not None:
         block.n_groups, block.group = panel.grouping.n_groups, panel.grouping.group(key[rows])
     done.searches = tuple(
@@ -268,7 +268,7 @@ class _Block(Asked):
     group: np.ndarray | None = None  # of each row's cluster
     n_groups: int = 0
 
-    def __init__(self, X: np.ndarray) -> None:
+    def __init__(self, X: RowView) -> None:
         super().__init__(X)
         self._each: dict[CrossFittedProbability, np.ndarray] = {}
 
@@ -284,7 +284,7 @@ class _Block(Asked):
 
     def _by_model(self, model: CrossFittedProbability) -> np.ndarray:
         if model not in self._each:
-            self._each[model] = model.by_model(self.X)
+            self._each[model] = model.by_model(self.rows)
         return self._each[model]
 
 

@@ -101,7 +101,7 @@ class _Inside:
         inside = np.zeros(len(frame), dtype=bool)
         told = self.located
         if told is not None and len(frame):
-            rows = Asked(told.encoder.transform(frame))
+            rows = Asked(told.encoder.rows(frame))
             e = rows.predict(told.propensity)
             inside = (e > told.limits[0]) & (e < told.limits[1])
             inside &= told.region.scores(rows) >= told.region.threshold

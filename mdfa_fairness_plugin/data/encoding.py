@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.data.containers import Table, read_table
 from mdfa_fairness_plugin.data.display import DisplayFeature, Reader, display_frame, find_shown
 from mdfa_fairness_plugin.data.plans import MISSING, OTHER, LevelPlan, NumberPlan, Plan
 from mdfa_fairness_plugin.exceptions import Count, FeatureWarning, InputError, Message, WarningLog
+from mdfa_fairness_plugin.numerics.rows import RowView
 
 # Rows encoded at a time, and features: eight neighbouring doubles are what memory is read by.
 _ROWS_AT_A_TIME, _FEATURES_AT_A_TIME = 4_096, 8
@@ -139,6 +140,24 @@ class FeatureEncoder:
                 for plan, whole in values:
                     plan.encode(whole[at], out[own])
         return out
+
+    def levels(self, X: Any, *, rows: np.ndarray | None = None) -> np.ndarray | None:
+        """Own levels of features whose levels share encoded columns, None if there are none.
+
+        Codes of shape (n_rows, n_such_features), int32; -1 where the level is missing or new.
+        """
+        read = self._reader(read_table(X, "X"))
+        plans = sorted(self._plans, key=lambda plan: plan.places)
+        own = [plan for plan in plans if isinstance(plan, LevelPlan) and plan.hides_levels]
+        if not own:
+            return None
+        at = slice(None) if rows is None else rows
+        return np.column_stack([plan.own_levels(read(plan))[at] for plan in own])
+
+    def rows(self, X: Any) -> RowView:
+        """All rows as models see them: encoded, with their own levels beside."""
+        table = read_table(X, "X")
+        return RowView(self.transform(table), levels=self.levels(table))
 
     def encoded_columns(self, X: Any) -> Iterator[np.ndarray]:
         """Columns of what `transform` would give, one at a time and without the matrix."""

@@ -25,12 +25,14 @@ def canonical_order(
     labels: Labels,
     weight: np.ndarray,
     cluster: np.ndarray | None = None,
+    levels: np.ndarray | None = None,
 ) -> np.ndarray:
     """Order of rows that depends on what they hold only.
 
     By encoded features first; then by sensitive values and outcomes, ranked by how many rows have
     them, then by which, so that calling them otherwise changes nothing, nor does giving sensitive
-    columns in another order; then by weight, and by the size of clusters and where their rows lie.
+    columns in another order; then by weight, by levels that encoded features do not tell apart (by
+    where their rows lie), and by the size of clusters and where their rows lie.
     """
     rank = Ranking(len(weight))
     for column in encoded:
@@ -45,6 +47,8 @@ def canonical_order(
     for one in (*sensitive, labels):
         rank.refine(_label_ranks(one, place))
     rank.refine(weight)
+    for codes in () if levels is None else levels.T:
+        rank.refine(_level_ranks(codes, rank.dense()))
     if cluster is not None:
         rank.refine(np.bincount(cluster)[cluster])
         rank.refine(np.bincount(cluster, rank.dense())[cluster])
@@ -61,6 +65,17 @@ def _label_ranks(labels: Labels, place: np.ndarray) -> np.ndarray:
     ranks[order] = np.arange(n)
     ranks[-1] = -1
     return ranks[codes]
+
+
+def _level_ranks(codes: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Rank of each row's level by the places of its rows, whatever their order, then by its code."""
+    # Levels of as many rows at places of the same sum are common; sums of random numbers are not.
+    drawn = np.random.default_rng(0).integers(2**63, size=int(place.max()) + 1)
+    mixed = np.zeros(int(codes.max()) + 2, dtype=np.int64)
+    np.add.at(mixed, codes + 1, drawn[place])  # wraps around, so that no order matters
+    ranks = np.empty(len(mixed), dtype=np.intp)
+    ranks[np.argsort(mixed, kind="stable")] = np.arange(len(mixed))
+    return ranks[codes + 1]
 
 
 def _use(labels: Labels, place: np.ndarray) -> tuple[list[int], list[float]]:

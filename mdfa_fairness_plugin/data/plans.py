@@ -115,6 +115,17 @@ class LevelPlan:
         return len(self.levels)
 
     @property
+    def hides_levels(self) -> bool:
+        """Whether levels share an encoded column."""
+        return len(set(self.targets.values())) < len(self.targets)
+
+    def own_levels(self, column: TypedColumn) -> np.ndarray:
+        """Code of each row's own level; -1 where it is missing or new."""
+        codes = {value: code for code, value in enumerate(self.targets)}
+        known = [codes.get(value, -1) for value in column.labels.values]
+        return np.array([*known, -1], dtype=np.int32)[column.labels.codes]
+
+    @property
     def shown(self) -> tuple[DisplayKind, tuple[str, ...]]:
         """As what kind it is shown, and with which levels."""
         more = self.shown_as_other and OTHER not in self.levels

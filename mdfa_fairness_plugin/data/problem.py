@@ -27,6 +27,7 @@ from mdfa_fairness_plugin.data.sensitive import (
 )
 from mdfa_fairness_plugin.data.weights import read_weighting
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog
+from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.settings import Settings
 
 
@@ -40,6 +41,7 @@ class AuditProblem:
     """
 
     X: np.ndarray  # encoded features, float64 of shape (n_rows, n_encoded), without NaN
+    levels: np.ndarray | None  # own levels of features that `X` pools, see `FeatureEncoder.levels`
     encoder: FeatureEncoder
     display: pd.DataFrame  # features as reports show them, partly read-only views of `X`
     y: np.ndarray  # position in `outcome_labels`
@@ -61,6 +63,11 @@ class AuditProblem:
     def feature_names(self) -> tuple[str, ...]:
         """Names of the encoded features."""
         return self.encoder.encoded_names_
+
+    @property
+    def encoded(self) -> RowView:
+        """Rows as models see them."""
+        return RowView(self.X, levels=self.levels)
 
     @property
     def n_rows(self) -> int:
@@ -156,7 +163,10 @@ def build_problem(
         cluster, unit = _copied(held, each_counts, in_use, log)
 
     # The matrix is made at once in its final order, and shown from there: no second copy.
-    order = canonical_order(encoder.encoded_columns(table), columns, labels, weighting.values, unit)
+    levels = encoder.levels(table)
+    order = canonical_order(
+        encoder.encoded_columns(table), columns, labels, weighting.values, unit, levels
+    )
     if unit is not None:
         unit = renumbered(unit[order])
         cluster = None if cluster is None else unit
@@ -187,6 +197,7 @@ def build_problem(
     )
     return AuditProblem(
         X=encoded,
+        levels=None if levels is None else levels[order],
         encoder=encoder,
         display=encoder.display_frame(table, rows=order, encoded=encoded),
         y=y_sorted,

@@ -40,9 +40,9 @@ class CrossFittedDifference:
     # Trees asked of each model by rows none of them has seen; None: everything they know.
     n_trees: int | None = None
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
+    def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Average of all models on new rows, shape (n_scales, n)."""
-        return _average(self.models, X, self.n_trees)
+        return _average(self.models, X[:], self.n_trees)
 
     @cached_property
     def unseen(self) -> CrossFittedDifference:

@@ -1,11 +1,11 @@
 r"""Probabilities predicted for rows not fitted to: :math:`Pr[S = s | x]` and :math:`Pr[Y = y | x]`.
 
 Both nuisances of the orthogonal search (Section 3.2 for the first) are cross-fitted by the same
-learners. The lesser ones are a logistic regression on the features, their squares and products, and
-a small gradient boosting; the better ones have beside them a boosting that grows as long as it
-predicts held-out rows better. Each are combined by a logistic regression with non-negative
-coefficients: smooth trends, thresholds, categories and rules are caught, and the result is
-calibrated. What a result owes to the models shows in what moves from the lesser to the better ones.
+ladder of learners: a few trees of four leaves; trees of eight beside a logistic regression on the
+features, their squares and products; and these beside a boosting that grows as long as it predicts
+held-out rows better. Each rung is combined by a logistic regression with non-negative coefficients:
+smooth trends, thresholds, categories and rules are caught by the last, and the result is calibrated.
+What a result owes to the models shows in what moves from rung to rung.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CrossFittedProbability:
     coefficients: np.ndarray
     rungs: tuple[Rung, ...] = ()  # by ever better models
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
+    def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows, averaged over the folds' models, or by the model of all folds."""
         return _bounded(_average(self.models, self.basis, X, self.coefficients))
 
@@ -62,13 +62,14 @@ class CrossFittedProbability:
         """The predictor alone."""
         return replace(self, out_of_fold=np.empty(0), rungs=())
 
-    def by_model(self, X: np.ndarray) -> np.ndarray:
+    def by_model(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows by each fold's models, whose mean ``predict`` gives.
 
         Shape (n_models, n_new), not kept off 0 and 1.
         """
-        Z = self.basis(X)
-        return np.array([model.predict(X, Z, self.coefficients) for model in self.models])
+        some = X[:]
+        Z = self.basis(some)
+        return np.array([model.predict(some, Z, self.coefficients) for model in self.models])
 
 
 def cross_fitted_probability(
@@ -108,34 +109,37 @@ def cross_fitted_probability(
     def fit(rows: np.ndarray) -> _Models:
         return _Models(own_X[rows], Z[rows], own_positive[rows], own_weight[rows], random_state)
 
+    def judged(ask: Callable[[_Models, np.ndarray], np.ndarray]) -> np.ndarray:
+        """What each fold's models say of the rows held out, in the order of the rows."""
+        said = each(ask, models, held)
+        return np.concatenate(said)[np.argsort(np.concatenate(held), kind="stable")]
+
     models: list[_Models] = each(fit, trained)
-    scores = np.zeros((len(own_X), 3))
-    for rows, own in zip(held, each(lambda m, r: m.lesser(own_X[r], Z[r]), models, held), strict=True):
-        scores[rows, :2] = own
-    lesser = best = _Combined.of(scores[:, :2], own_positive, own_weight)
-    n_rounds = 0
+    scores = judged(lambda model, rows: model.scores(own_X[rows], Z[rows]))
+    combined = [_Combined.of(scores, own_positive, own_weight, use) for use in (_LEAST, _USUAL)]
+    best, n_rounds = combined[-1], 0
     for rounds in _ROUNDS:
         each(lambda model, rows, n=rounds: model.grow(own_X[rows], n), models, trained)
-        for rows, own in zip(held, each(lambda m, r: m.larger(own_X[r]), models, held), strict=True):
-            scores[rows, 2] = own
-        grown = _Combined.of(scores, own_positive, own_weight)
+        scores[:, _LARGE] = judged(lambda model, rows: model.large_scores(own_X[rows]))
+        grown = _Combined.of(scores, own_positive, own_weight, (*_USUAL, _LARGE))
         if not grown.loss < best.loss:
             break
         best, n_rounds = grown, rounds
+    combined.append(best)
     for model in models:
         model.keep(n_rounds)
     if len(others):
         models = models[-1:]
 
-    def everybody(combined: _Combined) -> Rung:
+    def everybody(own: _Combined) -> Rung:
         probability = np.empty(len(X))
-        probability[learning] = combined.out_of_fold
+        probability[learning] = own.out_of_fold
         if len(others):
-            seen = X.take(others)
-            probability[others] = _average(models, basis, seen, combined.coefficients, n_jobs)
-        return Rung(out_of_fold=_bounded(probability), loss=combined.loss)
+            asked = X.take(others)
+            probability[others] = _average(models, basis, asked, own.coefficients, n_jobs)
+        return Rung(out_of_fold=_bounded(probability), loss=own.loss)
 
-    rungs = (everybody(lesser), everybody(best))
+    rungs = tuple(everybody(one) for one in combined)
     return CrossFittedProbability(
         out_of_fold=rungs[-1].out_of_fold,
         basis=basis,
@@ -143,6 +147,10 @@ def cross_fitted_probability(
         coefficients=best.coefficients,
         rungs=rungs,
     )
+
+
+# Columns of scores: what a rung uses of them.
+_LEAST, _USUAL, _LARGE = (0,), (1, 2), 3
 
 
 class _Models:
@@ -157,17 +165,21 @@ class _Models:
         self._n_rounds = 0
         if self._constant:
             return
+        # Bins of weighted rows are slow to find, and those of equally weighted ones the same.
+        self._given = {"y": positive, "sample_weight": None if np.ptp(weight) == 0 else weight}
         # C = 0.3: log-loss within 0.001 of the best of .03 ... 3 on synthetic data, COMPAS and Adult.
         self._smooth = None
         if Z.shape[1]:
             self._smooth = LogisticRegression(C=0.3, max_iter=200, tol=1e-3)
             self._smooth.fit(Z, positive, sample_weight=weight)
-        # Bins of weighted rows are slow to find, and those of equally weighted ones the same.
-        self._given = {"y": positive, "sample_weight": None if np.ptp(weight) == 0 else weight}
         # Few, small trees: 25 of 8 leaves come within 0.002 of the log-loss of 150 where nothing is a
         # rule, at a fifth of the time.
-        self._small = _boosting(seed, max_leaf_nodes=8, learning_rate=0.15, max_bins=63)
-        self._small.fit(X, **self._given)
+        self._least, self._small = (
+            _boosting(seed, max_leaf_nodes=leaves, learning_rate=0.15, max_bins=63).fit(
+                X, **self._given
+            )
+            for leaves in (4, 8)
+        )
         self._large = _boosting(seed, max_leaf_nodes=31, warm_start=True)
 
     def grow(self, X: np.ndarray, n_rounds: int) -> None:
@@ -180,14 +192,21 @@ class _Models:
         """Predict by so many rounds, and forget the rows."""
         self._n_rounds, self._given = n_rounds, {}
 
-    def lesser(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """Log-odds of the lesser models, shape (n, 2)."""
+    def scores(self, X: np.ndarray, Z: np.ndarray, large: bool = False) -> np.ndarray:
+        """Log-odds of every model, shape (n, 4); those of the large boosting where they are used."""
         if self._constant or len(X) == 0:
-            return np.full((len(X), 2), self._level)
-        linear = np.zeros(len(X)) if self._smooth is None else self._smooth.decision_function(Z)
-        return np.column_stack([linear, self._small.decision_function(X)])
+            return np.full((len(X), 4), self._level)
+        none = np.zeros(len(X))
+        return np.column_stack(
+            [
+                self._least.decision_function(X),
+                none if self._smooth is None else self._smooth.decision_function(Z),
+                self._small.decision_function(X),
+                self.large_scores(X) if large else none,
+            ]
+        )
 
-    def larger(self, X: np.ndarray) -> np.ndarray:
+    def large_scores(self, X: np.ndarray) -> np.ndarray:
         """Log-odds of the large boosting, (n,)."""
         if self._constant or len(X) == 0:
             return np.full(len(X), self._level)
@@ -195,11 +214,8 @@ class _Models:
         return np.ravel(next(itertools.islice(stages, self._n_rounds - 1, None)))
 
     def predict(self, X: np.ndarray, Z: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-        """Probability by a combination of the lesser models, or of all."""
-        scores = self.lesser(X, Z)
-        if len(coefficients) > 3:
-            scores = np.column_stack([scores, self.larger(X)])
-        return _combine(scores, coefficients)
+        """Probability by a combination of the models."""
+        return _combine(self.scores(X, Z, large=coefficients[-1] > 0), coefficients)
 
 
 def _boosting(seed: int, **how: Any) -> HistGradientBoostingClassifier:
@@ -244,17 +260,19 @@ def _combine(scores: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
 class _Combined:
     """Log-odds ``a + b . scores`` with ``b >= 0`` of smallest weighted log-loss."""
 
-    coefficients: np.ndarray
+    coefficients: np.ndarray  # zero for models that are not used
     out_of_fold: np.ndarray
     loss: float
 
     @classmethod
-    def of(cls, scores: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> _Combined:
-        """Combine log-odds of shape (n, n_models), predicted out of fold."""
-        n_models = scores.shape[1]
+    def of(
+        cls, scores: np.ndarray, positive: np.ndarray, weight: np.ndarray, use: tuple[int, ...]
+    ) -> _Combined:
+        """Combine some of the models' log-odds, predicted out of fold."""
         weight = weight / weight.sum()
         sign = np.where(positive, 1.0, -1.0)
-        features = np.column_stack([np.ones(len(scores)), np.clip(scores, -8.0, 8.0)])
+        used = np.clip(scores[:, use], -8.0, 8.0)
+        features = np.column_stack([np.ones(len(scores)), used])
         share = np.clip(weight @ positive, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
 
         def loss(coefficients):
@@ -265,11 +283,15 @@ class _Combined:
 
         best = minimize(
             loss,
-            np.array([0.1 * logit(share), *np.full(n_models, 1.0 / n_models)]),
+            np.array([0.1 * logit(share), *np.full(len(use), 1.0 / len(use))]),
             jac=True,
             method="L-BFGS-B",
-            bounds=[(None, None), *[(0.0, None)] * n_models],
+            bounds=[(None, None), *[(0.0, None)] * len(use)],
         )
+        coefficients = np.zeros(1 + scores.shape[1])
+        coefficients[[0, *(1 + np.array(use))]] = best.x
         return cls(
-            coefficients=best.x, out_of_fold=_combine(scores, best.x), loss=float(best.fun)
+            coefficients=coefficients,
+            out_of_fold=_combine(scores, coefficients),
+            loss=float(best.fun),
         )

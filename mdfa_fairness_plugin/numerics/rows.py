@@ -12,11 +12,18 @@ class RowView:
 
     A million rows of 20 features are 160 MB, and an audit looks at nested choices of them: those of
     two sides, the comparable ones of these, one fold. Indexing gives an array of the rows asked for;
-    ``np.asarray`` gives all of them.
+    ``np.asarray`` gives all of them. `levels` are codes of categories' own levels beside the matrix,
+    shape (n_matrix, n_categories), -1 where missing or new.
     """
 
-    def __init__(self, matrix: np.ndarray, rows: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        matrix: np.ndarray,
+        rows: np.ndarray | None = None,
+        levels: np.ndarray | None = None,
+    ) -> None:
         self._matrix = matrix
+        self._levels = levels
         self._rows = None if rows is None or len(rows) == len(matrix) else rows
 
     def __len__(self) -> int:
@@ -31,19 +38,28 @@ class RowView:
         """Rows by position: a slice, an array of positions, or a mask."""
         return self._matrix[key] if self._rows is None else self._matrix[self._rows[key]]
 
+    @property
+    def levels(self) -> np.ndarray | None:
+        """Codes of the levels of these rows; None if the matrix tells all levels apart."""
+        if self._levels is None or self._rows is None:
+            return self._levels
+        return self._levels[self._rows]
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self[:], dtype=dtype, copy=copy)
 
     def take(self, rows: np.ndarray) -> RowView:
         """View of some of these rows."""
-        return RowView(self._matrix, rows if self._rows is None else self._rows[rows])
+        rows = rows if self._rows is None else self._rows[rows]
+        return RowView(self._matrix, rows, self._levels)
 
 
 class Asked:
     """Encoded rows, and what models say of them: each model is asked once, whoever wants to know."""
 
-    def __init__(self, X: np.ndarray) -> None:
-        self.X = X
+    def __init__(self, X: np.ndarray | RowView) -> None:
+        self.rows = X if isinstance(X, RowView) else RowView(X)
+        self.X = self.rows[:]
         self._said: dict[Any, np.ndarray] = {}
 
     def __len__(self) -> int:
@@ -57,4 +73,4 @@ class Asked:
 
     def ask(self, model: Any) -> np.ndarray:
         """Ask a model that has not been asked."""
-        return model.predict(self.X)
+        return model.predict(self.rows)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from mdfa_fairness_plugin.describe.wording import label_text, named
-from mdfa_fairness_plugin.numerics.rows import Asked
+from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.person.comparators import (
     Comparators,
     around,
@@ -209,7 +209,7 @@ def make_card(
     side, has_outcome = person.side_of(violation), person.got_outcome_of(violation)
     row = person.row
     if row is None:
-        row = only_match(problem, searched, person.encoded, side, has_outcome)
+        row = only_match(problem, searched, person.rows, side, has_outcome)
     own = np.zeros(len(searched.rows), dtype=bool)
     if row is not None:
         own = problem.source_row[searched.rows] == row
@@ -217,7 +217,7 @@ def make_card(
     if cluster is not None and row is not None:
         theirs = np.isin(cluster, problem.cluster[problem.source_row == row])
     left_out = row is not None and len(violation.left_out) > 0 and bool(violation.left_out[row])
-    score, by_model = _scores(searched, person.encoded, own)
+    score, by_model = _scores(searched, person.rows, own)
     inside = None if math.isnan(score) else score >= searched.threshold
     if row is not None:
         inside = bool(violation.membership[row])
@@ -230,7 +230,7 @@ def make_card(
     names = (named(violation.sensitive_feature, violation.group), others)
 
     shown_cell = 0 if show_records or min_cell <= 1 else int(min_cell)
-    distance = squared_distance(problem.X[searched.rows], person.encoded, problem.encoder.displays_)
+    distance = squared_distance(problem.X[searched.rows], person.rows[0], problem.encoder.displays_)
     pool = around(searched.member, searched.scores) if inside else np.ones(len(own), dtype=bool)
     pool &= ~theirs
     sides = [nearest(distance, pool & (searched.s == s), cluster) for s in (1, -1)]
@@ -291,11 +291,11 @@ def _people(violation: Violation, searched: Search, source_row: np.ndarray) -> n
     )
 
 
-def _scores(searched: Search, encoded: np.ndarray, own: np.ndarray) -> tuple[float, np.ndarray]:
+def _scores(searched: Search, person: RowView, own: np.ndarray) -> tuple[float, np.ndarray]:
     """Score of the person, NaN if no model was kept, and the scores by each model."""
     score, by_model = math.nan, np.empty(0)
     if searched.region is not None:
-        asked = Asked(encoded[np.newaxis])
+        asked = Asked(person)
         score = float(searched.region.scores(asked)[0])
         by_model = searched.region.by_model(asked)[:, 0]
     if own.any():

@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.wording import is_missing
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report.reading import ranked
 from mdfa_fairness_plugin.search.search import Search
@@ -29,7 +30,7 @@ UNKNOWN: Final = "unknown"
 class Person:
     """One person as an audit knows people."""
 
-    encoded: np.ndarray  # float (n_encoded,)
+    rows: RowView  # their one encoded row
     display: pd.DataFrame  # one row of features as people read them
     values: Mapping[str, Any]  # sensitive values by column; those not known are left out
     received: Hashable | None  # outcome
@@ -68,7 +69,7 @@ def find_person(
     """Read who is meant; see ``MDFAuditor.explain_row`` for the arguments."""
     problem: AuditProblem = result.source.problem
     own = _audited_row(problem, row)
-    encoded, display = _read_features(x, problem, own, row)
+    rows, display = _read_features(x, problem, own, row)
     received = _read_outcome(outcome, result)
     values = _read_sensitive(sensitive, result)
     if own is not None:
@@ -81,7 +82,7 @@ def find_person(
         received = found if received is None else received
         _check_sensitive(values, problem, own, row)
     return Person(
-        encoded=encoded,
+        rows=rows,
         display=display,
         values=values,
         received=received,
@@ -105,7 +106,7 @@ def _audited_row(problem: AuditProblem, row: Any) -> int | None:
 
 def _read_features(
     x: Any, problem: AuditProblem, own: int | None, row: Any
-) -> tuple[np.ndarray, pd.DataFrame]:
+) -> tuple[RowView, pd.DataFrame]:
     """Encoded and displayed features of the person, by value or by position."""
     if x is None:
         if row is None:
@@ -114,13 +115,20 @@ def _read_features(
             raise InputError(
                 f"row: row {row} has no weight and was not audited; pass its features as x."
             )
-        return problem.X[own], problem.display.iloc[[own]].reset_index(drop=True)
+        there = problem.display.iloc[[own]].reset_index(drop=True)
+        return problem.encoded.take(np.array([own])), there
     encoder = problem.encoder
     table = _as_table(x, encoder.feature_names_in_)
-    encoded = encoder.transform(table)[0]
-    if own is not None and not np.array_equal(encoded, problem.X[own]):
+    rows = encoder.rows(table)
+    if own is not None and not _alike(problem.encoded.take(np.array([own])), rows).all():
         raise InputError(f"x: it differs from row {row} of the audited data; pass one of the two.")
-    return encoded, encoder.display_frame(table)
+    return rows, encoder.display_frame(table)
+
+
+def _alike(rows: RowView, person: RowView) -> np.ndarray:
+    """Which rows have the very features of a person."""
+    alike = (rows[:] == person[:]).all(axis=1)
+    return alike if rows.levels is None else alike & (rows.levels == person.levels).all(axis=1)
 
 
 def _as_table(x: Any, names: Sequence[Hashable]) -> Any:
@@ -295,12 +303,12 @@ def choose_search(
 def only_match(
     problem: AuditProblem,
     searched: Search,
-    encoded: np.ndarray,
+    person: RowView,
     side: str,
     has_outcome: bool | None,
 ) -> int | None:
     """Row of the input with these very features, side and outcome, if all are one person's."""
-    alike = (problem.X[searched.rows] == encoded).all(axis=1)
+    alike = _alike(problem.encoded.take(searched.rows), person)
     if side != UNKNOWN:
         alike &= searched.s == (1 if side == GROUP else -1)
     if has_outcome is not None:

@@ -205,6 +205,7 @@ def _half(
     half = replace(
         problem,
         X=problem.X[rows],
+        levels=None if problem.levels is None else problem.levels[rows],
         display=problem.display.iloc[rows].reset_index(drop=True),
         y=problem.y[rows],
         sample_weight=problem.sample_weight[rows],
@@ -217,7 +218,7 @@ def _half(
     searches = rerun(half, source.settings.reseeded(int(rng.integers(2**31 - 1))))
     if searches is None:
         return None
-    everyone = Asked(problem.X)
+    everyone = Asked(problem.encoded)
     told: list[tuple[np.ndarray, tuple[str, ...]] | None] = []
     for search in searches:
         if not search.made:

@@ -231,7 +231,7 @@ def _chances(problem: AuditProblem, column: SensitiveFeature, seed: int) -> np.n
     # Of two values one model tells both.
     for value in modelled[:1] if n_values == len(modelled) == 2 else modelled:
         chances[known, value] = cross_fitted_probability(
-            problem.X[known],
+            problem.encoded.take(known),
             codes[known] == value,
             folds,
             sample_weight=problem.sample_weight[known],

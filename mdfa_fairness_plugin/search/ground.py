@@ -77,7 +77,7 @@ class Compared:
     ) -> None:
         self.settings = settings
         self.rows = np.flatnonzero(rows)
-        self.X = RowView(problem.X, self.rows)
+        self.X = problem.encoded.take(self.rows)
         self.base = problem.sample_weight[self.rows]
         self.folds = folds[self.rows]
         self.cluster = None if problem.cluster is None else problem.cluster[self.rows]

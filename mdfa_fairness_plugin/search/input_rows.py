@@ -8,7 +8,7 @@ import numpy as np
 
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.numerics.rows import Asked
+from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.search.search import Search
 
 
@@ -40,9 +40,7 @@ def overlaps_of(searches: list[Search], problem: AuditProblem) -> list[dict[str,
     return overlaps
 
 
-def membership(
-    search: Search, problem: AuditProblem, absent: np.ndarray | None = None
-) -> np.ndarray:
+def membership(search: Search, problem: AuditProblem, absent: RowView | None = None) -> np.ndarray:
     """Who of the input rows is inside: out of fold where compared, by the models' average elsewhere.
 
     Rows without common support are outside: the audit cannot speak about them. A row that stands
@@ -50,11 +48,10 @@ def membership(
     """
     region = search.region
     inside = search.working(search.solved.member, problem.n_rows)
-    other = np.ones(problem.n_rows, dtype=bool)
-    other[search.data.rows] = False
-    other[search.side.ground.outside] = False
-    if other.any():
-        inside[other] = region.scores(Asked(problem.X[other])) >= region.threshold
+    known = (search.data.rows, search.side.ground.outside)
+    other = np.setdiff1d(np.arange(problem.n_rows), np.concatenate(known))
+    if len(other):
+        inside[other] = region.scores(Asked(problem.encoded.take(other))) >= region.threshold
     copies = np.bincount(problem.source_row, minlength=problem.n_samples)
     hits = np.bincount(problem.source_row, inside, minlength=problem.n_samples)
     told = (copies > 0) & (2 * hits >= copies)
@@ -63,13 +60,13 @@ def membership(
     return told
 
 
-def absent_rows(problem: AuditProblem, X: Any) -> np.ndarray | None:
+def absent_rows(problem: AuditProblem, X: Any) -> RowView | None:
     """Encoded rows of zero weight, which membership is still told for; None if unusable."""
     present = np.bincount(problem.source_row, minlength=problem.n_samples)
     absent = np.flatnonzero(present == 0)
     if len(absent) == 0 or X is None:
         return None
     try:
-        return problem.encoder.transform(X)[absent]
+        return problem.encoder.rows(X).take(absent)
     except InputError:
         return None

@@ -96,9 +96,9 @@ class IterativeSolver:
             answer[rows] = predicted[-1]
             stay[rows] = predicted.mean(axis=0)
         scores = score_of(answer.astype(float), stay)
-        rest = ~np.isin(data.folds, labels)
-        if rest.any():
-            scores[rest] = region.scores(Asked(data.X[rest]))
+        rest = np.flatnonzero(~np.isin(data.folds, labels))
+        if len(rest):
+            scores[rest] = region.scores(Asked(data.X.take(rest)))
         member = scores >= region.threshold
         if member[data.held_out].all():
             # Everybody is the answer for other rows too.

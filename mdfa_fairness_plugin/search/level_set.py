@@ -96,9 +96,9 @@ def level_set_scores(
         rows = data.folds == label
         if rows.any():
             scores[rows] = log_odds(model, maps[label](data.X[rows]))
-    rest = ~np.isin(data.folds, labels)
-    if rest.any():
-        scores[rest] = region.scores(Asked(data.X[rest]))
+    rest = np.flatnonzero(~np.isin(data.folds, labels))
+    if len(rest):
+        scores[rest] = region.scores(Asked(data.X.take(rest)))
     return scores, region
 
 

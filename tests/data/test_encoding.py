@@ -491,3 +491,28 @@ def test_values_that_fitting_has_not_seen_are_counted():
     )
     assert encoder.unseen(fitted) == {}
     assert encoder.unseen(new) == {"town": 2, "height": 2, "size": 2}
+
+
+def test_levels_that_share_a_column_have_codes_of_their_own(encode):
+    towns = ["A"] * 40 + ["B"] * 40 + [f"rare {i}" for i in range(20)]
+    X = pd.DataFrame({"age": np.arange(100.0), "town": towns})
+    encoder, _ = encode(X)
+    levels = encoder.levels(X)
+    assert levels.dtype == np.int32
+    assert levels.shape == (100, 1)
+    assert len(np.unique(levels)) == len(np.unique(towns)) == 22
+    assert levels.min() == 0
+    new = pd.DataFrame({"age": [1.0, 2.0, 3.0], "town": ["rare 3", "elsewhere", None]})
+    assert encoder.levels(new).ravel().tolist() == [levels[83, 0], -1, -1]
+    rows = encoder.rows(new)
+    np.testing.assert_array_equal(rows.levels, encoder.levels(new))
+    np.testing.assert_array_equal(rows[:], encoder.transform(new))
+    own = np.array([90, 2])
+    np.testing.assert_array_equal(encoder.levels(X, rows=own), levels[own])
+
+
+def test_features_whose_levels_all_have_columns_need_no_codes(encode):
+    X = pd.DataFrame({"age": np.arange(100.0), "town": ["A", "B", "C", None] * 25})
+    encoder, _ = encode(X)
+    assert encoder.levels(X) is None
+    assert encoder.rows(X).levels is None

@@ -202,3 +202,27 @@ def test_the_order_is_lexicographic_and_stable(kind, n_rows, rng):
     assert rank.dense().tolist() == expected.ravel().tolist()
     if rank.complete:
         assert len(np.unique(expected)) == n_rows
+
+
+def _numbered(levels):
+    """Codes in the order in which they first appear."""
+    return pd.factorize(levels[:, 0])[0]
+
+
+@pytest.mark.parametrize("change", ["rows", "names", "both"])
+def test_pooled_levels_lie_alike_whatever_the_rows_order_and_their_names(change, rng, assert_same):
+    # Little else tells rows apart, so that their order is that of the branches in most places.
+    branch = np.repeat(np.arange(60), [12] * 20 + [3] * 40)
+    X = pd.DataFrame({"branch": [f"b{i}" for i in branch], "shift": rng.integers(0, 2, 360)})
+    y, sex = rng.integers(0, 2, 360), pd.Series(rng.choice(["f", "m"], 360), name="sex")
+    expected = build_problem(X, y, sex)
+    assert expected.X.shape == (360, 22)
+    assert len(np.unique(expected.levels)) == 60
+    if change != "rows":
+        X = X.assign(branch=rng.permutation([f"town {i}" for i in range(60)])[branch])
+    if change != "names":
+        shuffled = rng.permutation(360)
+        X, y, sex = X.iloc[shuffled], y[shuffled], sex.iloc[shuffled]
+    found = build_problem(X, y, sex)
+    assert_same(found, expected, hashes=False)
+    np.testing.assert_array_equal(_numbered(found.levels), _numbered(expected.levels))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mdfa_fairness_plugin.numerics.rows import RowView
+from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 
 MATRIX = np.arange(20.0).reshape(10, 2)
 
@@ -34,3 +34,24 @@ def test_views_of_views():
 def test_all_rows_are_not_copied():
     assert np.shares_memory(RowView(MATRIX, np.arange(10))[:], MATRIX)
     assert np.shares_memory(np.asarray(RowView(MATRIX)), MATRIX)
+
+
+def test_levels_go_along():
+    levels = np.arange(10, dtype=np.int32)[:, np.newaxis]
+    view = RowView(MATRIX, np.array([1, 4, 5, 9]), levels)
+    assert view.levels.ravel().tolist() == [1, 4, 5, 9]
+    assert view.take(np.array([0, 2])).levels.ravel().tolist() == [1, 5]
+    assert RowView(MATRIX, levels=levels).levels is levels
+    assert RowView(MATRIX).take(np.array([3])).levels is None
+
+
+def test_models_are_asked_with_levels():
+    class Model:
+        def predict(self, rows):
+            return rows.levels[:, 0] + rows[:, 1]
+
+    levels = np.full((10, 1), 7, dtype=np.int32)
+    asked = Asked(RowView(MATRIX, levels=levels))
+    np.testing.assert_array_equal(asked.predict(Model()), MATRIX[:, 1] + 7)
+    np.testing.assert_array_equal(asked.X, MATRIX)
+    assert Asked(MATRIX).rows.levels is None

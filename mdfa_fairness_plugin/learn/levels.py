@@ -1,0 +1,86 @@
+r"""What a level of a category says of an outcome, as one number: its smoothed log-odds.
+
+A few trees cannot tell hundreds of levels apart by 0/1 columns, and no model those that are pooled.
+The rate ``p_i`` of a level of ``n_i`` rows is drawn towards that of all,
+``(n_i p_i + a p) / (n_i + a)``: the posterior mean if the rates of levels follow a beta distribution of
+strength ``a`` (empirical Bayes). The strength is that of smallest log-loss on rows that took no part,
+so rows of one person, who share a fold, do not pass for evidence of their level.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import logit
+
+# Powers of ten among which the strength is looked for: from a level's rate as it is to that of all.
+_LEAST, _MOST = -2.0, 6.0
+
+
+class LevelMeans:
+    """Smoothed log-odds of levels; those of rows learned from are told by rows of other folds."""
+
+    def fit_transform(
+        self, codes: np.ndarray, positive: np.ndarray, weight: np.ndarray, folds: np.ndarray
+    ) -> np.ndarray:
+        """Learn from all rows, and tell each by those of other folds; codes and result (n, k)."""
+        weight = weight / weight.mean()
+        self._rate = float(np.average(positive, weights=weight))
+        fold = np.unique(folds, return_inverse=True)[1]
+        learned = [self._learn(_tallies(own, positive, weight, fold)) for own in codes.T]
+        self._tables = [table for _, table in learned]
+        return np.column_stack(
+            [told[fold, own] for (told, _), own in zip(learned, codes.T, strict=True)]
+        )
+
+    def transform(self, codes: np.ndarray) -> np.ndarray:
+        """Log-odds of the levels of other rows; those of all rows where a level is new."""
+        return np.column_stack(
+            [
+                table[np.where(own < len(table), own, -1)]
+                for own, table in zip(codes.T, self._tables, strict=True)
+            ]
+        )
+
+    def _learn(self, tallies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log-odds of levels told by the other folds, shape (n_folds, n_levels), and by all."""
+        everybody = tallies.sum(axis=1)
+        others = everybody[:, np.newaxis] - tallies
+        count, positive = tallies
+
+        def loss(power: float) -> float:
+            told = self._log_odds(others, power)
+            # Exact, so that it does not matter how levels are numbered.
+            terms = positive * np.logaddexp(0.0, -told)
+            return math.fsum((terms + (count - positive) * np.logaddexp(0.0, told)).flat)
+
+        found = minimize_scalar(
+            loss, bounds=(_LEAST, _MOST), method="bounded", options={"xatol": 0.05}
+        )
+        power = found.x if found.fun < loss(_MOST) else _MOST
+        return self._log_odds(others, power), self._log_odds(everybody, power)
+
+    def _log_odds(self, tallies: np.ndarray, power: float) -> np.ndarray:
+        count, positive = tallies
+        strength = 10.0**power
+        return logit((positive + strength * self._rate) / (count + strength))
+
+
+def _tallies(
+    codes: np.ndarray, positive: np.ndarray, weight: np.ndarray, fold: np.ndarray
+) -> np.ndarray:
+    """Weight of all rows and of positive ones by fold and level, shape (2, n_folds, n_levels + 1).
+
+    The last level, where code -1 looks, is nobody's: rows of unknown level count for none.
+    """
+    shape = (int(fold.max()) + 1, int(codes.max(initial=-1)) + 2)
+    cell = fold * shape[1] + codes % shape[1]
+    known = weight * (codes >= 0)
+    return np.array(
+        [
+            np.bincount(cell, amount, shape[0] * shape[1]).reshape(shape)
+            for amount in (known, known * positive)
+        ]
+    )
