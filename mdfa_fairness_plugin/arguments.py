@@ -9,8 +9,10 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from mdfa_fairness_plugin.balance.balancer import BALANCERS, weight_per_row
+from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem, build_problem
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
+from mdfa_fairness_plugin.learn.given import check_given
 from mdfa_fairness_plugin.learn.learners import (
     LEARNERS,
     check_estimator,
@@ -29,6 +31,8 @@ _OF_THE_PROBLEM = (
     "intersections",
     "min_group_size",
     "decision_inputs",
+    "propensity",
+    "outcome_probability",
 )
 
 
@@ -40,6 +44,9 @@ def checked_settings(**params: Any) -> Settings:
         check_choice("balance", settings.balance, ("auto", *BALANCERS))
     if isinstance(settings.learner, str):
         check_choice("learner", settings.learner, ("auto", *LEARNERS))
+    for name in (PROPENSITY, OUTCOME):
+        if (given := getattr(settings, name)) is not None:
+            check_given(name, given)
     return settings
 
 

@@ -98,6 +98,22 @@ class MDFAuditor(Judging):
         Features from which the decision was made, such as a score that a cut-off turns into the
         outcome. One that repeats the outcome is refused if it is not named here, and one that tells
         it alone is warned of.
+    propensity : array-like, mapping, estimator or None, default=None
+        Probability of the sensitive value given the features, strictly between 0 and 1, for every
+        row by a model that has not seen it. An array of shape (n_samples,) is of the second of two
+        values in sorted order, as ``predict_proba(X)[:, 1]`` is; of more values a mapping of value to
+        array, or a table with a column for each in sorted order (a DataFrame may name them); of
+        several sensitive columns a mapping of column to any of these. Rows are paired as those of
+        ``sample_weight`` are. With a ``reference_group`` what counts is the probability among the
+        two. Or an estimator with ``fit`` and ``predict_proba``, cloned and fitted without each
+        fold to the encoded features, with the sample weights if it takes them, and the audit's seed
+        if it leaves its own open. None: the audit's own models. These also judge new rows, and rows
+        without a sensitive value, where arrays are given, and are fitted when the first is asked for.
+    outcome_probability : array-like, mapping, estimator or None, default=None
+        Likewise of the outcome given the features, whatever the sensitive value: an array is of the
+        larger of two labels (1 of 0 and 1), a mapping of label to array says it. Arrays of models
+        fitted to the same rows tell outcomes too well, which hides what is looked for; what seems
+        to be such is warned of.
 
     Attributes
     ----------
@@ -156,6 +172,8 @@ class MDFAuditor(Judging):
         min_group_size=_DEFAULT.min_group_size,
         max_learning_rows=_DEFAULT.max_learning_rows,
         decision_inputs=_DEFAULT.decision_inputs,
+        propensity=_DEFAULT.propensity,
+        outcome_probability=_DEFAULT.outcome_probability,
     ):
         self.alpha = alpha
         self.outcomes = outcomes
@@ -181,6 +199,8 @@ class MDFAuditor(Judging):
         self.min_group_size = min_group_size
         self.max_learning_rows = max_learning_rows
         self.decision_inputs = decision_inputs
+        self.propensity = propensity
+        self.outcome_probability = outcome_probability
 
     @classmethod
     def as_in_paper(cls, **overrides: Any) -> MDFAuditor:

@@ -132,7 +132,7 @@ class LeakedFeatureWarning(MDFAWarning):
 
 
 class LeakWarning(MDFAWarning):
-    """A single feature tells the outcome: an input that decides it, or its result."""
+    """What tells the outcome may be its result: a single feature, or probabilities that were given."""
 
 
 class FeatureWarning(MDFAWarning):

@@ -46,6 +46,7 @@ from mdfa_fairness_plugin.search.prepare import (
     side_of,
     too_few_weighted,
     warn_of_outside,
+    warn_of_seen,
 )
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.search.solvers import SOLVERS
@@ -143,6 +144,7 @@ def prepare(
             searches += searches_of(contrast, outcomes, side, reason)
     if refused and not any(search.made for search in searches):
         raise refused[0]
+    warn_of_seen(searches, outcomes, log)
     return searches
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,11 @@ def provenance_of(
 
 def describe_parameter(value: Any) -> Any:
     """Parameters as provenance keeps them: arrays by shape and hash."""
-    if isinstance(value, np.ndarray | pd.Series | list | tuple) and len(value) > 50:
+    if isinstance(value, Mapping):
+        return {key: describe_parameter(one) for key, one in value.items()}
+    if hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    if isinstance(value, np.ndarray | list | tuple) and len(value) > 50:
         array = np.ascontiguousarray(np.asarray(value))
         content = array.tobytes() if array.dtype != object else repr(array.tolist()).encode()
         digest = hashlib.sha256(content).hexdigest()[:16]

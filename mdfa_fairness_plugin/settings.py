@@ -60,6 +60,8 @@ class Settings:
     min_group_size: int = 30
     max_learning_rows: int | None = 50_000
     decision_inputs: Any = None
+    propensity: Any = None
+    outcome_probability: Any = None
     seed: int = 0
     own_seeds: Mapping[str, int] | None = None  # of the stages, where they do not follow from one
 

@@ -13,7 +13,9 @@ import pandas as pd
 from mdfa_fairness_plugin.aif360.groups import (
     FAVORABLE,
     NEITHER,
+    PRIVILEGED,
     UNFAVORABLE,
+    UNPRIVILEGED,
     Groups,
     Protected,
     check_lists,
@@ -29,6 +31,7 @@ from mdfa_fairness_plugin.aif360.reading import (
     weights,
 )
 from mdfa_fairness_plugin.auditor import MDFAuditor
+from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.exceptions import (
     Count,
     InputError,
@@ -132,7 +135,7 @@ class Question:
             result = replace(result, violations=violations)
         return Answer(auditor=auditor, result=result, X=X)
 
-    def outcome_name(self, outcome: Any) -> str:
+    def outcome_name(self, outcome: Any, argument: str = "outcomes") -> str:
         """Name of an outcome given by name or by label."""
         favorable, unfavorable = self.labelled.favorable_label, self.labelled.unfavorable_label
         names = {FAVORABLE: favorable, UNFAVORABLE: unfavorable}
@@ -140,7 +143,7 @@ class Question:
             if outcome == (name if isinstance(outcome, str) else label):
                 return name
         raise InputError(
-            f"outcomes: {outcome!r} is not among the outcomes 'favorable' (label {favorable:g}) "
+            f"{argument}: {outcome!r} is not among the outcomes 'favorable' (label {favorable:g}) "
             f"and 'unfavorable' (label {unfavorable:g})."
         )
 
@@ -151,6 +154,20 @@ class Question:
         if asked is not None:
             listed = [asked] if isinstance(asked, str) or np.ndim(asked) == 0 else list(asked)
             parameters["outcomes"] = [self.outcome_name(one) for one in listed]
+        lists = {UNPRIVILEGED: self.unprivileged, PRIVILEGED: self.privileged}
+        groups = [name for name, own in lists.items() if own is not None]
+        for name, labels in ((OUTCOME, [FAVORABLE, UNFAVORABLE]), (PROPENSITY, groups)):
+            given = parameters.get(name)
+            if given is None or hasattr(given, "fit"):
+                continue
+            if labels and not isinstance(given, Mapping):
+                raise InputError(
+                    f"{name}: an array without a name was given. Say whose probabilities these are, "
+                    f"as in {{{labels[0]!r}: p}}."
+                )
+            if name == OUTCOME:
+                given = {self.outcome_name(key, name): one for key, one in given.items()}
+            parameters[name] = given
         return parameters
 
     def _check_covered(self) -> None:

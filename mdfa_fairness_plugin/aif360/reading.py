@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -194,6 +194,8 @@ def fingerprint(*parts: Any) -> str:
         elif isinstance(one, pd.DataFrame | pd.Series):
             digest.update(repr(list(getattr(one, "columns", ()))).encode())
             digest.update(pd.util.hash_pandas_object(one).to_numpy().tobytes())
+        elif isinstance(one, Mapping):
+            digest.update(fingerprint(*(part for pair in one.items() for part in pair)).encode())
         else:
             digest.update(repr(one).encode())
         digest.update(b"\0")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +24,14 @@ class Bench:
     settings: Settings
     outcomes: tuple[int, ...]
     keys: tuple[SearchKey, ...]
+    given: Mapping[Hashable, Any] = field(default_factory=dict)  # probabilities by label, per model
+
+    def given_outcome(self, model: Hashable, label: Hashable) -> np.ndarray | None:
+        """The user's probabilities of a model's outcome, of the working rows."""
+        given = self.given.get(model)
+        return (
+            None if given is None or label not in given else given[label][self.problem.source_row]
+        )
 
     def contrast(self, key: SearchKey) -> Contrast:
         """Sides of a search."""

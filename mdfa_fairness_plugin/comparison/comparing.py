@@ -103,6 +103,7 @@ def compare(
         as ``progress(done, total)`` after each.
     **params
         Of ``MDFAuditor``: ``alpha``, ``outcomes``, ``groups``, ``reference_group``, ``balance``...
+        ``outcome_probability`` is an estimator or a mapping of each model to its array.
 
     Returns
     -------
@@ -176,12 +177,14 @@ def compare(
         seed=seed,
     )
     baseline = _check_baseline(baseline, answers.models)
+    outcome_probability = _of_models(settings.outcome_probability, answers.models)
     _note_answers(X, answers, log)
     level = logging.INFO if verbose else logging.DEBUG
     with _GatheredWarnings(log):
         bench = _bench(rows, answers, settings)
         # First, as what they refuse need not wait for the splits.
-        audits = _audits(rows, bench, level)
+        audits = _audits(rows, bench, outcome_probability, level)
+        bench = replace(bench, given={model: one.given for model, one in audits.items()})
         splits = run_splits(bench, n_splits, n_jobs=n_jobs, level=level, progress=progress)
     result = ComparisonResult(
         models=answers.models,
@@ -228,8 +231,8 @@ def _bench(rows: Mapping[str, Any], answers: Answers, settings: Settings) -> Ben
     first, so the splits are the same however the models are ordered.
     """
     patterns = answers.patterns
-    one = [int(patterns[0])]
-    problem = problem_of(y=patterns, settings=settings, outcomes=one, told="", **rows)
+    one, without = [int(patterns[0])], {"outcome_probability": None}
+    problem = problem_of(y=patterns, settings=settings, outcomes=one, told="", **rows, **without)
     outcomes = _audited(answers, settings.outcomes)
     keys = tuple(
         SearchKey(
@@ -244,7 +247,23 @@ def _bench(rows: Mapping[str, Any], answers: Answers, settings: Settings) -> Ben
     return Bench(problem=problem, answers=answers, settings=settings, outcomes=outcomes, keys=keys)
 
 
-def _audits(rows: Mapping[str, Any], bench: Bench, level: int) -> dict[Hashable, ModelAudit]:
+def _of_models(given: Any, models: tuple[Hashable, ...]) -> dict[Hashable, Any]:
+    """Each model's ``outcome_probability``; an estimator serves all of them."""
+    if given is None or hasattr(given, "fit"):
+        return dict.fromkeys(models, given)
+    if isinstance(given, Mapping) and set(given) == set(models):
+        return dict(given)
+    if len(models) == 1:
+        return {models[0]: given}
+    raise InputError(
+        "outcome_probability: every model has probabilities of its own. Pass an estimator, or a "
+        f"mapping of each model to its array: {listing(models)}."
+    )
+
+
+def _audits(
+    rows: Mapping[str, Any], bench: Bench, outcome_probability: Mapping[Hashable, Any], level: int
+) -> dict[Hashable, ModelAudit]:
     """Audit every model once, cross-fitted."""
     answers = bench.answers
     audits: dict[Hashable, ModelAudit] = {}
@@ -257,7 +276,9 @@ def _audits(rows: Mapping[str, Any], bench: Bench, level: int) -> dict[Hashable,
             reason = "it gives nobody the audited outcome"
         try:
             audits[model] = (
-                ModelAudit(reason=reason) if reason else _audit_one(rows, bench, model, present)
+                ModelAudit(reason=reason)
+                if reason
+                else _audit_one(rows, bench, model, present, outcome_probability[model])
             )
         except OverlapError as error:
             refused.append(error)
@@ -268,9 +289,14 @@ def _audits(rows: Mapping[str, Any], bench: Bench, level: int) -> dict[Hashable,
 
 
 def _audit_one(
-    rows: Mapping[str, Any], bench: Bench, model: Hashable, present: list[int]
+    rows: Mapping[str, Any],
+    bench: Bench,
+    model: Hashable,
+    present: list[int],
+    outcome_probability: Any,
 ) -> ModelAudit:
-    labels, settings = bench.answers.labels, bench.settings
+    labels = bench.answers.labels
+    settings = replace(bench.settings, outcome_probability=outcome_probability)
     started = time.perf_counter()
     log = WarningLog()
     if len(present) < len(bench.outcomes):
@@ -282,7 +308,8 @@ def _audit_one(
     problem = problem_of(y=y, settings=settings, log=log, told=told, **rows)
     audit = run_audit(problem, settings, log, rows["X"])
     result = result_of(audit, log, time.perf_counter() - started)
-    return ModelAudit(result=result, regions=region_rows(audit, bench))
+    given = audit.problem.given.outcome
+    return ModelAudit(result=result, regions=region_rows(audit, bench), given=given)
 
 
 def _check_baseline(baseline: Any, models: tuple[Hashable, ...]) -> Hashable:

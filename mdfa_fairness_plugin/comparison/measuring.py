@@ -70,6 +70,7 @@ class ModelAudit:
     result: AuditResult | None = None
     reason: str = ""
     regions: Mapping[SearchKey, RegionRows] = field(default_factory=dict)
+    given: Mapping[Hashable, np.ndarray] | None = None  # the user's probabilities by outcome
 
     def violation(self, key: SearchKey) -> Violation | None:
         """What the audit says of a search."""

@@ -119,16 +119,21 @@ def _outcomes(bench: Bench) -> list[list[Outcome]]:
     codes = answers.codes[:, bench.problem.source_row]
     by_model = []
     for model, own in enumerate(codes):
+        name = answers.models[model]
         positives = [own == outcome for outcome in bench.outcomes]
         if len(answers.labels) == 2:
-            by_model.append(paired_outcomes(bench.outcomes, positives, name=model))
+            found = paired_outcomes(bench.outcomes, positives, name=model)
         else:
-            by_model.append(
-                [
-                    Outcome(label=label, positive=positive, modelled=positive, name=(model, label))
-                    for label, positive in zip(bench.outcomes, positives, strict=True)
-                ]
-            )
+            found = [
+                Outcome(label=label, positive=positive, modelled=positive, name=(model, label))
+                for label, positive in zip(bench.outcomes, positives, strict=True)
+            ]
+        by_model.append(
+            [
+                one.with_given(bench.given_outcome(name, answers.labels[place]))
+                for one, place in zip(found, bench.outcomes, strict=True)
+            ]
+        )
     return [list(own) for own in zip(*by_model, strict=True)]
 
 

@@ -35,6 +35,7 @@ from mdfa_fairness_plugin.dask.survey import (
     survey_block,
 )
 from mdfa_fairness_plugin.data.columns import as_list, listing
+from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     WarningLog,
@@ -213,6 +214,13 @@ def _settings(params: dict[str, Any]) -> Settings:
             "process. Pass a method's name or an object with fit and weights; or multiply the "
             "weights into the column of sample_weight, with balance='none'."
         )
+    for name in (PROPENSITY, OUTCOME):
+        given = getattr(settings, name)
+        if given is not None and not hasattr(given, "fit"):
+            raise InputError(
+                f"{name}: probabilities were given row by row, and the rows they belong to are not in "
+                "this process. Pass an estimator, which is fitted to the rows learned from."
+            )
     return settings
 
 

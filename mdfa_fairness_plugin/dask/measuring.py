@@ -27,6 +27,7 @@ from mdfa_fairness_plugin.data.containers import read_table
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Rule
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.learn.given import CrossFittedEstimator
 from mdfa_fairness_plugin.learn.probability import PROBABILITY_FLOOR, CrossFittedProbability
 from mdfa_fairness_plugin.measure.estimates import Sums
 from mdfa_fairness_plugin.measure.sums import REGION, MeasuredRows, SearchSums
@@ -104,7 +105,12 @@ class Panel:
         """Rows to work on at a time."""
         width = max(
             [len(self.encoder.encoded_names_)]
-            + [len(judge.propensity.basis.varies) for judge in self.judges]
+            + [
+                len(model.basis.varies)
+                for judge in self.judges
+                for model in (judge.propensity, judge.outcome_model)
+                if isinstance(model, CrossFittedProbability)
+            ]
         )
         return int(np.clip(_CHUNK_NUMBERS // width, 1_000, _MOST_CHUNK_ROWS))
 
@@ -270,11 +276,11 @@ class _Block(Asked):
 
     def __init__(self, X: RowView) -> None:
         super().__init__(X)
-        self._each: dict[CrossFittedProbability, np.ndarray] = {}
+        self._each: dict[Any, np.ndarray] = {}
 
     def ask(self, model: Any) -> np.ndarray:
         """Ask a model; probabilities are the mean of what each fold's says."""
-        if isinstance(model, CrossFittedProbability):
+        if isinstance(model, CrossFittedProbability | CrossFittedEstimator):
             return _bounded(self._by_model(model).mean(axis=0))
         return super().ask(model)
 
@@ -282,7 +288,7 @@ class _Block(Asked):
         """Probability by each fold's models, shape (n_models, n)."""
         return _bounded(self._by_model(model))
 
-    def _by_model(self, model: CrossFittedProbability) -> np.ndarray:
+    def _by_model(self, model: CrossFittedProbability | CrossFittedEstimator) -> np.ndarray:
         if model not in self._each:
             self._each[model] = model.by_model(self.rows)
         return self._each[model]

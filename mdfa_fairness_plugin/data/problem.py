@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from mdfa_fairness_plugin.data.contrasts import Contrast, build_contrasts, with_
 from mdfa_fairness_plugin.data.copies import RowColumns, find_copies
 from mdfa_fairness_plugin.data.decisions import audited_outcomes, read_decisions, refuse_constant
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
+from mdfa_fairness_plugin.data.given import NOTHING_GIVEN, GivenProbabilities, read_given
 from mdfa_fairness_plugin.data.leaks import Answer, check_leaks, leaked_features
 from mdfa_fairness_plugin.data.order import canonical_order, input_hash
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
@@ -58,6 +59,7 @@ class AuditProblem:
     excluded: dict[str, int]  # input rows left out, by reason
     warnings: tuple[AuditWarning, ...]
     input_hash: str  # SHA-256 of names, values and labels in the order given
+    given: GivenProbabilities = NOTHING_GIVEN
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -78,6 +80,16 @@ class AuditProblem:
     def n_clusters(self) -> int | None:
         """Number of clusters of working rows; None if each row is somebody else's."""
         return None if self.cluster is None else len(np.unique(self.cluster))
+
+    def given_outcome(self, label: Hashable) -> np.ndarray | None:
+        """The user's ``Pr[Y = label | x]`` of the working rows."""
+        given = self.given.outcome
+        return None if given is None else given[label][self.source_row]
+
+    def given_propensity(self, contrast: Contrast) -> np.ndarray | None:
+        """The user's ``Pr[S = +1 | x]`` of the working rows."""
+        given = self.given.of_contrast(contrast)
+        return None if given is None else given[self.source_row]
 
     def answer(self, positive: np.ndarray) -> Answer:
         """Something to be told of every working row."""
@@ -195,7 +207,7 @@ def build_problem(
         cluster=cluster,
         log=log,
     )
-    return AuditProblem(
+    problem = AuditProblem(
         X=encoded,
         levels=None if levels is None else levels[order],
         encoder=encoder,
@@ -215,6 +227,8 @@ def build_problem(
         warnings=log.records,
         input_hash=hashed,
     )
+    given = read_given(problem, asked.propensity, asked.outcome_probability, pairing)
+    return replace(problem, given=given)
 
 
 def _answers(

@@ -172,7 +172,7 @@ def make_classifier(learner: Any, n_rows: int, random_state: int) -> Any:
     """
     if not isinstance(learner, str):
         _check_estimator(learner, classifier=True)
-        return _seeded(clone(learner), random_state)
+        return seeded(clone(learner), random_state)
     if learner == "auto":
         return _forest(ExtraTreesClassifier)(n_rows, random_state)
     return _known(learner).classifier(n_rows, random_state)
@@ -185,7 +185,7 @@ def make_regressor(learner: Any, n_rows: int, random_state: int) -> Any:
     """
     if not isinstance(learner, str):
         _check_estimator(learner, classifier=False)
-        return _seeded(clone(learner), random_state)
+        return seeded(clone(learner), random_state)
     if learner == "auto":
         return None
     regressor = _known(learner).regressor
@@ -271,7 +271,7 @@ def _check_estimator(learner: Any, *, classifier: bool) -> None:
         )
 
 
-def _seeded(estimator: Any, random_state: int) -> Any:
+def seeded(estimator: Any, random_state: int) -> Any:
     """Give the estimator the audit's seed where the user left it open."""
     parameters = estimator.get_params(deep=False)
     if "random_state" in parameters and parameters["random_state"] is None:

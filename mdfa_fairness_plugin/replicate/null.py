@@ -7,6 +7,7 @@ without a violation.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,10 +17,11 @@ from joblib import delayed
 
 from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.data.contrasts import Contrast
+from mdfa_fairness_plugin.data.given import PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
 from mdfa_fairness_plugin.describe.wording import percent, rounded
-from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
+from mdfa_fairness_plugin.learn.given import fitted_probability
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.pipeline import AuditSource, deltas_and_statistics
@@ -170,14 +172,16 @@ def null_distribution(
 
     Notes
     -----
-    Each value is drawn from :math:`Pr[S | x]`, cross-fitted, given the features; outcomes and features
-    stay. A plain shuffle would also break the tie between S and x, and so make the comparison too
-    easy. Rows of a cluster that share a value are redrawn together. Unknown sensitive values stay
-    unknown; every sensitive column is redrawn on its own.
+    Each value is drawn from :math:`Pr[S | x]`, cross-fitted or as the audit was given it;
+    outcomes and features stay. A plain shuffle would also break the tie between S and x, and so make
+    the comparison too easy. Rows of a cluster that share a value are redrawn together. Unknown
+    sensitive values stay unknown; every sensitive column is redrawn on its own.
     """
     source, n_draws, seed = checked(result, n_draws, "n_draws", random_state)
     problem = source.problem
-    chances = [_chances(problem, column, seed) for column in problem.sensitive]
+    chances = [
+        _chances(problem, column, source.settings.propensity, seed) for column in problem.sensitive
+    ]
     observed = searched(result)
     parts = repeat(
         lambda i: delayed(_null_draw)(source, chances, seed, i), n_draws, n_jobs, progress
@@ -217,20 +221,30 @@ def _null_draw(
 
 
 @one_blas_thread()
-def _chances(problem: AuditProblem, column: SensitiveFeature, seed: int) -> np.ndarray:
-    """Probability of each value of a column given the features, out of fold; (n_rows, n_values)."""
+def _chances(
+    problem: AuditProblem, column: SensitiveFeature, propensity: Any, seed: int
+) -> np.ndarray:
+    """Probability of each value of a column given the features, out of fold; (n_rows, n_values).
+
+    ``propensity`` is the argument of the audit.
+    """
     codes = column.labels.codes
     known = np.flatnonzero(codes >= 0)
     n_values = len(column.labels.values)
     counts = np.bincount(codes[known], minlength=n_values)
     chances = np.tile(counts / max(counts.sum(), 1), (len(codes), 1))
+    given = (problem.given.propensity or {}).get(column.name)
+    if given is not None:
+        return _given_chances(problem, column, given, chances)
     modelled = [value for value in _by_rows(column) if counts[value] >= _FEWEST_ROWS]
     rng = np.random.default_rng([seed, 1])
     unit = None if problem.unit is None else problem.unit[known]
     folds = draw_folds(codes[known], _N_FOLDS, rng, unit)
     # Of two values one model tells both.
     for value in modelled[:1] if n_values == len(modelled) == 2 else modelled:
-        chances[known, value] = cross_fitted_probability(
+        chances[known, value] = fitted_probability(
+            propensity,
+            PROPENSITY,
             problem.encoded.take(known),
             codes[known] == value,
             folds,
@@ -239,6 +253,23 @@ def _chances(problem: AuditProblem, column: SensitiveFeature, seed: int) -> np.n
         ).out_of_fold
     if n_values == len(modelled) == 2:
         chances[known, modelled[1]] = 1.0 - chances[known, modelled[0]]
+    return chances / chances.sum(axis=1, keepdims=True)
+
+
+def _given_chances(
+    problem: AuditProblem,
+    column: SensitiveFeature,
+    given: Mapping[Hashable, np.ndarray],
+    chances: np.ndarray,
+) -> np.ndarray:
+    """The user's probabilities; values without share what they leave as they do overall."""
+    told = np.array([label in given for label in column.labels.values])
+    share = np.where(told, 0.0, chances)
+    share /= np.maximum(share.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    for value in np.flatnonzero(told):
+        chances[:, value] = given[column.labels.values[value]][problem.source_row]
+    left = np.maximum(1.0 - chances[:, told].sum(axis=1, keepdims=True), 0.0)
+    chances = np.where(told, chances, left * share)
     return chances / chances.sum(axis=1, keepdims=True)
 
 

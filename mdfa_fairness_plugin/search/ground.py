@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from mdfa_fairness_plugin.balance.balancer import Weighing, weigh
 from mdfa_fairness_plugin.balance.diagnostics import BalanceDiagnostics, Distances, diagnose
 from mdfa_fairness_plugin.balance.support import check_support
+from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import WarningLog
 from mdfa_fairness_plugin.learn.difference import CrossFittedDifference, cross_fitted_difference
+from mdfa_fairness_plugin.learn.given import GivenProbability, fitted_probability
 from mdfa_fairness_plugin.learn.learners import make_regressor
-from mdfa_fairness_plugin.learn.probability import CrossFittedProbability, cross_fitted_probability
+from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
 from mdfa_fairness_plugin.measure.tests import FOLD_SPREAD
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.search.level_sets import Models, SearchData
@@ -39,6 +42,13 @@ class Outcome:
     modelled: np.ndarray
     name: Hashable
     flip: bool = False  # the models are of the complement
+    given: np.ndarray | None = None  # the user's probabilities of ``modelled``
+
+    def with_given(self, probability: np.ndarray | None) -> Outcome:
+        """The same with the user's probabilities of the label."""
+        if probability is None:
+            return self
+        return replace(self, given=1.0 - probability if self.flip else probability)
 
 
 def paired_outcomes(
@@ -62,11 +72,13 @@ def outcomes_of(problem: AuditProblem) -> list[Outcome]:
     """The outcomes an audit looks at."""
     positives = [problem.y == problem.outcome_labels.index(one) for one in problem.outcomes]
     if len(problem.outcome_labels) == 2:
-        return paired_outcomes(problem.outcomes, positives)
-    return [
-        Outcome(label=label, positive=positive, modelled=positive, name=label)
-        for label, positive in zip(problem.outcomes, positives, strict=True)
-    ]
+        outcomes = paired_outcomes(problem.outcomes, positives)
+    else:
+        outcomes = [
+            Outcome(label=label, positive=positive, modelled=positive, name=label)
+            for label, positive in zip(problem.outcomes, positives, strict=True)
+        ]
+    return [one.with_given(problem.given_outcome(one.label)) for one in outcomes]
 
 
 class Compared:
@@ -86,35 +98,46 @@ class Compared:
     def outcome_model(self, outcome: Outcome) -> CrossFittedProbability:
         """``Pr[Y = y | x]`` of the outcome that models are fitted to."""
         if outcome.name not in self._outcome_models:
-            self._outcome_models[outcome.name] = self._fit(
-                outcome.modelled[self.rows], self.settings.seeds["outcome"]
+            self._outcome_models[outcome.name] = self._model(
+                OUTCOME, outcome.modelled[self.rows], outcome.given
             )
         return self._outcome_models[outcome.name]
 
-    def propensity(self, s: np.ndarray) -> CrossFittedProbability:
-        """``Pr[S = +1 | x]``, for sides of shape (n,)."""
-        return self._fit(s > 0, self.settings.seeds["propensity"])
+    def propensity(self, s: np.ndarray, given: np.ndarray | None) -> CrossFittedProbability:
+        """``Pr[S = +1 | x]``, for sides of shape (n,), or as given for all working rows."""
+        return self._model(PROPENSITY, s > 0, given)
 
-    def _fit(self, positive: np.ndarray, seed: int) -> CrossFittedProbability:
-        return cross_fitted_probability(
+    def _model(self, argument: str, positive: np.ndarray, given: np.ndarray | None) -> Any:
+        """The user's probabilities, the user's estimator, or else the audit's own models."""
+        fit = functools.partial(
+            fitted_probability,
+            getattr(self.settings, argument),
+            argument,
             self.X,
             positive,
             self.folds,
             sample_weight=self.base,
-            random_state=seed,
+            random_state=self.settings.seeds["outcome" if argument == OUTCOME else "propensity"],
             n_jobs=self.settings.n_jobs,
         )
+        return fit() if given is None else GivenProbability(given[self.rows], fit)
 
 
 class Ground:
     """Comparable rows of two sides, with the nuisances both directions use."""
 
-    def __init__(self, compared: Compared, s: np.ndarray, parts: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        compared: Compared,
+        s: np.ndarray,
+        parts: tuple[int, ...],
+        given: np.ndarray | None = None,
+    ) -> None:
         settings = compared.settings
         self.compared = compared
         self.parts = parts
         self.compared_s = s[compared.rows]
-        self.fitted_propensity = compared.propensity(self.compared_s)
+        self.fitted_propensity = compared.propensity(self.compared_s, given)
         e = self.fitted_propensity.out_of_fold
         self.support = check_support(
             e,

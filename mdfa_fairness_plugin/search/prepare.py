@@ -10,16 +10,19 @@ import numpy as np
 
 from mdfa_fairness_plugin.balance.support import effective_sample_size
 from mdfa_fairness_plugin.data.contrasts import FEWEST_CLUSTERS, Contrast
-from mdfa_fairness_plugin.data.leaks import best_teller
+from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
+from mdfa_fairness_plugin.data.leaks import Answer, best_teller
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import (
     Count,
+    LeakWarning,
     Message,
     OverlapError,
     OverlapWarning,
     WarningLog,
     WeightWarning,
 )
+from mdfa_fairness_plugin.learn.given import GivenProbability
 from mdfa_fairness_plugin.measure.splitting import (
     HELD_BACK,
     draw_folds,
@@ -129,8 +132,12 @@ class Grounds:
                     self._problem, contrast.rows, self._folds, self._settings
                 )
             try:
-                s = orientation(contrast.s) * contrast.s
-                self._grounds[own] = Ground(self._compared[pair], s, self._parts)
+                sign = orientation(contrast.s)
+                given = self._problem.given_propensity(contrast)
+                if given is not None and sign < 0:
+                    given = 1.0 - given
+                s = sign * contrast.s
+                self._grounds[own] = Ground(self._compared[pair], s, self._parts, given)
             except OverlapError as error:
                 message = Message(error.args[0], *_told_by_one(contrast, self._problem))
                 self._grounds[own] = OverlapError(message)
@@ -188,6 +195,36 @@ def searches_of(
         else:
             searches.append(Search(key=key, side=side, data=side.facing(outcome)))
     return searches
+
+
+def warn_of_seen(searches: Sequence[Search], outcomes: Sequence[Outcome], log: WarningLog) -> None:
+    """Say which of the user's probabilities seem to come from models that have seen the answers."""
+    looked_at: set[GivenProbability] = set()
+    for search in (one for one in searches if one.made):
+        ground, key = search.side.ground, search.key
+        compared = ground.compared
+        outcome = next(one for one in outcomes if one.label == key.outcome)
+        group = f"who has {key.sensitive_feature}={key.group!r}"
+        for argument, told, model, positive in (
+            (PROPENSITY, group, ground.fitted_propensity, ground.compared_s > 0),
+            (
+                OUTCOME,
+                f"the outcome {key.outcome!r}",
+                compared.outcome_model(outcome),
+                outcome.modelled[compared.rows],
+            ),
+        ):
+            if not isinstance(model, GivenProbability) or model in looked_at:
+                continue
+            looked_at.add(model)
+            if model.has_seen(positive, compared.base, Answer(positive, compared.base).few):
+                log.warn(
+                    LeakWarning,
+                    f"{argument}: the probabilities given tell {told} far better than models of the "
+                    "features do that have not seen a row, as they do if they were fitted to these "
+                    "very rows. Then a violation is hidden. Pass every row's probability by a model "
+                    "fitted without it, or the estimator itself.",
+                )
 
 
 def too_few_weighted(

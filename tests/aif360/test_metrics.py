@@ -13,7 +13,7 @@ pytest.importorskip("aif360", reason="AIF360 is not installed")
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.aif360 import MDFAClassificationMetric, MDFADatasetMetric
-from mdfa_fairness_plugin.aif360.reading import audited_features
+from mdfa_fairness_plugin.aif360.reading import audited_features, fingerprint
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.exceptions import (
     InputError,
@@ -452,3 +452,35 @@ def test_a_feature_that_tells_the_label_is_refused_or_warned_of(
     score = dataset_of(frame.assign(score=2 * frame["y"] + np.linspace(0, 1, len(frame))))
     with pytest.warns(LeakWarning, match="'score' decides the outcome alone"):
         MDFADatasetMetric(score, **lists, **quick).worst_case_violation()
+
+
+def test_own_probabilities_are_called_by_the_names_of_groups_and_outcomes(xor, lists, quick):
+    """By the names of either outcome or its label; other arrays are another question."""
+    rng = np.random.default_rng(0)
+    e, m = rng.uniform(0.4, 0.6, (2, len(xor.labels)))
+    metrics = [
+        MDFADatasetMetric(
+            xor, **lists, **quick, propensity={group: p}, outcome_probability={outcome: q}
+        )
+        for group, p, outcome, q in (
+            ("unprivileged", e, "favorable", m),
+            ("privileged", 1 - e, xor.unfavorable_label, 1 - m),
+        )
+    ]
+    one, two = (metric.audit().violations for metric in metrics)
+    assert [v.statistic for v in one] == pytest.approx([v.statistic for v in two])
+    for name, given, example in (
+        ("propensity", e, "unprivileged"),
+        ("outcome_probability", m, "favorable"),
+    ):
+        with pytest.raises(InputError, match=rf"^{name}: .*\{{'{example}': p\}}"):
+            MDFADatasetMetric(xor, **lists, **quick, **{name: given}).audit()
+
+
+def test_probabilities_that_differ_in_the_middle_are_not_taken_for_the_same():
+    """They are part of what an answer is remembered by."""
+    m = np.full(5_000, 0.5)
+    other = m.copy()
+    other[2_500] = 0.4
+    assert fingerprint({"favorable": m}) != fingerprint({"favorable": other})
+    assert fingerprint({"favorable": m}) == fingerprint({"favorable": m.copy()})

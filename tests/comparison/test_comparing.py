@@ -662,3 +662,35 @@ def test_a_feature_that_repeats_a_models_outcome_is_refused(few):
         run(few, X=words)
     with pytest.raises(InputError, match="decision_inputs: 'word' is no feature"):
         run(few, X=words, decision_inputs=["word"])
+
+
+def test_every_model_has_probabilities_of_its_own(planted):
+    """An audit of one model alone says the same; splits take them too."""
+    X, s = planted.X, planted.group
+    models = {name: planted.outcomes[name] for name in ("A", "C")}
+    m = np.full(len(X), 0.5)
+    quick = {"learner": "tree", "propensity": m}
+    compared = mdfa.compare(
+        X,
+        models,
+        sensitive_features=s,
+        outcome_probability={"A": m, "C": {0: m}},
+        n_splits=2,
+        n_folds=2,
+        **quick,
+    )
+    alone = mdfa.audit(
+        X, models["A"], sensitive_features=s, outcome_probability=m, n_splits=2, **quick
+    )
+    for v, w in zip(compared.audits["A"].violations, alone.violations, strict=True):
+        assert v.statistic == w.statistic
+    assert np.isfinite(compared.split_delta[:, 0, 0, 0]).all()
+
+
+@pytest.mark.parametrize("given", [np.full(1600, 0.5), {"A": np.full(1600, 0.5)}])
+def test_probabilities_of_one_model_only_are_refused(planted, given):
+    models = {name: planted.outcomes[name] for name in ("A", "C")}
+    with pytest.raises(
+        mdfa.exceptions.InputError, match=r"^outcome_probability: every model.*'A', 'C'"
+    ):
+        mdfa.compare(planted.X, models, sensitive_features=planted.group, outcome_probability=given)

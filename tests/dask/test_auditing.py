@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.dask.concluding import LEARNED_FROM
@@ -187,3 +188,17 @@ def test_leaks_are_found_among_the_rows_learned_from(frame, run):
         run(frame.assign(again=denied))
     with pytest.raises(InputError, match="decision_inputs: 'point' is no feature"):
         run(leaked, decision_inputs=["point"])
+
+
+@pytest.mark.parametrize("argument", ["propensity", "outcome_probability"])
+def test_probabilities_row_by_row_are_refused(frame, run, argument):
+    with pytest.raises(InputError, match=f"^{argument}: .*row by row.* Pass an estimator"):
+        run(frame, **{argument: np.full(len(frame), 0.5)})
+
+
+def test_the_users_estimators_judge_rows_elsewhere(frame, run, result):
+    """A plain one comes near the audit's own, as little confounds the groups."""
+    own = LogisticRegression()
+    found = run(frame, propensity=own, outcome_probability=own)
+    for v, w in zip(found.violations, result.violations, strict=True):
+        assert v.population.delta == pytest.approx(w.population.delta, abs=0.1)

@@ -447,3 +447,16 @@ def test_metrics_pair_people_by_index_and_by_row(case):
 def test_bad_clusters_are_named(case, given, message):
     with pytest.raises(InputError, match=message):
         worst_case_violation(None, case.y_pred, clusters=given, **case.arguments)
+
+
+def test_own_probabilities_reach_the_audit(case):
+    """All rows have theirs, also where the event is about some of them."""
+    m = np.full(len(case.X), 0.5)
+    own = {"propensity": m, "outcome_probability": m}
+    for event in ("selection", "false_positive"):
+        told = worst_case_violation(
+            case.y_true, case.y_pred, **case.arguments, event=event, pos_label=1, **own
+        )
+        assert np.isfinite(told)
+    with pytest.raises(InputError, match=r"^outcome_probability: 10 rows were given"):
+        worst_case_violation(None, case.y_pred, **case.arguments, outcome_probability=m[:10])
