@@ -180,7 +180,7 @@ def null_distribution(
     source, n_draws, seed = checked(result, n_draws, "n_draws", random_state)
     problem = source.problem
     chances = [
-        _chances(problem, column, source.settings.propensity, seed) for column in problem.sensitive
+        _chances(problem, column, seed, source.settings.propensity) for column in problem.sensitive
     ]
     observed = searched(result)
     parts = repeat(
@@ -222,7 +222,7 @@ def _null_draw(
 
 @one_blas_thread()
 def _chances(
-    problem: AuditProblem, column: SensitiveFeature, propensity: Any, seed: int
+    problem: AuditProblem, column: SensitiveFeature, seed: int, propensity: Any = None
 ) -> np.ndarray:
     """Probability of each value of a column given the features, out of fold; (n_rows, n_values).
 

@@ -163,7 +163,7 @@ def test_redraws_follow_the_probabilities_given(null):
         X, y, sensitive_features=third, propensity=given, groups=["a", "b"], **QUICK
     )
     problem = result.source.problem
-    chances = _chances(problem, problem.sensitive[0], given, 0)
+    chances = _chances(problem, problem.sensitive[0], 0, given)
     np.testing.assert_allclose(chances, np.tile([0.2, 0.5, 0.3], (len(s), 1)))
 
 
