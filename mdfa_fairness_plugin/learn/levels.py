@@ -31,18 +31,12 @@ class LevelMeans:
         fold = np.unique(folds, return_inverse=True)[1]
         learned = [self._learn(_tallies(own, positive, weight, fold)) for own in codes.T]
         self._tables = [table for _, table in learned]
-        return np.column_stack(
-            [told[fold, own] for (told, _), own in zip(learned, codes.T, strict=True)]
-        )
+        told = [of_fold[fold, own] for (of_fold, _), own in zip(learned, codes.T, strict=True)]
+        return _columns(told, len(codes))
 
     def transform(self, codes: np.ndarray) -> np.ndarray:
         """Log-odds of the levels of other rows; those of all rows where a level is new."""
-        return np.column_stack(
-            [
-                table[np.where(own < len(table), own, -1)]
-                for own, table in zip(codes.T, self._tables, strict=True)
-            ]
-        )
+        return _looked_up(self._tables, codes)
 
     def _learn(self, tallies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Log-odds of levels told by the other folds, shape (n_folds, n_levels), and by all."""
@@ -66,6 +60,34 @@ class LevelMeans:
         count, positive = tallies
         strength = 10.0**power
         return logit((positive + strength * self._rate) / (count + strength))
+
+
+class LevelAverages:
+    """Averages of a number over the rows of each level, that of all rows where a level is new."""
+
+    def __init__(self, codes: np.ndarray, number: np.ndarray, weight: np.ndarray) -> None:
+        everybody = np.average(number, weights=weight)
+        self._tables = []
+        for own in codes.T:
+            size = int(own.max(initial=-1)) + 2
+            known = weight * (own >= 0)
+            total, count = (np.bincount(own % size, of, size) for of in (known * number, known))
+            table = np.full(size, everybody)
+            self._tables.append(np.divide(total, count, out=table, where=count > 0))
+
+    def transform(self, codes: np.ndarray) -> np.ndarray:
+        """Averages of the levels of rows, shape (n, k)."""
+        return _looked_up(self._tables, codes)
+
+
+def _looked_up(tables: list[np.ndarray], codes: np.ndarray) -> np.ndarray:
+    """What tables say of levels; their last place is for those that are missing or new."""
+    pairs = zip(tables, codes.T, strict=True)
+    return _columns([of[np.where(own < len(of), own, -1)] for of, own in pairs], len(codes))
+
+
+def _columns(columns: list[np.ndarray], n_rows: int) -> np.ndarray:
+    return np.array(columns).reshape(len(columns), n_rows).T
 
 
 def _tallies(

@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -22,6 +22,7 @@ from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
+from mdfa_fairness_plugin.learn.levels import LevelAverages, LevelMeans
 from mdfa_fairness_plugin.numerics.basis import QuadraticBasis
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads
@@ -67,9 +68,8 @@ class CrossFittedProbability:
 
         Shape (n_models, n_new), not kept off 0 and 1.
         """
-        some = X[:]
-        Z = self.basis(some)
-        return np.array([model.predict(some, Z, self.coefficients) for model in self.models])
+        seen = _Seen.of(_view(X), self.basis)
+        return np.array([model.predict(seen, self.coefficients) for model in self.models])
 
 
 def cross_fitted_probability(
@@ -83,31 +83,30 @@ def cross_fitted_probability(
 ) -> CrossFittedProbability:
     """Predict :math:`Pr[positive | x]` out of fold, within [.001, .999]; no model sees rows of fold -1.
 
-    The number of rounds and the combination's four coefficients see every row. With so few of them,
-    what leaks from a row's own label into its prediction is of the order of five over the number of
-    rows.
+    The number of rounds and the combination's four coefficients (and two or more where `X` has levels
+    beside it) see every row. With so few of them, what leaks from a row's own label into its prediction
+    is of the order of five over the number of rows.
     """
-    if not isinstance(X, RowView):
-        X = RowView(np.asarray(X, dtype=float))
+    X = _view(X)
     positive = np.asarray(positive, dtype=bool)
     weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     learning = np.flatnonzero(folds >= 0)
-    own_X, own_positive = X.take(learning)[:], positive[learning]
-    own_weight, own_folds = weight[learning], folds[learning]
-    basis = QuadraticBasis.fit(own_X, own_weight)
-    Z = basis(own_X)
+    own_positive, own_weight, own_folds = positive[learning], weight[learning], folds[learning]
+    basis = QuadraticBasis.fit(X.take(learning)[:], own_weight)
+    seen = _Seen.of(X.take(learning), basis)
     held = [np.flatnonzero(own_folds == label) for label in np.unique(own_folds)]
     trained = [np.flatnonzero(own_folds != label) for label in np.unique(own_folds)]
     # Rows in no fold are judged by a model of all folds.
     others = np.flatnonzero(folds < 0)
     if len(others):
-        trained.append(np.arange(len(own_X)))
+        trained.append(np.arange(len(learning)))
 
     def each(do: Callable[..., Any], *given: Sequence[Any]) -> list[Any]:
         return in_threads(do, zip(*given, strict=False), n_jobs, n_rows=len(learning))
 
     def fit(rows: np.ndarray) -> _Models:
-        return _Models(own_X[rows], Z[rows], own_positive[rows], own_weight[rows], random_state)
+        own = (own_positive[rows], own_weight[rows], own_folds[rows])
+        return _Models(seen.at(rows), *own, random_state)
 
     def judged(ask: Callable[[_Models, np.ndarray], np.ndarray]) -> np.ndarray:
         """What each fold's models say of the rows held out, in the order of the rows."""
@@ -115,13 +114,16 @@ def cross_fitted_probability(
         return np.concatenate(said)[np.argsort(np.concatenate(held), kind="stable")]
 
     models: list[_Models] = each(fit, trained)
-    scores = judged(lambda model, rows: model.scores(own_X[rows], Z[rows]))
-    combined = [_Combined.of(scores, own_positive, own_weight, use) for use in (_LEAST, _USUAL)]
+    scores = judged(lambda model, rows: model.scores(seen.at(rows)))
+    uses = (range(1), range(1, scores.shape[1] - 1))
+    combined = [_Combined.of(scores, own_positive, own_weight, use) for use in uses]
     best, n_rounds = combined[-1], 0
     for rounds in _ROUNDS:
-        each(lambda model, rows, n=rounds: model.grow(own_X[rows], n), models, trained)
-        scores[:, _LARGE] = judged(lambda model, rows: model.large_scores(own_X[rows]))
-        grown = _Combined.of(scores, own_positive, own_weight, (*_USUAL, _LARGE))
+        each(lambda model, rows, n=rounds: model.grow(seen.X[rows], n), models, trained)
+        scores[:, -1] = judged(
+            lambda model, rows: model.large_scores(seen.X[rows], seen.levels[rows])
+        )
+        grown = _Combined.of(scores, own_positive, own_weight, range(1, scores.shape[1]))
         if not grown.loss < best.loss:
             break
         best, n_rounds = grown, rounds
@@ -149,15 +151,34 @@ def cross_fitted_probability(
     )
 
 
-# Columns of scores: what a rung uses of them.
-_LEAST, _USUAL, _LARGE = (0,), (1, 2), 3
+class _Seen(NamedTuple):
+    """What models see of rows: features, smooth functions of them, and codes of levels, if any."""
+
+    X: np.ndarray
+    Z: np.ndarray
+    levels: np.ndarray  # (n, k), k >= 0
+
+    @classmethod
+    def of(cls, rows: RowView, basis: QuadraticBasis) -> _Seen:
+        """All of these rows."""
+        X, levels = rows[:], rows.levels
+        return cls(X, basis(X), np.empty((len(X), 0), dtype=np.int32) if levels is None else levels)
+
+    def at(self, rows: np.ndarray) -> _Seen:
+        """Some of the rows."""
+        return _Seen(*(own[rows] for own in self))
 
 
 class _Models:
     """Models of one part of the rows, or a constant where one class is missing."""
 
     def __init__(
-        self, X: np.ndarray, Z: np.ndarray, positive: np.ndarray, weight: np.ndarray, seed: int
+        self,
+        seen: _Seen,
+        positive: np.ndarray,
+        weight: np.ndarray,
+        folds: np.ndarray,
+        seed: int,
     ) -> None:
         share = float(np.average(positive, weights=weight))
         self._level = float(logit(np.clip(share, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)))
@@ -167,55 +188,94 @@ class _Models:
             return
         # Bins of weighted rows are slow to find, and those of equally weighted ones the same.
         self._given = {"y": positive, "sample_weight": None if np.ptp(weight) == 0 else weight}
-        # C = 0.3: log-loss within 0.001 of the best of .03 ... 3 on synthetic data, COMPAS and Adult.
-        self._smooth = None
-        if Z.shape[1]:
-            self._smooth = LogisticRegression(C=0.3, max_iter=200, tol=1e-3)
-            self._smooth.fit(Z, positive, sample_weight=weight)
+        self._smooth = _logistic(seen.Z, positive, weight)
         # Few, small trees: 25 of 8 leaves come within 0.002 of the log-loss of 150 where nothing is a
         # rule, at a fifth of the time.
         self._least, self._small = (
             _boosting(seed, max_leaf_nodes=leaves, learning_rate=0.15, max_bins=63).fit(
-                X, **self._given
+                seen.X, **self._given
             )
             for leaves in (4, 8)
         )
         self._large = _boosting(seed, max_leaf_nodes=31, warm_start=True)
+        # Each row's levels are told by the other folds, or by other rows where one fold is all; beside
+        # is what the features make of their rows, so that levels are not credited with that too.
+        folds = folds if np.ptp(folds) else np.arange(len(folds)) % 5
+        self._means = LevelMeans()
+        told = self._means.fit_transform(seen.levels, positive, weight, folds)
+        self._expected = LevelAverages(seen.levels, self._smooth_scores(seen.Z), weight)
+        self._told = np.hstack([told, self._expected.transform(seen.levels)])
+        self._leveled = None
+        if self._told.shape[1]:
+            self._leveled = _logistic(_beside(seen.Z, self._told), positive, weight)
 
     def grow(self, X: np.ndarray, n_rounds: int) -> None:
         """Let the large boosting grow to so many rounds, on the same rows."""
         self._n_rounds = n_rounds
         if not self._constant:
-            self._large.set_params(max_iter=n_rounds).fit(X, **self._given)
+            large = self._large.set_params(max_iter=n_rounds)
+            large.fit(_beside(X, self._told), **self._given)
 
     def keep(self, n_rounds: int) -> None:
         """Predict by so many rounds, and forget the rows."""
-        self._n_rounds, self._given = n_rounds, {}
+        self._n_rounds, self._given, self._told = n_rounds, {}, np.empty((0, 0))
 
-    def scores(self, X: np.ndarray, Z: np.ndarray, large: bool = False) -> np.ndarray:
-        """Log-odds of every model, shape (n, 4); those of the large boosting where they are used."""
-        if self._constant or len(X) == 0:
-            return np.full((len(X), 4), self._level)
-        none = np.zeros(len(X))
+    def scores(self, seen: _Seen, large: bool = False) -> np.ndarray:
+        """Log-odds of every model, shape (n, n_models), the best last.
+
+        Those of the least come first; those of the large boosting are zero unless they are used.
+        """
+        n, n_levels = seen.levels.shape
+        if self._constant or n == 0:
+            return np.full((n, 5 + n_levels if n_levels else 4), self._level)
         return np.column_stack(
             [
-                self._least.decision_function(X),
-                none if self._smooth is None else self._smooth.decision_function(Z),
-                self._small.decision_function(X),
-                self.large_scores(X) if large else none,
+                self._least.decision_function(seen.X),
+                self._smooth_scores(seen.Z),
+                self._small.decision_function(seen.X),
+                *self._by_level(seen),
+                self.large_scores(seen.X, seen.levels) if large else np.zeros(n),
             ]
         )
 
-    def large_scores(self, X: np.ndarray) -> np.ndarray:
+    def _smooth_scores(self, Z: np.ndarray) -> np.ndarray:
+        return np.zeros(len(Z)) if self._smooth is None else self._smooth.decision_function(Z)
+
+    def _tell(self, levels: np.ndarray) -> np.ndarray:
+        """What is known of levels beside the features, shape (n, 2 k)."""
+        return np.hstack([self._means.transform(levels), self._expected.transform(levels)])
+
+    def _by_level(self, seen: _Seen) -> list[np.ndarray]:
+        """Log-odds of a logistic regression on levels, and of each category's levels, if any."""
+        if self._leveled is None:
+            return []
+        told = self._tell(seen.levels)
+        by_features = self._leveled.decision_function(_beside(seen.Z, told))
+        return [by_features, told[:, : seen.levels.shape[1]]]
+
+    def large_scores(self, X: np.ndarray, levels: np.ndarray) -> np.ndarray:
         """Log-odds of the large boosting, (n,)."""
         if self._constant or len(X) == 0:
             return np.full(len(X), self._level)
-        stages = self._large.staged_decision_function(X)
+        stages = self._large.staged_decision_function(_beside(X, self._tell(levels)))
         return np.ravel(next(itertools.islice(stages, self._n_rounds - 1, None)))
 
-    def predict(self, X: np.ndarray, Z: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    def predict(self, seen: _Seen, coefficients: np.ndarray) -> np.ndarray:
         """Probability by a combination of the models."""
-        return _combine(self.scores(X, Z, large=coefficients[-1] > 0), coefficients)
+        return _combine(self.scores(seen, large=coefficients[-1] > 0), coefficients)
+
+
+def _beside(features: np.ndarray, told: np.ndarray) -> np.ndarray:
+    """Features, and what is told of levels beside them if there is anything."""
+    return np.hstack([features, told]) if told.shape[1] else features
+
+
+def _logistic(Z: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> LogisticRegression | None:
+    if not Z.shape[1]:
+        return None
+    # C = 0.3: log-loss within 0.001 of the best of .03 ... 3 on synthetic data, COMPAS and Adult.
+    model = LogisticRegression(C=0.3, max_iter=200, tol=1e-3)
+    return model.fit(Z, positive, sample_weight=weight)
 
 
 def _boosting(seed: int, **how: Any) -> HistGradientBoostingClassifier:
@@ -239,13 +299,18 @@ def _average(
     """Average probability by all models, in chunks: the basis is many times as wide as X."""
 
     def judge(start: int) -> np.ndarray:
-        some = X[start : start + _CHUNK_ROWS]
-        Z = basis(some)
-        return sum((model.predict(some, Z, coefficients) for model in models), np.zeros(len(some)))
+        some = np.arange(start, min(start + _CHUNK_ROWS, len(view)))
+        seen = _Seen.of(view.take(some), basis)
+        return sum((model.predict(seen, coefficients) for model in models), np.zeros(len(some)))
 
+    view = _view(X)
     starts = range(0, len(X), _CHUNK_ROWS)
     pieces = in_threads(judge, ((start,) for start in starts), n_jobs, n_rows=len(X))
     return np.concatenate([np.empty(0), *pieces]) / max(len(models), 1)
+
+
+def _view(X: np.ndarray | RowView) -> RowView:
+    return X if isinstance(X, RowView) else RowView(np.asarray(X, dtype=float))
 
 
 def _bounded(probability: np.ndarray) -> np.ndarray:
@@ -266,12 +331,12 @@ class _Combined:
 
     @classmethod
     def of(
-        cls, scores: np.ndarray, positive: np.ndarray, weight: np.ndarray, use: tuple[int, ...]
+        cls, scores: np.ndarray, positive: np.ndarray, weight: np.ndarray, use: Sequence[int]
     ) -> _Combined:
         """Combine some of the models' log-odds, predicted out of fold."""
         weight = weight / weight.sum()
         sign = np.where(positive, 1.0, -1.0)
-        used = np.clip(scores[:, use], -8.0, 8.0)
+        used = np.clip(scores[:, list(use)], -8.0, 8.0)
         features = np.column_stack([np.ones(len(scores)), used])
         share = np.clip(weight @ positive, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
 

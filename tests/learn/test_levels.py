@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from mdfa_fairness_plugin.learn.levels import LevelMeans
+from mdfa_fairness_plugin.learn.levels import LevelAverages, LevelMeans
 
 
 def drawn(n_rows, n_levels, seed=0):
@@ -140,3 +140,14 @@ def test_categories_are_told_one_by_one():
         np.testing.assert_array_equal(
             both.transform(np.hstack([one, other]))[:, [place]], means.transform(alone)
         )
+
+
+def test_averages_by_level():
+    codes = np.array([[0, 1], [0, -1], [2, 1], [2, 0], [-1, 0]])
+    number, weight = np.array([1.0, 2.0, 3.0, 5.0, 9.0]), np.array([1.0, 3.0, 1.0, 1.0, 2.0])
+    averages = LevelAverages(codes, number, weight)
+    new = np.array([[0, 0], [1, 1], [2, 2], [-1, -1], [70, 70]])
+    everybody = (1 + 6 + 3 + 5 + 18) / 8
+    first = [7 / 4, everybody, 4.0, everybody, everybody]
+    second = [23 / 3, 2.0, everybody, everybody, everybody]
+    np.testing.assert_allclose(averages.transform(new), np.column_stack([first, second]))

@@ -9,10 +9,13 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.metrics import log_loss
 
+from mdfa_fairness_plugin.learn import probability
 from mdfa_fairness_plugin.learn.probability import (
     PROBABILITY_FLOOR,
+    _Seen,
     cross_fitted_probability,
 )
+from mdfa_fairness_plugin.numerics.rows import RowView
 
 
 def even_folds(n, k=4):
@@ -59,17 +62,21 @@ def test_labels_without_pattern_are_not_memorised():
     assert ahead == pytest.approx(0.0, abs=0.01)
 
 
-def test_the_model_of_a_fold_never_saw_its_labels():
+@pytest.mark.parametrize("levels", [None, np.random.default_rng(9).integers(40, size=(300, 2))])
+def test_the_model_of_a_fold_never_saw_its_labels(levels):
     """Turning round a fold's labels leaves the model that judges it as it was."""
     X, _, positive = drawn(4, 300, TRUTHS["smooth"])
     folds = even_folds(300, 3)
     other = np.where(folds == 1, ~positive, positive)
-    one = cross_fitted_probability(X, positive, folds)
-    two = cross_fitted_probability(X, other, folds)
-    said = [fitted.models[1].scores(X, fitted.basis(X)) for fitted in (one, two)]
-    np.testing.assert_array_equal(*said)
-    said = [fitted.models[0].scores(X, fitted.basis(X)) for fitted in (one, two)]
-    assert not np.array_equal(*said)
+    rows = RowView(X, levels=levels)
+    one = cross_fitted_probability(rows, positive, folds)
+    two = cross_fitted_probability(rows, other, folds)
+    for model, alike in ((1, True), (0, False)):
+        said = [
+            fitted.models[model].scores(_Seen.of(RowView(X, levels=levels), fitted.basis))
+            for fitted in (one, two)
+        ]
+        assert np.array_equal(*said) == alike
 
 
 def test_rows_of_no_fold_teach_nothing_and_are_judged_by_a_model_of_all_others():
@@ -191,3 +198,73 @@ def test_a_fold_without_one_of_the_labels_to_learn_from():
     X, positive = np.arange(40.0)[:, None], np.arange(40) >= 10
     fitted = cross_fitted_probability(X, positive, np.arange(40) // 20)
     assert np.isfinite(fitted.out_of_fold).all()
+
+
+def branches(n_rows, n_levels, seed):
+    """Levels that decide S and Y, of which the matrix shows nothing, and a feature that moves both."""
+    rng = np.random.default_rng(seed)
+    a = np.random.default_rng(n_levels).normal(size=(2, n_levels))
+    b = 0.7 * a[0] + 0.6 * a[1]
+    codes = rng.integers(n_levels, size=n_rows)
+    X = 0.8 * a[0, codes, np.newaxis] + rng.normal(size=(n_rows, 1))
+    p = expit(b[codes] + X[:, 0]), expit(a[0, codes] - 0.7 * X[:, 0])
+    y, s = (rng.random(n_rows) < each for each in p)
+    return RowView(X, levels=codes[:, np.newaxis].astype(np.int32)), p, (y, s)
+
+
+@pytest.mark.parametrize("n_splits", [5, 2])
+def test_levels_that_the_matrix_pools_are_told_apart(n_splits):
+    """Residuals of Y and S are uncorrelated, as with the true probabilities, and predictions good."""
+    rows, p, labels = branches(4_000, 80, seed=0)
+    folds = even_folds(4_000, n_splits)
+    fitted = [cross_fitted_probability(rows, own, folds) for own in labels]
+    blind = [cross_fitted_probability(RowView(rows[:]), own, folds) for own in labels]
+
+    def statistic(m, e):
+        product = (labels[0] - m) * (labels[1] - e)
+        return product.sum() / np.sqrt((product**2).sum())
+
+    assert statistic(*(one.out_of_fold for one in blind)) > 3
+    with_truth = statistic(*p)
+    assert abs(statistic(*(one.out_of_fold for one in fitted)) - with_truth) < 1
+    for one, other, truth, own in zip(fitted, blind, p, labels, strict=True):
+        lost, blindly = (
+            log_loss(own, each.out_of_fold) - log_loss(own, truth) for each in (one, other)
+        )
+        assert lost < blindly / 3
+    # New rows are told apart as well as those held out.
+    new, new_p, new_labels = branches(4_000, 80, seed=1)
+    for one, truth, own in zip(fitted, new_p, new_labels, strict=True):
+        told = one.predict(new)
+        assert log_loss(own, told) - log_loss(own, truth) < 80 / (4_000 * (1 - 1 / n_splits))
+        np.testing.assert_allclose(one.by_model(new).mean(axis=0).clip(0.001, 0.999), told)
+
+
+def test_how_levels_are_numbered_is_nothing_and_new_ones_are_like_all():
+    rows, _, (positive, _) = branches(1_000, 50, seed=2)
+    folds = even_folds(1_000)
+    fitted = cross_fitted_probability(rows, positive, folds)
+    number = np.random.default_rng(0).permutation(50)
+    renamed = RowView(rows[:], levels=number[rows.levels])
+    again = cross_fitted_probability(renamed, positive, folds)
+    np.testing.assert_array_equal(fitted.out_of_fold, again.out_of_fold)
+    unknown = [np.full((1_000, 1), code) for code in (-1, 50, 10_000)]
+    told = [fitted.predict(RowView(rows[:], levels=levels)) for levels in unknown]
+    np.testing.assert_array_equal(told[0], told[1])
+    np.testing.assert_array_equal(told[0], told[2])
+    # Between what is said of the best and of the worst level.
+    each = [
+        fitted.predict(RowView(rows[:], levels=np.full((1_000, 1), code))) for code in range(50)
+    ]
+    assert np.min(each, axis=0).mean() < told[0].mean() < np.max(each, axis=0).mean()
+
+
+def test_levels_of_rows_beyond_a_chunk_are_theirs(monkeypatch):
+    rows, _, (positive, _) = branches(900, 50, seed=3)
+    folds = even_folds(900)
+    folds[::3] = -1
+    fitted = cross_fitted_probability(rows, positive, folds)
+    monkeypatch.setattr(probability, "_CHUNK_ROWS", 70)
+    again = cross_fitted_probability(rows, positive, folds).out_of_fold
+    np.testing.assert_allclose(again, fitted.out_of_fold, rtol=1e-12)
+    np.testing.assert_allclose(fitted.predict(rows)[::3], fitted.out_of_fold[::3], rtol=1e-12)
