@@ -19,6 +19,9 @@ from mdfa_fairness_plugin.numerics.rows import RowView
 
 # Rows encoded at a time, and features: eight neighbouring doubles are what memory is read by.
 _ROWS_AT_A_TIME, _FEATURES_AT_A_TIME = 4_096, 8
+# Levels that are all rare are told apart if they have as many rows as one that is shown at the least;
+# identifiers have fewer.
+_FEWEST_OF_A_LEVEL = 5
 # The encoded matrix is the largest object of an audit; beyond this a sparse input is refused.
 _LARGEST_DENSE_BYTES = 2**30
 # Squares must fit a double and the numbers themselves a single.
@@ -37,8 +40,8 @@ class FeatureEncoder:
     their order, dates and durations days. Text and other labels become one 0/1 column per level
     that enough rows have; the others are pooled into ``name=(other levels)``, so that no column
     picks out a handful of people. Should even those together be too few, they are encoded like the
-    most frequent level, and shown as ``(other levels)`` all the same. Missing labels are a level
-    ``name=(missing)`` of their own, however few. Constant columns are left out.
+    most frequent level, and shown as ``(other levels)`` all the same; `levels` tells all apart. Missing
+    labels are a level ``name=(missing)`` of their own, however few. Constant columns are left out.
 
     A level needs at least `min_level_count` rows (None: 5 below 200 rows, else 0.5 % of the rows
     and at least 10), as do the nonzeros of a sparse column; at most `max_levels` are kept.
@@ -103,7 +106,7 @@ class FeatureEncoder:
                 f"X: no feature is left to audit: {listing(reasons)}. Pass at least one feature "
                 "that varies and is not the sensitive one."
             )
-        self._plans = tuple(planning.plans)
+        self._plans, self._unshown = tuple(planning.plans), tuple(planning.unshown)
         labels = dict(zip(table.names, _unique([str(name) for name in table.names]), strict=True))
         if arrange is not None:
             kinds = [(plan.kind, plan.width) for plan in self._plans for _ in range(plan.width)]
@@ -142,13 +145,14 @@ class FeatureEncoder:
         return out
 
     def levels(self, X: Any, *, rows: np.ndarray | None = None) -> np.ndarray | None:
-        """Own levels of features whose levels share encoded columns, None if there are none.
+        """Own levels of features whose levels share encoded columns or have none; None without such.
 
         Codes of shape (n_rows, n_such_features), int32; -1 where the level is missing or new.
         """
         read = self._reader(read_table(X, "X"))
         plans = sorted(self._plans, key=lambda plan: plan.places)
         own = [plan for plan in plans if isinstance(plan, LevelPlan) and plan.hides_levels]
+        own += sorted(self._unshown, key=lambda plan: str(plan.name))
         if not own:
             return None
         at = slice(None) if rows is None else rows
@@ -242,7 +246,7 @@ class FeatureEncoder:
 
     def _positions(self, table: Table) -> dict[int, int]:
         """Where each column in use lies in `table`."""
-        used = [plan.position for plan in self._plans]
+        used = [plan.position for plan in (*self._plans, *self._unshown)]
         if not (self._named and table.named):
             if table.n_columns != len(self.feature_names_in_):
                 raise InputError(
@@ -269,6 +273,7 @@ class _Planning:
         self.max_levels = max_levels
         self.min_level_count = min_level_count
         self.plans: list[Plan] = []
+        self.unshown: list[LevelPlan] = []  # of dropped columns whose levels are told apart
         self.width = 0
         self.dropped: dict[Hashable, str] = {}
         self.missing: list[Message] = []
@@ -359,9 +364,9 @@ class _Planning:
             missing = len(texts)
             texts.append(MISSING)
             self.missing.append(Message(f"{name!r} (", Count(n_missing, unit=""), ")"))
-        if len(texts) == 1:
-            return "all levels rare" if other >= 0 else "constant but for a few rows"
-        return LevelPlan(
+        if len(texts) == 1 and other < 0:
+            return "constant but for a few rows"
+        plan = LevelPlan(
             position=position,
             name=name,
             places=self._next(len(texts)),
@@ -371,6 +376,11 @@ class _Planning:
             missing=missing,
             shown_as_other=shown_as_other,
         )
+        if len(texts) > 1:
+            return plan
+        if counts.mean() >= _FEWEST_OF_A_LEVEL:
+            self.unshown.append(replace(plan, places=()))
+        return "all levels rare"
 
     def _next(self, width: int) -> tuple[int, ...]:
         """Places of the next encoded columns."""
@@ -391,12 +401,14 @@ class _Planning:
                 f"X: {len(empty):,} column(s) hold no value at all and were dropped: "
                 f"{listing(empty)}.",
             )
+        told = [plan.name for plan in self.unshown]
         if rare := dropped("all levels rare"):
             log.warn(
                 FeatureWarning,
                 f"X: {len(rare):,} column(s) dropped because no level has enough rows to be "
                 f"compared: {listing(rare)}. Leave identifiers out, "
-                "or pass them as clusters= if they say whose each row is; group the levels of others.",
+                "or pass them as clusters= if they say whose each row is; group the levels of others."
+                + (f" Models tell apart those of {listing(told)} all the same." if told else ""),
             )
         if self.text_numbers:
             log.warn(

@@ -516,3 +516,18 @@ def test_features_whose_levels_all_have_columns_need_no_codes(encode):
     encoder, _ = encode(X)
     assert encoder.levels(X) is None
     assert encoder.rows(X).levels is None
+
+
+def test_levels_of_a_column_that_is_dropped_for_rare_ones_are_told_apart_unless_nearly_unique(rng):
+    X = pd.DataFrame({"age": rng.normal(size=4_000)})
+    X["branch"] = [f"b{i % 400}" for i in range(4_000)]
+    X["id"] = [f"p{i // 2}" for i in range(4_000)]
+    with pytest.warns(FeatureWarning, match=r"'branch', 'id'.*those of 'branch' all the same"):
+        encoder = FeatureEncoder().fit(X)
+    assert encoder.encoded_names_ == ("age",)
+    assert list(encoder.dropped_) == ["branch", "id"]
+    levels = encoder.levels(X)
+    assert levels.shape == (4_000, 1)
+    assert len(np.unique(levels)) == 400
+    np.testing.assert_array_equal(levels[:400], levels[400:800])
+    np.testing.assert_array_equal(encoder.rows(X.drop(columns="id"))[:], X[["age"]])

@@ -24,6 +24,18 @@ def test_the_only_such_person_in_the_data_is_recognised(people, fitted):
     assert card.to_json() == by_row.to_json()
 
 
+def test_people_in_levels_that_are_pooled_are_not_the_same_person(people, fitted):
+    X, y, s = people(800)
+    X["age"] = X["age"].gt(50) * 20.0
+    X.loc[:79, "town"] = [f"village {i}" for i in range(80)]
+    auditor = fitted(X, y, s)
+    assert auditor.explain_row(X.iloc[7], sensitive=s[7], outcome=y[7]).row == 7
+    unknown = X.iloc[7].replace("village 7", "elsewhere")
+    assert auditor.explain_row(unknown, sensitive=s[7], outcome=y[7]).row is None
+    with pytest.raises(InputError, match="differs from row 8"):
+        auditor.explain_row(X.iloc[8].replace("village 8", "village 9"), row=8)
+
+
 @pytest.mark.parametrize(
     ("sensitive", "outcome", "side"),
     [("f", "refused", GROUP), ("m", "granted", GROUP), (None, None, UNKNOWN)],
