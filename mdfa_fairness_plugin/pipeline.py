@@ -29,7 +29,6 @@ from mdfa_fairness_plugin.exceptions import (
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
 from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums, SetSums
-from mdfa_fairness_plugin.measure.tests import SEARCH_SPREAD, interval_spread
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
@@ -235,28 +234,24 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
         rows = _measured_rows(search, problem)
         member = search.held_member
         covered = np.zeros(len(member), dtype=bool) if search.rule is None else search.rule.covered
-        sets = (np.ones(len(member), dtype=bool), member, search.held_core, covered)
-        leak = rows.leak(member).settled()
+        everybody = np.ones(len(member), dtype=bool)
+        sets = (everybody, member, search.held_core, covered, search.held_searched)
         missing, n_missing = _missing(search, problem)
-        sums = SearchSums.of(rows, sets, leak=leak, missing=missing, n_missing=n_missing)
-
-        def spread(own: np.ndarray) -> float:
-            """Widening of the intervals in a set; everybody was not searched for."""
-            if own.all():
-                return 1.0
-            own_leak = leak if np.array_equal(own, member) else rows.leak(own)
-            return interval_spread(own_leak.statistic())
-
-        widening = Widening(
-            test=1.0 if search.everybody else SEARCH_SPREAD,
-            planned=SEARCH_SPREAD,
-            sets=tuple(spread(own) for own in sets),
-        )
+        sums = SearchSums.of(rows, sets, missing=missing, n_missing=n_missing).settled()
+        spread = search.data.spread
         measured = Measured(
             key=search.key,
             alpha=search.data.alpha,
             sums=sums,
-            widening=widening,
+            widening=Widening(
+                test=spread,
+                planned=spread,
+                # Everybody was not searched for.
+                sets=tuple(1.0 if own.all() else spread for own in sets),
+            ),
+            hypothesis=search.hypothesis,
+            losses=search.losses,
+            everybody=search.everybody,
             clustered=rows.cluster is not None,
         )
         return replace(search, measured=measured)
@@ -293,6 +288,7 @@ def _measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
         propensity=data.propensity[held],
         outcome=data.outcome[held],
         cluster=None if data.cluster is None else data.cluster[held],
+        lesser=tuple((weights[held], outcome[held]) for weights, outcome in data.lesser),
     )
 
 

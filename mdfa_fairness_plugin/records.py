@@ -115,6 +115,41 @@ class WorstCasePath:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class ModelDependence(Record):
+    """What one ratio owes to the models of the features: the same people, ever better models.
+
+    Parameters
+    ----------
+    ratios : tuple of float
+        Ratio in the subgroup by the models of each rung, the best last; half a row is added to each
+        outcome and side, so that all are finite.
+    propensity_losses, outcome_losses : tuple of float
+        Log-loss of each rung's ``Pr[S = s | x]`` and ``Pr[Y = y | x]`` on rows not fitted to, in nats
+        a row, over all rows compared.
+    allowance : float
+        What the log ratio has fallen from its largest to the best rung's. The interval's lower end,
+        the p-value and the verdict allow for as much again.
+    withheld : frozenset of str
+        Fields that a copy for printing does not hold; empty otherwise.
+    """
+
+    ratios: tuple[float, ...] = several("cells")
+    propensity_losses: tuple[float, ...] = several("always")
+    outcome_losses: tuple[float, ...] = several("always")
+    allowance: float = number("cells")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per rung, the least first."""
+        return pd.DataFrame(
+            {
+                "ratio": self.ratios,
+                "propensity_loss": self.propensity_losses,
+                "outcome_loss": self.outcome_losses,
+            }
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Measured(Record):
     """How unequally a set of rows is treated; see ``Subgroup``."""
 
@@ -184,11 +219,15 @@ class Subgroup(Measured):
         Weighted rate of the outcome for the group, and for those it is compared with.
     counts : DataFrame of shape (2, n_outcomes)
         Rows by sensitive value and outcome.
+    p_value : float
+        Of everybody, and of the region that the search proposed, before one of the two is chosen;
+        NaN for other sets.
     withheld : frozenset of str
         Fields that a copy for printing does not hold; empty otherwise.
     """
 
     label: str = text("always")
+    p_value: float = number("always")
 
     def __repr__(self) -> str:
         return f"Subgroup({self.label!r}, {self._figures()})"
@@ -261,8 +300,8 @@ class Violation(Measured):
     path : WorstCasePath
         What the search saw as the region grew.
     estimates : dict of str to float
-        ``delta`` by other estimators: ``"hajek"``, ``"raw"``, ``"unweighted"``,
-        ``"doubly_robust"``.
+        ``delta`` by every estimator: ``"doubly_robust"``, ``"hajek"``, ``"raw"``,
+        ``"unweighted"``.
     gamma_interval, mass_interval : tuple of float
         Ends of the intervals on ``gamma`` and ``mass``.
     n_missing : int
@@ -289,6 +328,12 @@ class Violation(Measured):
         The rule taken by itself: rows that meet it, whether they are in the subgroup or not. Each
         fold is judged by a version of the rule made without any outcome of that fold, so that its
         interval is valid after the search, as the subgroup's is; not measured without a rule.
+    searched : Subgroup
+        What the search proposed before it was held beside everybody: the subgroup itself, or what
+        everybody stands in the place of.
+    depends_on_models : ModelDependence or None
+        How the ratio moved while the models of the features got better; None if both are the
+        user's own.
     withheld : frozenset of str
         Fields that a copy for printing does not hold; empty otherwise.
     """
@@ -344,6 +389,10 @@ class Violation(Measured):
     rule_subgroup: Subgroup = field(
         default_factory=partial(Subgroup, label="rule"), metadata=said("rule")
     )
+    searched: Subgroup = field(
+        default_factory=partial(Subgroup, label="searched"), metadata=said("rule")
+    )
+    depends_on_models: ModelDependence | None = field(default=None, metadata=said("rule"))
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:

@@ -26,6 +26,9 @@ AUTO = "auto"
 # and the paper's share of all people, which is the same where every second one has it.
 _SHARE_OF_OUTCOME = 0.1
 ALPHA_IN_PAPER = 0.05
+# A rate a twentieth higher: what black boxes that are rules of the features leave at most, once the
+# models' part is allowed for, and far below what any rule of practice asks about (four fifths: 1.25).
+_LEAST_RATIO = 1.05
 # Of no consequence for what is found.
 _OF_THE_RUN = ("n_jobs", "verbose")
 # What is no argument.
@@ -51,7 +54,8 @@ class Settings:
     random_state: Any = None
     n_jobs: int | None = None
     verbose: int = 0
-    estimator: Estimator = "hajek"
+    estimator: Estimator = "doubly_robust"
+    min_ratio: float | str = AUTO
     xi: float = 0.1
     max_iter: int = 500
     overlap: Overlap = "trim"
@@ -90,6 +94,13 @@ class Settings:
             settings = replace(settings, weight_type="sampling")
         check_choice("missing", settings.missing, get_args(Missing))
         check_choice("estimator", settings.estimator, get_args(Estimator))
+        if not (isinstance(settings.min_ratio, str) and settings.min_ratio == AUTO):
+            ratio = settings.min_ratio
+            number = isinstance(ratio, numbers.Real) and not isinstance(ratio, bool)
+            if not number or not 1.0 <= float(ratio) < np.inf:
+                raise InputError(
+                    f"min_ratio: 'auto' or a number of at least 1 expected, {ratio!r} found."
+                )
         check_whole("n_splits", settings.n_splits, 2)
         check_whole("max_iter", settings.max_iter, 1)
         # Rates of fewer rows have no interval worth the name.
@@ -122,9 +133,17 @@ class Settings:
     @property
     def balances(self) -> bool:
         """Whether the weights aim to make the features of both sides alike."""
-        if isinstance(self.balance, str):
-            return self.balance != "none"
-        return hasattr(self.balance, "fit")
+        return not (isinstance(self.balance, str) and self.balance == "none")
+
+    @property
+    def adjusts(self) -> bool:
+        """Whether rates are those at the same features, whatever the weights leave of imbalance."""
+        return self.balances and self.estimator == "doubly_robust"
+
+    @property
+    def least_ratio(self) -> float:
+        """Smallest ratio that is called a violation."""
+        return _LEAST_RATIO if isinstance(self.min_ratio, str) else float(self.min_ratio)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -136,6 +136,13 @@ class Weighing:
         """Whether rows have the same weights seen from the other side."""
         return self.balancer is None or self.balancer.symmetric
 
+    def weights_by(self, propensity: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """Weights of the rows balanced if they had another propensity."""
+        if self.balancer is None or not self.balancer.from_propensity:
+            return self.weights
+        propensity = np.clip(propensity, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
+        return self.balancer.weights(np.empty((len(s), 0)), s, propensity)
+
     def weights_of(
         self, X: np.ndarray, s: np.ndarray, propensity: np.ndarray, rows: np.ndarray
     ) -> np.ndarray:

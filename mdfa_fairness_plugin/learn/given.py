@@ -57,7 +57,8 @@ class GivenProbability:
 
     out_of_fold: np.ndarray
     fit: Callable[[], CrossFittedProbability]
-    rungs = ()  # nothing to compare with
+    loss = math.nan
+    lesser = ()  # nothing to compare with
 
     @cached_property
     def own(self) -> CrossFittedProbability:
@@ -103,7 +104,8 @@ class CrossFittedEstimator:
 
     out_of_fold: np.ndarray
     models: tuple[Any, ...]
-    rungs = ()
+    loss = math.nan
+    lesser = ()
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows, averaged over the folds' models, or by the model of all folds."""

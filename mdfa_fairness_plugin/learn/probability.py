@@ -36,14 +36,6 @@ _CHUNK_ROWS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rung:
-    """What models of one quality predict out of fold, and their log-loss there, in nats a row."""
-
-    out_of_fold: np.ndarray
-    loss: float
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class CrossFittedProbability:
     """Predictions for the rows given and a predictor for new ones, by the best models."""
 
@@ -52,7 +44,9 @@ class CrossFittedProbability:
     basis: QuadraticBasis
     models: tuple[Any, ...]
     coefficients: np.ndarray
-    rungs: tuple[Rung, ...] = ()  # by ever better models
+    loss: float = np.nan  # logarithmic, out of fold, in nats a row
+    # Likewise by lesser models, the least first; they share ``models``.
+    lesser: tuple[CrossFittedProbability, ...] = ()
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows, averaged over the folds' models, or by the model of all folds."""
@@ -61,7 +55,9 @@ class CrossFittedProbability:
     @cached_property
     def unseen(self) -> CrossFittedProbability:
         """The predictor alone."""
-        return replace(self, out_of_fold=np.empty(0), rungs=())
+        return replace(
+            self, out_of_fold=np.empty(0), lesser=tuple(one.unseen for one in self.lesser)
+        )
 
     def by_model(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows by each fold's models, whose mean ``predict`` gives.
@@ -133,22 +129,22 @@ def cross_fitted_probability(
     if len(others):
         models = models[-1:]
 
-    def everybody(own: _Combined) -> Rung:
+    def rung(own: _Combined) -> CrossFittedProbability:
         probability = np.empty(len(X))
         probability[learning] = own.out_of_fold
         if len(others):
             asked = X.take(others)
             probability[others] = _average(models, basis, asked, own.coefficients, n_jobs)
-        return Rung(out_of_fold=_bounded(probability), loss=own.loss)
+        return CrossFittedProbability(
+            out_of_fold=_bounded(probability),
+            basis=basis,
+            models=tuple(models),
+            coefficients=own.coefficients,
+            loss=own.loss,
+        )
 
-    rungs = tuple(everybody(one) for one in combined)
-    return CrossFittedProbability(
-        out_of_fold=rungs[-1].out_of_fold,
-        basis=basis,
-        models=tuple(models),
-        coefficients=best.coefficients,
-        rungs=rungs,
-    )
+    *lesser, last = (rung(own) for own in combined)
+    return replace(last, lesser=tuple(lesser))
 
 
 class _Seen(NamedTuple):

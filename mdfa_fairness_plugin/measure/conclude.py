@@ -4,24 +4,48 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from mdfa_fairness_plugin.exceptions import Count, Message
-from mdfa_fairness_plugin.measure.estimates import Leftover, estimates_of, lemma_strength
-from mdfa_fairness_plugin.measure.intervals import delta_interval, gamma_interval, mass_interval
+from mdfa_fairness_plugin.measure.estimates import (
+    Leftover,
+    Rates,
+    adjusted,
+    estimates_of,
+    lemma_strength,
+    log_ratio,
+)
+from mdfa_fairness_plugin.measure.intervals import (
+    PLAINEST,
+    delta_interval,
+    gamma_interval,
+    mass_interval,
+    standard_errors,
+)
 from mdfa_fairness_plugin.measure.sensitivity import e_value, missing_bounds
-from mdfa_fairness_plugin.measure.sums import CORE, EVERYBODY, REGION, RULE, SETS, SearchSums
-from mdfa_fairness_plugin.measure.tests import detectable_delta, holm, one_sided_p_value
+from mdfa_fairness_plugin.measure.sums import (
+    CORE,
+    EVERYBODY,
+    REGION,
+    RULE,
+    SEARCHED,
+    SETS,
+    SearchSums,
+)
+from mdfa_fairness_plugin.measure.tests import chosen_p_value, detectable_delta, holm
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     NONE_LARGER,
     VIOLATION,
+    ModelDependence,
     SearchKey,
     Subgroup,
+    ratio_of,
 )
 from mdfa_fairness_plugin.settings import Settings
 
@@ -33,8 +57,8 @@ _FEWEST_POSITIVES = 10
 class Widening:
     """How much wider than for a set named beforehand: statistics without a violation, and intervals.
 
-    ``test`` is of the p-value, ``planned`` of what could have been found, ``sets`` of the intervals
-    in every set of ``SETS``.
+    ``test`` is of the p-value of a region that was searched for, ``planned`` of what could have been
+    found, ``sets`` of the intervals in every set of ``SETS``.
     """
 
     test: float
@@ -50,11 +74,83 @@ class Measured:
     alpha: float  # smallest mass searched for
     sums: SearchSums
     widening: Widening
+    hypothesis: Hashable  # the same for searches that look for one thing from two sides
+    losses: tuple[tuple[float, float], ...] = ()  # of both models on every rung, the best last
+    everybody: bool = False  # reported in the place of what the search proposed
     clustered: bool = False  # whether somebody has several rows
 
+    @property
+    def chosen(self) -> bool:
+        """Whether everybody and a part of them stood to choice."""
+        return self.sums.sets[SEARCHED].n_rows < self.sums.everybody.n_rows
+
     def leftover(self, place: int, settings: Settings) -> Leftover | None:
-        """What the features leave of the outcome in a set; None if it has no part in intervals."""
-        return self.sums.sets[place].leftover if settings.balances else None
+        """What the features leave of the outcome in a set; None if it is not to be taken out."""
+        return self.sums.sets[place].leftover if settings.adjusts else None
+
+    def rates(self, place: int, settings: Settings) -> Rates:
+        """Rates of a set as they are reported."""
+        rates, leftover = self.sums.sets[place].rates, self.leftover(place, settings)
+        return rates if leftover is None else adjusted(rates, leftover)[0]
+
+    def rung_ratios(self, place: int) -> tuple[float, ...]:
+        """Log ratio of a set by the models of every rung; half a row more of each outcome and side.
+
+        The reported one is the last but for that.
+        """
+        own = self.sums.sets[place]
+        sizes = np.maximum(np.nan_to_num(own.rates.effective_sizes), 1.0)
+        best = adjusted(own.rates, own.leftover)[0].rates
+        every = (*(rung.rates for rung in own.rungs), best)
+        padded = [(rates * sizes + 0.5) / (sizes + 1.0) for rates in every]
+        return tuple(float(log_ratio(*rates)) for rates in padded)
+
+    def allowance(self, place: int) -> Allowance:
+        """What the models may still change in a set: as much as they did while they got better.
+
+        By what a lesser rung lies above or below the best one beyond chance: the square of a
+        difference is on average as much larger than the square of what is behind it as its variance.
+        """
+        own, ratios = self.sums.sets[place], self.rung_ratios(place)
+        mean = float(np.mean(own.rates.rates))
+        allowed = Allowance()
+        for rung, ratio in zip(own.rungs, ratios, strict=False):
+            move = ratio - ratios[-1]
+            beyond = move**2 - rung.variance(own.rates, 1.0, -1.0) / mean**2 if mean > 0 else 0.0
+            if not beyond > 0:
+                continue
+            # As far on from the best as that is from the lesser one, with the error of that.
+            variances = [rung.variance(own.rates, times, 1.0 - times) for times in (2.0, 1.0)]
+            wider = math.sqrt(max(variances[0] / variances[1], 1.0)) if variances[1] > 0 else 1.0
+            allowed = allowed.with_move(math.copysign(math.sqrt(beyond), move), wider)
+        return allowed
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What a log ratio may still fall and rise as models get better, and the errors of that."""
+
+    fall: float = 0.0
+    rise: float = 0.0
+    # How much wider than the ratio's own error, downwards and upwards.
+    wider_below: float = 1.0
+    wider_above: float = 1.0
+
+    def with_move(self, move: float, wider: float) -> Allowance:
+        """The larger of both moves in its direction."""
+        if move > self.fall:
+            return replace(self, fall=move, wider_below=wider)
+        if -move > self.rise:
+            return replace(self, rise=-move, wider_above=wider)
+        return self
+
+    def interval(
+        self, rates: Rates, level: float, spread: float, leftover: Leftover | None
+    ) -> tuple[float, float]:
+        """Interval on a log ratio that holds what it may move."""
+        low, _ = delta_interval(rates, level, spread * self.wider_below, leftover)
+        _, high = delta_interval(rates, level, spread * self.wider_above, leftover)
+        return low - self.fall, high + self.rise
 
 
 def conclude(
@@ -64,57 +160,123 @@ def conclude(
 
     ``labels`` are all outcomes, in the order of the counts.
     """
-    statistics = np.array(
-        [np.nan if one is None else statistic_of(one.sums, settings) for one in searches]
-    )
-    p_values = np.array(
-        [
-            np.nan if one is None else one_sided_p_value(statistic, one.widening.test)
-            for one, statistic in zip(searches, statistics, strict=True)
-        ]
-    )
-    adjusted = holm(p_values)
-    level = (1.0 - settings.confidence_level) / max(int((~np.isnan(p_values)).sum()), 1)
+    tests = [None if one is None else _Tested.of(one, settings) for one in searches]
+    names = [None if one is None else one.hypothesis for one in searches]
+
+    def family(p_values: list[float]) -> np.ndarray:
+        return holm(np.array(p_values), names)
+
+    adjusted_p = family([math.nan if one is None else one.p_value for one in tests])
+    unallowed = family([math.nan if one is None else one.p_value_as_measured for one in tests])
+    n_tests = len({name for name, one in zip(names, tests, strict=True) if one is not None})
+    level = (1.0 - settings.confidence_level) / max(n_tests, 1)
     concluded: list[dict[str, Any]] = []
-    for i, one in enumerate(searches):
-        if one is None:
+    for i, (one, test) in enumerate(zip(searches, tests, strict=True)):
+        if one is None or test is None:
             concluded.append({})
             continue
         tested = {
-            "statistic": float(statistics[i]),
-            "p_value": float(p_values[i]),
-            "p_value_adjusted": float(adjusted[i]),
+            "statistic": test.statistic,
+            "p_value": test.p_value,
+            "p_value_adjusted": float(adjusted_p[i]),
         }
-        concluded.append(tested | figures_of(one, settings, level, adjusted[i], labels))
+        concluded.append(
+            tested | figures_of(one, test, settings, level, (adjusted_p[i], unallowed[i]), labels)
+        )
     return concluded
 
 
-def statistic_of(sums: SearchSums, settings: Settings) -> float:
-    """Leak of S by the outcome inside the region."""
-    return sums.leak.statistic(settings.seeds["test"])
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Tested:
+    """How far one search is beyond chance."""
+
+    statistic: float  # leak of S by the outcome inside the subgroup
+    p_value: float
+    p_value_as_measured: float  # without allowance for the models
+    everybody: (
+        float  # p-values of everybody, and of what the search proposed, as if named beforehand
+    )
+    searched: float
+
+    @classmethod
+    def of(cls, one: Measured, settings: Settings) -> _Tested:
+        """Test everybody and the region that the search proposed, and allow for a choice of both."""
+
+        def z(place: int, allow: bool) -> float:
+            own = _standard_errors(
+                one, place, settings, one.allowance(place) if allow else Allowance()
+            )
+            return own if place == EVERYBODY else own / one.widening.test
+
+        def reported(allow: bool) -> float:
+            own = z(EVERYBODY if one.everybody else REGION, allow)
+            if math.isnan(own) or not one.chosen:
+                return float(norm.sf(own))
+            whole, part = (one.sums.sets[place].leak.squares for place in (EVERYBODY, SEARCHED))
+            # Rows of a part are rows of the whole.
+            return chosen_p_value(own, math.sqrt(min(part / whole, 1.0)) if whole > 0 else 1.0)
+
+        return cls(
+            statistic=one.sums.region.leak.statistic(settings.seeds["test"]),
+            p_value=reported(allow=True),
+            p_value_as_measured=reported(allow=False),
+            everybody=float(norm.sf(z(EVERYBODY, True))),
+            searched=float(norm.sf(z(SEARCHED, True))),
+        )
+
+
+def _standard_errors(one: Measured, place: int, settings: Settings, allowed: Allowance) -> float:
+    """How many standard errors a set is beyond what the models may account for.
+
+    The smaller of two: of the interval's end, so that both say the same, and of the leak of S, which
+    holds for few rows and whatever the weights are.
+    """
+    sums, rates = one.sums.sets[place], one.rates(place, settings)
+    least = allowed.fall - _shift(one, place, settings)
+    by_interval = standard_errors(
+        rates=sums.rates, leftover=one.leftover(place, settings), least=least
+    )
+    leak = sums.leak.statistic(settings.seeds["test"])
+    if allowed.fall > 0:
+        # As a difference of rates around their mean.
+        whole = math.tanh(abs(rates.delta) / 2.0)
+        taken = math.tanh(allowed.fall / 2.0)
+        leak *= 1.0 - taken / whole if rates.delta > 0 else 1.0 + taken / max(whole, taken)
+    return max(min(by_interval, leak), -PLAINEST) / allowed.wider_below
+
+
+def _shift(one: Measured, place: int, settings: Settings) -> float:
+    """What an estimator without an interval of its own adds to the one whose interval is moved."""
+    if place != REGION or settings.estimator not in ("raw", "unweighted"):
+        return 0.0
+    own = estimates_of(one.sums.region.rates, one.sums.plain[-1], None)
+    shift = own[settings.estimator] - own["hajek"]
+    return shift if math.isfinite(shift) else 0.0
 
 
 def figures_of(
     one: Measured,
+    test: _Tested,
     settings: Settings,
     level: float,
-    adjusted: float,
+    adjusted_p: tuple[float, float],
     labels: tuple[Hashable, ...],
 ) -> dict[str, Any]:
     """Estimates, intervals, verdict and subgroups of one search, tested at a level."""
     sums, confidence, spread = one.sums, settings.confidence_level, one.widening.sets[REGION]
-    rates, population = sums.region.rates, sums.everybody.rates
-    leftover = one.leftover(REGION, settings)
-    estimates = estimates_of(rates, sums.plain[REGION], sums.robust)
-    low, high = delta_interval(rates, confidence, spread, leftover)
+    leftover, allowed = one.leftover(REGION, settings), one.allowance(REGION)
+    rates, population = one.rates(REGION, settings), sums.everybody.rates
+    estimates = estimates_of(
+        sums.region.rates, sums.plain[-1], sums.region.leftover if settings.balances else None
+    )
+    shift = _shift(one, REGION, settings)
+    low, high = allowed.interval(sums.region.rates, confidence, spread, leftover)
     bounds = (math.nan, math.nan)
     if sums.n_missing:
         bounds = missing_bounds(rates, np.array([True, False]), sums.missing[0], sums.missing[1])
-    delta = estimates[settings.estimator]
-    shift = delta - rates.delta
-    if np.isfinite(shift):
-        low, high = low + shift, high + shift
-        bounds = (bounds[0] + shift, bounds[1] + shift)
+    delta = rates.delta + shift
+    low, high = low + shift, high + shift
+    bounds = (bounds[0] + shift, bounds[1] + shift)
     detectable = detectable_delta(
         alpha=one.alpha,
         rate=float(np.mean(population.rates)),
@@ -122,7 +284,8 @@ def figures_of(
         level=level,
         spread=one.widening.planned,
     )
-    verdict, reason = _verdict(one, adjusted, delta, detectable, settings)
+    depends = _dependence(one)
+    verdict, reason = _verdict(one, adjusted_p, (delta, low), detectable, settings)
     n_rows, n_compared = sums.region.n_rows, sums.everybody.n_rows
     return {
         "verdict": verdict,
@@ -132,8 +295,8 @@ def figures_of(
         "delta": delta,
         "interval": (low, high),
         "gamma": rates.gamma,
-        "gamma_interval": gamma_interval(rates, confidence, spread, leftover),
-        "gamma_lemma": lemma_strength(population, rates),
+        "gamma_interval": gamma_interval(sums.region.rates, confidence, spread, leftover),
+        "gamma_lemma": lemma_strength(population, sums.region.rates),
         "mass": rates.mass,
         "mass_interval": mass_interval(rates, confidence, spread),
         "n_missing": sums.n_missing,
@@ -146,51 +309,85 @@ def figures_of(
         "counts": counts_frame(sums.region.counts, one.key, labels),
         "detectable_delta": detectable,
         "estimates": estimates,
-        "population": _subgroup(one, EVERYBODY, settings, labels),
+        "depends_on_models": depends,
+        "population": _subgroup(one, EVERYBODY, settings, labels, test.everybody),
         "core": _subgroup(one, CORE, settings, labels),
         "rule_subgroup": _subgroup(one, RULE, settings, labels),
+        "searched": _subgroup(one, SEARCHED, settings, labels, test.searched),
     }
 
 
+def _dependence(one: Measured) -> ModelDependence | None:
+    """How the ratio moved while the models got better; None without lesser models."""
+    ratios = one.rung_ratios(REGION)
+    if len(ratios) < 2:
+        return None
+    return ModelDependence(
+        ratios=tuple(ratio_of(own) for own in ratios),
+        propensity_losses=tuple(own for own, _ in one.losses),
+        outcome_losses=tuple(own for _, own in one.losses),
+        allowance=one.allowance(REGION).fall,
+    )
+
+
 def _subgroup(
-    one: Measured, place: int, settings: Settings, labels: tuple[Hashable, ...]
+    one: Measured,
+    place: int,
+    settings: Settings,
+    labels: tuple[Hashable, ...],
+    p_value: float = math.nan,
 ) -> Subgroup:
     """Measurements of a set, as the result keeps them; a rule that nobody meets has none."""
     own = one.sums.sets[place]
     if place == RULE and own.n_rows == 0:
         return Subgroup(label=SETS[place])
-    rates = own.rates
+    rates, leftover = one.rates(place, settings), one.leftover(place, settings)
     return Subgroup(
         label=SETS[place],
         delta=rates.delta,
-        interval=delta_interval(
-            rates,
-            settings.confidence_level,
-            one.widening.sets[place],
-            one.leftover(place, settings),
+        interval=one.allowance(place).interval(
+            own.rates, settings.confidence_level, one.widening.sets[place], leftover
         ),
         gamma=rates.gamma,
         mass=rates.mass,
         n_rows=own.n_rows,
         rates=(float(rates.rates[0]), float(rates.rates[1])),
         counts=counts_frame(own.counts, one.key, labels),
+        p_value=p_value,
     )
 
 
 def _verdict(
-    one: Measured, adjusted: float, delta: float, detectable: float, settings: Settings
+    one: Measured,
+    adjusted_p: tuple[float, float],
+    found: tuple[float, float],
+    detectable: float,
+    settings: Settings,
 ) -> tuple[str, str]:
     """What can be said, and why not more."""
     n_hits = one.sums.region.hit_clusters
-    if np.isnan(delta) or np.isnan(adjusted):
+    delta, low = found
+    fall, level = one.allowance(REGION).fall, 1.0 - settings.confidence_level
+    if np.isnan(delta) or np.isnan(adjusted_p[0]):
         return INSUFFICIENT, "nobody in the subgroup has the outcome on either side"
     if n_hits < _FEWEST_POSITIVES:
         return INSUFFICIENT, Message(
             Count(n_hits, said=f"only {n_hits} {'clusters' if one.clustered else 'rows'}"),
             f" of the subgroup have the outcome; at least {_FEWEST_POSITIVES} are needed",
         )
-    if adjusted < 1.0 - settings.confidence_level and delta > 0:
+    large, plain = math.log(settings.least_ratio), adjusted_p[1] < level
+    if adjusted_p[0] < level and low > 0 and delta - fall >= large:
         return VIOLATION, ""
+    if plain and delta >= large:
+        ratios = [ratio_of(own) for own in one.rung_ratios(REGION)]
+        return INSUFFICIENT, (
+            f"the ratio falls from {max(ratios):.3g} to {ratios[-1]:.3g} as the models of the "
+            "features get better, and what may still come off would leave no violation"
+        )
+    if plain and delta > 0:
+        return NONE_LARGER, (
+            f"the ratio is beyond chance but below {settings.least_ratio:g} (min_ratio)"
+        )
     if not np.isfinite(detectable):
         return INSUFFICIENT, (
             "there are too few rows to have found even a thousandfold ratio in a subgroup of "

@@ -3,11 +3,11 @@ r"""Held-out estimates inside a subgroup: rates, delta, mass and gamma (Sections
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 
 class Sums:
@@ -104,6 +104,7 @@ class Leftover(Sums):
     """
 
     predicted: np.ndarray  # (2,), sums of w m
+    expected: np.ndarray  # (2,), of w^2 m (1 - m), what squares of w d are on average
     first: np.ndarray  # (2,), of w times w d, each summed over a cluster
     second: np.ndarray  # (2,), of squares of w d, summed over a cluster
     fourth: np.ndarray  # (2,), of their squares
@@ -123,6 +124,7 @@ def measure_leftover(
         cluster = None if cluster is None else cluster[member]
     side = (s < 0).astype(np.intp)
     predicted = np.bincount(side, weights * outcome, 2)
+    expected = np.bincount(side, weights**2 * outcome * (1.0 - outcome), 2)
     left = weights * (positive - outcome)
     if cluster is not None:
         weights, left, side = by_cluster(cluster, side, weights, left)
@@ -131,7 +133,11 @@ def measure_leftover(
     second = np.bincount(side, left, 2)
     left *= left
     return Leftover(
-        predicted=predicted, first=first, second=second, fourth=np.bincount(side, left, 2)
+        predicted=predicted,
+        expected=expected,
+        first=first,
+        second=second,
+        fourth=np.bincount(side, left, 2),
     )
 
 
@@ -143,31 +149,50 @@ def by_cluster(cluster: np.ndarray, side: np.ndarray, *amounts: np.ndarray) -> l
     return [*sums, np.arange(n_cells) % 2]
 
 
-def adjusted_rates(rates: Rates, leftover: Leftover) -> tuple[np.ndarray, np.ndarray]:
-    r"""Rates once what is left of imbalance is taken out, and rows' worth of information in each.
+def adjusted_rates(rates, predicted) -> np.ndarray:
+    r"""Rates of both sides at the same features, however well the weights balance.
 
-    Weights make the features of both sides alike in expectation, not in every sample. What the features
-    predict of the difference of the two rates, :math:`\bar m_{+} - \bar m_{-}`, is known and taken out,
-    half on either side (the augmented rates of the doubly robust literature); what is left to chance is
-    the leftover of the outcome alone. For a black box that answers the same features the same way that
-    is far less than the outcome itself. Where few rows carry the leftover of a side, or few have the
-    outcome, its spread is not known well enough, and the plain rates and sizes are returned.
+    Each is :math:`\sum w (1\{Y=y\} - m_s) / \sum w` in the set plus :math:`m_s` averaged over the
+    population that the weights aim at, which both sides stand for alike: the doubly robust rate. The
+    outcome model :math:`m_s` of a side is ``m`` moved on the scale of log-odds to the side's own
+    level, so the first term is zero and a rate stays in (0, 1):
+
+    .. math:: \mathrm{logit}\, r_s = \mathrm{logit}\, p_s - \mathrm{logit}\, q_s
+        + \mathrm{logit}\, \frac{q_+ + q_-}2
+
+    with :math:`p_s` and :math:`q_s` the weighted means of ``1{Y=y}`` and of ``m`` on a side.
+    Shapes: (2,) or (2, n_sets).
     """
-    plain = rates.rates, rates.effective_sizes
+    with np.errstate(invalid="ignore", divide="ignore"):
+        moved = logit(rates) + logit(predicted.mean(axis=0)) - logit(predicted)
+        return np.where(np.isfinite(logit(predicted)).all(axis=0), expit(moved), rates)
+
+
+def adjusted(rates: Rates, leftover: Leftover) -> tuple[Rates, np.ndarray]:
+    """Rates at the same features, and rows' worth of information in each.
+
+    Weights make the features of both sides alike in expectation, not in every sample. What is left
+    to chance once the features' part is taken out is the leftover of the outcome alone: for a black
+    box that answers the same features the same way far less than the outcome itself. A size is that
+    of the rows by their weights over the share of the outcome's variance that the features leave: by
+    the model, or as seen, where enough rows carry it to be seen and it is larger.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         predicted = leftover.predicted / rates.weight
         centre = rates.rates - predicted
+        own = replace(rates, hits=rates.weight * adjusted_rates(rates.rates, predicted))
         variance = (
             leftover.second - 2.0 * centre * leftover.first + centre**2 * rates.clustered[0]
         ) / rates.weight**2
         terms = leftover.second**2 / leftover.fourth
         kish = rates.weight**2 / rates.clustered[0]
         few = kish * np.minimum(rates.rates, 1.0 - rates.rates)
-        imbalance = predicted[0] - predicted[1]
-        adjusted = rates.rates + np.array([-0.5, 0.5]) * imbalance
-        sizes = adjusted * (1.0 - adjusted) / variance
-    solid = np.isfinite(sizes) & (terms >= _FEWEST_TERMS) & (few >= _FEWEST_TERMS)
-    return (adjusted, sizes) if (solid & (sizes > 0)).all() else plain
+        seen = own.rates * (1.0 - own.rates) / variance
+        left = leftover.expected / rates.squares / (predicted * (1.0 - predicted))
+        sizes = kish / np.minimum(left, 1.0)
+    solid = np.isfinite(seen) & (seen > 0) & (terms >= _FEWEST_TERMS) & (few >= _FEWEST_TERMS)
+    sizes = np.where(solid, np.fmin(sizes, seen), sizes)
+    return own, np.where(np.isfinite(sizes), sizes, rates.effective_sizes)
 
 
 def log_ratio(rate, reference) -> np.ndarray:
@@ -234,61 +259,22 @@ def lemma_strength(population: Rates, inside: Rates) -> float:
     return float(agreement - 1 + rho) / 4.0
 
 
-def robust_sums(
-    positive: np.ndarray,
-    s: np.ndarray,
-    base: np.ndarray,
-    member: np.ndarray,
-    propensity: np.ndarray,
-    outcome: np.ndarray,
-) -> np.ndarray:
-    """Sums the doubly robust estimate is made of; those of parts of the rows add up.
-
-    Of the squared residual of S, its product with that of the outcome, the overlap ``e (1 - e)``, and
-    the overlap's products with ``m`` and ``e``.
-    """
-    e, m = propensity[member], outcome[member]
-    w = base[member]
-    residual_s = (s[member] > 0) - e
-    residual_y = positive[member] - m
-    overlap = w * e * (1 - e)
-    return np.array(
-        [
-            (w * residual_s**2).sum(),
-            (w * residual_s * residual_y).sum(),
-            overlap.sum(),
-            (overlap * m).sum(),
-            (overlap * e).sum(),
-        ]
-    )
-
-
-def estimates_of(inside: Rates, plain: Rates, sums: np.ndarray) -> dict[str, float]:
+def estimates_of(inside: Rates, plain: Rates, leftover: Leftover | None) -> dict[str, float]:
     r"""Delta of one subgroup by several estimators.
 
-    ``inside`` has balancing weights, ``plain`` sampling weights alone; ``sums`` are ``robust_sums``.
+    ``inside`` has balancing weights, ``plain`` sampling weights alone.
 
-    - "hajek": rates with weights normalised inside the subgroup (the one reported);
+    - "doubly_robust": rates at the same features, ``adjusted_rates``; "hajek" without a leftover;
+    - "hajek": rates with weights normalised inside the subgroup;
     - "raw": ratio of weighted counts, Algorithm 1's line 4, each S value carrying half of the
       population's weight; right only if the subgroup is balanced;
-    - "unweighted": rates as observed, features not made comparable;
-    - "doubly_robust": overlap-weighted rates after removing what the features predict:
-      :math:`\bar m` plus the residual difference shared out between the two sides.
+    - "unweighted": rates as observed, features not made comparable.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         raw = log_ratio(*(inside.hits / inside.total))
-    information, covariance, overlap, with_outcome, with_propensity = (float(one) for one in sums)
-    if information > 0:
-        difference = covariance / information
-        level, share = with_outcome / overlap, with_propensity / overlap
-        high = level + (1 - share) * difference
-        low = level - share * difference
-        robust = float(log_ratio(max(high, 0.0), max(low, 0.0)))
-    else:
-        robust = math.nan
     return {
+        "doubly_robust": inside.delta if leftover is None else adjusted(inside, leftover)[0].delta,
         "hajek": inside.delta,
         "raw": float(raw),
         "unweighted": plain.delta,
-        "doubly_robust": robust,
     }

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.stats import norm
 
-from mdfa_fairness_plugin.measure.estimates import Leftover, Rates, adjusted_rates, log_ratio
+from mdfa_fairness_plugin.measure.estimates import Leftover, Rates, adjusted, log_ratio
+
+# Beyond so many standard errors nothing is told apart.
+PLAINEST = 38.0
 
 
 def delta_interval(
@@ -19,24 +23,45 @@ def delta_interval(
     """Interval on the log rate ratio of one set of rows.
 
     ``spread`` widens it: standard deviation of the estimate, relative to that of an estimate in a set
-    of rows that was not searched for. With a leftover of the same rows, what is left of imbalance is
-    taken out, and the error is that of what the features leave of the outcome; the interval holds
-    both that of the adjusted estimate and one as wide around the plain estimate. Infinite where the
-    data put no limit; NaN if delta is not defined.
+    of rows that was not searched for. With a leftover of the same rows it is that of the rates at the
+    same features. Infinite where the data put no limit; NaN if delta is not defined.
     """
-    r, sizes = _known(rates, leftover)
-    low, high = log_ratio_interval(r, sizes, confidence_level, spread)
-    shift = rates.delta - float(log_ratio(r[0], r[1]))
-    if not math.isfinite(shift):  # an estimate without end is plain
-        shift = 0.0
-    return float(low + min(shift, 0.0)), float(high + max(shift, 0.0))
+    own, sizes = _known(rates, leftover)
+    low, high = log_ratio_interval(own.rates, sizes, confidence_level, spread)
+    return float(low), float(high)
 
 
-def _known(rates: Rates, leftover: Leftover | None) -> tuple[np.ndarray, np.ndarray]:
+def standard_errors(rates: Rates, leftover: Leftover | None = None, least: float = 0.0) -> float:
+    """How many standard errors the log rate ratio is above ``least``, by the interval itself.
+
+    The quantile whose interval ends there. An interval above ``least`` and a test of it are thus the
+    same, also where nobody of one side has the outcome. NaN if delta is not defined.
+    """
+    own, sizes = _known(rates, leftover)
+    r = own.rates
+    delta = float(log_ratio(r[0], r[1]))
+    if math.isnan(delta) or min(sizes) <= 0:
+        return math.nan
+    end = 0 if delta > least else 1
+    sign = 1.0 if delta > least else -1.0
+
+    def beyond(z: float) -> float:
+        return sign * (float(_limits(r, sizes, z)[end]) - least)
+
+    if delta == least:
+        return 0.0
+    # Just above zero an interval is a point, and half of all log ratios are no number.
+    nearest = 1e-6
+    if not beyond(nearest) > 0:
+        return 0.0
+    if beyond(PLAINEST) > 0:
+        return sign * PLAINEST
+    return sign * float(brentq(beyond, nearest, PLAINEST, xtol=1e-9))
+
+
+def _known(rates: Rates, leftover: Leftover | None) -> tuple[Rates, np.ndarray]:
     """Rates an interval is made for, and the rows' worth of information in each."""
-    if leftover is None:
-        return rates.rates, rates.effective_sizes
-    return adjusted_rates(rates, leftover)
+    return (rates, rates.effective_sizes) if leftover is None else adjusted(rates, leftover)
 
 
 def mass_interval(
@@ -76,7 +101,8 @@ def gamma_interval(
     z = spread * norm.ppf(0.5 + confidence_level / 2.0)
     if not np.isfinite(rates.gamma):
         return np.nan, np.nan
-    r, sizes = _known(rates, leftover)
+    own, sizes = _known(rates, leftover)
+    r = own.rates
     lower, upper = wilson_limits(r, sizes, z)
     difference = float(r[0] - r[1])
     low = difference - math.hypot(r[0] - lower[0], upper[1] - r[1])
@@ -91,8 +117,7 @@ def gamma_interval(
     # The share only scales the difference: it cannot carry an end across zero.
     ends[0] = max(ends[0], 0.0) if low > 0 else ends[0]
     ends[1] = min(ends[1], 0.0) if high < 0 else ends[1]
-    shift = rates.gamma - gamma
-    return ends[0] + min(shift, 0.0), ends[1] + max(shift, 0.0)
+    return ends[0], ends[1]
 
 
 def _population_sizes(rates: Rates) -> np.ndarray:
@@ -113,6 +138,11 @@ def log_ratio_interval(rates, sizes, confidence_level, spread=1.0):
     rates = np.asarray(rates, dtype=float)
     sizes = np.asarray(sizes, dtype=float)
     z = np.asarray(spread, dtype=float) * norm.ppf(0.5 + confidence_level / 2.0)
+    return _limits(rates, sizes, z)
+
+
+def _limits(rates, sizes, z):
+    """Limits of log ratios for a normal quantile."""
     lower, upper = wilson_limits(rates, sizes, z)
     with np.errstate(divide="ignore", invalid="ignore"):
         delta = log_ratio(rates[0], rates[1])

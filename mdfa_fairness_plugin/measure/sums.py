@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,15 +11,16 @@ from mdfa_fairness_plugin.measure.estimates import (
     Leftover,
     Rates,
     Sums,
+    adjusted_rates,
+    by_cluster,
     measure,
     measure_leftover,
-    robust_sums,
 )
 from mdfa_fairness_plugin.measure.leak import LeakSums
 
 # Sets of rows measured in every search.
-EVERYBODY, REGION, CORE, RULE = range(4)
-SETS = ("everybody", "subgroup", "core", "rule")
+EVERYBODY, REGION, CORE, RULE, SEARCHED = range(5)
+SETS = ("everybody", "subgroup", "core", "rule", "searched")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,7 +29,8 @@ class MeasuredRows:
 
     ``y`` is the place of each row's outcome among ``n_outcomes``; ``base`` are sampling weights,
     ``weights`` those times the balance's; ``propensity`` and ``outcome`` are predictions out of fold;
-    ``cluster`` is whose row each is, None if every row is somebody else's.
+    ``cluster`` is whose row each is, None if every row is somebody else's. ``lesser`` are weights and
+    predicted outcomes by lesser models, the least first.
     """
 
     s: np.ndarray
@@ -40,6 +42,7 @@ class MeasuredRows:
     propensity: np.ndarray
     outcome: np.ndarray
     cluster: np.ndarray | None = None
+    lesser: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
 
     def leak(self, member: np.ndarray) -> LeakSums:
         """Sums of the leak statistic inside a set."""
@@ -63,11 +66,55 @@ class MeasuredRows:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class RungSums(Sums):
+    """What a set's rates by lesser models are made of, for S = +1 and S = -1."""
+
+    weight: np.ndarray  # (2,), sums of the weights, of those of rows with Y = y, and of w m
+    hits: np.ndarray
+    predicted: np.ndarray
+    # (3, 2), of w (1{Y=y} - m) by lesser and best models, each summed over a cluster: squares of the
+    # lesser, products, squares of the best.
+    left: np.ndarray
+
+    @classmethod
+    def of(
+        cls, rows: MeasuredRows, weights: np.ndarray, outcome: np.ndarray, member: np.ndarray
+    ) -> RungSums:
+        """Sum over the members of a set."""
+        side, positive = (rows.s < 0)[member].astype(np.intp), rows.positive[member]
+        weights, outcome = weights[member], outcome[member]
+        lesser = weights * (positive - outcome)
+        best = rows.weights[member] * (positive - rows.outcome[member])
+        amounts = (weights, weights * positive, weights * outcome)
+        weight, hits, predicted = (np.bincount(side, own, 2) for own in amounts)
+        if rows.cluster is not None:
+            lesser, best, side = by_cluster(rows.cluster[member], side, lesser, best)
+        products = (lesser**2, lesser * best, best**2)
+        left = np.array([np.bincount(side, own, 2) for own in products])
+        return cls(weight=weight, hits=hits, predicted=predicted, left=left)
+
+    @property
+    def rates(self) -> np.ndarray:
+        """Rates of both sides at the same features."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return adjusted_rates(self.hits / self.weight, self.predicted / self.weight)
+
+    def variance(self, best: Rates, of_best: float, of_lesser: float) -> float:
+        """Of the rate difference by the best models and by these, so many times each, added up."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.array([of_lesser / self.weight, of_best / best.weight])
+            squares = np.array([share[0] ** 2, 2.0 * share[0] * share[1], share[1] ** 2])
+            return float((squares * self.left).sum())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class SetSums(Sums):
     """Sums over one set of rows; ``counts`` are rows by S and outcome."""
 
     rates: Rates
     leftover: Leftover
+    leak: LeakSums
+    rungs: tuple[RungSums, ...]  # by lesser models
     counts: np.ndarray
     hit_clusters: int  # with a row that has the outcome
 
@@ -79,9 +126,16 @@ class SetSums(Sums):
             leftover=measure_leftover(
                 rows.positive, rows.s, rows.weights, rows.outcome, member, rows.cluster
             ),
+            leak=rows.leak(member),
+            rungs=tuple(RungSums.of(rows, *own, member) for own in rows.lesser),
             counts=rows.counts(member),
             hit_clusters=rows.hit_clusters(member),
         )
+
+    def __add__(self, other: SetSums) -> SetSums:
+        total = super().__add__(other)
+        object.__setattr__(total, "leak", total.leak.shortened())
+        return total
 
     @property
     def n_rows(self) -> int:
@@ -93,11 +147,11 @@ class SetSums(Sums):
 class SearchSums(Sums):
     """Sums of one search."""
 
-    sets: tuple[SetSums, ...]  # of everybody compared, the region, its core and its rule
-    plain: tuple[Rates, ...]  # of everybody and of the region, with sampling weights alone
-    robust: np.ndarray  # ``robust_sums`` in the region
-    leak: LeakSums  # of the region
-    # (2, 2): weights of rows of unknown side in the region, as one of the group and as one of the
+    # Of everybody compared, the subgroup reported, its core and its rule, and the region that the
+    # search proposed.
+    sets: tuple[SetSums, ...]
+    plain: tuple[Rates, ...]  # of everybody and of the subgroup, with sampling weights alone
+    # (2, 2): weights of rows of unknown side in the subgroup, as one of the group and as one of the
     # others, for those with the outcome and those without; and their number.
     missing: np.ndarray
     n_missing: int
@@ -108,25 +162,29 @@ class SearchSums(Sums):
         rows: MeasuredRows,
         members: Sequence[np.ndarray],
         *,
-        leak: LeakSums,
         missing: np.ndarray,
         n_missing: int,
     ) -> SearchSums:
         """Sum over rows, members of every set in the order of ``SETS``."""
-        inside = members[REGION]
+        counted: list[SetSums] = []
+        for place, member in enumerate(members):
+            same = (i for i in range(place) if np.array_equal(members[i], member))
+            first = next(same, None)
+            counted.append(SetSums.of(rows, member) if first is None else counted[first])
         return cls(
-            sets=tuple(SetSums.of(rows, member) for member in members),
+            sets=tuple(counted),
             plain=tuple(
-                measure(rows.positive, rows.s, rows.base, member, rows.cluster)
-                for member in (members[EVERYBODY], inside)
+                measure(rows.positive, rows.s, rows.base, members[place], rows.cluster)
+                for place in (EVERYBODY, REGION)
             ),
-            robust=robust_sums(
-                rows.positive, rows.s, rows.base, inside, rows.propensity, rows.outcome
-            ),
-            leak=leak,
             missing=missing,
             n_missing=n_missing,
         )
+
+    def settled(self) -> SearchSums:
+        """Without single rows, where nothing is added any more and none would be redrawn."""
+        sets = tuple(replace(own, leak=own.leak.settled()) for own in self.sets)
+        return replace(self, sets=sets)
 
     @property
     def everybody(self) -> SetSums:
@@ -137,8 +195,3 @@ class SearchSums(Sums):
     def region(self) -> SetSums:
         """Of the subgroup."""
         return self.sets[REGION]
-
-    def __add__(self, other: SearchSums) -> SearchSums:
-        total = super().__add__(other)
-        object.__setattr__(total, "leak", total.leak.shortened())
-        return total

@@ -3,51 +3,69 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 
 import numpy as np
+from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
 
-# Spread of statistics of regions that were searched for, on data without violations. Rows that look
-# unlucky pull the regions of the other folds towards themselves, so the folds' statistics are
-# positively correlated and a plain statistic is too wide, by 1.17 to 1.21 on noise with two to ten
-# folds. The search compares lower limits with this much room.
-FOLD_SPREAD = 1.25
-# A region is only reported where its limit beats everybody's, so those that are have statistics of 2.2
-# on average on data without violations. With 1.25 a search had p below .05 in up to 9.2 % of such
-# data sets and an audit a false alarm in up to 6 %; tests/benchmarks/false_alarms.py prints
-# what is left with this.
-SEARCH_SPREAD = 1.4
-# Where the leak is plain the region is where it is because of the leak, not of luck, and what is left
-# of the correlation fades with the square of the statistic. From this value on it fades.
-_PLAIN_STATISTIC = 2.5
 
+def search_spread(n_parts: int) -> float:
+    r"""Standard deviation of the statistic of a cross-fitted region where there is no violation.
 
-def interval_spread(z: float) -> float:
-    """How much wider than a plain interval one in a searched region has to be, from its statistic.
+    Each part of the rows is judged by a region found on all others, so its own statistic is standard
+    normal. The parts' are correlated: rows that look unlucky in one pull the regions of the others
+    towards themselves. Where a region is a union of cells, each inside if its sum over the K - 1 other
+    parts is positive, two parts' sums in a cell have, with r that of the other K - 2,
 
-    Between 1 and ``SEARCH_SPREAD``. On data without a violation the folds' regions follow the same
-    lucky rows, and estimates spread by ``SEARCH_SPREAD``. The plainer the violation, the less luck
-    decides who is inside. Chosen by coverage; see ``tests/benchmarks/false_alarms.py``.
+    .. math:: E[a_j a_k 1\{r + a_k > 0\} 1\{r + a_j > 0\}] = E[\varphi(r)^2]
+        = \frac 1 {2 \pi \sqrt{2 K - 3}}
+
+    and their own variance in it is a half: the variance is :math:`1 + (K-1) / (\pi \sqrt{2K-3})`, of
+    five parts 1.48. On noise it is 1.46 (``tests/benchmarks/false_alarms.py``).
     """
-    if math.isnan(z) or z <= _PLAIN_STATISTIC:
-        return SEARCH_SPREAD
-    return 1.0 + (SEARCH_SPREAD - 1.0) * (_PLAIN_STATISTIC / z) ** 2
+    k = max(n_parts, 2)
+    return math.sqrt(1.0 + (k - 1) / (math.pi * math.sqrt(2 * k - 3)))
 
 
-def one_sided_p_value(z: float, spread: float) -> float:
-    """Probability of a statistic as large without a violation, when its deviation is ``spread``."""
-    return float(norm.sf(z / spread)) if not math.isnan(z) else math.nan
+def both_above(z: float, correlation: float) -> float:
+    """Probability that two correlated standard normals both exceed ``z``."""
+    if correlation >= 1.0:
+        return float(norm.sf(z))
+    rest = math.sqrt(1.0 - correlation**2)
+    scale = 1.0 / max(z, 1.0)  # of the first one's excess over z
+
+    def density(x: float) -> float:
+        return float(norm.pdf(z + scale * x) * norm.sf((z - correlation * (z + scale * x)) / rest))
+
+    return scale * float(quad(density, 0.0, 60.0, limit=200, points=[1.0, 5.0])[0])
 
 
-def holm(p_values: np.ndarray) -> np.ndarray:
-    """Adjust p-values over a family of searches (Holm 1979); NaN for those that were not made."""
+def chosen_p_value(z: float, correlation: float) -> float:
+    """Probability that the larger of two correlated standard normals is as large."""
+    return max(2.0 * float(norm.sf(z)) - both_above(z, correlation), 0.0)
+
+
+def holm(p_values: np.ndarray, hypothesis: Sequence[Hashable] | None = None) -> np.ndarray:
+    """Adjust p-values over a family of searches (Holm 1979); NaN for those that were not made.
+
+    Searches of one ``hypothesis`` say the same thing twice and count once, by the smallest of theirs.
+    """
     p_values = np.asarray(p_values, dtype=float)
     adjusted = np.full(len(p_values), np.nan)
     known = np.flatnonzero(~np.isnan(p_values))
-    order = known[np.argsort(p_values[known], kind="stable")]
-    factors = len(order) - np.arange(len(order))
-    adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * factors), 1.0)
+    names = list(range(len(p_values))) if hypothesis is None else list(hypothesis)
+    smallest: dict[Hashable, float] = {}
+    for i in known[np.argsort(p_values[known], kind="stable")]:
+        smallest.setdefault(names[i], p_values[i])
+    so_far = 0.0
+    for done, (name, least) in enumerate(smallest.items()):
+        factor = len(smallest) - done
+        for i in known:
+            if names[i] == name:
+                adjusted[i] = min(max(so_far, p_values[i] * factor), 1.0)
+        so_far = max(so_far, min(least * factor, 1.0))
     return adjusted
 
 

@@ -24,7 +24,7 @@ from mdfa_fairness_plugin.learn.difference import CrossFittedDifference, cross_f
 from mdfa_fairness_plugin.learn.given import GivenProbability, fitted_probability
 from mdfa_fairness_plugin.learn.learners import make_regressor
 from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
-from mdfa_fairness_plugin.measure.tests import FOLD_SPREAD
+from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.search.level_sets import Models, SearchData
 from mdfa_fairness_plugin.settings import Settings, alpha_for
@@ -79,6 +79,15 @@ def outcomes_of(problem: AuditProblem) -> list[Outcome]:
             for label, positive in zip(problem.outcomes, positives, strict=True)
         ]
     return [one.with_given(problem.given_outcome(one.label)) for one in outcomes]
+
+
+def rungs_of(
+    propensity: CrossFittedProbability, outcome: CrossFittedProbability
+) -> list[tuple[CrossFittedProbability, CrossFittedProbability]]:
+    """Pairs of ever better models, the best last; a given one stands beside each of the other."""
+    ladders = [(*model.lesser, model) for model in (propensity, outcome)]
+    most = max(len(own) for own in ladders)
+    return list(zip(*(own if len(own) == most else own * most for own in ladders), strict=True))
 
 
 class Compared:
@@ -272,11 +281,12 @@ class Side:
             held_out=ground.held_out,
             alpha=alpha_for(settings, float(np.average(positive, weights=ground.base))),
             confidence_level=float(settings.confidence_level),
-            spread=FOLD_SPREAD,
+            spread=search_spread(len(ground.parts)),
             cluster=ground.cluster,
             propensity=self.propensity,
             outcome=fitted.complement_rates if outcome.flip else fitted.rates,
-            adjusts=settings.balances,
+            adjusts=settings.adjusts,
+            lesser=self._lesser(fitted.model, outcome.flip),
             parts=ground.parts,
             models=Models(
                 propensity=ground.fitted_propensity,
@@ -286,6 +296,18 @@ class Side:
                 flip_y=outcome.flip,
             ),
         )
+
+    def _lesser(
+        self, model: CrossFittedProbability, flip: bool
+    ) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        """Weights and predicted outcomes by the lesser models of each rung."""
+        ground, inside = self.ground, self.ground.support.mask
+        rungs = []
+        for e, m in rungs_of(ground.fitted_propensity, model)[:-1]:
+            own_e, own_m = e.out_of_fold[inside], m.out_of_fold[inside]
+            weights = self.weighing.weights_by(1.0 - own_e if self.flip else own_e, self.s)
+            rungs.append((ground.base * weights, 1.0 - own_m if flip else own_m))
+        return tuple(rungs)
 
     def overlap(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Working rows of both sides, their side and their propensity, comparable or not."""

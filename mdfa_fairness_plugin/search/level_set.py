@@ -63,10 +63,8 @@ class LevelSetSolver:
             random_state=settings.seeds["learner"],
             n_jobs=settings.n_jobs,
         )
-        selection, judged = choose(
-            data, lambda rows: level_set_families(scores[rows]), lambda name: scores
-        )
-        return solved(data, region, selection, judged)
+        chosen = choose(data, lambda rows: level_set_families(scores[rows]), lambda name: scores)
+        return solved(data, region, *chosen)
 
 
 def level_set_scores(

@@ -16,12 +16,14 @@ from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
 from mdfa_fairness_plugin.measure.estimates import (
     Leftover,
     Rates,
+    adjusted,
+    adjusted_rates,
     by_cluster,
     log_ratio,
     measure,
     measure_leftover,
 )
-from mdfa_fairness_plugin.measure.intervals import log_ratio_interval
+from mdfa_fairness_plugin.measure.intervals import delta_interval, log_ratio_interval
 from mdfa_fairness_plugin.numerics.rows import RowView
 
 # Scores of more rows are counted in this many bins, each of an equal share of them: a cut is then
@@ -63,6 +65,8 @@ class SearchData:
     # Whether the weights aim to balance the features, so that what is left of imbalance is to be
     # taken out of intervals.
     adjusts: bool = False
+    # Sampling times balancing weights, and ``Pr[Y = y | x]``, by lesser models, the least first.
+    lesser: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     # (n,); their places among the working rows.
     rows: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     parts: tuple[int, ...] = ()  # folds judged
@@ -102,6 +106,18 @@ class SearchData:
         """Weighted counts inside a set of the rows."""
         return measure(self.positive, self.s, self.weights, member, self.cluster)
 
+    def delta(self, member: np.ndarray) -> float:
+        """Log ratio inside, at the same features where these are to be made alike."""
+        rates, leftover = self.rates(member), self.leftover(member)
+        return rates.delta if leftover is None else adjusted(rates, leftover)[0].delta
+
+    def limit(self, member: np.ndarray) -> float:
+        """Lower limit of the log ratio inside; a set smaller than everybody was searched for."""
+        spread = 1.0 if (member == self.held_out).all() else self.spread
+        return delta_interval(
+            self.rates(member), self.confidence_level, spread, self.leftover(member)
+        )[0]
+
     def tally(self, bins: Bins, scores: np.ndarray, part: np.ndarray, n_parts: int) -> Tally:
         """Counts of the held-out rows by their scores; ``part`` is theirs."""
         held = self.held_out
@@ -114,7 +130,8 @@ class SearchData:
             self.weights[held],
             part,
             n_parts,
-            cluster,
+            predicted=self.outcome[held] if self.adjusts and self.outcome is not None else None,
+            cluster=cluster,
         )
 
 
@@ -169,9 +186,9 @@ class Tally:
     Tallies of parts of the rows add up to that of all rows.
     """
 
-    # (..., 8, 2, n_bins); for S = +1 and S = -1: rows, sums of their weights, of squared weights, and
-    # the last two for the rows with Y = y; and ``Rates.clustered``. Leading axes are parts of the
-    # rows.
+    # (..., 9, 2, n_bins); for S = +1 and S = -1: rows, sums of their weights, of squared weights, and
+    # the last two for the rows with Y = y; of the weights times the predicted outcome; and
+    # ``Rates.clustered``. Leading axes are parts of the rows.
     counts: np.ndarray
 
     @classmethod
@@ -184,13 +201,16 @@ class Tally:
         weights: np.ndarray,
         part: np.ndarray,
         n_parts: int,
+        *,
+        predicted: np.ndarray | None = None,
         cluster: np.ndarray | None = None,
     ) -> Tally:
         """Count every part of the rows.
 
         Of a cluster's weight a row answers for its own share times all of it: exact for sets that
         have all or none of a cluster, too much for others, and adds up over bins.
-        Shapes: ``index``, ``s``, ``positive``, ``weights``, ``part``, ``cluster`` (n,).
+        Without a predicted outcome the rates are the plain ones.
+        Shapes: ``index``, ``s``, ``positive``, ``weights``, ``part``, ``predicted``, ``cluster`` (n,).
         """
         side = (s < 0).astype(np.intp)
         cell = ((part * 2 + side) * 2 + positive) * n_bins + index
@@ -206,6 +226,10 @@ class Tally:
             by_weight, by_hits = (split(weights * own[2 * cluster + side]) for own in sums)
         counts = [rows.sum(axis=2), weight.sum(axis=2), squares.sum(axis=2)]
         counts += [weight[:, :, 1], squares[:, :, 1]]
+        # A prediction that is the same for all leaves the rates as they are.
+        counts.append(
+            0.5 * counts[1] if predicted is None else split(weights * predicted).sum(axis=2)
+        )
         counts += [by_weight.sum(axis=2), by_hits[:, :, 1], by_weight[:, :, 1]]
         return cls(np.stack(counts, axis=1))
 
@@ -288,7 +312,9 @@ def measure_sets(asked: Sequence[tuple[Sweep, np.ndarray]]) -> LevelSets:
     first = asked[0][0]
     thresholds = [np.asarray(some, dtype=float) for _, some in asked]
     counts = [sweep.counts_at(some) for (sweep, _), some in zip(asked, thresholds, strict=True)]
-    count, weight, squares, hits, spread, *clustered, total = np.concatenate(counts, axis=2)
+    count, weight, squares, hits, spread, expected, *clustered, total = np.concatenate(
+        counts, axis=2
+    )
     threshold = np.concatenate(thresholds)
     rates = Rates(
         weight=weight,
@@ -298,7 +324,9 @@ def measure_sets(asked: Sequence[tuple[Sweep, np.ndarray]]) -> LevelSets:
         total=total,
         clustered=np.array(clustered),
     )
-    r, sizes = rates.rates, rates.effective_sizes
+    sizes = rates.effective_sizes
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r = adjusted_rates(rates.rates, expected / weight)
     widening = np.where(np.isneginf(threshold), 1.0, first.spread)
     low, high = log_ratio_interval(r, sizes, first.confidence_level, widening)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -102,7 +102,7 @@ class OrthogonalSolver:
             own = tau[named[name].scale]
             return named[name].scores(-own if turned else own, e, m, rate)
 
-        selection, judged = choose(data, propose, scores_of)
+        selection, judged, searched = choose(data, propose, scores_of)
         region = OrthogonalRegion(
             difference=difference,
             propensity=models.propensity,
@@ -112,7 +112,7 @@ class OrthogonalSolver:
             choice=named[selection.family],
             rate=rate,
         )
-        return solved(data, region, selection, judged)
+        return solved(data, region, selection, judged, searched)
 
 
 def oriented(

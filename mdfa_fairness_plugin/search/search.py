@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pandas as pd
 from mdfa_fairness_plugin.measure.conclude import Measured
 from mdfa_fairness_plugin.measure.sums import SearchSums
 from mdfa_fairness_plugin.records import SearchKey
-from mdfa_fairness_plugin.search.ground import Side
+from mdfa_fairness_plugin.search.ground import Side, rungs_of
 from mdfa_fairness_plugin.search.level_sets import SearchData
 from mdfa_fairness_plugin.search.solver import Region, Solved
 
@@ -93,6 +94,27 @@ class Search:
         return _of(self.solved.core, self.data.held_out)
 
     @property
+    def held_searched(self) -> np.ndarray:
+        """Of the rows measured, those in the region before it was held beside everybody."""
+        return _of(self.solved.searched, self.data.held_out)
+
+    @property
+    def hypothesis(self) -> Hashable:
+        """The same for two searches that find one leak in the same people, seen from either side."""
+        models = self.data.models
+        assert models is not None
+        found = b"" if self.everybody else self.solved.member.tobytes()
+        return id(models.fitted), models.flip_s != models.flip_y, found
+
+    @property
+    def losses(self) -> tuple[tuple[float, float], ...]:
+        """Log-losses of propensity and outcome on every rung, the best last."""
+        models = self.data.models
+        assert models is not None
+        rungs = rungs_of(models.propensity, models.outcome)
+        return tuple((e.loss, m.loss) for e, m in rungs)
+
+    @property
     def everybody(self) -> bool:
         """Whether the region is everybody measured."""
         return bool(self.held_member.all())
@@ -126,8 +148,9 @@ class Search:
             propensity=None,
             outcome=None,
             models=None,
+            lesser=(),
         )
-        solved = replace(self.solved, core=nothing)
+        solved = replace(self.solved, core=nothing, searched=nothing)
         if not region:
             solved = replace(solved, region=_NOT_YET)
         return Search(key=self.key, data=data, solved=solved, rule=self.rule.rule)

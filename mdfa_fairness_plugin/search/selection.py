@@ -2,9 +2,10 @@ r"""Choice among candidate regions, by what the data can vouch for.
 
 The supremum of the ratio over all regions of mass at least alpha is a level set, but of which
 score is not known: a difference of rates ranks rows by harm done, a ratio by unequal treatment, and
-each fails somewhere. So several scores propose regions, *everybody* is proposed too, and the one
+each fails somewhere. So several scores propose regions, and the one
 with the highest lower confidence limit of delta is kept. Limits that nearly tie go to the larger
-region: any part of a region has the same delta, and a part is not the whole.
+region: any part of a region has the same delta, and a part is not the whole. In the end *everybody*
+stands beside it, and whose limit is higher is reported.
 """
 
 from __future__ import annotations
@@ -16,9 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.measure.intervals import delta_interval
-from mdfa_fairness_plugin.measure.leak import leak_statistic
-from mdfa_fairness_plugin.measure.tests import SEARCH_SPREAD, interval_spread
 from mdfa_fairness_plugin.search.level_sets import (
     Bins,
     LevelSets,
@@ -112,6 +110,8 @@ class Proposals:
 def select_region(proposals: Proposals, own: int | None = None) -> Selection:
     """Keep the candidate with the highest lower limit of delta, the largest of those that tie.
 
+    Everybody is one only as what a region grows to, or where nothing smaller can be measured.
+
     Proposals with less mass than alpha, or fewer than ten rows of an S value, grow along their own
     score until they have enough.
     """
@@ -123,10 +123,9 @@ def select_region(proposals: Proposals, own: int | None = None) -> Selection:
         cuts = {min(sweep.snap(float(cut)), floor) for cut in _cuts(family, sweep, data.alpha)}
         candidates += [(position, cut) for cut in sorted(cuts) if np.isfinite(cut)]
     measured = _measure_all(data, sweeps, candidates)
-    best = int(np.argmax(measured.low))
-    near = measured.low >= max(
-        measured.low[best] - _TIE_STANDARD_ERRORS * measured.error[best], measured.low[0]
-    )
+    best = int(np.argmax(measured.low[1:])) + 1 if len(candidates) > 1 else 0
+    near = measured.low >= measured.low[best] - _TIE_STANDARD_ERRORS * measured.error[best]
+    near[0] = False
     # Of those of nearly the same mass, the fewest rows: rows that add neither outcomes nor a
     # difference (nobody has the outcome there) are no part of the violation.
     distance = np.abs(measured.mass - measured.mass[best])
@@ -188,8 +187,11 @@ def choose(
     data: SearchData,
     propose: Callable[[Any], Sequence[Family]],
     scores_of: Callable[[str], np.ndarray],
-) -> tuple[Selection, Judged]:
-    """Choose a region on the deciding rows and tell for all rows who is inside."""
+) -> tuple[Selection, Judged, np.ndarray]:
+    """Choose a region on the deciding rows and tell for all rows who is inside.
+
+    Besides, who was before it was held beside everybody.
+    """
     deciding = data.deciding
     if (deciding == data.held_out).all():
         proposals = Proposals(data, propose(slice(None)))
@@ -209,7 +211,9 @@ def choose(
     return _agreed(data, selection, Judged(member=member, core=core))
 
 
-def solved(data: SearchData, region: Any, selection: Selection, judged: Judged) -> Solved:
+def solved(
+    data: SearchData, region: Any, selection: Selection, judged: Judged, searched: np.ndarray
+) -> Solved:
     """What a solver returns of a chosen region: learning rows that are not judged go by the choice."""
     held = data.held_out
     core = selection.scores >= selection.core_threshold
@@ -226,18 +230,25 @@ def solved(data: SearchData, region: Any, selection: Selection, judged: Judged) 
         scores=selection.scores,
         member=member,
         core=np.where(data.held_out, judged.core, core),
+        searched=searched & data.held_out,
         path=selection.path,
     )
 
 
-def _agreed(data: SearchData, selection: Selection, judged: Judged) -> tuple[Selection, Judged]:
-    """Everybody for old and new rows alike, where either the choice or its measurement says so."""
+def _agreed(
+    data: SearchData, selection: Selection, judged: Judged
+) -> tuple[Selection, Judged, np.ndarray]:
+    """Everybody for old and new rows alike, where either the choice or its measurement says so.
+
+    Besides, who was in the region before that.
+    """
     if np.isneginf(selection.threshold):
         judged = replace(judged, member=data.held_out)
+    searched = judged.member
     judged = at_least_everybody(data, judged)
     if (judged.member == data.held_out).all():
         selection = replace(selection, threshold=-np.inf)
-    return selection, judged
+    return selection, judged, searched
 
 
 def at_least_everybody(data: SearchData, judged: Judged) -> Judged:
@@ -246,35 +257,11 @@ def at_least_everybody(data: SearchData, judged: Judged) -> Judged:
     So does a core to its region.
     """
     member, core = judged.member, judged.core
-    if not reported_limit(data, member) >= reported_limit(data, data.held_out):
+    if not data.limit(member) >= data.limit(data.held_out):
         member = data.held_out
-    if not reported_limit(data, core) >= reported_limit(data, member):
+    if not data.limit(core) >= data.limit(member):
         core = member
     return Judged(member=member, core=core)
-
-
-def reported_limit(data: SearchData, member: np.ndarray) -> float:
-    """Lower limit of delta inside, as the result reports it."""
-    rates = data.rates(member)
-    spread = 1.0 if (member == data.held_out).all() else region_spread(data, member)
-    return delta_interval(rates, data.confidence_level, spread, data.leftover(member))[0]
-
-
-def region_spread(data: SearchData, member: np.ndarray) -> float:
-    """Widening of the intervals in a region that was searched for."""
-    if data.propensity is None or data.outcome is None:
-        return SEARCH_SPREAD
-    return interval_spread(
-        leak_statistic(
-            data.positive,
-            data.s,
-            data.propensity,
-            data.outcome,
-            data.base,
-            member,
-            data.cluster,
-        )
-    )
 
 
 def _parts(data: SearchData) -> np.ndarray:
@@ -328,16 +315,14 @@ def _extended(
 
     current = member(kept)
     for i in np.argsort(measured.mass, kind="stable"):
-        larger = measured.mass[i] > (1.0 + _SAME_MASS) * measured.mass[kept]
-        if not larger or measured.low[i] < measured.low[0]:
+        if not measured.mass[i] > (1.0 + _SAME_MASS) * measured.mass[kept]:
             continue
         proposed = member(int(i))
         added = proposed & ~current
         if min((added & (data.s > 0)).sum(), (added & (data.s < 0)).sum()) < FEWEST_ROWS:
             continue
-        rates = data.rates(added)
-        limit = delta_interval(rates, data.confidence_level, data.spread)[0]
-        if (near[i] and rates.delta >= likely) or (sure > 0 and limit >= sure):
+        likely_enough = near[i] and data.delta(added) >= likely
+        if likely_enough or (sure > 0 and data.limit(added) >= sure):
             kept, current = int(i), proposed
     return kept
 

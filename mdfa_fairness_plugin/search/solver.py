@@ -46,6 +46,8 @@ class Solved:
     member: np.ndarray
     core: np.ndarray
     path: LevelSets
+    # Rows held out that were in the region before it was held beside everybody.
+    searched: np.ndarray
     iterations: tuple[int, ...] = ()  # of Algorithm 1, per learning part
     notes: tuple[str, ...] = field(default=())  # what the user should be warned of
 

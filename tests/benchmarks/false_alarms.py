@@ -47,11 +47,11 @@ from mdfa_fairness_plugin.exceptions import MDFAWarning
 
 
 def p_of_everybody(v):
-    return getattr(v.population, "p_value", np.nan)
+    return v.population.p_value
 
 
 def p_of_region(v):
-    return getattr(getattr(v, "region_test", None), "p_value", np.nan)
+    return v.searched.p_value
 
 
 def rests_on_models(v):
