@@ -163,6 +163,10 @@ class BalanceWarning(MDFAWarning):
     """The groups could not be balanced as well as asked."""
 
 
+class ModelDependenceWarning(MDFAWarning):
+    """A ratio falls as the models of the features get better, too far to be called a violation."""
+
+
 @dataclass(frozen=True)
 class AuditWarning:
     """One caveat, as the result keeps it.

@@ -26,7 +26,7 @@ from mdfa_fairness_plugin.exceptions import (
     SearchWarning,
     WarningLog,
 )
-from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
+from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude, warn_of_models
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
 from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums, SetSums
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
@@ -102,6 +102,8 @@ def run_audit(
     searches, balance, silence = describe(searches, problem, settings)
     searches = measure(searches, problem, settings)
     violations = judge(searches, problem, settings, absent_rows(problem, X))
+    if not keep_one_model:  # otherwise more rows are still to be judged
+        warn_of_models(violations, [one.measured if one.made else None for one in searches], log)
     return Audit(
         problem=problem,
         asked=asked,

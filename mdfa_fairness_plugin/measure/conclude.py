@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from mdfa_fairness_plugin.exceptions import Count, Message
+from mdfa_fairness_plugin.exceptions import Count, Message, ModelDependenceWarning, WarningLog
 from mdfa_fairness_plugin.measure.estimates import (
     Leftover,
     Rates,
@@ -45,12 +45,15 @@ from mdfa_fairness_plugin.records import (
     ModelDependence,
     SearchKey,
     Subgroup,
+    Violation,
     ratio_of,
 )
 from mdfa_fairness_plugin.settings import Settings
 
 # A region must hold this many clusters (rows, if each is one) with the outcome to say anything.
 _FEWEST_POSITIVES = 10
+# What the reason says where a verdict rests on the models.
+_BETTER_MODELS = "as the models of the features get better"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -284,7 +287,6 @@ def figures_of(
         level=level,
         spread=one.widening.planned,
     )
-    depends = _dependence(one)
     verdict, reason = _verdict(one, adjusted_p, (delta, low), detectable, settings)
     n_rows, n_compared = sums.region.n_rows, sums.everybody.n_rows
     return {
@@ -309,7 +311,7 @@ def figures_of(
         "counts": counts_frame(sums.region.counts, one.key, labels),
         "detectable_delta": detectable,
         "estimates": estimates,
-        "depends_on_models": depends,
+        "depends_on_models": _dependence(one, decisive=_BETTER_MODELS in reason),
         "population": _subgroup(one, EVERYBODY, settings, labels, test.everybody),
         "core": _subgroup(one, CORE, settings, labels),
         "rule_subgroup": _subgroup(one, RULE, settings, labels),
@@ -317,7 +319,7 @@ def figures_of(
     }
 
 
-def _dependence(one: Measured) -> ModelDependence | None:
+def _dependence(one: Measured, *, decisive: bool) -> ModelDependence | None:
     """How the ratio moved while the models got better; None without lesser models."""
     ratios = one.rung_ratios(REGION)
     if len(ratios) < 2:
@@ -327,6 +329,7 @@ def _dependence(one: Measured) -> ModelDependence | None:
         propensity_losses=tuple(own for own, _ in one.losses),
         outcome_losses=tuple(own for _, own in one.losses),
         allowance=one.allowance(REGION).fall,
+        decisive=decisive,
     )
 
 
@@ -378,12 +381,10 @@ def _verdict(
     large, plain = math.log(settings.least_ratio), adjusted_p[1] < level
     if adjusted_p[0] < level and low > 0 and delta - fall >= large:
         return VIOLATION, ""
+    if plain and delta >= large and fall > 0:
+        return INSUFFICIENT, _falling(one)
     if plain and delta >= large:
-        ratios = [ratio_of(own) for own in one.rung_ratios(REGION)]
-        return INSUFFICIENT, (
-            f"the ratio falls from {max(ratios):.3g} to {ratios[-1]:.3g} as the models of the "
-            "features get better, and what may still come off would leave no violation"
-        )
+        return INSUFFICIENT, "the interval on the ratio includes 1"
     if plain and delta > 0:
         return NONE_LARGER, (
             f"the ratio is beyond chance but below {settings.least_ratio:g} (min_ratio)"
@@ -394,6 +395,41 @@ def _verdict(
             f"mass {one.alpha:.3g}"
         )
     return NONE_LARGER, ""
+
+
+def _falling(one: Measured) -> Message:
+    """How far a ratio falls, which may be printed where its cells may."""
+    ratios, counts = one.rung_ratios(REGION), one.sums.region.counts
+    fewest = max(int(counts[counts.sum(axis=1) > 0].min()), 1)
+    first, last = (
+        Count(fewest, unit="", said=f"{ratio_of(own):.2f}") for own in (max(ratios), ratios[-1])
+    )
+    return Message(
+        "the ratio falls from ",
+        first,
+        " to ",
+        last,
+        f" {_BETTER_MODELS}, and what may still come off would leave no violation",
+    )
+
+
+def warn_of_models(
+    violations: Sequence[Violation], searches: Sequence[Measured | None], log: WarningLog
+) -> None:
+    """Say which searches would be violations if models could get no better, mirrored ones at once."""
+    told: dict[Hashable, list[Violation]] = {}
+    for found, one in zip(violations, searches, strict=True):
+        depends = found.depends_on_models
+        if one is not None and depends is not None and depends.decisive:
+            told.setdefault(one.hypothesis, []).append(found)
+    for first, *others in told.values():
+        names = [f"{v.sensitive_feature}={v.group!r}, outcome {v.outcome!r}" for v in others]
+        log.warn(
+            ModelDependenceWarning,
+            f"{first.sensitive_feature}={first.group!r}, outcome {first.outcome!r}: ",
+            first.reason,
+            f". The same holds for {'; '.join(names)}." if names else ".",
+        )
 
 
 def counts_frame(counts: np.ndarray, key: SearchKey, labels: tuple[Hashable, ...]) -> pd.DataFrame:

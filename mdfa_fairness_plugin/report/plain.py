@@ -19,7 +19,7 @@ from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA
 
 _FORMAT: Final = "mdfa-audit-result"
-_FORMAT_VERSION: Final = 2
+_FORMAT_VERSION: Final = 3
 # Differ between two runs of the same audit.
 _UNSTABLE: Final = frozenset({"timings"})
 

@@ -22,6 +22,7 @@ from mdfa_fairness_plugin.fields import Record, known
 from mdfa_fairness_plugin.records import (
     AuditRecord,
     Measured,
+    ModelDependence,
     Silence,
     Subgroup,
     Violation,
@@ -107,6 +108,8 @@ def printed(kind: type[_Kind], record: _Kind, **allowed: Any) -> _Kind:
 
 def _is_lost(given: Any, kept: Any) -> bool:
     """Whether a copy lacks a number or text that the record has."""
+    if given is None:
+        return False
     if isinstance(given, tuple) and isinstance(kept, tuple) and len(given) == len(kept):
         return any(map(_is_lost, given, kept))
     if isinstance(given, float):
@@ -199,7 +202,7 @@ class _Redactor:
         allowed |= self._rule_shares(violation, n)
         # A tenth of those who have the outcome tells how many these are.
         asked = not isinstance(self.given.alpha, str)
-        if asked or (self.all_told and not self._thin(violation.population.counts)):
+        if asked or (self.all_told and not _thin(violation.population.counts, self.min_cell)):
             allowed["alpha"] = violation.alpha
         elif shown and not math.isnan(violation.alpha):
             self.withhold()
@@ -222,7 +225,26 @@ class _Redactor:
             population=self._subgroup(violation.population, parts or ("delta",), whole=shown),
             core=self._subgroup(violation.core, parts, within=n),
             rule_subgroup=self._subgroup(violation.rule_subgroup, parts, within=n_whole),
+            searched=self._searched(violation, size_told, within=n_whole),
+            depends_on_models=self._dependence(violation, shown=shown),
         )
+
+    def _searched(self, violation: Violation, size_told: bool, *, within: int) -> Subgroup:
+        """The region before it was held beside everybody, whose size may be the reported one's."""
+        own = self._subgroup(violation.searched, (), within=within)
+        if size_told or own.n_rows != violation.n_rows:
+            return own
+        return replace(own, n_rows=None, withheld=own.withheld | {"n_rows"})
+
+    def _dependence(self, violation: Violation, *, shown: bool) -> ModelDependence | None:
+        """How the ratio moved, where the ratio itself may be printed."""
+        given = violation.depends_on_models
+        if given is None:
+            return None
+        if not _thin(violation.counts, self.min_cell):
+            return printed(ModelDependence, given, ratios=given.ratios, allowance=given.allowance)
+        self.withhold(len(given.ratios) + 1 if shown else 0)
+        return printed(ModelDependence, given, ratios=(math.nan,) * len(given.ratios))
 
     def _may_print_size(self, n: int, rest: int) -> bool:
         """Whether the size of a subgroup beside the first may be printed."""
@@ -246,20 +268,12 @@ class _Redactor:
         )
         return n_missing > 0 and self.small(total - n_missing)
 
-    def _thin(self, counts: pd.DataFrame) -> bool:
-        """Whether any cell by sensitive value and outcome is too small to print."""
-        if counts.empty:
-            return False
-        cells = counts.to_numpy(dtype=float)
-        filled = cells.sum(axis=1, keepdims=True) > 0
-        return bool(((cells < self.min_cell) & filled).any())
-
     def _estimates(self, record: Measured, shown: tuple[str, ...]) -> dict[str, Any]:
         """What is made of cells: all of it, or only the lower end of the interval.
 
         ``shown`` names what a page would show of it, and so withholds.
         """
-        if not self._thin(record.counts):
+        if not _thin(record.counts, self.min_cell):
             return {name: getattr(record, name) for name in permitted(type(record), "cells")}
         low, high = record.interval
         numbers = {
@@ -296,7 +310,7 @@ class _Redactor:
 
     def _plain_counts(self, counts: pd.DataFrame) -> pd.DataFrame:
         """Counts whose place among the totals is unknown: all of them if any is small."""
-        if not self._thin(counts):
+        if not _thin(counts, self.min_cell):
             return counts
         self.withhold(counts.size)
         nothing = np.full(counts.shape, None, dtype=object)
@@ -402,6 +416,15 @@ class _Redactor:
         reasons = [r for r in self.given.excluded if "comparable" in r]
         told = all(kept.told(("excluded", reason)) for reason in reasons)
         return totals, told and not any(map(self.small, left))
+
+
+def _thin(counts: pd.DataFrame, min_cell: int) -> bool:
+    """Whether any cell by sensitive value and outcome is too small to print."""
+    if counts.empty:
+        return False
+    cells = counts.to_numpy(dtype=float)
+    filled = cells.sum(axis=1, keepdims=True) > 0
+    return bool(((cells < min_cell) & filled).any())
 
 
 def _spaced_path(violation: Violation, min_cell: int) -> WorstCasePath:

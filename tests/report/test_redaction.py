@@ -19,6 +19,7 @@ from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subg
 from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Message
 from mdfa_fairness_plugin.records import (
     AuditRecord,
+    ModelDependence,
     Silence,
     Subgroup,
     Violation,
@@ -222,6 +223,39 @@ def test_what_is_made_of_small_counts_keeps_only_its_cautious_end():
     text = " ".join(result.to_html().split())
     assert "at least 1.5 times as often" in text
     assert "2.0 times" not in text
+
+
+@pytest.mark.parametrize("fewest", [5, 12])
+def test_what_the_models_did_to_a_ratio_of_few_is_not_told(fewest):
+    """Nor is the size of the region searched where it is the reported one's."""
+    cells = [[40, 60], [fewest, 90]]
+    told = Message("the ratio falls from ", Count(fewest, unit="", said="2.34"), " to 2")
+    depends = ModelDependence(
+        ratios=(2.34, 2.0),
+        propensity_losses=(0.6, 0.5),
+        outcome_losses=(0.5, 0.4),
+        allowance=0.15,
+    )
+    result = audit(
+        cells,
+        [[80, 160], [90, 300]],
+        reason=told,
+        depends_on_models=depends,
+        searched=subgroup(cells, label="searched", p_value=0.01),
+    )
+    result = dataclasses.replace(result, warnings=(AuditWarning("ModelDependenceWarning", told),))
+    shown = redact(result, 11).result.violations[0]
+    few = fewest < 11
+    kept = shown.depends_on_models
+    assert kept.outcome_losses == (0.5, 0.4)
+    assert list(map(math.isnan, kept.ratios)) == [few, few]
+    assert kept.withheld == ({"ratios", "allowance"} if few else set())
+    assert math.isnan(shown.searched.delta) == math.isnan(shown.searched.mass) == few
+    assert shown.searched.n_rows == shown.n_rows
+    assert shown.searched.p_value == 0.01
+    for text in (result.to_html(), result.to_model_card()):
+        assert ("2.34" not in text) == few
+    assert shown.reason == ("the ratio falls from withheld to 2" if few else told)
 
 
 def test_infinite_ratio_does_not_tell_an_empty_cell():

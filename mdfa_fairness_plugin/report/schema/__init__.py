@@ -6,10 +6,15 @@ import json
 from importlib import resources
 from typing import Any, Final
 
-AUDIT_SCHEMA: Final = "urn:mdfa-fairness-plugin:schema:audit-2"
+AUDIT_SCHEMA: Final = "urn:mdfa-fairness-plugin:schema:audit-3"
 CARD_SCHEMA: Final = "urn:mdfa-fairness-plugin:schema:card-1"
 # Also those of files written before.
-SCHEMAS: Final = (AUDIT_SCHEMA, "urn:mdfa-fairness-plugin:schema:audit-1", CARD_SCHEMA)
+SCHEMAS: Final = (
+    AUDIT_SCHEMA,
+    "urn:mdfa-fairness-plugin:schema:audit-2",
+    "urn:mdfa-fairness-plugin:schema:audit-1",
+    CARD_SCHEMA,
+)
 
 
 def load_schema(name: str) -> dict[str, Any]:

@@ -17,7 +17,14 @@ import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.exceptions import AuditWarning, MDFAWarning
-from mdfa_fairness_plugin.records import AuditRecord, Silence, Subgroup, Violation, WorstCasePath
+from mdfa_fairness_plugin.records import (
+    AuditRecord,
+    ModelDependence,
+    Silence,
+    Subgroup,
+    Violation,
+    WorstCasePath,
+)
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA, CARD_SCHEMA, load_schema
 
 HOSTILE = "</script>\x00\x1b[2J\n\u202e\ud800\"'&" + "z" * 500
@@ -80,6 +87,14 @@ def rich(**fields):
             "rule_fidelity": 0.9,
             "rule_subgroup": Subgroup(label="rule", delta=0.3, interval=(0.1, 0.5), n_rows=7),
             "core": Subgroup(label="core", delta=inf, rates=(1.0, 0.0)),
+            "searched": Subgroup(label="searched", delta=-inf, p_value=nan),
+            "depends_on_models": ModelDependence(
+                ratios=(inf, nan, 1.2),
+                propensity_losses=(0.6, 0.5, nan),
+                outcome_losses=(0.7, 0.6, 0.5),
+                allowance=inf,
+                decisive=np.True_,
+            ),
             **fields,
         }
     )
@@ -139,6 +154,7 @@ def test_every_field_is_in_the_schema():
         "ratio_interval",
     }
     assert properties(AUDIT_SCHEMA, "subgroup") == names(Subgroup)
+    assert properties(AUDIT_SCHEMA, "model_dependence") == names(ModelDependence)
     assert properties(AUDIT_SCHEMA, "silence") == names(Silence)
     assert properties(AUDIT_SCHEMA, "balance") == names(BalanceDiagnostics) | {
         "sensitive_feature",
@@ -147,9 +163,10 @@ def test_every_field_is_in_the_schema():
 
 
 def test_everything_is_described_or_named_and_nothing_else_is_let_in():
-    violation_schema = load_schema(AUDIT_SCHEMA)["$defs"]["violation"]
-    assert violation_schema["additionalProperties"] is False
-    assert set(violation_schema["required"]) == set(violation_schema["properties"])
+    for kind in ("violation", "subgroup", "model_dependence"):
+        schema = load_schema(AUDIT_SCHEMA)["$defs"][kind]
+        assert schema["additionalProperties"] is False
+        assert set(schema["required"]) == set(schema["properties"])
 
 
 @pytest.mark.parametrize(
@@ -170,6 +187,8 @@ def test_everything_is_described_or_named_and_nothing_else_is_let_in():
         lambda told: told["violations"][0].update(share=1.2),
         lambda told: told["violations"][0].pop("rule_subgroup"),
         lambda told: told["violations"][0]["core"].update(more=1),
+        lambda told: told["violations"][0]["depends_on_models"].pop("ratios"),
+        lambda told: told["violations"][0].pop("searched"),
         lambda told: told["violations"][0]["counts"].pop("index"),
         lambda told: told["warnings"].append({"category": "W"}),
     ],
@@ -181,12 +200,29 @@ def test_what_is_not_an_audit_is_refused(spoil):
         AUDIT.validate(told)
 
 
+def of_second_schema(told: dict[str, Any]) -> dict[str, Any]:
+    """What an audit of version 2 wrote: nothing of models, nor of a region beside everybody."""
+    for found in told["violations"]:
+        assert found.pop("depends_on_models") is not None
+        for name in ("searched", "population", "core", "rule_subgroup"):
+            found[name].pop("p_value")
+        found.pop("searched")
+    return told | {"schema": AUDIT_SCHEMA.replace("audit-3", "audit-2"), "format_version": 2}
+
+
+def test_files_of_the_second_schema_still_fit_it():
+    told = of_second_schema(check(AuditResult(violations=(rich(),), n_samples=5)))
+    validator(told["schema"]).validate(told)
+    with pytest.raises(jsonschema.ValidationError):
+        AUDIT.validate(told)
+
+
 def test_files_of_the_first_schema_still_fit_it():
     """They had one alpha for all searches, and -1 for a count that is withheld."""
-    told = check(AuditResult(violations=(rich(alpha=0.02),), n_samples=5))
+    told = of_second_schema(check(AuditResult(violations=(rich(alpha=0.02),), n_samples=5)))
     assert told["alpha"] == "auto"
     assert told["violations"][0].pop("alpha") == 0.02
-    first = AUDIT_SCHEMA.replace("audit-2", "audit-1")
+    first = AUDIT_SCHEMA.replace("audit-3", "audit-1")
     told |= {"schema": first, "format_version": 1, "alpha": 0.05, "n_samples": -1}
     validator(first).validate(told)
     with pytest.raises(jsonschema.ValidationError):

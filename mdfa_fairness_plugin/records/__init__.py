@@ -1,0 +1,37 @@
+"""What is found: immutable records of every search, and of one audit."""
+
+from __future__ import annotations
+
+from mdfa_fairness_plugin.records.audits import NO_COMPARABLE_ROW, AuditRecord, Silence
+from mdfa_fairness_plugin.records.searches import (
+    INSUFFICIENT,
+    NONE_LARGER,
+    VERDICTS,
+    VIOLATION,
+    SearchKey,
+    Violation,
+)
+from mdfa_fairness_plugin.records.sets import (
+    Measured,
+    ModelDependence,
+    Subgroup,
+    WorstCasePath,
+    ratio_of,
+)
+
+__all__ = [
+    "INSUFFICIENT",
+    "NONE_LARGER",
+    "NO_COMPARABLE_ROW",
+    "VERDICTS",
+    "VIOLATION",
+    "AuditRecord",
+    "Measured",
+    "ModelDependence",
+    "SearchKey",
+    "Silence",
+    "Subgroup",
+    "Violation",
+    "WorstCasePath",
+    "ratio_of",
+]

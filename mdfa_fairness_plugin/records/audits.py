@@ -1,0 +1,125 @@
+"""Records of a whole audit, and of the people it could not speak of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.exceptions import AuditWarning
+from mdfa_fairness_plugin.fields import (
+    Record,
+    columns_of,
+    figures,
+    number,
+    said,
+    several,
+    text,
+    whole,
+)
+from mdfa_fairness_plugin.records.searches import VIOLATION, Violation
+
+# Reason in ``AuditResult.excluded`` of rows outside common support.
+NO_COMPARABLE_ROW: Final = "no comparable row"
+
+
+def _asked(alpha: Any) -> float | str:
+    return alpha if isinstance(alpha, str) else float(alpha)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Silence(Record):
+    """Where an audit cannot speak: rows with no comparable row on the other side.
+
+    Parameters
+    ----------
+    sensitive_feature : str
+    group : hashable
+        Value compared with the others, or with ``reference``.
+    reference : hashable or None
+    n_rows : int
+        Rows left out.
+    n_group : int
+        Of these, rows of the group itself.
+    share : float
+        ``n_rows`` over the rows that were to be compared.
+    rule : str
+        Who they are, in words; empty if no short rule describes them.
+    rule_fidelity, rule_precision, rule_recall : float
+        Agreement of the rule with the rows left out, as for a subgroup's rule.
+    withheld : frozenset of str
+        Fields that a copy for printing does not hold; empty otherwise.
+    """
+
+    sensitive_feature: str = field(metadata=said("always"))
+    group: Hashable = field(metadata=said("always"))
+    reference: Hashable | None = field(default=None, metadata=said("always"))
+    n_rows: int | None = whole("rule")
+    n_group: int | None = whole("rule")
+    share: float = number("rule")
+    rule: str = text("rule")
+    rule_fidelity: float = number("rule")
+    rule_precision: float = number("rule")
+    rule_recall: float = number("rule")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AuditRecord(Record):
+    """Everything one audit found, and what it could not see: what reports read (``AuditResult``)."""
+
+    violations: tuple[Violation, ...] = several("rule")
+    balance: Mapping[tuple[str, Hashable], Any] = field(default_factory=dict, metadata=said("rule"))
+    excluded: Mapping[str, int | None] = field(default_factory=dict, metadata=said("rule"))
+    silence: tuple[Silence, ...] = several("rule")
+    warnings: tuple[AuditWarning, ...] = several("rule")
+    provenance: Mapping[str, Any] = field(default_factory=dict, metadata=said("rule"))
+    alpha: float | str = field(default="auto", metadata=said("always", settle=_asked))
+    confidence_level: float = number("always", default=0.95)
+    n_samples: int | None = whole("rule")
+    outcome_labels: tuple[Hashable, ...] = several("always")
+    sensitive_names: tuple[str, ...] = several("always")
+    feature_names: tuple[str, ...] = several("always")
+    source: Any = field(default=None, metadata=said("never", json="no"))
+
+    @property
+    def worst_case(self) -> Violation | None:
+        """Worst violation by its lower confidence bound, or None if nothing was measured.
+
+        Searches whose verdict is ``"violation"`` come before all others, so look at its
+        ``verdict`` before calling it a violation.
+        """
+        best: Violation | None = None
+        for candidate in self.violations:
+            if math.isfinite(candidate.lower) and (best is None or _rank(candidate) > _rank(best)):
+                best = candidate
+        return best
+
+    def __repr__(self) -> str:
+        n = len(self.violations)
+        head = f"AuditResult({n} search{'' if n == 1 else 'es'}, {self.n_samples} rows; worst: "
+        return f"{head}{self.worst_case!r})"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per search, scalar columns only.
+
+        Returns
+        -------
+        DataFrame of shape (n_searches, n_columns)
+            Columns and types are the same for every audit.
+        """
+        found = [figures(violation, "table") for violation in self.violations]
+        columns = {}
+        for _, column in columns_of(Violation, "table"):
+            values: np.ndarray = np.empty(len(found), dtype=column.dtype)
+            for row, named in enumerate(found):
+                values[row] = named[column.name]
+            columns[column.name] = pd.Series(values, dtype=column.dtype)
+        return pd.DataFrame(columns)
+
+
+def _rank(violation: Violation) -> tuple[bool, float]:
+    return violation.verdict == VIOLATION, violation.lower

@@ -1,0 +1,222 @@
+"""Records of one search: its name, its verdict and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.fields import Column, frame, number, pair, rows, said, text, whole
+from mdfa_fairness_plugin.records.sets import Measured, ModelDependence, Subgroup, WorstCasePath
+
+VIOLATION: Final = "violation"
+NONE_LARGER: Final = "none_larger_than_detectable"
+INSUFFICIENT: Final = "insufficient_evidence"
+VERDICTS: Final = (VIOLATION, NONE_LARGER, INSUFFICIENT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchKey:
+    """Names a search everywhere: where ``group`` gets ``outcome`` more often than others alike.
+
+    Parameters
+    ----------
+    sensitive_feature : str
+    group : hashable
+    reference : hashable or None
+        Value compared with; None for everybody else.
+    outcome : hashable
+    """
+
+    sensitive_feature: str
+    group: Hashable
+    reference: Hashable | None
+    outcome: Hashable
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Violation(Measured):
+    """Most unequally treated subgroup one search found, measured on held-out rows.
+
+    A search is one-sided: it asks where rows with the sensitive value ``group`` get ``outcome``
+    *more* often than comparable others. Worst means the worst found in the auditor class.
+
+    Parameters
+    ----------
+    sensitive_feature : str
+        Column the group is a value of.
+    group : hashable
+        Sensitive value audited, as the user gave it.
+    reference : hashable or None
+        Value compared with; None for everybody else.
+    outcome : hashable
+        Outcome audited, as the user gave it.
+    verdict : {"violation", "none_larger_than_detectable", "insufficient_evidence"}
+        What can be said; none of the three is a clean bill of health.
+    reason : str
+        Why there is not enough evidence; empty otherwise.
+    delta : float
+        Log ratio of weighted outcome rates in the subgroup; ``inf`` if no comparable other
+        has the outcome, NaN if it could not be measured.
+    interval : tuple of float
+        Ends of the interval on ``delta``, valid after the search.
+    confidence_level : float
+        Level of ``interval``.
+    gamma, gamma_lemma : float
+        Certificate strength by the definition, and by Lemma 1's form (a check).
+    mass : float
+        Weighted ``Pr[Y = y, x in G]``, the paper's alpha.
+    alpha : float
+        Smallest mass this search looked at; NaN if it could not be made.
+    n_rows : int
+        Rows in the subgroup.
+    share : float
+        ``n_rows`` over the rows compared.
+    rates : tuple of float
+        Weighted rate of the outcome in the subgroup: the group's, the others'.
+    counts : DataFrame of shape (2, n_outcomes)
+        Rows in the subgroup by sensitive value and outcome.
+    statistic : float
+        Leak of the sensitive value by the outcome inside the subgroup (generalised covariance
+        measure), in standard errors.
+    p_value, p_value_adjusted : float
+        Valid after the search; adjusted over the searches of the audit (Holm).
+    detectable_delta : float
+        Smallest delta this search would have found with 80 % power.
+    membership : ndarray of shape (n_samples,)
+        Whether each row is in the subgroup, judged by a model that has not seen it.
+    held_out : ndarray of shape (n_samples,)
+        Rows the numbers above were measured on.
+    profile : DataFrame
+        Audited features in the subgroup and in the population, by sensitive value
+        (Tables 2 and 4).
+    rule : str
+        Who is in the subgroup, in words; empty if no short rule describes it.
+    rule_fidelity : float
+        Agreement of rule and membership, the mean of the shares agreed on inside and outside
+        the subgroup: 1 is perfect, 1/2 no better than chance. This and the next two are measured
+        on rows the rule was not learned from.
+    rule_precision, rule_recall : float
+        Share of the rule's rows in the subgroup; share of the subgroup's rows in the rule.
+    path : WorstCasePath
+        What the search saw as the region grew.
+    estimates : dict of str to float
+        ``delta`` by every estimator: ``"doubly_robust"``, ``"hajek"``, ``"raw"``,
+        ``"unweighted"``.
+    gamma_interval, mass_interval : tuple of float
+        Ends of the intervals on ``gamma`` and ``mass``.
+    n_missing : int
+        Rows in the subgroup whose sensitive value is unknown.
+    missing_bounds : tuple of float
+        Smallest and largest ``delta`` over all ways to fill in those values; NaN if none is
+        unknown.
+    e_value, e_value_limit : float
+        How strongly, as a risk ratio, an unrecorded feature would have to be tied to both the
+        sensitive value and the outcome to explain away ``ratio``, and to move the lower end of
+        its interval to 1 (VanderWeele and Ding 2017). 1 where nothing needs explaining.
+    propensity : ndarray of shape (n_samples,)
+        ``Pr[S = group | x]``, by a model that has not seen the row; NaN where a row is on neither
+        side of the comparison.
+    side : ndarray of shape (n_samples,)
+        1 for rows of the group, -1 for those it is compared with, 0 for all others.
+    left_out : ndarray of shape (n_samples,)
+        Rows of either side without a comparable row on the other.
+    population : Subgroup
+        Everybody compared, measured in the same way.
+    core : Subgroup
+        The most unequally treated part, smaller than the subgroup.
+    rule_subgroup : Subgroup
+        The rule taken by itself: rows that meet it, whether they are in the subgroup or not. Each
+        fold is judged by a version of the rule made without any outcome of that fold, so that its
+        interval is valid after the search, as the subgroup's is; not measured without a rule.
+    searched : Subgroup
+        What the search proposed before it was held beside everybody: the subgroup itself, or what
+        everybody stands in the place of.
+    depends_on_models : ModelDependence or None
+        How the ratio moved while the models of the features got better; None if both are the
+        user's own.
+    withheld : frozenset of str
+        Fields that a copy for printing does not hold; empty otherwise.
+    """
+
+    sensitive_feature: str = field(
+        default="sensitive_feature",
+        metadata=said("always", Column("sensitive_feature", 1, dtype=object), json="label"),
+    )
+    group: Hashable = field(metadata=said("always", Column("group", 2, dtype=object), json="label"))
+    reference: Hashable | None = field(
+        default=None, metadata=said("always", Column("reference", 3, dtype=object), json="label")
+    )
+    outcome: Hashable = field(
+        metadata=said("always", Column("outcome", 4, dtype=object), json="label")
+    )
+    verdict: str = text("always", Column("verdict", 5, 1, dtype=object), default=INSUFFICIENT)
+    reason: str = text("rule", Column("reason", 26, 20, dtype=object))
+    alpha: float = number("rule", Column("alpha", 27, 21))
+    confidence_level: float = number("always", default=0.95)
+    gamma_lemma: float = number("cells", Column("gamma_lemma", 21))
+    share: float = number("rule", Column("share", 12, 7))
+    statistic: float = number("always")
+    p_value: float = number("always", Column("p_value", 23))
+    p_value_adjusted: float = number("always", Column("p_value_adjusted", 10, 3))
+    detectable_delta: float = number("always", Column("detectable_delta", 19, 8))
+    membership: np.ndarray = rows(bool, "bits")
+    held_out: np.ndarray = rows(bool, "bits")
+    profile: pd.DataFrame = frame("rule")
+    rule: str = text("always", Column("rule", 24, 19, dtype=object))
+    rule_fidelity: float = number("always", Column("rule_fidelity", 25))
+    rule_precision: float = number("rule", Column("rule_precision", case=9))
+    rule_recall: float = number("rule", Column("rule_recall", case=10))
+    path: WorstCasePath = field(default_factory=WorstCasePath, metadata=said("rule"))
+    estimates: dict[str, float] = field(default_factory=dict, metadata=said("never"))
+    gamma_interval: tuple[float, float] = pair("cells")
+    mass_interval: tuple[float, float] = pair("cells")
+    n_missing: int | None = whole("rule")
+    missing_bounds: tuple[float, float] = pair("rule")
+    e_value: float = number("cells", Column("e_value", case=11))
+    e_value_limit: float = number("always", Column("e_value_limit", case=12))
+    propensity: np.ndarray = rows(np.float64)
+    side: np.ndarray = rows(np.int8)
+    left_out: np.ndarray = rows(bool)
+    population: Subgroup = field(
+        default_factory=partial(Subgroup, label="everybody"),
+        metadata=said(
+            "rule",
+            Column("ratio_everybody", 9, 18, attrgetter("ratio")),
+            Column("delta_everybody", 18, of=attrgetter("delta")),
+        ),
+    )
+    core: Subgroup = field(default_factory=partial(Subgroup, label="core"), metadata=said("rule"))
+    rule_subgroup: Subgroup = field(
+        default_factory=partial(Subgroup, label="rule"), metadata=said("rule")
+    )
+    searched: Subgroup = field(
+        default_factory=partial(Subgroup, label="searched"), metadata=said("rule")
+    )
+    depends_on_models: ModelDependence | None = field(default=None, metadata=said("rule"))
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict: {self.verdict!r} is not one of {', '.join(VERDICTS)}.")
+        super().__post_init__()
+
+    @property
+    def key(self) -> SearchKey:
+        """Which search it is."""
+        return SearchKey(
+            sensitive_feature=self.sensitive_feature,
+            group=self.group,
+            reference=self.reference,
+            outcome=self.outcome,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Violation({self.sensitive_feature}={self.group!r}, outcome={self.outcome!r}, "
+            f"{self.verdict}, {self._figures()})"
+        )

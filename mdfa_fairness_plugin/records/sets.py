@@ -1,0 +1,200 @@
+"""Records of sets of rows: how unequally each is treated, and what that owes to the models."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import partial
+from operator import itemgetter
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.fields import (
+    Column,
+    Record,
+    frame,
+    number,
+    pair,
+    said,
+    several,
+    text,
+    whole,
+)
+
+_NO_VALUES: Final = partial(np.empty, 0, np.float64)
+_NO_COUNTS: Final = partial(np.empty, 0, np.intp)
+
+
+def ratio_of(delta: float) -> float:
+    """Rate ratio ``exp(delta)``; infinite where a float cannot hold it."""
+    try:
+        return math.exp(delta)
+    except OverflowError:
+        return math.inf
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WorstCasePath:
+    """What the search saw as the region grew (Algorithm 1, every iteration at once).
+
+    Position ``i`` is one candidate region; ``threshold`` falls along the path, so regions grow.
+
+    Parameters
+    ----------
+    delta : ndarray of shape (n_steps,)
+        Held-out log ratio of outcome rates in the region.
+    mass : ndarray of shape (n_steps,)
+        Weighted ``Pr[Y = y, x in G]``.
+    n_rows : ndarray of shape (n_steps,)
+        Rows in the region.
+    threshold : ndarray of shape (n_steps,)
+        Score above which a row belongs to the region.
+    interval_low, interval_high : ndarray of shape (n_steps,)
+        Ends of the interval on ``delta``.
+    """
+
+    delta: np.ndarray = field(default_factory=_NO_VALUES)
+    mass: np.ndarray = field(default_factory=_NO_VALUES)
+    n_rows: np.ndarray = field(default_factory=_NO_COUNTS)
+    threshold: np.ndarray = field(default_factory=_NO_VALUES)
+    interval_low: np.ndarray = field(default_factory=_NO_VALUES)
+    interval_high: np.ndarray = field(default_factory=_NO_VALUES)
+
+    def __len__(self) -> int:
+        return len(self.delta)
+
+    def __repr__(self) -> str:
+        return f"WorstCasePath({len(self)} steps)"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per step, largest threshold first."""
+        n = len(self)
+        columns = {}
+        for name in ("threshold", "delta", "interval_low", "interval_high", "mass", "n_rows"):
+            values = np.asarray(getattr(self, name))
+            columns[name] = values if len(values) == n else np.full(n, np.nan)
+        return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelDependence(Record):
+    """What one ratio owes to the models of the features: the same people, ever better models.
+
+    Parameters
+    ----------
+    ratios : tuple of float
+        Ratio in the subgroup by the models of each rung, the best last; half a row is added to each
+        outcome and side, so that all are finite.
+    propensity_losses, outcome_losses : tuple of float
+        Log-loss of each rung's ``Pr[S = s | x]`` and ``Pr[Y = y | x]`` on rows not fitted to, in nats
+        a row, over all rows compared.
+    allowance : float
+        What the log ratio has fallen from its largest to the best rung's. The interval's lower end,
+        the p-value and the verdict allow for as much again.
+    decisive : bool
+        Whether the search would be a violation without that allowance, and is none for it.
+    withheld : frozenset of str
+        Fields that a copy for printing does not hold; empty otherwise.
+    """
+
+    ratios: tuple[float, ...] = several("cells")
+    propensity_losses: tuple[float, ...] = several("always")
+    outcome_losses: tuple[float, ...] = several("always")
+    allowance: float = number("cells")
+    decisive: bool = field(default=False, metadata=said("always", settle=bool))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per rung, the least first."""
+        return pd.DataFrame(
+            {
+                "ratio": self.ratios,
+                "propensity_loss": self.propensity_losses,
+                "outcome_loss": self.outcome_losses,
+            }
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measured(Record):
+    """How unequally a set of rows is treated; see ``Subgroup``."""
+
+    delta: float = number("cells", Column("delta", 15, 2), Column("ratio", 6, 15, ratio_of))
+    interval: tuple[float, float] = pair(
+        "cells",
+        Column("delta_low", 16, 13, itemgetter(0)),
+        Column("delta_high", 17, 14, itemgetter(1)),
+        Column("ratio_low", 7, 16, lambda ends: ratio_of(ends[0])),
+        Column("ratio_high", 8, 17, lambda ends: ratio_of(ends[1])),
+    )
+    gamma: float = number("cells", Column("gamma", 20, 4))
+    mass: float = number("cells", Column("mass", 22, 5))
+    n_rows: int | None = whole("rule", Column("n_rows", 11, 6, dtype=int))
+    rates: tuple[float, float] = pair(
+        "cells",
+        Column("rate_group", 13, of=itemgetter(0)),
+        Column("rate_reference", 14, of=itemgetter(1)),
+    )
+    counts: pd.DataFrame = frame("rule")
+
+    @property
+    def ratio(self) -> float:
+        """Outcome-rate ratio, ``exp(delta)``; the paper's ``DT_G``."""
+        return ratio_of(self.delta)
+
+    @property
+    def ratio_interval(self) -> tuple[float, float]:
+        """Interval on the ratio."""
+        return ratio_of(self.interval[0]), ratio_of(self.interval[1])
+
+    @property
+    def lower(self) -> float:
+        """Lower end of the interval on ``delta``."""
+        return self.interval[0]
+
+    @property
+    def measured(self) -> bool:
+        """Whether ``delta`` is known (it may be infinite)."""
+        return not math.isnan(self.delta)
+
+    def _figures(self) -> str:
+        low, high = self.ratio_interval
+        return f"ratio={self.ratio:.3g} [{low:.3g}, {high:.3g}], n_rows={self.n_rows}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Subgroup(Measured):
+    """A set of rows and how unequally it is treated, on held-out rows.
+
+    Parameters
+    ----------
+    label : str
+        What the set is: ``"everybody"``, ``"core"``, ``"rule"``...
+    delta : float
+        Log ratio of weighted outcome rates; ``inf`` if only the group has the outcome, NaN if
+        it was not measured.
+    interval : tuple of float
+        Ends of the interval on ``delta``.
+    gamma : float
+        Certificate strength by the definition (Section 3.1).
+    mass : float
+        Weighted ``Pr[Y = y, x in G]``.
+    n_rows : int
+        Rows in the set.
+    rates : tuple of float
+        Weighted rate of the outcome for the group, and for those it is compared with.
+    counts : DataFrame of shape (2, n_outcomes)
+        Rows by sensitive value and outcome.
+    p_value : float
+        Of everybody, and of the region that the search proposed, before one of the two is chosen;
+        NaN for other sets.
+    withheld : frozenset of str
+        Fields that a copy for printing does not hold; empty otherwise.
+    """
+
+    label: str = text("always")
+    p_value: float = number("always")
+
+    def __repr__(self) -> str:
+        return f"Subgroup({self.label!r}, {self._figures()})"
