@@ -31,8 +31,8 @@ class _Figure:
 
 _RATES = "ratio of an outcome's rates at equal features, in the subgroup treated most unequally"
 _COMPUTED = (
-    "ratio of the outcome's rates for the group and for those it is compared with, weighted to "
-    "equal features, in the subgroup where it is largest, on rows the search has not seen."
+    "ratio of the outcome's rates for the group and for those it is compared with, at the "
+    "same features, in the subgroup where it is largest, on rows the search has not seen."
 )
 _NOISE = "so see the interval and the verdict."
 _VIOLATION = _Figure(

@@ -86,7 +86,8 @@ class ContestationCard:
     meets_rule : bool or None
         Whether the person meets the rule that describes the subgroup; None without a rule.
     subgroup : tuple of Comparators
-        The group and the others in the whole subgroup; ``rate`` is weighted to equal features.
+        The group and the others in the whole subgroup; ``rate`` is the one behind the ratio, at the
+        same features.
     nearest : tuple of Comparators
         The nearest of the group and of the others.
     min_cell : int

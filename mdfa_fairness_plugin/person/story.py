@@ -53,7 +53,7 @@ def tell(card: ContestationCard) -> Document:
                 "What the audit found there",
                 (
                     Paragraphs(_finding(card)),
-                    _rates(card, card.subgroup, "In the subgroup", "Rate, weighted"),
+                    _rates(card, card.subgroup, "In the subgroup", "Rate, same features"),
                 ),
             ),
             Section(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import partial
@@ -59,12 +60,15 @@ class Violation(Measured):
     verdict : {"violation", "none_larger_than_detectable", "insufficient_evidence"}
         What can be said; none of the three is a clean bill of health.
     reason : str
-        Why there is not enough evidence; empty otherwise.
+        Why there is not enough evidence, or why a ratio beyond chance is no violation; empty
+        otherwise.
     delta : float
-        Log ratio of weighted outcome rates in the subgroup; ``inf`` if no comparable other
-        has the outcome, NaN if it could not be measured.
+        Log ratio of the outcome's rates in the subgroup, by default at the same features (see
+        ``estimator`` of ``MDFAuditor``); ``inf`` if no comparable other has the outcome, NaN if it
+        could not be measured.
     interval : tuple of float
-        Ends of the interval on ``delta``, valid after the search.
+        Ends of the interval on ``delta``, valid after the search; they hold what the ratio may still
+        move as models get better (see ``depends_on_models``).
     confidence_level : float
         Level of ``interval``.
     gamma, gamma_lemma : float
@@ -78,14 +82,17 @@ class Violation(Measured):
     share : float
         ``n_rows`` over the rows compared.
     rates : tuple of float
-        Weighted rate of the outcome in the subgroup: the group's, the others'.
+        Rates of the outcome in the subgroup behind ``delta``: the group's, the others'. By default
+        both are of the subgroup's people weighted towards where either side is likely.
     counts : DataFrame of shape (2, n_outcomes)
         Rows in the subgroup by sensitive value and outcome.
     statistic : float
         Leak of the sensitive value by the outcome inside the subgroup (generalised covariance
         measure), in standard errors.
     p_value, p_value_adjusted : float
-        Valid after the search; adjusted over the searches of the audit (Holm).
+        Valid after the search, and after the choice between what it proposed and everybody; adjusted
+        over the searches of the audit (Holm), where two that find one leak in the same people count
+        once.
     detectable_delta : float
         Smallest delta this search would have found with 80 % power.
     membership : ndarray of shape (n_samples,)
@@ -107,7 +114,7 @@ class Violation(Measured):
         What the search saw as the region grew.
     estimates : dict of str to float
         ``delta`` by every estimator: ``"doubly_robust"``, ``"hajek"``, ``"raw"``,
-        ``"unweighted"``.
+        ``"unweighted"``. A copy for printing lacks the last.
     gamma_interval, mass_interval : tuple of float
         Ends of the intervals on ``gamma`` and ``mass``.
     n_missing : int
@@ -173,7 +180,7 @@ class Violation(Measured):
     rule_precision: float = number("rule", Column("rule_precision", case=9))
     rule_recall: float = number("rule", Column("rule_recall", case=10))
     path: WorstCasePath = field(default_factory=WorstCasePath, metadata=said("rule"))
-    estimates: dict[str, float] = field(default_factory=dict, metadata=said("never"))
+    estimates: dict[str, float] = field(default_factory=dict, metadata=said("cells"))
     gamma_interval: tuple[float, float] = pair("cells")
     mass_interval: tuple[float, float] = pair("cells")
     n_missing: int | None = whole("rule")
@@ -198,7 +205,15 @@ class Violation(Measured):
     searched: Subgroup = field(
         default_factory=partial(Subgroup, label="searched"), metadata=said("rule")
     )
-    depends_on_models: ModelDependence | None = field(default=None, metadata=said("rule"))
+    depends_on_models: ModelDependence | None = field(
+        default=None,
+        metadata=said(
+            "rule",
+            Column(
+                "model_allowance", 28, 22, lambda own: math.nan if own is None else own.allowance
+            ),
+        ),
+    )
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:

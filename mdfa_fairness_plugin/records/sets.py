@@ -172,8 +172,8 @@ class Subgroup(Measured):
     label : str
         What the set is: ``"everybody"``, ``"core"``, ``"rule"``...
     delta : float
-        Log ratio of weighted outcome rates; ``inf`` if only the group has the outcome, NaN if
-        it was not measured.
+        Log ratio of outcome rates, by default at the same features; ``inf`` if only the group has
+        the outcome, NaN if it was not measured.
     interval : tuple of float
         Ends of the interval on ``delta``.
     gamma : float
@@ -183,7 +183,7 @@ class Subgroup(Measured):
     n_rows : int
         Rows in the set.
     rates : tuple of float
-        Weighted rate of the outcome for the group, and for those it is compared with.
+        Rates of the outcome behind ``delta``: of the group, and of those it is compared with.
     counts : DataFrame of shape (2, n_outcomes)
         Rows by sensitive value and outcome.
     p_value : float

@@ -274,7 +274,7 @@ class _Redactor:
         ``shown`` names what a page would show of it, and so withholds.
         """
         if not _thin(record.counts, self.min_cell):
-            return {name: getattr(record, name) for name in permitted(type(record), "cells")}
+            return _made_of_cells(record)
         low, high = record.interval
         numbers = {
             "delta": (record.delta,),
@@ -416,6 +416,17 @@ class _Redactor:
         reasons = [r for r in self.given.excluded if "comparable" in r]
         told = all(kept.told(("excluded", reason)) for reason in reasons)
         return totals, told and not any(map(self.small, left))
+
+
+def _made_of_cells(record: Measured) -> dict[str, Any]:
+    """Figures of a set without small cells, but for ratios of the counts themselves."""
+    told = {name: getattr(record, name) for name in permitted(type(record), "cells")}
+    given = told.get("estimates", {})
+    if given:
+        plain = given.get("unweighted")
+        ratios = {name: value for name, value in given.items() if name != "unweighted"}
+        told["estimates"] = {} if plain == given.get("hajek") else ratios
+    return told
 
 
 def _thin(counts: pd.DataFrame, min_cell: int) -> bool:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import (
     clean,
@@ -19,12 +21,15 @@ from mdfa_fairness_plugin.describe.wording import (
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     VIOLATION,
+    AuditRecord,
     Measured,
     SearchKey,
+    Silence,
     Subgroup,
     Violation,
     ratio_of,
 )
+from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 
 # -- numbers
 
@@ -278,17 +283,6 @@ def rule_sentence(violation: Violation) -> str:
     return f"{text}."
 
 
-def rates_sentence(violation: Violation) -> str:
-    """Weighted rates behind the ratio; empty if unknown."""
-    own, other = violation.rates
-    if math.isnan(own) or math.isnan(other):
-        return ""
-    return (
-        f"Weighted to equal features, {percent(own)} of {group_of(violation)} and "
-        f"{percent(other)} of {others_of(violation)} get this outcome in the subgroup."
-    )
-
-
 def paper_terms(violation: Violation) -> str:
     """delta, gamma and mass, as far as they are known."""
     terms = {"delta": violation.delta, "gamma": violation.gamma, "mass": violation.mass}
@@ -352,6 +346,49 @@ def missing_sentence(violation: Violation) -> str:
     )
 
 
+def silence_sentence(result: AuditRecord, entry: Silence) -> str:
+    """Who could not be compared."""
+    both = sum(e.sensitive_feature == entry.sensitive_feature for e in result.silence) == 2
+    share = "" if math.isnan(entry.share) else f" ({percent(entry.share)})"
+    size = f"{capital(rows_text(entry.n_rows))}{share}"
+    text = _without_counterpart(size, entry.sensitive_feature, entry.group, both_sides=both)
+    if not entry.rule:
+        return text
+    text = f"{text} They are found where {clean(entry.rule, 300)}"
+    precision, recall = entry.rule_precision, entry.rule_recall
+    if math.isnan(precision) or math.isnan(recall):
+        return f"{text}."
+    return f"{text} ({percent(recall)} of them are, and {percent(precision)} of those there are)."
+
+
+def outside_support(key: Any, value: Any, *, both_sides: bool) -> str:
+    """How many could not be compared, from the balance of a comparison; empty if that is unknown."""
+    found = diagnostics(value)
+    n, share = found.get("n_outside_support", 0), _known(found.get("share_outside_support"))
+    if n is None or _known(n):
+        size = capital(rows_text(n)) + (f" ({percent(share)})" if share else "")
+    elif share:
+        size = f"{percent(share)} of the rows"
+    else:
+        return ""
+    return _without_counterpart(size, *comparison(key), both_sides=both_sides)
+
+
+def _without_counterpart(size: str, feature: Any, group: Any, *, both_sides: bool) -> str:
+    who = f"by {label_text(feature)}" if both_sides else f"for {named(feature, group)}"
+    return (
+        f"{size} compared {who}: no comparable row on the other side, so nothing can be said about "
+        "them."
+    )
+
+
+def _known(value: Any) -> float | None:
+    """A finite number, or None."""
+    if isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value):
+        return float(value)
+    return None
+
+
 def short_verdict(violation: Violation) -> str:
     """The verdict in a table."""
     if violation.verdict == VIOLATION:
@@ -360,6 +397,8 @@ def short_verdict(violation: Violation) -> str:
         return "not enough evidence"
     # Everything the interval holds is less often than others: no sign of a violation this way.
     less = "less often; " if violation.ratio_interval[1] < 1 else ""
+    if violation.reason:
+        return "below min_ratio"
     if math.isfinite(violation.detectable_delta):
         return f"{less}none above {ratio_text(ratio_of(min(violation.detectable_delta, 700)))}"
     return f"{less}none told from chance"

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-import numpy as np
-
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import (
     clean,
@@ -26,7 +24,6 @@ from mdfa_fairness_plugin.records import (
     NONE_LARGER,
     VIOLATION,
     AuditRecord,
-    Silence,
     Violation,
     ratio_of,
 )
@@ -51,10 +48,15 @@ from mdfa_fairness_plugin.report.document import (
     Table,
     Value,
 )
+from mdfa_fairness_plugin.report.estimates import (
+    moved_section,
+    moved_sentence,
+    rates_sentences,
+    settings_of,
+)
 from mdfa_fairness_plugin.report.pictures import pictures
 from mdfa_fairness_plugin.report.reading import (
     comparison,
-    diagnostics,
     entries,
     leaks,
     ranked,
@@ -88,6 +90,7 @@ def tell(
             _key_numbers(result),
             _scope(result, frozenset({MARKDOWN})),
             _found(result, cells),
+            moved_section(shown_case(result)),
             _counts(result),
             _people(result),
             _also(result),
@@ -162,8 +165,8 @@ def _verdict(result: AuditRecord) -> Section:
     elif math.isnan(case.p_value_adjusted):
         text = "Verdict: a violation, more than chance explains."
     else:
-        searches = count(len(result.violations), "search", "searches")
-        p = f"{say.p_text(case.p_value_adjusted)}, adjusted for {searches}"
+        over = ", adjusted over all searches" if len(result.violations) > 1 else ""
+        p = f"{say.p_text(case.p_value_adjusted)}{over}"
         text = f"Verdict: a violation, more than chance explains ({p})."
     return Section("verdict", "", (Paragraphs((text,), "strong"),))
 
@@ -185,7 +188,9 @@ def _nothing_found(result: AuditRecord) -> tuple[str, str]:
             f"unequally{why}."
         )
         return headline, "Verdict: not enough evidence. This is not a finding of equal treatment."
-    known = [v.detectable_delta for v in seeing if math.isfinite(v.detectable_delta)]
+    least = math.log(settings_of(result).least_ratio)
+    sizes = [max(v.detectable_delta, least) if v.reason else v.detectable_delta for v in seeing]
+    known = [size for size in sizes if math.isfinite(size)]
     if known:
         size = f"larger than {say.ratio_text(ratio_of(min(max(known), 700)))} times as often"
         limit = "smaller ones cannot be ruled out"
@@ -241,7 +246,7 @@ def _found(result: AuditRecord, cells: str) -> Section:
     case = shown_case(result)
     lines: tuple[str, ...] = ()
     if case is not None:
-        lines = _details(case) if case.verdict == VIOLATION else _closest(case)
+        lines = _details(case, result) if case.verdict == VIOLATION else _closest(case)
     return Section(
         "found",
         "What was found",
@@ -254,9 +259,14 @@ def _given(*lines: str) -> tuple[str, ...]:
     return tuple(filter(None, lines))
 
 
-def _details(case: Violation) -> tuple[str, ...]:
-    rates, terms = say.rates_sentence(case), say.paper_terms(case)
-    beyond = (terms, say.four_fifths_sentence(case), say.unrecorded_sentence(case))
+def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
+    rates = rates_sentences(case, settings_of(result))
+    beyond = (
+        moved_sentence(case),
+        say.paper_terms(case),
+        say.four_fifths_sentence(case),
+        say.unrecorded_sentence(case),
+    )
     core = ""
     if case.core.measured and case.core.n_rows not in (0, case.n_rows):
         start = f"In its worst part found ({say.rows_in_brackets(case.core.n_rows)})"
@@ -264,29 +274,30 @@ def _details(case: Violation) -> tuple[str, ...]:
     if case.rule == EVERYBODY:
         size = say.rows_in_brackets(case.n_rows)
         first = f"No smaller subgroup was worse; this is about everybody compared ({size})."
-        return _given(first, rates, core, *beyond)
+        return _given(first, *rates, core, *beyond)
     by_rule = ""
     if case.rule and case.rule_subgroup.measured:
         size = say.rows_in_brackets(case.rule_subgroup.n_rows)
         start = f"For all who meet the rule, in the subgroup or not ({size}),"
         by_rule = say.subgroup_sentence(start, case.rule_subgroup)
     everybody = say.subgroup_sentence(_EVERYBODY, case.population)
-    return _given(say.rule_sentence(case), by_rule, rates, everybody, core, *beyond)
+    return _given(say.rule_sentence(case), by_rule, *rates, everybody, core, *beyond)
 
 
 def _closest(case: Violation) -> tuple[str, ...]:
     """What came closest to a violation."""
     if not case.measured:
         return ()
+    why = clean(case.reason, 200).rstrip(". ")
     if case.verdict == INSUFFICIENT:
-        why = clean(case.reason, 200).rstrip(". ")
         chance = f"The evidence is not enough to go by{': ' if why else ''}{why}."
+    elif why:
+        chance = f"That is no violation: {why}."
     else:
         chance = f"This cannot be told from chance ({say.p_text(case.p_value_adjusted)}, adjusted)."
     first = f"Closest to a violation, by its lower limit: {say.case_sentence(case)} {chance}"
-    if case.rule == EVERYBODY:
-        return (first,)
-    return (first, say.subgroup_sentence(_EVERYBODY, case.population))
+    everybody = say.subgroup_sentence(_EVERYBODY, case.population)
+    return _given(first, "" if case.rule == EVERYBODY else everybody, moved_sentence(case))
 
 
 def _counts(result: AuditRecord) -> Section:
@@ -373,17 +384,20 @@ def _unseen(result: AuditRecord) -> Section:
     for violation in result.violations:
         if violation.verdict == INSUFFICIENT:
             who = named(violation.sensitive_feature, violation.group)
+            depends = violation.depends_on_models
+            if depends is not None and depends.decisive:
+                who = f'{who}, outcome "{label_text(violation.outcome)}"'
             why = clean(violation.reason, 200).rstrip(". ") or "no reason recorded"
             lines.append(f"Not enough evidence for {who}: {why}.")
     case = shown_case(result)
     if case is not None:
         lines.append(say.missing_sentence(case))
-    lines += [_silence_sentence(result, entry) for entry in result.silence]
+    lines += [say.silence_sentence(result, entry) for entry in result.silence]
     mapped = {(entry.sensitive_feature, entry.group) for entry in result.silence}
     for key, value in result.balance.items():
         if comparison(key) not in mapped:
             sides = [k for k in result.balance if comparison(k)[0] == comparison(key)[0]]
-            lines.append(_outside_support(key, value, both_sides=len(sides) == 2))
+            lines.append(say.outside_support(key, value, both_sides=len(sides) == 2))
     lines += [
         say.alpha_sentence(result.alpha, result.violations),
         "Rows are compared at equal values of the audited features only. A feature that is not "
@@ -393,48 +407,6 @@ def _unseen(result: AuditRecord) -> Section:
     once = _given(*dict.fromkeys(lines))
     table = replace(tables.silence_table(result), media=frozenset({PAGE}))
     return Section("unseen", "What this audit could not see", (Bullets(once), table))
-
-
-def _silence_sentence(result: AuditRecord, entry: Silence) -> str:
-    """Who could not be compared."""
-    both = sum(e.sensitive_feature == entry.sensitive_feature for e in result.silence) == 2
-    share = "" if math.isnan(entry.share) else f" ({percent(entry.share)})"
-    size = f"{say.capital(say.rows_text(entry.n_rows))}{share}"
-    text = _without_counterpart(size, entry.sensitive_feature, entry.group, both_sides=both)
-    if not entry.rule:
-        return text
-    text = f"{text} They are found where {clean(entry.rule, 300)}"
-    precision, recall = entry.rule_precision, entry.rule_recall
-    if math.isnan(precision) or math.isnan(recall):
-        return f"{text}."
-    return f"{text} ({percent(recall)} of them are, and {percent(precision)} of those there are)."
-
-
-def _outside_support(key: Any, value: Any, *, both_sides: bool) -> str:
-    found = diagnostics(value)
-    n, share = found.get("n_outside_support", 0), _known(found.get("share_outside_support"))
-    if n is None or _known(n):
-        size = say.capital(say.rows_text(n)) + (f" ({percent(share)})" if share else "")
-    elif share:
-        size = f"{percent(share)} of the rows"
-    else:
-        return ""
-    return _without_counterpart(size, *comparison(key), both_sides=both_sides)
-
-
-def _without_counterpart(size: str, feature: Any, group: Any, *, both_sides: bool) -> str:
-    who = f"by {label_text(feature)}" if both_sides else f"for {named(feature, group)}"
-    return (
-        f"{size} compared {who}: no comparable row on the other side, so nothing can be said about "
-        "them."
-    )
-
-
-def _known(value: Any) -> float | None:
-    """A finite number, or None."""
-    if isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value):
-        return float(value)
-    return None
 
 
 def _balance(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
@@ -469,10 +441,12 @@ def _made(result: AuditRecord, cells: str, code: str) -> Section:
     )
     given = provenance.get("input_hash")
     reading = (
-        "Ratios are measured on rows the models that found the subgroup had not seen; p allows for "
-        "the search and is adjusted over all searches. An audit reports what it found and what it "
-        "could not see: finding nothing is no evidence of equal treatment, and a ratio is no "
-        "legal judgement."
+        "Ratios are measured on rows the models that found the subgroup had not seen. Intervals, p and "
+        "verdicts allow for the search and for how far ratios moved as the models of the features got "
+        "better. p also allows for the choice between the region found and everybody, and is adjusted "
+        "over all searches; two that find the same in the same people count once. An audit reports "
+        "what it found and what it could not see: finding nothing is no evidence of equal treatment, "
+        "and a ratio is no legal judgement."
     )
     on_page, in_card = frozenset({PAGE}), frozenset({MARKDOWN})
     lines = _given(setting, f"Input: {clean(given, 80)}." if given else "", reading)

@@ -102,7 +102,7 @@ def test_headline_says_who_how_many_how_much_of_what_and_against_whom():
         'the outcome "no" 1.8 times as often as everyone else with equal audited features: '
         "between 1.4 and 2.3 times, with 95 % confidence."
     ) in text
-    assert "Verdict: a violation, more than chance explains (p = 0.002, adjusted for 2" in text
+    assert "Verdict: a violation, more than chance explains (p = 0.002, adjusted over all" in text
     assert "For everybody compared the ratio is 1.2 (between 1.05 and 1.3)." in text
     assert "14 % of those with race = Black and 7.9 % of everyone else get this outcome" in text
 

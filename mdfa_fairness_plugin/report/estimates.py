@@ -1,0 +1,134 @@
+"""What a ratio owes to the models of the features, and what other estimates of it say."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from mdfa_fairness_plugin.describe.wording import percent, rounded
+from mdfa_fairness_plugin.records import AuditRecord, Violation, ratio_of
+from mdfa_fairness_plugin.report.document import EVERYWHERE, HTML, Paragraphs, Section, Table, Value
+from mdfa_fairness_plugin.report.reading import entries
+from mdfa_fairness_plugin.report.sentences import group_of, others_of, ratio_or_inf, ratio_text
+from mdfa_fairness_plugin.settings import Settings
+
+_ADJUSTED: Final = "doubly_robust"
+# Estimates that stand beside the one reported, in words.
+_WORDS: Final = {
+    _ADJUSTED: "at the same features",
+    "hajek": "by weighted counts only (Hajek)",
+    "raw": "by Algorithm 1's line 4",
+}
+
+
+def settings_of(result: AuditRecord) -> Settings:
+    """What decides how an estimate is said, as far as it is recorded."""
+    parameters = entries(result.provenance, "parameters")
+    known = {name: parameters[name] for name in ("estimator", "min_ratio") if name in parameters}
+    return Settings(**known, balance=result.provenance.get("balance", Settings().balance))
+
+
+def rates_sentences(case: Violation, settings: Settings) -> tuple[str, ...]:
+    """Rates behind the ratio, whose they are, and what other estimates say; nothing if unknown."""
+    own, other = case.rates
+    if math.isnan(own) or math.isnan(other):
+        return ()
+    start = "At the same features" if settings.adjusts else "Weighted to equal features"
+    if not settings.balances:
+        start = "With features left as they are"
+    text = (
+        f"{start}, {percent(own)} of {group_of(case)} and {percent(other)} of {others_of(case)} "
+        "get this outcome in the subgroup."
+    )
+    if settings.adjusts:
+        text = f"{text} {_population(case, settings.balance)}"
+    beside = _beside(case, settings)
+    return (text, beside) if beside else (text,)
+
+
+def _population(case: Violation, balance: Any) -> str:
+    """Whose features are the same."""
+    if balance in ("auto", "overlap"):
+        return (
+            "These are rates of the people of the subgroup, weighted so that both sides have the same "
+            "features: those count for whom either side is likely."
+        )
+    if balance == "given":
+        return "These are rates of the people of the subgroup as the weights given count them."
+    return f"These are rates at the features that {others_of(case)} have in the subgroup."
+
+
+def _beside(case: Violation, settings: Settings) -> str:
+    """The other estimates, and whether plain weighted counts are beyond the interval."""
+    reported = settings.estimator
+    others = {
+        name: value
+        for name, value in case.estimates.items()
+        if name in _WORDS and name != reported and not math.isnan(value)
+    }
+    if not others:
+        return ""
+    listed = "; ".join(
+        f"{ratio_or_inf(ratio_of(others[name]))} {words}"
+        for name, words in _WORDS.items()
+        if name in others
+    )
+    text = f"The ratio by other estimates: {listed}."
+    low, high = case.interval
+    plain = others.get("hajek", math.nan)
+    if settings.adjusts and (plain < low or plain > high):
+        text += (
+            " Weighted counts only are beyond the interval: they keep what the weights leave unequal "
+            "in the features inside the subgroup, which the ratio reported takes out."
+        )
+    return text
+
+
+def moved_sentence(case: Violation) -> str:
+    """What was allowed for because the ratio fell as the models got better; empty if nothing was."""
+    depends = case.depends_on_models
+    if depends is None or not depends.allowance > 0:
+        return ""
+    first, last = max(depends.ratios), depends.ratios[-1]
+    return (
+        f"The ratio fell from {first:.2f} to {last:.2f} as the models of the features got better. "
+        f"The interval's lower end, p and the verdict allow for {depends.allowance:.2g} of its "
+        f"logarithm more, a factor of {ratio_text(ratio_of(depends.allowance))}."
+    )
+
+
+def moved_section(case: Violation | None) -> Section:
+    """How the ratio moved as the models got better."""
+    depends = None if case is None else case.depends_on_models
+    if depends is None or len(depends.ratios) < 2:
+        return Section("models", "", ())
+    hidden = "ratios" in depends.withheld
+    names = ["least", *["better"] * (len(depends.ratios) - 2), "best"]
+    rows: list[tuple[Value, ...]] = [
+        (name, *(rounded(loss, 3) for loss in losses), None if hidden else f"{ratio:.2f}")
+        for name, ratio, *losses in zip(
+            names,
+            depends.ratios,
+            depends.propensity_losses,
+            depends.outcome_losses,
+            strict=True,
+        )
+    ]
+    table = Table(
+        header=("Models", "Log-loss, group", "Log-loss, outcome", "Ratio"),
+        rows=tuple(rows),
+        caption="The same subgroup by ever better models of the features",
+        titled=HTML,
+    )
+    if hidden:
+        note = "What was allowed for is withheld."
+    elif depends.allowance > 0:
+        note = ""  # told with the ratio
+    else:
+        note = "It did not fall by more than chance explains, so nothing is allowed for."
+    return Section(
+        "models",
+        "How the ratio moved as the models got better",
+        (table, Paragraphs((note,) if note else (), "note")),
+        HTML if note else EVERYWHERE,
+    )

@@ -1,0 +1,162 @@
+"""What is said of other estimates, and of what a ratio owes to the models."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from mdfa_fairness_plugin import AuditResult
+from mdfa_fairness_plugin.records import ModelDependence, Violation
+from mdfa_fairness_plugin.report.document import HTML, TEXT
+from mdfa_fairness_plugin.report.estimates import moved_section
+from mdfa_fairness_plugin.report.story import tell
+
+ESTIMATES = {
+    "doubly_robust": math.log(1.8),
+    "hajek": math.log(2.4),
+    "raw": math.log(2.2),
+    "unweighted": math.log(3),
+}
+
+
+def found(**fields):
+    """Refused 1.8 times as often, between 1.4 and 2.3; 2.4 by weighted counts only."""
+    return Violation(
+        **{
+            "sensitive_feature": "race",
+            "group": "Black",
+            "outcome": "no",
+            "verdict": "violation",
+            "delta": math.log(1.8),
+            "interval": (math.log(1.4), math.log(2.3)),
+            "n_rows": 1234,
+            "rates": (0.142, 0.079),
+            "p_value_adjusted": 0.002,
+            "detectable_delta": math.log(1.02),
+            "rule": "age at most 24",
+            "estimates": ESTIMATES,
+            **fields,
+        }
+    )
+
+
+def moved(*ratios, allowance=0.0, **fields):
+    losses = [0.6 - 0.05 * i for i in range(len(ratios))]
+    return ModelDependence(
+        ratios=ratios,
+        propensity_losses=losses,
+        outcome_losses=losses,
+        allowance=allowance,
+        **fields,
+    )
+
+
+def told(violation, balance="overlap", **parameters):
+    """The summary on one line."""
+    provenance = {"balance": balance, "parameters": parameters}
+    result = AuditResult(violations=(violation,), n_samples=6172, provenance=provenance)
+    for line in result.summary().splitlines():
+        assert len(line) <= 88
+    return re.sub(r"\s+", " ", result.summary())
+
+
+@pytest.mark.parametrize(
+    ("balance", "estimator", "start", "whose"),
+    [
+        ("overlap", "doubly_robust", "At the same features", "for whom either side is likely."),
+        ("entropy", "doubly_robust", "At the same features", "that everyone else have in the"),
+        ("given", "doubly_robust", "At the same features", "as the weights given count them."),
+        ("overlap", "hajek", "Weighted to equal features", None),
+        ("none", "doubly_robust", "With features left as they are", None),
+    ],
+)
+def test_rates_say_what_was_made_equal_and_whose_they_are(balance, estimator, start, whose):
+    text = told(found(), balance, estimator=estimator)
+    assert f"{start}, 14 % of those with race = Black and 7.9 % of everyone else get this" in text
+    assert (whose or "These are rates") in text or whose is None
+    assert ("These are rates" in text) == (whose is not None)
+
+
+def test_other_estimates_stand_beside_and_a_disagreement_is_said():
+    text = told(found())
+    assert (
+        "The ratio by other estimates: 2.4 by weighted counts only (Hajek); 2.2 by Algorithm 1's "
+        "line 4. Weighted counts only are beyond the interval:"
+    ) in text
+    inside = told(found(estimates=ESTIMATES | {"hajek": math.log(2)}))
+    assert "2.0 by weighted counts only (Hajek)" in inside
+    assert "beyond the interval" not in inside
+    plain = told(found(delta=ESTIMATES["hajek"]), estimator="hajek")
+    assert "1.8 at the same features; 2.2 by Algorithm 1's line 4." in plain
+    assert "beyond the interval" not in plain
+    assert "other estimates" not in told(found(estimates={}))
+
+
+def test_what_fell_with_better_models_is_told_with_its_table():
+    falling = found(depends_on_models=moved(2.5, 2.1, 1.8, allowance=math.log(1.2)))
+    text = told(falling)
+    assert "The ratio fell from 2.50 to 1.80 as the models of the features got better." in text
+    assert "allow for 0.18 of its logarithm more, a factor of 1.2." in text
+    table = text[text.index("HOW THE RATIO MOVED") :]
+    assert "least 0.6 0.6 2.50 better 0.55 0.55 2.10 best 0.5 0.5 1.80" in table
+    result = AuditResult(violations=(falling,))
+    assert "How the ratio moved as the models got better" in result.to_html()
+    assert "How the ratio moved as the models got better" in result.to_model_card(min_cell=1)
+    assert 'name="model_allowance" value="0.18' in result.to_junit()
+    assert result.to_frame()["model_allowance"][0] == pytest.approx(math.log(1.2))
+
+
+def test_what_stayed_is_in_the_page_alone():
+    still = found(depends_on_models=moved(1.7, 1.8))
+    assert "HOW THE RATIO MOVED" not in told(still)
+    assert "The ratio fell" not in told(still)
+    section = moved_section(still)
+    assert section.media == HTML
+    assert section.blocks[1].lines == (
+        "It did not fall by more than chance explains, so nothing is allowed for.",
+    )
+
+
+@pytest.mark.parametrize("depends", [None, moved(), moved(1.8)])
+def test_nothing_is_told_of_models_that_were_not_compared(depends):
+    assert not list(tell(AuditResult(violations=(found(),)))["models"].blocks)
+    assert moved_section(found(depends_on_models=depends)).blocks == ()
+    assert moved_section(None).blocks == ()
+
+
+def test_withheld_ratios_are_said_to_be():
+    hidden = moved(math.nan, math.nan, allowance=math.nan, withheld={"ratios", "allowance"})
+    section = moved_section(found(depends_on_models=hidden))
+    assert [row[-1] for row in section.blocks[0].rows] == [None, None]
+    assert "withheld" in section.blocks[1].lines[0]
+    assert TEXT not in section.media
+
+
+def test_ratios_that_are_beyond_chance_and_small_say_so():
+    """Much smaller ones would have been seen, but were not looked at as violations."""
+    small = found(
+        verdict="none_larger_than_detectable",
+        delta=math.log(1.03),
+        interval=(math.log(1.01), math.log(1.05)),
+        reason="the ratio is beyond chance but below 1.05 (min_ratio)",
+    )
+    text = told(small)
+    assert "No violation larger than 1.05 times as often was found in 1 search" in text
+    assert "That is no violation: the ratio is beyond chance but below 1.05 (min_ratio)." in text
+    assert "cannot be told from chance" not in text
+    assert "below min_ratio" in text
+    assert "No violation larger than 1.2 times as often" in told(small, min_ratio=1.2)
+    assert "beyond chance but below 1.05" in AuditResult(violations=(small,)).to_junit()
+
+
+def test_a_verdict_that_rests_on_the_models_names_its_search():
+    resting = found(
+        verdict="insufficient_evidence",
+        reason="the ratio falls from 2.50 to 1.80 as the models of the features get better",
+        depends_on_models=moved(2.5, 1.8, allowance=0.3, decisive=True),
+    )
+    text = told(resting)
+    assert 'Not enough evidence for race = Black, outcome "no": the ratio falls from 2.50' in text
+    assert "The evidence is not enough to go by: the ratio falls from 2.50 to 1.80" in text
