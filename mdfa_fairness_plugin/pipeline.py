@@ -240,7 +240,7 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
         sets = (everybody, member, search.held_core, covered, search.held_searched)
         missing, n_missing = _missing(search, problem)
         sums = SearchSums.of(rows, sets, missing=missing, n_missing=n_missing).settled()
-        spread = search.data.spread
+        spread, seed = search.data.spread, settings.seeds["test"]
         measured = Measured(
             key=search.key,
             alpha=search.data.alpha,
@@ -249,10 +249,13 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
                 test=spread,
                 planned=spread,
                 # Everybody was not searched for.
-                sets=tuple(1.0 if own.all() else spread for own in sets),
+                sets=tuple(
+                    1.0 if own.all() else search.spread_at(counted.leak.statistic(seed))
+                    for own, counted in zip(sets, sums.sets, strict=True)
+                ),
             ),
             hypothesis=search.hypothesis,
-            losses=search.losses,
+            ladder=search.ladder,
             everybody=search.everybody,
             clustered=rows.cluster is not None,
         )

@@ -59,6 +59,7 @@ class GivenProbability:
     fit: Callable[[], CrossFittedProbability]
     loss = math.nan
     lesser = ()  # nothing to compare with
+    share = 1.0
 
     @cached_property
     def own(self) -> CrossFittedProbability:
@@ -106,6 +107,7 @@ class CrossFittedEstimator:
     models: tuple[Any, ...]
     loss = math.nan
     lesser = ()
+    share = 1.0
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows, averaged over the folds' models, or by the model of all folds."""

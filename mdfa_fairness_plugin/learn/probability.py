@@ -45,6 +45,7 @@ class CrossFittedProbability:
     models: tuple[Any, ...]
     coefficients: np.ndarray
     loss: float = np.nan  # logarithmic, out of fold, in nats a row
+    share: float = 1.0  # of the rows that could be learned from
     # Likewise by lesser models, the least first; they share ``models``.
     lesser: tuple[CrossFittedProbability, ...] = ()
 
@@ -96,6 +97,7 @@ def cross_fitted_probability(
     others = np.flatnonzero(folds < 0)
     if len(others):
         trained.append(np.arange(len(learning)))
+    share, half_trained = _halves(own_folds, bool(len(others)))
 
     def each(do: Callable[..., Any], *given: Sequence[Any]) -> list[Any]:
         return in_threads(do, zip(*given, strict=False), n_jobs, n_rows=len(learning))
@@ -104,32 +106,20 @@ def cross_fitted_probability(
         own = (own_positive[rows], own_weight[rows], own_folds[rows])
         return _Models(seen.at(rows), *own, random_state)
 
-    def judged(ask: Callable[[_Models, np.ndarray], np.ndarray]) -> np.ndarray:
+    def judged(
+        models: Sequence[_Models], ask: Callable[[_Models, np.ndarray], np.ndarray]
+    ) -> np.ndarray:
         """What each fold's models say of the rows held out, in the order of the rows."""
         said = each(ask, models, held)
         return np.concatenate(said)[np.argsort(np.concatenate(held), kind="stable")]
 
-    models: list[_Models] = each(fit, trained)
-    scores = judged(lambda model, rows: model.scores(seen.at(rows)))
-    uses = (range(1), range(1, scores.shape[1] - 1))
-    combined = [_Combined.of(scores, own_positive, own_weight, use) for use in uses]
-    best, n_rounds = combined[-1], 0
-    for rounds in _ROUNDS:
-        each(lambda model, rows, n=rounds: model.grow(seen.X[rows], n), models, trained)
-        scores[:, -1] = judged(
-            lambda model, rows: model.large_scores(seen.X[rows], seen.levels[rows])
+    def large(models: Sequence[_Models]) -> np.ndarray:
+        return judged(
+            models, lambda model, rows: model.large_scores(seen.X[rows], seen.levels[rows])
         )
-        grown = _Combined.of(scores, own_positive, own_weight, range(1, scores.shape[1]))
-        if not grown.loss < best.loss:
-            break
-        best, n_rounds = grown, rounds
-    combined.append(best)
-    for model in models:
-        model.keep(n_rounds)
-    if len(others):
-        models = models[-1:]
 
-    def rung(own: _Combined) -> CrossFittedProbability:
+    def rung(models: Sequence[_Models], own: _Combined, share: float) -> CrossFittedProbability:
+        models = models[-1:] if len(others) else models
         probability = np.empty(len(X))
         probability[learning] = own.out_of_fold
         if len(others):
@@ -141,10 +131,51 @@ def cross_fitted_probability(
             models=tuple(models),
             coefficients=own.coefficients,
             loss=own.loss,
+            share=share,
         )
 
-    *lesser, last = (rung(own) for own in combined)
-    return replace(last, lesser=tuple(lesser))
+    models: list[_Models] = each(fit, trained)
+    scores = judged(models, lambda model, rows: model.scores(seen.at(rows)))
+    every = range(1, scores.shape[1])
+    uses = (range(1), every[:-1])
+    lesser = [_Combined.of(scores, own_positive, own_weight, use) for use in uses]
+    best, n_rounds = lesser[-1], 0
+    for rounds in _ROUNDS:
+        each(lambda model, rows, n=rounds: model.grow(seen.X[rows], n), models, trained)
+        scores[:, -1] = large(models)
+        grown = _Combined.of(scores, own_positive, own_weight, every)
+        if not grown.loss < best.loss:
+            break
+        best, n_rounds = grown, rounds
+    for model in models:
+        model.keep(n_rounds)
+    rungs = [rung(models, own, 1.0) for own in lesser]
+    if half_trained:
+        half: list[_Models] = each(fit, half_trained)
+        scores = judged(half, lambda model, rows: model.scores(seen.at(rows)))
+        if n_rounds:
+            each(lambda model, rows: model.grow(seen.X[rows], n_rounds), half, half_trained)
+            scores[:, -1] = large(half)
+        for model in half:
+            model.keep(n_rounds)
+        own = _Combined.of(scores, own_positive, own_weight, every if n_rounds else every[:-1])
+        rungs.append(rung(half, own, share))
+    return replace(rung(models, best, 1.0), lesser=tuple(rungs))
+
+
+def _halves(folds: np.ndarray, others: bool) -> tuple[float, list[np.ndarray]]:
+    """Half of the folds that each fold's models learn from, whole as people's rows share one.
+
+    What share of them that is, and their rows; none of one fold alone.
+    """
+    labels = np.unique(folds).tolist()
+    n = (len(labels) - 1) // 2
+    if n == 0:
+        return 1.0, []
+    following = [[labels[(i + 1 + k) % len(labels)] for k in range(n)] for i in range(len(labels))]
+    if others:
+        following.append(labels[:n])
+    return n / (len(labels) - 1), [np.flatnonzero(np.isin(folds, own)) for own in following]
 
 
 class _Seen(NamedTuple):

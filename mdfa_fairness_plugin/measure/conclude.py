@@ -78,7 +78,7 @@ class Measured:
     sums: SearchSums
     widening: Widening
     hypothesis: Hashable  # the same for searches that look for one thing from two sides
-    losses: tuple[tuple[float, float], ...] = ()  # of both models on every rung, the best last
+    ladder: tuple[RungOf, ...] = ()  # of models, the best last
     everybody: bool = False  # reported in the place of what the search proposed
     clustered: bool = False  # whether somebody has several rows
 
@@ -109,24 +109,41 @@ class Measured:
         return tuple(float(log_ratio(*rates)) for rates in padded)
 
     def allowance(self, place: int) -> Allowance:
-        """What the models may still change in a set: as much as they did while they got better.
+        r"""What more rows to learn from would still change in a set.
 
-        By what a lesser rung lies above or below the best one beyond chance: the square of a
-        difference is on average as much larger than the square of what is behind it as its variance.
+        As far as both models' errors fall with the n-th part of :math:`n^{-1/4}`, the slowest at which
+        an estimate like this one can be told from its bias at all, the bias falls with
+        :math:`n^{-1/2}`: of models of a share q of the rows it is :math:`q^{-1/2}` times as large, and
+        :math:`1 / (q^{-1/2} - 1)` times what moved is left. Faster ones leave less. What moved is what
+        is beyond chance: the square of a difference is on average as much larger than the square of
+        what is behind it as its variance.
         """
         own, ratios = self.sums.sets[place], self.rung_ratios(place)
         mean = float(np.mean(own.rates.rates))
         allowed = Allowance()
-        for rung, ratio in zip(own.rungs, ratios, strict=False):
+        for rung, ratio, known in zip(own.rungs, ratios, self.ladder, strict=False):
+            # Without a rung of fewer rows: as much again as better models have changed.
+            fewer = known.share < 1.0
+            if not fewer and any(one.share < 1.0 for one in self.ladder):
+                continue
+            times = 1.0 / (known.share**-0.5 - 1.0) if fewer else 1.0
             move = ratio - ratios[-1]
             beyond = move**2 - rung.variance(own.rates, 1.0, -1.0) / mean**2 if mean > 0 else 0.0
             if not beyond > 0:
                 continue
-            # As far on from the best as that is from the lesser one, with the error of that.
-            variances = [rung.variance(own.rates, times, 1.0 - times) for times in (2.0, 1.0)]
+            variances = [rung.variance(own.rates, 1.0 + far, -far) for far in (times, 0.0)]
             wider = math.sqrt(max(variances[0] / variances[1], 1.0)) if variances[1] > 0 else 1.0
-            allowed = allowed.with_move(math.copysign(math.sqrt(beyond), move), wider)
+            allowed = allowed.with_move(times * math.copysign(math.sqrt(beyond), move), wider)
         return allowed
+
+
+@dataclass(frozen=True, kw_only=True)
+class RungOf:
+    """Models of one quality: log-losses out of fold, and the share of the rows they learn from."""
+
+    propensity_loss: float
+    outcome_loss: float
+    share: float
 
 
 @dataclass(frozen=True)
@@ -326,8 +343,8 @@ def _dependence(one: Measured, *, decisive: bool) -> ModelDependence | None:
         return None
     return ModelDependence(
         ratios=tuple(ratio_of(own) for own in ratios),
-        propensity_losses=tuple(own for own, _ in one.losses),
-        outcome_losses=tuple(own for _, own in one.losses),
+        propensity_losses=tuple(own.propensity_loss for own in one.ladder),
+        outcome_losses=tuple(own.outcome_loss for own in one.ladder),
         allowance=one.allowance(REGION).fall,
         decisive=decisive,
     )

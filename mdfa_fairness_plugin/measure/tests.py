@@ -11,22 +11,25 @@ from scipy.special import expit
 from scipy.stats import norm
 
 
-def search_spread(n_parts: int) -> float:
-    r"""Standard deviation of the statistic of a cross-fitted region where there is no violation.
+def search_spread(n_parts: int, z: float = 0.0) -> float:
+    r"""Standard deviation of the statistic of a cross-fitted region, with a leak of ``z`` there.
 
     Each part of the rows is judged by a region found on all others, so its own statistic is standard
     normal. The parts' are correlated: rows that look unlucky in one pull the regions of the others
-    towards themselves. Where a region is a union of cells, each inside if its sum over the K - 1 other
-    parts is positive, two parts' sums in a cell have, with r that of the other K - 2,
+    towards themselves. Where a region is made of cells, each inside if its sum over the K - 1 other
+    parts is positive, the errors of two parts in a cell, with r the sum of the other K - 2 and
+    :math:`\mu = z / \sqrt K`, have
 
-    .. math:: E[a_j a_k 1\{r + a_k > 0\} 1\{r + a_j > 0\}] = E[\varphi(r)^2]
-        = \frac 1 {2 \pi \sqrt{2 K - 3}}
+    .. math:: E[\varphi(r + \mu)^2] = \frac 1 {2 \pi \sqrt{2K - 3}}
+        \exp\left(- \frac{(K-1)^2 \mu^2}{2K - 3}\right)
 
-    and their own variance in it is a half: the variance is :math:`1 + (K-1) / (\pi \sqrt{2K-3})`, of
-    five parts 1.48. On noise it is 1.46 (``tests/benchmarks/false_alarms.py``).
+    in common, and each has the variance :math:`\Phi(\sqrt{K-1} \mu)`. Without a leak and with five
+    parts that makes a variance of 1.48 in all; where the leak is plain luck has no say.
     """
     k = max(n_parts, 2)
-    return math.sqrt(1.0 + (k - 1) / (math.pi * math.sqrt(2 * k - 3)))
+    mu = max(z, 0.0) / math.sqrt(k)
+    common = math.exp(-((k - 1) ** 2) * mu**2 / (2 * k - 3)) / (2 * math.pi * math.sqrt(2 * k - 3))
+    return math.sqrt(1.0 + (k - 1) * common / float(norm.cdf(math.sqrt(k - 1) * mu)))
 
 
 def both_above(z: float, correlation: float) -> float:

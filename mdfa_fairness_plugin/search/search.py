@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.measure.conclude import Measured
+from mdfa_fairness_plugin.measure.conclude import Measured, RungOf
 from mdfa_fairness_plugin.measure.sums import SearchSums
+from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.search.ground import Side, rungs_of
 from mdfa_fairness_plugin.search.level_sets import SearchData
@@ -106,13 +107,20 @@ class Search:
         found = b"" if self.everybody else self.solved.member.tobytes()
         return id(models.fitted), models.flip_s != models.flip_y, found
 
+    def spread_at(self, z: float) -> float:
+        """Widening of the interval in a set that was searched for, by its statistic."""
+        return search_spread(len(self.data.parts), z)
+
     @property
-    def losses(self) -> tuple[tuple[float, float], ...]:
-        """Log-losses of propensity and outcome on every rung, the best last."""
+    def ladder(self) -> tuple[RungOf, ...]:
+        """What is known of the models on every rung, the best last."""
         models = self.data.models
         assert models is not None
         rungs = rungs_of(models.propensity, models.outcome)
-        return tuple((e.loss, m.loss) for e, m in rungs)
+        return tuple(
+            RungOf(propensity_loss=e.loss, outcome_loss=m.loss, share=min(e.share, m.share))
+            for e, m in rungs
+        )
 
     @property
     def everybody(self) -> bool:
