@@ -13,6 +13,7 @@ from mdfa_fairness_plugin.measure.estimates import (
     Sums,
     adjusted_rates,
     by_cluster,
+    estimates_of,
     measure,
     measure_leftover,
 )
@@ -49,6 +50,19 @@ class MeasuredRows:
         return LeakSums.of(
             self.positive, self.s, self.propensity, self.outcome, self.base, member, self.cluster
         )
+
+    def leftover(self, member: np.ndarray) -> Leftover:
+        """What the features leave of the outcome inside a set."""
+        return measure_leftover(
+            self.positive, self.s, self.weights, self.outcome, member, self.cluster
+        )
+
+    def estimates(self, member: np.ndarray, adjusts: bool) -> dict[str, float]:
+        """Delta inside a set by several estimators, and if asked for at the same features."""
+        inside, plain = (
+            measure(self.positive, self.s, weights, member) for weights in (self.weights, self.base)
+        )
+        return estimates_of(inside, plain, self.leftover(member) if adjusts else None)
 
     def counts(self, member: np.ndarray) -> np.ndarray:
         """Rows of a set by S and outcome, shape (2, n_outcomes)."""
@@ -123,9 +137,7 @@ class SetSums(Sums):
         """Sum over the members of a set."""
         return cls(
             rates=measure(rows.positive, rows.s, rows.weights, member, rows.cluster),
-            leftover=measure_leftover(
-                rows.positive, rows.s, rows.weights, rows.outcome, member, rows.cluster
-            ),
+            leftover=rows.leftover(member),
             leak=rows.leak(member),
             rungs=tuple(RungSums.of(rows, *own, member) for own in rows.lesser),
             counts=rows.counts(member),
