@@ -36,6 +36,7 @@ from mdfa_fairness_plugin.measure.sums import (
     SEARCHED,
     SETS,
     SearchSums,
+    SetSums,
 )
 from mdfa_fairness_plugin.measure.tests import chosen_p_value, detectable_delta, holm
 from mdfa_fairness_plugin.records import (
@@ -96,37 +97,21 @@ class Measured:
         rates, leftover = self.sums.sets[place].rates, self.leftover(place, settings)
         return rates if leftover is None else adjusted(rates, leftover)[0]
 
-    def rung_ratios(self, place: int) -> tuple[float, ...]:
-        """Log ratio of a set by the models of every rung; half a row more of each outcome and side.
-
-        The reported one is the last but for that.
-        """
-        own = self.sums.sets[place]
-        sizes = np.maximum(np.nan_to_num(own.rates.effective_sizes), 1.0)
-        best = adjusted(own.rates, own.leftover)[0].rates
-        every = (*(rung.rates for rung in own.rungs), best)
-        padded = [(rates * sizes + 0.5) / (sizes + 1.0) for rates in every]
-        return tuple(float(log_ratio(*rates)) for rates in padded)
-
     def allowance(self, place: int) -> Allowance:
-        """What the models may still change in a set: as much as they did while they got better.
+        """What the models may still change in a set."""
+        return Allowance.of(self.sums.sets[place])
 
-        By what a lesser rung lies above or below the best one beyond chance: the square of a
-        difference is on average as much larger than the square of what is behind it as its variance.
-        """
-        own, ratios = self.sums.sets[place], self.rung_ratios(place)
-        mean = float(np.mean(own.rates.rates))
-        allowed = Allowance()
-        for rung, ratio in zip(own.rungs, ratios, strict=False):
-            move = ratio - ratios[-1]
-            beyond = move**2 - rung.variance(own.rates, 1.0, -1.0) / mean**2 if mean > 0 else 0.0
-            if not beyond > 0:
-                continue
-            # As far on from the best as that is from the lesser one, with the error of that.
-            variances = [rung.variance(own.rates, times, 1.0 - times) for times in (2.0, 1.0)]
-            wider = math.sqrt(max(variances[0] / variances[1], 1.0)) if variances[1] > 0 else 1.0
-            allowed = allowed.with_move(math.copysign(math.sqrt(beyond), move), wider)
-        return allowed
+
+def rung_ratios(own: SetSums) -> tuple[float, ...]:
+    """Log ratio of a set by the models of every rung; half a row more of each outcome and side.
+
+    The reported one is the last but for that.
+    """
+    sizes = np.maximum(np.nan_to_num(own.rates.effective_sizes), 1.0)
+    best = adjusted(own.rates, own.leftover)[0].rates
+    every = (*(rung.rates for rung in own.rungs), best)
+    padded = [(rates * sizes + 0.5) / (sizes + 1.0) for rates in every]
+    return tuple(float(log_ratio(*rates)) for rates in padded)
 
 
 @dataclass(frozen=True)
@@ -138,6 +123,26 @@ class Allowance:
     # How much wider than the ratio's own error, downwards and upwards.
     wider_below: float = 1.0
     wider_above: float = 1.0
+
+    @classmethod
+    def of(cls, own: SetSums) -> Allowance:
+        """As much as a set's ratio moved while the models got better.
+
+        By what a lesser rung lies above or below the best one beyond chance: the square of a
+        difference is on average as much larger than the square of what is behind it as its variance.
+        """
+        ratios, mean = rung_ratios(own), float(np.mean(own.rates.rates))
+        allowed = cls()
+        for rung, ratio in zip(own.rungs, ratios, strict=False):
+            move = ratio - ratios[-1]
+            beyond = move**2 - rung.variance(own.rates, 1.0, -1.0) / mean**2 if mean > 0 else 0.0
+            if not beyond > 0:
+                continue
+            # As far on from the best as that is from the lesser one, with the error of that.
+            variances = [rung.variance(own.rates, times, 1.0 - times) for times in (2.0, 1.0)]
+            wider = math.sqrt(max(variances[0] / variances[1], 1.0)) if variances[1] > 0 else 1.0
+            allowed = allowed.with_move(math.copysign(math.sqrt(beyond), move), wider)
+        return allowed
 
     def with_move(self, move: float, wider: float) -> Allowance:
         """The larger of both moves in its direction."""
@@ -321,7 +326,7 @@ def figures_of(
 
 def _dependence(one: Measured, *, decisive: bool) -> ModelDependence | None:
     """How the ratio moved while the models got better; None without lesser models."""
-    ratios = one.rung_ratios(REGION)
+    ratios = rung_ratios(one.sums.region)
     if len(ratios) < 2:
         return None
     return ModelDependence(
@@ -399,7 +404,7 @@ def _verdict(
 
 def _falling(one: Measured) -> Message:
     """How far a ratio falls, which may be printed where its cells may."""
-    ratios, counts = one.rung_ratios(REGION), one.sums.region.counts
+    ratios, counts = rung_ratios(one.sums.region), one.sums.region.counts
     fewest = max(int(counts[counts.sum(axis=1) > 0].min()), 1)
     first, last = (
         Count(fewest, unit="", said=f"{ratio_of(own):.2f}") for own in (max(ratios), ratios[-1])
