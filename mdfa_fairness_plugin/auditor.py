@@ -24,8 +24,9 @@ class MDFAuditor(Judging):
 
     .. math:: \delta(G) = \ln \frac{Pr_w[Y=y|S=s, G]}{Pr_w[Y=y|S \neq s, G]}
 
-    among regions of mass :math:`Pr_w[Y=y, x \in G] \ge \alpha` (Sections 2.2 and 3 of the paper),
-    and measures it on rows the region's model has not seen.
+    (both rates at the same features, see ``estimator``) among regions of mass
+    :math:`Pr_w[Y=y, x \in G] \ge \alpha` (Sections 2.2 and 3 of the paper), and measures it on rows
+    the region's model has not seen.
 
     Parameters
     ----------
@@ -70,10 +71,22 @@ class MDFAuditor(Judging):
         as OpenMP would use (``OMP_NUM_THREADS``), as gradient boosting does.
     verbose : int, default=0
         Above 0 logs each stage at level INFO.
-    estimator : {"hajek", "raw", "unweighted", "doubly_robust"}, default="hajek"
-        Estimate of delta reported: weighted rates normalised inside the subgroup; the ratio of
-        weighted counts of Algorithm 1's line 4; rates as observed; overlap-weighted residuals. All
-        four are kept in ``Violation.estimates``.
+    estimator : {"doubly_robust", "hajek", "raw", "unweighted"}, default="doubly_robust"
+        Estimate of delta reported. All four are kept in ``Violation.estimates``.
+
+        - "doubly_robust": rates at the same features. What the features make of each side's weighted
+          rate, by the model of the outcome, gives way to what they make of it in the people both
+          sides stand for: those of the subgroup as ``balance`` weights them. With overlap weights
+          these are the people for whom either side is likely; with the paper's network, kernel
+          matching, entropy or propensity odds those whom the group is compared with. Imbalance that
+          weights leave in the subgroup does no harm. With ``balance="none"`` the same as "hajek".
+        - "hajek": weighted rates normalised inside the subgroup, which keep that imbalance.
+        - "raw": the ratio of weighted counts of Algorithm 1's line 4.
+        - "unweighted": rates as observed.
+    min_ratio : float or "auto", default="auto"
+        Smaller ratios are no violation however small their p-value: a black box that is a rule of
+        the features leaves a remainder that is all bias and no noise. "auto" is 1.05, a rate a
+        twentieth higher; 1 calls every ratio beyond chance a violation.
     xi : float, default=0.1
         Step of Algorithm 1's weights.
     max_iter : int, default=500
@@ -125,9 +138,15 @@ class MDFAuditor(Judging):
     -----
     The ratio alone does not name a region, as any part of a region has the same ratio. What is
     reported is the extent of the violation, cut half way up its height; ``Violation.core`` is the
-    part with the highest lower confidence limit. Everybody is a candidate too, so the subgroup's
-    lower limit is never below the whole population's (not so for "iterative", which returns what
-    Algorithm 1 returns).
+    part with the highest lower confidence limit. Everybody is held beside it and reported in its
+    place where their lower limit is higher, which the p-value allows for (not so for "iterative",
+    which returns what Algorithm 1 returns); ``Violation.searched`` keeps what the search proposed.
+
+    Every ratio is measured with ever better models of the features. Where it falls on the way, that
+    was the models' doing and may go on: the interval's lower end, the p-value and the verdict allow
+    for as much again (``Violation.depends_on_models``). A search that would be a violation but for
+    that is insufficient evidence, and a ``ModelDependenceWarning`` says so. Models of the user's own
+    (``propensity`` and ``outcome_probability``) are taken at their word.
 
     References
     ----------
@@ -164,6 +183,7 @@ class MDFAuditor(Judging):
         verbose=_DEFAULT.verbose,
         *,
         estimator=_DEFAULT.estimator,
+        min_ratio=_DEFAULT.min_ratio,
         xi=_DEFAULT.xi,
         max_iter=_DEFAULT.max_iter,
         overlap=_DEFAULT.overlap,
@@ -191,6 +211,7 @@ class MDFAuditor(Judging):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.estimator = estimator
+        self.min_ratio = min_ratio
         self.xi = xi
         self.max_iter = max_iter
         self.overlap = overlap
@@ -222,6 +243,7 @@ class MDFAuditor(Judging):
         settings: dict[str, Any] = {
             "alpha": ALPHA_IN_PAPER,
             "estimator": "raw",
+            "min_ratio": 1.0,
             "balance": "mmd_network",
             "learner": "network_features",
             "solver": "iterative",

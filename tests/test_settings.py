@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from dataclasses import fields
 
 import numpy as np
@@ -83,9 +84,22 @@ def test_names_of_methods_balance(balance):
     assert Settings(balance=balance).balances
 
 
-def test_neither_none_nor_given_weights_balance():
+def test_rates_are_adjusted_unless_nothing_is_balanced_or_another_estimate_is_asked_for():
     assert not Settings(balance="none").balances
-    assert not Settings(balance=np.ones(3)).balances
+    assert not Settings(balance="none").adjusts
+    assert not Settings(estimator="hajek").adjusts
+    assert Settings(balance=np.ones(3)).balances
+
+
+@pytest.mark.parametrize("ratio", [0.99, math.inf, math.nan, "1.2", None, True])
+def test_smallest_ratio_is_a_number_of_at_least_one(ratio):
+    with pytest.raises(InputError, match=r"^min_ratio: 'auto' or a number of at least 1 expected"):
+        Settings.checked(min_ratio=ratio)
+
+
+def test_smallest_ratio_is_a_twentieth_unless_one_is_asked_for():
+    assert Settings().least_ratio == 1.05
+    assert Settings.checked(min_ratio=np.float64(1.2)).least_ratio == 1.2
 
 
 def test_parameters_are_those_that_decide_what_is_found():

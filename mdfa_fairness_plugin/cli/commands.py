@@ -90,6 +90,8 @@ def card(**asked: Any) -> None:
     *options.COLUMNS,
     options.alpha,
     options.missing,
+    options.estimator,
+    options.min_ratio,
     *options.RUNNING,
     options.report,
     options.json_option("summary"),

@@ -15,6 +15,7 @@ Option = Callable[[Any], Any]
 
 # As the registry of the balance stage, which is slow to import.
 BALANCES = ("auto", "mmd_network", "kernel_matching", "entropy", "propensity", "overlap", "none")
+ESTIMATORS = ("doubly_robust", "hajek", "raw", "unweighted")
 # As mdfa_fairness_plugin.experiments.EXPERIMENTS, likewise.
 EXPERIMENTS = (
     "table1", "table2", "table3", "table4", "figure1a", "figure1b", "figure1c", "figure1d",
@@ -51,6 +52,8 @@ class Request:
     alpha: float | str | None = None
     missing: str | None = None
     balance: str | None = None
+    estimator: str | None = None
+    min_ratio: float | None = None
     confidence_level: float | None = None
     baseline: str | None = None
     splits: int = 100
@@ -82,6 +85,8 @@ class Request:
             missing=self.missing,
             weight_type=self.weight_type,
             balance=self.balance,
+            estimator=self.estimator,
+            min_ratio=self.min_ratio,
             confidence_level=self.confidence_level,
             n_jobs=self.n_jobs,
             random_state=self.seed,
@@ -248,6 +253,19 @@ missing = option(
     help="Rows with a missing sensitive value: leave out (default), a group of their own, refuse.",
 )
 balance = option("--balance", type=Choice(BALANCES), help="How the groups are made comparable.")
+estimator = option(
+    "--estimator",
+    type=Choice(ESTIMATORS),
+    help="Estimate of the ratio: rates at the same features (doubly_robust, default), weighted counts "
+    "only (hajek), Algorithm 1's (raw), or as observed (unweighted).",
+)
+min_ratio = option(
+    "--min-ratio",
+    type=FloatRange(1, math.inf, max_open=True),
+    callback=_refuse_nan,
+    metavar="R",
+    help="Smaller ratios are no violation however small p is. Default: 1.05.",
+)
 confidence = option(
     "--confidence",
     "confidence_level",
@@ -392,4 +410,4 @@ COLUMNS = (
 )
 READING = (separator, encoding, na_values)
 RUNNING = (confidence, seed, jobs)
-AUDIT = (outcome, *COLUMNS, alpha, missing, balance, *RUNNING)
+AUDIT = (outcome, *COLUMNS, alpha, missing, balance, estimator, min_ratio, *RUNNING)

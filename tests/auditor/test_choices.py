@@ -159,6 +159,7 @@ def test_as_in_paper():
     paper = {
         "alpha": 0.05,
         "estimator": "raw",
+        "min_ratio": 1.0,
         "balance": "mmd_network",
         "learner": "network_features",
         "solver": "iterative",

@@ -66,3 +66,21 @@ def test_models_of_the_users_own_are_taken_at_their_word(told):
     )
     assert all(v.depends_on_models is None for v in own.violations)
     assert "depends_on_models" in own.to_dict()["violations"][0]
+
+
+def test_a_ratio_below_the_smallest_one_is_no_violation_however_sure():
+    """The same figures, another verdict, and why."""
+    data = mdfa.datasets.make_synthetic(n_samples=1_000, delta=1.5, random_state=0)
+    given = {"X": data.X, "y": data.y, "sensitive_features": data.sensitive_features, "n_splits": 2}
+    usual, asked = mdfa.audit(**given), mdfa.audit(**given, min_ratio=100)
+    for one, other in zip(usual.violations, asked.violations, strict=True):
+        assert (one.delta, one.interval, one.p_value) == (
+            other.delta,
+            other.interval,
+            other.p_value,
+        )
+        if one.verdict == "violation":
+            assert other.verdict == "none_larger_than_detectable"
+            assert other.reason == "the ratio is beyond chance but below 100 (min_ratio)"
+            assert "min_ratio" in asked.summary()
+    assert usual.worst_case.verdict == "violation"

@@ -111,9 +111,11 @@ def test_the_command_gives_what_python_gives(tmp_path, mdfa):
 
 def test_options_reach_the_audit(loans, mdfa, fake_audit):
     options = "--alpha .1 --missing category --balance overlap --confidence .9 --seed 7 --jobs 2"
+    options += " --estimator hajek --min-ratio 1.2"
     result = mdfa(*audit_arguments(loans, *options.split(), "--reference", "b"))
     assert result.exit_code == 0
     call = fake_audit.call
+    assert (call["estimator"], call["min_ratio"]) == ("hajek", 1.2)
     assert (call["alpha"], call["missing"], call["balance"]) == (0.1, "category", "overlap")
     assert (call["confidence_level"], call["random_state"], call["n_jobs"]) == (0.9, 7, 2)
     assert call["reference_group"] == "b"
@@ -307,6 +309,9 @@ def check_error(result, *parts):
         (["--sensitive", "sex", "--reference", "f"], ["needs one --sensitive column"]),
         (["--alpha", "1.5"], ["--alpha", "1.5"]),
         (["--balance", "magic"], ["--balance", "'overlap'"]),
+        (["--estimator", "magic"], ["--estimator", "'doubly_robust'"]),
+        (["--min-ratio", "0.9"], ["--min-ratio", "0.9"]),
+        (["--min-ratio", "nan"], ["--min-ratio", "must be a number"]),
         (["--report", "no/such/folder/r.html"], ["--report", "folder", "does not exist"]),
         (["--json", "no/such/folder/r.json"], ["--json", "does not exist"]),
         (["--frobnicate"], ["--frobnicate"]),

@@ -4,12 +4,14 @@ import os
 import re
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 import mdfa_fairness_plugin
 from mdfa_fairness_plugin.balance import BALANCERS
 from mdfa_fairness_plugin.cli import main, options
+from mdfa_fairness_plugin.settings import Estimator
 
 SCRIPT = "import sys; from mdfa_fairness_plugin.cli import main; main(sys.argv[1:])"
 
@@ -100,3 +102,7 @@ def test_progress_is_for_terminals_only(tmp_path):
 def test_every_way_to_balance_can_be_asked_for():
     """The command line has a list of its own, as the registry is slow to import."""
     assert ("auto", *BALANCERS) == options.BALANCES
+
+
+def test_every_estimate_can_be_asked_for():
+    assert set(options.ESTIMATORS) == set(get_args(Estimator))
