@@ -59,13 +59,15 @@ class CrossFittedProbability:
             self, out_of_fold=np.empty(0), lesser=tuple(one.unseen for one in self.lesser)
         )
 
-    def by_model(self, X: np.ndarray | RowView) -> np.ndarray:
-        """Probability of new rows by each fold's models, whose mean ``predict`` gives.
+    def by_rung(self, X: np.ndarray | RowView) -> np.ndarray:
+        """Probability of new rows on every rung by each fold's models, whose mean ``predict`` gives.
 
-        Shape (n_models, n_new), not kept off 0 and 1.
+        Shape (n_rungs, n_models, n_new), the best last, not kept off 0 and 1.
         """
         seen = _Seen.of(_view(X), self.basis)
-        return np.array([model.predict(seen, self.coefficients) for model in self.models])
+        scores = [model.scores(seen, large=self.coefficients[-1] > 0) for model in self.models]
+        rungs = (*self.lesser, self)
+        return np.array([[_combine(own, rung.coefficients) for own in scores] for rung in rungs])
 
 
 def cross_fitted_probability(

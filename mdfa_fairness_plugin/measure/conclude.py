@@ -62,12 +62,13 @@ class Widening:
     """How much wider than for a set named beforehand: statistics without a violation, and intervals.
 
     ``test`` is of the p-value of a region that was searched for, ``planned`` of what could have been
-    found, ``sets`` of the intervals in every set of ``SETS``.
+    found, ``sets`` of the intervals in every set of ``SETS``, ``everybody`` of everybody's p-value.
     """
 
     test: float
     planned: float
     sets: tuple[float, ...]
+    everybody: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -214,7 +215,8 @@ class _Tested:
             own = _standard_errors(
                 one, place, settings, one.allowance(place) if allow else Allowance()
             )
-            return own if place == EVERYBODY else own / one.widening.test
+            widening = one.widening
+            return own / (widening.everybody if place == EVERYBODY else widening.test)
 
         def reported(allow: bool) -> float:
             own = z(EVERYBODY if one.everybody else REGION, allow)

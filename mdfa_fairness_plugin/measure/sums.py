@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -195,7 +195,14 @@ class SearchSums(Sums):
 
     def settled(self) -> SearchSums:
         """Without single rows, where nothing is added any more and none would be redrawn."""
-        sets = tuple(replace(own, leak=own.leak.settled()) for own in self.sets)
+        return self._with_leaks(LeakSums.settled)
+
+    def shortened(self) -> SearchSums:
+        """Of single rows only those that would be redrawn one by one."""
+        return self._with_leaks(LeakSums.shortened)
+
+    def _with_leaks(self, change: Callable[[LeakSums], LeakSums]) -> SearchSums:
+        sets = tuple(replace(own, leak=change(own.leak)) for own in self.sets)
         return replace(self, sets=sets)
 
     @property

@@ -43,7 +43,7 @@ def test_every_row_is_told_by_a_model_without_its_fold():
             found.out_of_fold[folds == fold], np.clip(expected, 0.001, 0.999)
         )
     np.testing.assert_allclose(
-        found.predict(X[:9]), np.clip(found.by_model(X[:9]).mean(axis=0), 0.001, 0.999)
+        found.predict(X[:9]), np.clip(found.by_rung(X[:9])[-1].mean(axis=0), 0.001, 0.999)
     )
     assert len(found.models) == 5
 
