@@ -16,7 +16,7 @@ from mdfa_fairness_plugin.dask.measuring import add_measurements, measure_block
 from mdfa_fairness_plugin.dask.survey import Columns, draw_sample, survey_block
 from mdfa_fairness_plugin.exceptions import OverlapWarning, WarningLog
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
-from mdfa_fairness_plugin.measure.sums import REGION, SETS, MeasuredRows, SearchSums
+from mdfa_fairness_plugin.measure.sums import REGION, SEARCHED, SETS, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.numerics.rows import Asked
 
 dd = pytest.importorskip("dask.dataframe")
@@ -113,7 +113,7 @@ def in_memory(frame, panel, judge):
     return rows, members, SearchSums.of(rows, members, missing=np.zeros((2, 2)), n_missing=0)
 
 
-def concluded(search, sums, settings):
+def concluded(search, sums, settings, whole):
     """Figures of a search with these sums, as if the region had been named beforehand."""
     one = Measured(
         key=search.key,
@@ -122,16 +122,24 @@ def concluded(search, sums, settings):
         widening=Widening(test=1.0, planned=1.0, sets=(1.0,) * len(SETS)),
         hypothesis=search.hypothesis,
         losses=search.losses,
-        everybody=search.everybody,
+        everybody=whole,
     )
     return conclude([one], settings, ("no", "yes"))[0]
 
 
 @pytest.mark.parametrize("estimator", ["doubly_robust", "hajek"])
-def test_figures_of_a_region_are_those_in_memory(frame, fitted, estimator):
-    """All sums of all sets, and all that is concluded of them, from rows and models in memory."""
+@pytest.mark.parametrize("whole", [False, True], ids=["a part", "everybody"])
+def test_figures_of_a_region_are_those_in_memory(frame, fitted, estimator, whole):
+    """All sums of all sets, and all that is concluded of them, from rows and models in memory.
+
+    Also where everybody is reported in the place of the region that was proposed.
+    """
     learned, panel, _, _ = fitted
     panel = everything(panel)
+    if whole:
+        cuts = {"threshold": -np.inf, "core_threshold": -np.inf}
+        judges = [replace(one, region=replace(one.region, **cuts)) for one in panel.judges]
+        panel = replace(panel, judges=tuple(judges))
     measured = measure_block(frame, 0, panel)
     settings = replace(learned.settings, estimator=estimator)
     for judge, block, search in zip(panel.judges, measured.searches, learned.searches, strict=True):
@@ -152,8 +160,10 @@ def test_figures_of_a_region_are_those_in_memory(frame, fitted, estimator):
         tally = block.tally.counts
         predicted = [(rows.weights * rows.outcome)[rows.s == side].sum() for side in (1, -1)]
         np.testing.assert_allclose(tally[5].sum(axis=-1), predicted, rtol=1e-10)
-        found, known = (concluded(search, one, settings) for one in (block.search, expected))
+        found, known = (concluded(search, one, settings, whole) for one in (block.search, expected))
         assert_same(found, known)
+        assert found["searched"].n_rows == members[SEARCHED].sum()
+        assert (found["n_rows"] > found["searched"].n_rows) == whole
         assert found["n_rows"] == members[REGION].sum()
         assert found["share"] == pytest.approx(members[REGION].mean(), rel=1e-12)
 
