@@ -193,4 +193,4 @@ def test_own_models_are_fitted_when_first_asked():
     np.testing.assert_array_equal(given.predict(X[:5]), fit().predict(X[:5]))
     given.predict(X[:5])
     assert len(fits) == 2
-    assert given.rungs == ()
+    assert given.lesser == ()
