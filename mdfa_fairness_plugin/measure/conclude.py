@@ -215,11 +215,11 @@ class _Tested:
             own = _standard_errors(
                 one, place, settings, one.allowance(place) if allow else Allowance()
             )
-            widening = one.widening
-            return own / (widening.everybody if place == EVERYBODY else widening.test)
+            whole = place == EVERYBODY or (place == REGION and one.everybody)
+            return own / (one.widening.everybody if whole else one.widening.test)
 
         def reported(allow: bool) -> float:
-            own = z(EVERYBODY if one.everybody else REGION, allow)
+            own = z(REGION, allow)
             if math.isnan(own) or not one.chosen:
                 return float(norm.sf(own))
             whole, part = (one.sums.sets[place].leak.squares for place in (EVERYBODY, SEARCHED))

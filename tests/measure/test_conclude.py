@@ -12,7 +12,6 @@ from mdfa_fairness_plugin.measure.conclude import (
     Measured,
     Widening,
     _Tested,
-    conclude,
     counts_frame,
     figures_of,
 )
@@ -131,9 +130,7 @@ def test_another_estimate_moves_the_interval_and_the_bounds_along(estimator):
     )
     one = figures(given)
     other = figures(given, replace(SETTINGS, estimator=estimator))
-    assert one["delta"] == pytest.approx(
-        math.log(0.4 / (0.25 if estimator == "raw" else 40 / 100))
-    )
+    assert one["delta"] == pytest.approx(math.log(0.4 / (0.25 if estimator == "raw" else 40 / 100)))
     assert other["delta"] == pytest.approx(math.log(2 if estimator == "raw" else 0.4 / 0.25))
     shift = other["delta"] - one["delta"]
     for name in ("interval", "missing_bounds"):
@@ -165,14 +162,15 @@ def test_an_estimate_without_end_leaves_the_interval_where_it_is():
         ((40, 20), 0.051, "none_larger_than_detectable", ""),
         ((20, 40), 0.001, "none_larger_than_detectable", ""),
         ((20, 20), 0.001, "none_larger_than_detectable", ""),
-        ((7, 3), 0.001, "violation", ""),
+        ((20, 0), 0.001, "violation", ""),
+        ((7, 3), 0.001, "insufficient_evidence", "the interval on the ratio includes 1"),
         ((7, 2), 0.001, "insufficient_evidence", "only 9 rows of the subgroup have the outcome"),
         ((0, 0), 0.001, "insufficient_evidence", "nobody in the subgroup has the outcome"),
         ((40, 20), math.nan, "insufficient_evidence", "nobody in the subgroup has the outcome"),
     ],
 )
 def test_verdicts_and_their_reasons(hits, adjusted, verdict, reason):
-    """A p-value below 5 % and a ratio above one, in at least ten rows with the outcome."""
+    """A p-value below 5 % and an interval above one, in at least ten rows with the outcome."""
     found = figures(measured(hits), adjusted=adjusted)
     assert found["verdict"] == verdict
     assert found["reason"].startswith(reason)

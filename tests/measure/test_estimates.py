@@ -417,9 +417,7 @@ def test_adjusted_rates_worked_by_hand():
         [np.arange(20) < 16, np.arange(20) < 4, np.arange(10) < 8, np.arange(30) < 4]
     )
     ones = np.ones(80)
-    own, sizes = adjusted(
-        measure(positive, s, ones), measure_leftover(positive, s, ones, outcome)
-    )
+    own, sizes = adjusted(measure(positive, s, ones), measure_leftover(positive, s, ones, outcome))
     odds = 0.425 / 0.575 * 39 / 49
     r = own.rates
     assert r == pytest.approx([0.425, odds / (1 + odds)])
