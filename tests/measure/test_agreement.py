@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure import leak
-from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
+from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude, rung_ratios
 from mdfa_fairness_plugin.measure.estimates import measure, measure_leftover
 from mdfa_fairness_plugin.measure.intervals import PLAINEST, delta_interval, standard_errors
 from mdfa_fairness_plugin.measure.sums import EVERYBODY, REGION, MeasuredRows, SearchSums
@@ -264,7 +264,7 @@ def test_allowance_worked_row_by_row(shares, falls, rises):
         assert wider == pytest.approx(1.0 if k is None else moves[k][2])
     if shares[:1] == (0.5,):
         assert found.fall == pytest.approx(math.log(0.5 / 0.3), abs=0.01)
-    ratios = one.rung_ratios(EVERYBODY)
+    ratios = rung_ratios(one.sums.everybody)
     assert len(ratios) == len(shares) + 1
     assert ratios[-1] == 0.0
 
@@ -419,6 +419,6 @@ def test_sums_of_parts_conclude_the_same():
 
     whole = search_of(rows, np.ones(n, dtype=bool), everybody=True)
     total = replace(whole, sums=functools.reduce(operator.add, [of(part == k) for k in range(3)]))
-    assert total.rung_ratios(REGION) == pytest.approx(whole.rung_ratios(REGION))
+    assert rung_ratios(total.sums.region) == pytest.approx(rung_ratios(whole.sums.region))
     one, two = whole.allowance(REGION), total.allowance(REGION)
     assert vars(one) == pytest.approx(vars(two))
