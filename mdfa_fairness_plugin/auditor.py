@@ -142,9 +142,10 @@ class MDFAuditor(Judging):
     place where their lower limit is higher, which the p-value allows for (not so for "iterative",
     which returns what Algorithm 1 returns); ``Violation.searched`` keeps what the search proposed.
 
-    Every ratio is measured with ever better models of the features. Where it falls on the way, that
-    was the models' doing and may go on: the interval's lower end, the p-value and the verdict allow
-    for as much again (``Violation.depends_on_models``). A search that would be a violation but for
+    Every ratio is measured with ever better models of the features, and with the best ones learned
+    from half of the rows. Where it falls with more rows, that was the models' doing and may go on: the
+    interval's lower end, the p-value and the verdict allow for it, as if the bias fell with the square
+    root of the rows (``Violation.depends_on_models``). A search that would be a violation but for
     that is insufficient evidence, and a ``ModelDependenceWarning`` says so. Models of the user's own
     (``propensity`` and ``outcome_probability``) are taken at their word.
 

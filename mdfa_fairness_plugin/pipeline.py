@@ -28,7 +28,7 @@ from mdfa_fairness_plugin.exceptions import (
 )
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude, warn_of_models
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
-from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums, SetSums
+from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
@@ -233,7 +233,7 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
     def counted(search: Search) -> Search:
         if not search.made:
             return search
-        rows = _measured_rows(search, problem)
+        rows = measured_rows(search, problem)
         member = search.held_member
         covered = np.zeros(len(member), dtype=bool) if search.rule is None else search.rule.covered
         everybody = np.ones(len(member), dtype=bool)
@@ -266,18 +266,22 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
 
 def deltas_and_statistics(
     searches: list[Search], problem: AuditProblem, settings: Settings
-) -> tuple[np.ndarray, np.ndarray]:
-    """Delta and leak statistic of every search's subgroup on held-out rows; NaN if not made."""
-    found = np.full((2, len(searches)), np.nan)
+) -> np.ndarray:
+    """Reported delta of every search, leak statistic of its subgroup, and that of everybody.
+
+    On held-out rows, shape (3, n_searches); NaN if not made.
+    """
+    found = np.full((3, len(searches)), np.nan)
     for i, search in enumerate(searches):
         if search.made:
-            rows, member = _measured_rows(search, problem), search.held_member
-            found[0, i] = SetSums.of(rows, member).rates.delta
-            found[1, i] = rows.leak(member).statistic(settings.seeds["test"])
-    return found[0], found[1]
+            rows, member = measured_rows(search, problem), search.held_member
+            sets = (member, np.ones(len(member), dtype=bool))
+            found[0, i] = rows.estimates(member, settings.adjusts)[settings.estimator]
+            found[1:, i] = [rows.leak(own).statistic(settings.seeds["test"]) for own in sets]
+    return found
 
 
-def _measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
+def measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
     """Rows of a search that are held out."""
     data = search.data
     held = slice(None) if data.held_out.all() else data.held_out
@@ -294,6 +298,7 @@ def _measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
         outcome=data.outcome[held],
         cluster=None if data.cluster is None else data.cluster[held],
         lesser=tuple((weights[held], outcome[held]) for weights, outcome in data.lesser),
+        shares=tuple(own.share for own in search.ladder[:-1]),
     )
 
 

@@ -34,7 +34,7 @@ from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.exceptions import InputError, MDFAError
 from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
-from mdfa_fairness_plugin.measure.estimates import measure
+from mdfa_fairness_plugin.measure.estimates import adjusted, measure, measure_leftover
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.records import ratio_of
@@ -129,7 +129,7 @@ def compare_detectors(
         - ``n_rows``, ``share``: held-out rows in it, all and relative;
         - ``raw_ratio``: the group's rate of the outcome over the others' in the region;
         - ``balanced_ratio``, ``ratio_low``, ``ratio_high``: the same at equal features (overlap
-          weights), with its interval;
+          weights, doubly robust), with its interval;
         - ``own_score``: what the detector calls its result: log likelihood ratio, weighted
           disparity, ``delta`` on the search rows;
         - ``seconds``: of the search;
@@ -236,13 +236,17 @@ class _Judge:
         rng = np.random.default_rng(random_state)
         encoded = FeatureEncoder().fit(held_out.X).rows(held_out.X)
         weight = held_out.weight / held_out.weight.mean()
-        propensity = cross_fitted_probability(
-            encoded,
-            held_out.s > 0,
-            draw_folds(held_out.s, 5, rng, held_out.cluster),
-            sample_weight=weight,
-            random_state=int(rng.integers(2**31 - 1)),
-        ).out_of_fold
+        folds = draw_folds(2 * (held_out.s > 0) + held_out.favorable, 5, rng, held_out.cluster)
+        propensity, self._favorable = (
+            cross_fitted_probability(
+                encoded,
+                positive,
+                folds,
+                sample_weight=weight,
+                random_state=int(rng.integers(2**31 - 1)),
+            ).out_of_fold
+            for positive in (held_out.s > 0, held_out.favorable)
+        )
         self._balanced = weight * overlap_weights(propensity, held_out.s)
         self._inside = common_support(propensity, held_out.s, weight)
 
@@ -258,11 +262,15 @@ class _Judge:
         comparable = member & self._inside
         if len(np.unique(s[comparable])) < 2:
             return row | {"note": "no comparable rows of both groups are in the region"}
-        balanced = measure(positive, s, self._balanced, comparable, part.cluster)
-        low, high = delta_interval(balanced, self._level)
+        outcome_rate = self._favorable if outcome == FAVORABLE else 1.0 - self._favorable
+        plain = measure(positive, s, self._balanced, comparable, part.cluster)
+        leftover = measure_leftover(
+            positive, s, self._balanced, outcome_rate, comparable, part.cluster
+        )
+        low, high = delta_interval(plain, self._level, leftover=leftover)
         return row | {
             "raw_ratio": ratio_of(measure(positive, s, part.weight, member).delta),
-            "balanced_ratio": ratio_of(balanced.delta),
+            "balanced_ratio": ratio_of(adjusted(plain, leftover)[0].delta),
             "ratio_low": ratio_of(low),
             "ratio_high": ratio_of(high),
         }

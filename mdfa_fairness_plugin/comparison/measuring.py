@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from mdfa_fairness_plugin.comparison.bench import Bench
 from mdfa_fairness_plugin.comparison.records import (
     ACCURACY,
+    ADJUSTED_ESTIMATOR,
     EVERYBODY,
     FALSE_POSITIVE,
     PLAIN_ESTIMATOR,
@@ -23,17 +25,20 @@ from mdfa_fairness_plugin.comparison.records import (
     Transfer,
 )
 from mdfa_fairness_plugin.comparison.splits import Splits
-from mdfa_fairness_plugin.measure.estimates import measure
+from mdfa_fairness_plugin.measure.conclude import Allowance
+from mdfa_fairness_plugin.measure.estimates import adjusted, measure
 from mdfa_fairness_plugin.measure.influence import (
-    log_ratio_influence,
+    LogRatio,
+    log_ratio_of,
     mean_influence,
     paired_interval,
 )
 from mdfa_fairness_plugin.measure.intervals import delta_interval
-from mdfa_fairness_plugin.measure.sums import REGION
-from mdfa_fairness_plugin.pipeline import Audit
+from mdfa_fairness_plugin.measure.sums import REGION, MeasuredRows, SetSums
+from mdfa_fairness_plugin.pipeline import Audit, measured_rows
 from mdfa_fairness_plugin.records import SearchKey, Violation
 from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.search.search import Search
 
 # Fields of a ``ModelSearch`` that are those of the model's audit.
 _OF_THE_AUDIT = (
@@ -54,13 +59,44 @@ _OF_THE_AUDIT = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RegionRows:
-    """One cross-fitted search, its rows in the order of the bench."""
+    """One cross-fitted search, row by row, and what the features tell of the model's answers."""
 
-    s: np.ndarray  # 0 where not compared or not held out
-    weights: np.ndarray
+    rows: MeasuredRows
+    places: np.ndarray  # of the rows on the bench
     member: np.ndarray
     violation: Violation
     spread: float  # widening of its intervals, for the search
+    # ``Pr[Y = y | x]`` of all rows on the bench by every rung, the best last; NaN if not compared.
+    outcomes: tuple[np.ndarray, ...]
+
+    def answered(self, positive: np.ndarray, outcomes: Sequence[np.ndarray]) -> MeasuredRows:
+        """The same rows with the answers of a model, and what the features tell of these.
+
+        Both of all rows on the bench.
+        """
+        weights = (*(own for own, _ in self.rows.lesser), self.rows.weights)
+        told = tuple(own[self.places] for own in outcomes)
+        most = max(len(weights), len(told))
+        ladders = (own if len(own) == most else own * most for own in (weights, told))
+        *lesser, (_, best) = zip(*ladders, strict=True)
+        return replace(
+            self.rows, positive=positive[self.places], outcome=best, lesser=tuple(lesser)
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Terms:
+    """A log ratio, each bench row's influence on it, and what paired intervals need besides."""
+
+    ratio: LogRatio
+    moves: tuple[LogRatio, ...] = ()  # what lesser models have more, the least first
+    spread: float = 1.0  # widening for a search
+
+    def beside(self, other: _Terms) -> tuple[LogRatio, ...]:
+        """What the difference of both by lesser models has more."""
+        still = LogRatio(0.0, np.zeros(len(self.ratio.influence)))
+        pairs = itertools.zip_longest(self.moves, other.moves, fillvalue=still)
+        return tuple(own - its for own, its in pairs)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,20 +118,34 @@ def region_rows(audit: Audit, bench: Bench) -> dict[SearchKey, RegionRows]:
     """The searches of an audit, row by row."""
     problem = audit.problem
     order = np.argsort(problem.source_row, kind="stable")[bench.input_place]
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
     regions = {}
     for search, violation in zip(audit.searches, audit.violations, strict=True):
         if not search.made:
             continue
-        data, n_rows = search.data, problem.n_rows
-        sides = np.where(data.held_out, data.s, 0).astype(np.int8)
         regions[search.key] = RegionRows(
-            s=search.working(sides, n_rows)[order],
-            weights=search.working(data.weights, n_rows)[order],
-            member=search.working(search.member, n_rows)[order],
+            rows=measured_rows(search, problem),
+            places=place[search.rows[search.data.held_out]],
+            member=search.held_member,
             violation=violation,
             spread=search.measured.widening.sets[REGION],
+            outcomes=_outcomes(search, place),
         )
     return regions
+
+
+def _outcomes(search: Search, place: np.ndarray) -> tuple[np.ndarray, ...]:
+    """``Pr[Y = y | x]`` by every rung, the best last, of all rows on the bench."""
+    models = search.data.models
+    assert models is not None
+    told = []
+    for model in (*models.outcome.lesser, models.outcome):
+        m = np.full(len(place), np.nan)
+        own = model.out_of_fold
+        m[place[search.side.ground.compared.rows]] = 1.0 - own if models.flip_y else own
+        told.append(m)
+    return tuple(told)
 
 
 def figures_of(
@@ -132,6 +182,17 @@ class Figures:
     def _confidence(self) -> float:
         return self._bench.settings.confidence_level
 
+    @property
+    def _adjusts(self) -> bool:
+        return self._bench.settings.adjusts
+
+    @property
+    def _estimator(self) -> str:
+        """Estimator of the audits; without weights that balance it is that of weighted rates."""
+        estimator = self._bench.settings.estimator
+        plain = estimator == ADJUSTED_ESTIMATOR and not self._adjusts
+        return PLAIN_ESTIMATOR if plain else estimator
+
     def _cluster(self, rows: np.ndarray) -> np.ndarray | None:
         """Whose rows these are; None if each is somebody else's."""
         cluster = self._bench.problem.cluster
@@ -166,45 +227,50 @@ class Figures:
         out = Transfer(subgroup_of=owner, model=model, search=key)
         region = self._audits[owner].regions.get(key)
         if region is not None:
-            held = region.s != 0
-            s, weights, member = region.s[held], region.weights[held], region.member[held]
-            own, other = (
-                self._bench.positive(self._codes[one], key)[held] for one in (owner, model)
-            )
-            cluster = self._cluster(held)
-            rates = measure(other, s, weights, member, cluster)
-            difference = measure(own, s, weights, member).delta - rates.delta
+            mine, theirs = (self._answered(region, one, key) for one in (owner, model))
+            own, other = (self._terms_in(region, rows, region.member) for rows in (mine, theirs))
             violation = region.violation
             if owner == model:
                 # What the audit says of the model, estimator, interval and all.
                 figures: dict[str, Any] = {
-                    "estimator": self._bench.settings.estimator,
+                    "estimator": self._estimator,
                     "delta": violation.delta,
                     "interval": violation.interval,
                     "rates": violation.rates,
                 }
             else:
-                figures = {
-                    "estimator": PLAIN_ESTIMATOR,
-                    "delta": rates.delta,
-                    "interval": delta_interval(rates, self._confidence, region.spread),
-                    "rates": (float(rates.rates[0]), float(rates.rates[1])),
+                known = key in self._audits[model].regions
+                figures = self._measured(region, theirs) | {
+                    "estimator": ADJUSTED_ESTIMATOR if known and self._adjusts else PLAIN_ESTIMATOR
                 }
+            difference = own.ratio.delta - other.ratio.delta
             out = replace(
                 out,
                 **figures,
                 difference=difference,
-                difference_interval=paired_interval(
-                    difference,
-                    log_ratio_influence(own, s, weights, member),
-                    log_ratio_influence(other, s, weights, member),
-                    self._confidence,
-                    region.spread,
-                    cluster,
-                ),
+                difference_interval=self._paired(difference, own, other),
             )
         places = self._place(owner), self._place(model)
         return replace(out, **self._splits.transferred(*places, self._bench.keys.index(key)))
+
+    def _answered(self, region: RegionRows, model: Hashable, key: SearchKey) -> MeasuredRows:
+        """Rows of a search with a model's answers; of one that has no audit nothing is predicted."""
+        positive = self._bench.positive(self._codes[model], key)
+        own = self._audits[model].regions.get(key)
+        outcomes = (np.full(len(positive), positive.mean()),) if own is None else own.outcomes
+        return region.answered(positive, outcomes)
+
+    def _measured(self, region: RegionRows, rows: MeasuredRows) -> dict[str, Any]:
+        """Delta, rates and interval inside a region, as an audit gives them."""
+        sums = SetSums.of(rows, region.member)
+        leftover = sums.leftover if self._adjusts else None
+        rates = sums.rates if leftover is None else adjusted(sums.rates, leftover)[0]
+        allowed = Allowance.of(sums)
+        return {
+            "delta": rates.delta,
+            "interval": allowed.interval(sums.rates, self._confidence, region.spread, leftover),
+            "rates": (float(rates.rates[0]), float(rates.rates[1])),
+        }
 
     def differences(self, model: Hashable, baseline: Hashable) -> list[Difference]:
         """Every quantity of a model beside the baseline's."""
@@ -265,46 +331,59 @@ class Figures:
 
     # -- differences
 
-    def _terms(
-        self, model: Hashable, key: SearchKey, quantity: str
-    ) -> tuple[float, np.ndarray, float] | None:
-        """Log ratio of a quantity, each row's influence on it, and the widening for a search."""
+    def _terms(self, model: Hashable, key: SearchKey, quantity: str) -> _Terms | None:
+        """Log ratio of a quantity, and what moves it."""
         if quantity not in (WORST_CASE, EVERYBODY):
             subset = self._subset(model, key, quantity)
-            if subset is None:
-                return None
-            positive, s, weights = subset
-            rows = s != 0
-            delta = measure(positive[rows], s[rows], weights[rows]).delta
-            return delta, log_ratio_influence(positive, s, weights), 1.0
+            return None if subset is None else _Terms(ratio=log_ratio_of(*subset))
         region = self._audits[model].regions.get(key)
         if region is None:
             return None
-        s, weights = region.s, region.weights
-        positive = self._bench.positive(self._codes[model], key)
-        if quantity == WORST_CASE:
-            influence = log_ratio_influence(positive, s, weights, region.member)
-            return region.violation.delta, influence, region.spread
-        held = s != 0
-        delta = measure(positive[held], s[held], weights[held]).delta
-        return delta, log_ratio_influence(positive, s, weights, None), 1.0
+        worst = quantity == WORST_CASE
+        terms = self._terms_in(region, region.rows, region.member if worst else None)
+        reported = region.violation.delta if worst else region.violation.population.delta
+        return replace(terms, ratio=replace(terms.ratio, delta=reported))
+
+    def _terms_in(
+        self, region: RegionRows, rows: MeasuredRows, member: np.ndarray | None
+    ) -> _Terms:
+        """Log ratio of the rows of a search inside its region, or of all, and what moves it."""
+
+        def told(weights: np.ndarray, outcome: np.ndarray | None) -> LogRatio:
+            found = log_ratio_of(rows.positive, rows.s, weights, member, outcome)
+            influence = np.zeros(self._bench.problem.n_rows)
+            influence[region.places] = found.influence
+            return replace(found, influence=influence)
+
+        best = told(rows.weights, rows.outcome)
+        return _Terms(
+            ratio=best if self._adjusts else told(rows.weights, None),
+            moves=tuple(told(*lesser) - best for lesser in rows.lesser),
+            spread=1.0 if member is None else region.spread,
+        )
+
+    def _paired(self, difference: float, own: _Terms, other: _Terms) -> tuple[float, float]:
+        return paired_interval(
+            difference,
+            own.ratio.influence,
+            other.ratio.influence,
+            self._confidence,
+            max(own.spread, other.spread),
+            self._bench.problem.cluster,
+            own.beside(other),
+        )
 
     def _difference(
         self, model: Hashable, baseline: Hashable, key: SearchKey, quantity: str
     ) -> Difference:
         out = Difference(model=model, baseline=baseline, quantity=quantity, search=key)
         own, base = (self._terms(one, key, quantity) for one in (model, baseline))
-        if own is None or base is None or not np.isfinite(own[0] - base[0]):
+        if own is None or base is None:
             return out
-        difference = own[0] - base[0]
-        interval = paired_interval(
-            difference,
-            own[1],
-            base[1],
-            self._confidence,
-            max(own[2], base[2]),
-            self._bench.problem.cluster,
-        )
+        difference = own.ratio.delta - base.ratio.delta
+        if not np.isfinite(difference):
+            return out
+        interval = self._paired(difference, own, base)
         return replace(out, difference=difference, interval=interval)
 
     def _accuracy_difference(self, model: Hashable, baseline: Hashable) -> Difference:

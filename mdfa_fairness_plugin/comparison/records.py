@@ -23,7 +23,9 @@ TRUE_POSITIVE: Final = "true positive rate"
 FALSE_POSITIVE: Final = "false positive rate"
 ACCURACY: Final = "accuracy"
 
-# Estimator of ratios that no audit gives: rates with weights normalised inside the subgroup.
+# Estimators of a model's ratio in another's subgroup: rates at the same features, where its audit
+# says what the features tell of its outcomes; else rates with weights normalised inside the subgroup.
+ADJUSTED_ESTIMATOR: Final = "doubly_robust"
 PLAIN_ESTIMATOR: Final = "hajek"
 
 # Columns of the tables that hold labels and text, and those that hold whole numbers; all others hold
@@ -157,14 +159,16 @@ class Transfer(Record):
     search : SearchKey
     estimator : str
         Behind ``delta``: in a model's own subgroup the audit's, so that it is what the audit says,
-        with the same interval; in another's always "hajek".
+        with the same interval; in another's "doubly_robust" too if that is the audit's and there is
+        an audit of ``model``, otherwise "hajek".
     delta, interval
         Cross-fitted log ratio of ``model``'s outcomes there.
     rates : tuple of float
-        Weighted rates behind it: the group's, the others'.
+        Rates behind it: the group's, the others'.
     difference, difference_interval
         ``delta`` of ``subgroup_of`` less that of ``model``, on the same rows: above zero the
-        subgroup is treated more unequally by the model it was found for.
+        subgroup is treated more unequally by the model it was found for. Both by the estimator of
+        other models' subgroups.
     split_ratio_mean, split_ratio_sd : float
         Of the ratio over held-out rows of the splits.
     split_rates : tuple of float

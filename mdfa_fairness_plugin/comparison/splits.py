@@ -15,7 +15,6 @@ from mdfa_fairness_plugin.arguments import settled
 from mdfa_fairness_plugin.comparison.bench import Bench
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import OverlapError, WarningLog
-from mdfa_fairness_plugin.measure.estimates import measure
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK, draw_holdout
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.search.ground import Outcome, Side, paired_outcomes
@@ -34,7 +33,7 @@ class Splits:
     # of model ``b`` inside the subgroup that was found for model ``a``. The diagonal is each
     # model's own worst case.
     delta: np.ndarray
-    rate: np.ndarray  # weighted outcome rates of the group, and of those it is compared with
+    rate: np.ndarray  # outcome rates of the group, and of those it is compared with
     reference_rate: np.ndarray
 
     @property
@@ -171,16 +170,14 @@ def _one_split(problem: AuditProblem, outcomes: list[list[Outcome]], settings: S
 def _measure_models(side: Side, outcomes: list[Outcome], settings: Settings) -> np.ndarray:
     """Delta and rates of every model in every model's subgroup, shape (3, n_models, n_models)."""
     ground = side.ground
-    held = ground.held_out
-    s, weights = side.s[held], side.weights[held]
     found = np.full((3, len(outcomes), len(outcomes)), np.nan)
-    for a, own in enumerate(outcomes):
-        compared = own.positive[ground.rows]
-        if compared.all() or not compared.any():
+    answers = [side.facing(own) for own in outcomes]
+    for a, own in enumerate(answers):
+        if own.positive.all() or not own.positive.any():
             continue
-        member = SOLVERS[settings.solver].solve(side.facing(own), settings).member[held]
-        for b, other in enumerate(outcomes):
-            rates = measure(other.positive[ground.rows][held], s, weights, member)
+        member = SOLVERS[settings.solver].solve(own, settings).member & ground.held_out
+        for b, other in enumerate(answers):
+            rates = other.reported_rates(member)
             found[:, a, b] = rates.delta, *rates.rates
     return found
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from mdfa_fairness_plugin.comparison.records import (
     ACCURACY,
     FALSE_POSITIVE,
-    PLAIN_ESTIMATOR,
     SELECTION,
     TRUE_POSITIVE,
     WORST_CASE,
@@ -407,13 +406,15 @@ def _reading(result: ComparisonResult, cells: str) -> tuple[str, ...]:
         "A repair that looks equal in the aggregate columns may still have a large worst subgroup. "
         "Nothing found is no evidence of equal treatment.",
     ]
-    own = [t.estimator for t in result.transfers if t.subgroup_of == t.model]
-    other = next((name for name in own if name != PLAIN_ESTIMATOR), None)
-    if other is not None and len(result.models) > 1:
+    own, others = (
+        {t.estimator for t in result.transfers if (t.subgroup_of == t.model) == same}
+        for same in (True, False)
+    )
+    if others - own:
         lines.append(
-            f"A model's ratio in its own worst subgroup is that of its audit (estimator {other}); "
-            "those in the subgroups of other models, and differences there, are of weighted rates "
-            f"(estimator {PLAIN_ESTIMATOR})."
+            "A model's ratio in its own worst subgroup is that of its audit (estimator "
+            f"{', '.join(sorted(own))}); those in the subgroups of other models, and differences "
+            f"there, are of weighted rates (estimator {', '.join(sorted(others))})."
         )
     if result.n_splits:
         infinite = sum(result.worst(model).n_splits_infinite for model in result.models)

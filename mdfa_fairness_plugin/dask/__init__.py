@@ -10,9 +10,9 @@ none of them:
 2. *Learn.* An ordinary audit of the sample, in this process: its checks, its search, its choice.
 3. *Measure.* Every other row is judged and weighed by what was learned, and added up: weighted counts
    by score and side, and the sums behind intervals, tests and bounds. Less than a megabyte comes
-   back of a partition, however many rows it has (with clusters as much again for every search); they
-   are merged in a tree of fixed shape. The figures are made of them by the functions that an audit in
-   memory uses.
+   back of a partition, however many rows it has (with clusters up to 1.6 MB more for every search);
+   they are merged in a tree of fixed shape. The figures are made of them by the functions that an
+   audit in memory uses.
 
 What 1,000,000,000 rows of 50 features cost
 -------------------------------------------

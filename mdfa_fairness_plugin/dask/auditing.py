@@ -107,8 +107,8 @@ def audit_dask(
     Rows are read twice. The first pass counts values and draws a sample, each combination of sensitive
     values and outcome with its share, by random numbers that depend on the seed and a row's place
     only. An ordinary audit learns from the sample in this process. The second pass judges every other
-    row by the models of the whole sample and adds up; what comes back of a partition are sums of a few
-    kilobytes. Both passes give the same bytes whatever the workers and their deaths.
+    row by the models of the whole sample and adds up; what comes back of a partition are sums of less
+    than a megabyte. Both passes give the same bytes whatever the workers and their deaths.
 
     Rows learned from are left out of the figures (``excluded`` counts them), so that everything
     measured was never seen and nothing has to be widened for folds that follow the same luck. The

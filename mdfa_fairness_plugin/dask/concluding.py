@@ -27,8 +27,9 @@ from mdfa_fairness_plugin.exceptions import (
     WarningLog,
 )
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
+from mdfa_fairness_plugin.measure.estimates import adjusted_rates, log_ratio
 from mdfa_fairness_plugin.measure.intervals import delta_interval
-from mdfa_fairness_plugin.measure.sums import EVERYBODY, REGION, SETS
+from mdfa_fairness_plugin.measure.sums import EVERYBODY, REGION, SEARCHED, SETS
 from mdfa_fairness_plugin.pipeline import Audit, path_of
 from mdfa_fairness_plugin.provenance import describe_parameter
 from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, SearchKey, Violation, WorstCasePath
@@ -127,12 +128,13 @@ def _by_cluster(sums: BlockSums, panel: Panel) -> BlockSums:
         return sums
     rows = sums.search
     search = by_cluster(rows, sums.groups, panel.grouping)
-    ratio = search.leak.squares / rows.leak.squares if rows.leak.squares > 0 else 1.0
+    by_row, squares = (np.array([own.leak.squares for own in one.sets]) for one in (rows, search))
+    ratio = np.divide(squares, by_row, out=np.ones(len(SETS)), where=by_row > 0)
     return replace(
         sums,
         search=search,
         tally=tally_by_cluster(sums.tally, rows, search),
-        leak_by_model=sums.leak_by_model * (1.0, ratio),
+        leak_by_model=sums.leak_by_model * np.stack([np.ones(len(SETS)), ratio], axis=-1),
     )
 
 
@@ -180,13 +182,18 @@ def _not_made(sample: Violation) -> Violation:
 def _measured(search: Search, sums: BlockSums, settings: Settings) -> Measured:
     """Sums of one search, and what its figures are widened by: a jackknife over the folds."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        each = sums.leak_by_model[:, 0] / np.sqrt(sums.leak_by_model[:, 1])
-    test = math.sqrt(1.0 + jackknife_variance(each))
+        each = sums.leak_by_model[..., 0] / np.sqrt(sums.leak_by_model[..., 1])
+    everybody, test = (
+        math.sqrt(1.0 + jackknife_variance(each[:, place])) for place in (EVERYBODY, SEARCHED)
+    )
     plain = Measured(
         key=search.key,
         alpha=search.data.alpha,
         sums=sums.search,
-        widening=Widening(test=test, planned=test, sets=(1.0,) * len(SETS)),
+        widening=Widening(test=test, planned=test, sets=(1.0,) * len(SETS), everybody=everybody),
+        hypothesis=search.hypothesis,
+        ladder=search.ladder,
+        everybody=search.everybody,
         clustered=sums.clustered,
     )
     spreads = tuple(_spread(plain, sums, place, settings) for place in range(len(SETS)))
@@ -194,10 +201,13 @@ def _measured(search: Search, sums: BlockSums, settings: Settings) -> Measured:
 
 
 def _spread(one: Measured, sums: BlockSums, place: int, settings: Settings) -> float:
-    """How much wider intervals in a set are for what the sample leaves open of the weights."""
+    """How much wider intervals in a set are for what the sample leaves open of the models."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        rates = sums.rates_by_model[:, place, 1] / sums.rates_by_model[:, place, 0]
-        each = np.log(rates[:, 0]) - np.log(rates[:, 1])
+        weight, hits, predicted = sums.rates_by_model[:, place].transpose(1, 2, 0)
+        rates = hits / weight
+        if settings.adjusts:
+            rates = adjusted_rates(rates, predicted / weight)
+    each = log_ratio(*rates)
     level = settings.confidence_level
     low, high = delta_interval(
         one.sums.sets[place].rates, level, 1.0, one.leftover(place, settings)

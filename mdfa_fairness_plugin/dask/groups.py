@@ -93,12 +93,13 @@ class Grouping:
 class GroupSums(Sums):
     """Sums of one search by group, for S = +1 and S = -1; those of parts of the rows add up."""
 
-    # (6, 2, 2, n_groups); of weights and of those of hits: in every set with the balance's weights, in
-    # everybody and the region with sampling weights alone.
+    # (n_sets + 2, 2, 2, n_groups); of weights and of those of hits: in every set with the balance's
+    # weights, in everybody and the region with sampling weights alone.
     counts: np.ndarray
-    left: np.ndarray  # (4, 2, n_groups); of w (1{Y=y} - m) in every set
-    # (4, 2, n_groups); in the region of R, of what is left of the outcome, of its size, and of e times
-    # its size.
+    # (n_rungs, n_sets, 2, n_groups); of w (1{Y=y} - m) by the models of every rung, the best last.
+    left: np.ndarray
+    # (n_sets, 4, 2, n_groups); of R, of what is left of the outcome, of its size, and of e times its
+    # size.
     leak: np.ndarray
 
     @classmethod
@@ -115,26 +116,25 @@ class GroupSums(Sums):
         def counts(weights: np.ndarray, member: np.ndarray) -> np.ndarray:
             return np.array([split(weights, member), split(weights * rows.positive, member)])
 
-        inside, e = members[REGION], rows.propensity
-        leftover = rows.positive - rows.outcome
-        terms = leftover * rows.base
+        e = rows.propensity
+        terms = (rows.positive - rows.outcome) * rows.base
         size = np.abs(terms) + 1e-12
         amounts = (terms * ((rows.s > 0) - e), terms, size, size * e)
+        rungs = (*rows.lesser, (rows.weights, rows.outcome))
+        left = [weights * (rows.positive - outcome) for weights, outcome in rungs]
         return cls(
             counts=np.array(
                 [counts(rows.weights, member) for member in members]
-                + [counts(rows.base, member) for member in (members[EVERYBODY], inside)]
+                + [counts(rows.base, member) for member in (members[EVERYBODY], members[REGION])]
             ),
-            left=np.array([split(rows.weights * leftover, member) for member in members]),
-            leak=np.array([split(amount, inside) for amount in amounts]),
+            left=np.array([[split(own, member) for member in members] for own in left]),
+            leak=np.array([[split(own, member) for own in amounts] for member in members]),
         )
 
     @classmethod
     def none(cls) -> GroupSums:
         """Sums of no group."""
-        return cls(
-            counts=np.zeros((6, 2, 2, 0)), left=np.zeros((4, 2, 0)), leak=np.zeros((4, 2, 0))
-        )
+        return cls(counts=np.empty(0), left=np.empty(0), leak=np.empty(0))
 
 
 def by_cluster(search: SearchSums, sums: GroupSums, grouping: Grouping) -> SearchSums:
@@ -156,7 +156,8 @@ def by_cluster(search: SearchSums, sums: GroupSums, grouping: Grouping) -> Searc
         return factor * (a * b).sum(axis=-1)
 
     weight, hits = (centred(sums.counts[:, which]) for which in (0, 1))
-    left = centred(sums.left)
+    *lesser, left = centred(sums.left)
+    residual = centred(sums.leak[:, 0].sum(axis=1))
     pairs = ((weight, weight), (hits, hits), (weight, hits))
     clustered = np.stack([products(a, b) for a, b in pairs], axis=1)
     sets = []
@@ -167,11 +168,28 @@ def by_cluster(search: SearchSums, sums: GroupSums, grouping: Grouping) -> Searc
             second=products(left[place], left[place]),
             fourth=(left[place] ** 4).sum(axis=-1),
         )
+        rungs = [
+            replace(
+                rung,
+                left=np.array([products(a, a), products(a, left[place]), leftover.second]),
+            )
+            for rung, a in zip(own.rungs, (rung[place] for rung in lesser), strict=True)
+        ]
+        _, terms, size, propensity = sums.leak[place][:, sums.leak[place, 2] > 0]
+        leak = LeakSums(
+            total=own.leak.total,
+            squares=float(products(residual[place], residual[place])),
+            fourths=float((residual[place] ** 4).sum()),
+            leftover=terms,
+            propensity=propensity / size,
+        )
         sets.append(
             replace(
                 own,
                 rates=replace(own.rates, clustered=clustered[place]),
                 leftover=leftover,
+                leak=leak,
+                rungs=tuple(rungs),
                 # Where groups pool clusters there are at least as many of these.
                 hit_clusters=int((sums.counts[place, 1] > 0).any(axis=0).sum()),
             )
@@ -180,16 +198,7 @@ def by_cluster(search: SearchSums, sums: GroupSums, grouping: Grouping) -> Searc
         replace(own, clustered=squares)
         for own, squares in zip(search.plain, clustered[len(sets) :], strict=True)
     )
-    residual = centred(sums.leak[0].sum(axis=0))
-    _, terms, size, propensity = sums.leak[:, sums.leak[2] > 0]
-    leak = LeakSums(
-        total=search.leak.total,
-        squares=float(products(residual, residual)),
-        fourths=float((residual**4).sum()),
-        leftover=terms,
-        propensity=propensity / size,
-    )
-    return replace(search, sets=tuple(sets), plain=plain, leak=leak)
+    return replace(search, sets=tuple(sets), plain=plain)
 
 
 def tally_by_cluster(tally: Tally, rows: SearchSums, clusters: SearchSums) -> Tally:

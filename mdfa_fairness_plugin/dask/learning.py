@@ -196,6 +196,8 @@ def _judge(
         flip_y=models.flip_y,
         limits=side.ground.limits,
         region=region,
+        proposed=search.solved.proposed,
+        adjusts=search.data.adjusts,
         bins=Bins(edges=np.unique(edges), exact=False),
         balancer=balancer,
         rule=search.rule.rule,

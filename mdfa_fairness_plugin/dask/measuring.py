@@ -30,14 +30,16 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.given import CrossFittedEstimator
 from mdfa_fairness_plugin.learn.probability import PROBABILITY_FLOOR, CrossFittedProbability
 from mdfa_fairness_plugin.measure.estimates import Sums
-from mdfa_fairness_plugin.measure.sums import REGION, MeasuredRows, SearchSums
+from mdfa_fairness_plugin.measure.sums import SETS, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
+from mdfa_fairness_plugin.search.ground import rungs_of
 from mdfa_fairness_plugin.search.level_sets import Bins, Tally
 from mdfa_fairness_plugin.search.solver import Region
 
-# Which of the sixteen combinations of memberships belong to each set.
-_OWNERS = np.array([[combination >> place & 1 for combination in range(16)] for place in range(4)])
+# Which combinations of memberships belong to each set.
+_N_CELLS = 2 ** len(SETS)
+_OWNERS = np.array([[cell >> place & 1 for cell in range(_N_CELLS)] for place in range(len(SETS))])
 # Numbers held per row of a chunk: the basis of the nuisances' logistic part is the widest, and several
 # of its size exist at a time. With this a chunk takes some 100 MB.
 _CHUNK_NUMBERS = 2_500_000
@@ -64,6 +66,8 @@ class Judge:
     flip_y: bool
     limits: tuple[float, float]
     region: Region
+    proposed: float  # threshold of the region before it was held beside everybody
+    adjusts: bool  # whether rates are those at the same features
     bins: Bins
     balancer: Balancer
     rule: Rule
@@ -80,6 +84,14 @@ class Judge:
     def rates(self, fitted: np.ndarray) -> np.ndarray:
         """Predicted rate of the audited outcome."""
         return 1.0 - fitted if self.flip_y else fitted
+
+    def weights_by(
+        self, e: np.ndarray, s: np.ndarray, base: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Weights of rows if they had another propensity, in the place of those that they have."""
+        if not self.balancer.from_propensity:
+            return weights
+        return base * self.balancer.weights(np.empty((len(s), 0)), s, e)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,10 +134,10 @@ class BlockSums(Sums):
     search: SearchSums  # as if every row were somebody else's
     tally: Tally  # by score, for the path; likewise
     groups: GroupSums
-    # (n_models, 2); sums of R and R squared in the region with the nuisances of each fold alone.
+    # (n_models, n_sets, 2); sums of R and R squared in every set with the nuisances of each fold alone.
     leak_by_model: np.ndarray
-    # (n_models, 4, 2, 2); sums of weights, and of those of rows with the outcome, of S = +1 and S =
-    # -1 in every set.
+    # (n_models, n_sets, 3, 2); likewise of weights, those of rows with the outcome, and those times
+    # the predicted outcome, of S = +1 and S = -1.
     rates_by_model: np.ndarray
     # (2, 2); rows without a comparable row, of the group and of the others: their number and
     # weight.
@@ -289,8 +301,9 @@ class _Block(Asked):
         return _bounded(self._by_model(model))
 
     def _by_model(self, model: CrossFittedProbability | CrossFittedEstimator) -> np.ndarray:
-        if model not in self._each:
-            self._each[model] = model.by_model(self.rows)
+        if model not in self._each:  # lesser models are scored with the best one
+            rungs = (*model.lesser, model)
+            self._each.update(zip(rungs, model.by_rung(self.rows), strict=True))
         return self._each[model]
 
 
@@ -310,6 +323,8 @@ class _Judged:
     weights: np.ndarray
     e: np.ndarray
     m: np.ndarray
+    lesser: tuple[tuple[np.ndarray, np.ndarray], ...]
+    shares: tuple[float, ...]
     members: tuple[np.ndarray, ...]
     bins: np.ndarray
 
@@ -324,6 +339,8 @@ class _Judged:
             weights=self.weights[some],
             propensity=self.e[some],
             outcome=self.m[some],
+            lesser=tuple((weights[some], outcome[some]) for weights, outcome in self.lesser),
+            shares=self.shares,
         )
 
 
@@ -361,6 +378,12 @@ def _sums(
     weights[compared] = base[compared] * judge.balancer.weights(
         block.X[compared], s[compared], e[compared]
     )
+    m = judge.rates(block.predict(judge.outcome_model))
+    rungs = rungs_of(judge.propensity, judge.outcome_model)[:-1]
+    lesser = [
+        (judge.propensities(block.predict(own_e)), judge.rates(block.predict(own_m)))
+        for own_e, own_m in rungs
+    ]
     judged = _Judged(
         s=s,
         positive=positive,
@@ -369,12 +392,15 @@ def _sums(
         base=base,
         weights=weights,
         e=e,
-        m=judge.rates(block.predict(judge.outcome_model)),
+        m=m,
+        lesser=tuple((judge.weights_by(own_e, s, base, weights), own_m) for own_e, own_m in lesser),
+        shares=tuple(min(own_e.share, own_m.share) for own_e, own_m in rungs),
         members=(
             np.ones(len(y), dtype=bool),
             inside,
             score >= judge.region.core_threshold,
             covered,
+            score >= judge.proposed,
         ),
         bins=judge.bins.index(score),
     )
@@ -417,41 +443,44 @@ def _part(judge: Judge, block: _Block, judged: _Judged, some: np.ndarray) -> Blo
     """Sums over some rows, as often as they are named."""
     rows = judged.rows(some)
     members = tuple(own[some] for own in judged.members)
-    inside, side = members[REGION], rows.s < 0
+    side = rows.s < 0
     cell = sum(own.astype(np.intp) << place for place, own in enumerate(members)) * 2 + side
-    e_each, m_each = block.each(judge.propensity), block.each(judge.outcome_model)
-    n_models = min(len(e_each), len(m_each))
-    leak_by_model = np.zeros((n_models, 2))
-    rates_by_model = np.zeros((n_models, 4, 2, 2))
-    for k in range(n_models):
-        e, m = judge.propensities(e_each[k, some]), judge.rates(m_each[k, some])
-        residual = ((rows.positive - m) * (~side - e) * rows.base)[inside]
-        leak_by_model[k] = residual.sum(), (residual**2).sum()
-        weights = rows.weights
-        if judge.balancer.from_propensity:
-            weights = rows.base * judge.balancer.weights(block.X, rows.s, e)
-        for stat, amount in enumerate((weights, weights * rows.positive)):
-            by_cell = np.bincount(cell, amount, 32).reshape(16, 2)
-            rates_by_model[k, :, stat] = _OWNERS @ by_cell
+
+    def by_set(amount: np.ndarray) -> np.ndarray:
+        return _OWNERS @ np.bincount(cell, amount, 2 * _N_CELLS).reshape(_N_CELLS, 2)
+
+    leak_by_model, rates_by_model = [], []
+    each = zip(block.each(judge.propensity), block.each(judge.outcome_model), strict=False)
+    for e_fitted, m_fitted in each:
+        e, m = judge.propensities(e_fitted[some]), judge.rates(m_fitted[some])
+        residual = (rows.positive - m) * (~side - e) * rows.base
+        leak_by_model.append(
+            np.stack([by_set(own).sum(axis=-1) for own in (residual, residual**2)], axis=-1)
+        )
+        weights = judge.weights_by(e, rows.s, rows.base, rows.weights)
+        amounts = (weights, weights * rows.positive, weights * m)
+        rates_by_model.append(np.stack([by_set(own) for own in amounts], axis=1))
     groups = GroupSums.none()
     if block.group is not None:
         groups = GroupSums.of(rows, members, block.group[some], block.n_groups)
     nobody = np.zeros(len(some), dtype=np.intp)
     tally = Tally.of(
-        judged.bins[some], len(judge.bins), rows.s, rows.positive, rows.weights, nobody, 1
+        judged.bins[some],
+        len(judge.bins),
+        rows.s,
+        rows.positive,
+        rows.weights,
+        nobody,
+        1,
+        predicted=rows.outcome if judge.adjusts else None,
     )
+    search = SearchSums.of(rows, members, missing=np.zeros((2, 2)), n_missing=0)
     return BlockSums(
-        search=SearchSums.of(
-            rows,
-            members,
-            leak=rows.leak(inside).shortened(),
-            missing=np.zeros((2, 2)),
-            n_missing=0,
-        ),
+        search=search.shortened(),
         tally=tally.total(),
         groups=groups,
-        leak_by_model=leak_by_model,
-        rates_by_model=rates_by_model,
+        leak_by_model=np.array(leak_by_model),
+        rates_by_model=np.array(rates_by_model),
         outside=np.zeros((2, 2)),
         weight=0.0,
     )

@@ -111,11 +111,11 @@ class CrossFittedEstimator:
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows, averaged over the folds' models, or by the model of all folds."""
-        return _bounded(self.by_model(X).mean(axis=0))
+        return _bounded(self.by_rung(X)[-1].mean(axis=0))
 
-    def by_model(self, X: np.ndarray | RowView) -> np.ndarray:
-        """Probability of new rows by each model, shape (n_models, n_new)."""
-        return np.array([_told(model, X[:]) for model in self.models])
+    def by_rung(self, X: np.ndarray | RowView) -> np.ndarray:
+        """Probability of new rows by each model, on one rung: shape (1, n_models, n_new)."""
+        return np.array([[_told(model, X[:]) for model in self.models]])
 
     @cached_property
     def unseen(self) -> CrossFittedEstimator:

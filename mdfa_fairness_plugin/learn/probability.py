@@ -60,13 +60,21 @@ class CrossFittedProbability:
             self, out_of_fold=np.empty(0), lesser=tuple(one.unseen for one in self.lesser)
         )
 
-    def by_model(self, X: np.ndarray | RowView) -> np.ndarray:
-        """Probability of new rows by each fold's models, whose mean ``predict`` gives.
+    def by_rung(self, X: np.ndarray | RowView) -> np.ndarray:
+        """Probability of new rows on every rung by each fold's models, whose mean ``predict`` gives.
 
-        Shape (n_models, n_new), not kept off 0 and 1.
+        Shape (n_rungs, n_models, n_new), the best last, not kept off 0 and 1.
         """
         seen = _Seen.of(_view(X), self.basis)
-        return np.array([model.predict(seen, self.coefficients) for model in self.models])
+
+        def scores(rung: CrossFittedProbability) -> list[np.ndarray]:
+            return [model.scores(seen, large=rung.coefficients[-1] > 0) for model in rung.models]
+
+        shared, told = scores(self), []
+        for rung in (*self.lesser, self):
+            own = shared if rung.models == self.models else scores(rung)
+            told.append([_combine(each, rung.coefficients) for each in own])
+        return np.array(told)
 
 
 def cross_fitted_probability(

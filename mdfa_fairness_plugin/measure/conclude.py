@@ -36,6 +36,7 @@ from mdfa_fairness_plugin.measure.sums import (
     SEARCHED,
     SETS,
     SearchSums,
+    SetSums,
 )
 from mdfa_fairness_plugin.measure.tests import chosen_p_value, detectable_delta, holm
 from mdfa_fairness_plugin.records import (
@@ -61,12 +62,13 @@ class Widening:
     """How much wider than for a set named beforehand: statistics without a violation, and intervals.
 
     ``test`` is of the p-value of a region that was searched for, ``planned`` of what could have been
-    found, ``sets`` of the intervals in every set of ``SETS``.
+    found, ``sets`` of the intervals in every set of ``SETS``, ``everybody`` of everybody's p-value.
     """
 
     test: float
     planned: float
     sets: tuple[float, ...]
+    everybody: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -96,45 +98,21 @@ class Measured:
         rates, leftover = self.sums.sets[place].rates, self.leftover(place, settings)
         return rates if leftover is None else adjusted(rates, leftover)[0]
 
-    def rung_ratios(self, place: int) -> tuple[float, ...]:
-        """Log ratio of a set by the models of every rung; half a row more of each outcome and side.
-
-        The reported one is the last but for that.
-        """
-        own = self.sums.sets[place]
-        sizes = np.maximum(np.nan_to_num(own.rates.effective_sizes), 1.0)
-        best = adjusted(own.rates, own.leftover)[0].rates
-        every = (*(rung.rates for rung in own.rungs), best)
-        padded = [(rates * sizes + 0.5) / (sizes + 1.0) for rates in every]
-        return tuple(float(log_ratio(*rates)) for rates in padded)
-
     def allowance(self, place: int) -> Allowance:
-        r"""What more rows to learn from would still change in a set.
+        """What the models may still change in a set."""
+        return Allowance.of(self.sums.sets[place])
 
-        As far as both models' errors fall with the n-th part of :math:`n^{-1/4}`, the slowest at which
-        an estimate like this one can be told from its bias at all, the bias falls with
-        :math:`n^{-1/2}`: of models of a share q of the rows it is :math:`q^{-1/2}` times as large, and
-        :math:`1 / (q^{-1/2} - 1)` times what moved is left. Faster ones leave less. What moved is what
-        is beyond chance: the square of a difference is on average as much larger than the square of
-        what is behind it as its variance.
-        """
-        own, ratios = self.sums.sets[place], self.rung_ratios(place)
-        mean = float(np.mean(own.rates.rates))
-        allowed = Allowance()
-        for rung, ratio, known in zip(own.rungs, ratios, self.ladder, strict=False):
-            # Without a rung of fewer rows: as much again as better models have changed.
-            fewer = known.share < 1.0
-            if not fewer and any(one.share < 1.0 for one in self.ladder):
-                continue
-            times = 1.0 / (known.share**-0.5 - 1.0) if fewer else 1.0
-            move = ratio - ratios[-1]
-            beyond = move**2 - rung.variance(own.rates, 1.0, -1.0) / mean**2 if mean > 0 else 0.0
-            if not beyond > 0:
-                continue
-            variances = [rung.variance(own.rates, 1.0 + far, -far) for far in (times, 0.0)]
-            wider = math.sqrt(max(variances[0] / variances[1], 1.0)) if variances[1] > 0 else 1.0
-            allowed = allowed.with_move(times * math.copysign(math.sqrt(beyond), move), wider)
-        return allowed
+
+def rung_ratios(own: SetSums) -> tuple[float, ...]:
+    """Log ratio of a set by the models of every rung; half a row more of each outcome and side.
+
+    The reported one is the last but for that.
+    """
+    sizes = np.maximum(np.nan_to_num(own.rates.effective_sizes), 1.0)
+    best = adjusted(own.rates, own.leftover)[0].rates
+    every = (*(rung.rates for rung in own.rungs), best)
+    padded = [(rates * sizes + 0.5) / (sizes + 1.0) for rates in every]
+    return tuple(float(log_ratio(*rates)) for rates in padded)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +133,31 @@ class Allowance:
     # How much wider than the ratio's own error, downwards and upwards.
     wider_below: float = 1.0
     wider_above: float = 1.0
+
+    @classmethod
+    def of(cls, own: SetSums) -> Allowance:
+        r"""What more rows to learn from would still change in a set.
+
+        If the errors of both models fall with :math:`n^{-1/4}`, the slowest at which a doubly robust
+        estimate can be told from its bias at all, the bias falls with :math:`n^{-1/2}`: of models of a
+        share q of the rows it is :math:`q^{-1/2}` times as large, and :math:`1 / (q^{-1/2} - 1)` times
+        what moved is left. Faster ones leave less. What moved is what is beyond chance: the square of
+        a difference is on average as much larger than the square of what is behind it as its variance.
+        Without models of fewer rows it is as much again as better ones have changed.
+        """
+        ratios, mean = rung_ratios(own), float(np.mean(own.rates.rates))
+        fewest = min((rung.share for rung in own.rungs), default=1.0)
+        times = 1.0 / (fewest**-0.5 - 1.0) if fewest < 1.0 else 1.0
+        allowed = cls()
+        for rung, ratio in zip(own.rungs, ratios, strict=False):
+            move = ratio - ratios[-1]
+            beyond = move**2 - rung.variance(own.rates, 1.0, -1.0) / mean**2 if mean > 0 else 0.0
+            if rung.share > fewest or not beyond > 0:
+                continue
+            variances = [rung.variance(own.rates, 1.0 + far, -far) for far in (times, 0.0)]
+            wider = math.sqrt(max(variances[0] / variances[1], 1.0)) if variances[1] > 0 else 1.0
+            allowed = allowed.with_move(times * math.copysign(math.sqrt(beyond), move), wider)
+        return allowed
 
     def with_move(self, move: float, wider: float) -> Allowance:
         """The larger of both moves in its direction."""
@@ -226,10 +229,11 @@ class _Tested:
             own = _standard_errors(
                 one, place, settings, one.allowance(place) if allow else Allowance()
             )
-            return own if place == EVERYBODY else own / one.widening.test
+            whole = place == EVERYBODY or (place == REGION and one.everybody)
+            return own / (one.widening.everybody if whole else one.widening.test)
 
         def reported(allow: bool) -> float:
-            own = z(EVERYBODY if one.everybody else REGION, allow)
+            own = z(REGION, allow)
             if math.isnan(own) or not one.chosen:
                 return float(norm.sf(own))
             whole, part = (one.sums.sets[place].leak.squares for place in (EVERYBODY, SEARCHED))
@@ -338,13 +342,14 @@ def figures_of(
 
 def _dependence(one: Measured, *, decisive: bool) -> ModelDependence | None:
     """How the ratio moved while the models got better; None without lesser models."""
-    ratios = one.rung_ratios(REGION)
+    ratios = rung_ratios(one.sums.region)
     if len(ratios) < 2:
         return None
     return ModelDependence(
         ratios=tuple(ratio_of(own) for own in ratios),
         propensity_losses=tuple(own.propensity_loss for own in one.ladder),
         outcome_losses=tuple(own.outcome_loss for own in one.ladder),
+        shares=tuple(own.share for own in one.ladder),
         allowance=one.allowance(REGION).fall,
         decisive=decisive,
     )
@@ -416,7 +421,7 @@ def _verdict(
 
 def _falling(one: Measured) -> Message:
     """How far a ratio falls, which may be printed where its cells may."""
-    ratios, counts = one.rung_ratios(REGION), one.sums.region.counts
+    ratios, counts = rung_ratios(one.sums.region), one.sums.region.counts
     fewest = max(int(counts[counts.sum(axis=1) > 0].min()), 1)
     first, last = (
         Count(fewest, unit="", said=f"{ratio_of(own):.2f}") for own in (max(ratios), ratios[-1])

@@ -9,6 +9,10 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit, logit
 
+# Rows' worth of outcomes (and of leftover) behind a side for their spread to be used: ten, but for
+# rounding, which depends on how rows were added up.
+_FEWEST_TERMS = 10.0 - 1e-9
+
 
 class Sums:
     """What is summed over rows: every field of two parts of the rows adds up."""
@@ -88,12 +92,8 @@ class Rates(Sums):
             by_cluster = hits - 2 * rate * products + squares * rate**2
             implied = rate * (1 - rate) * self.weight**2 / by_row
             sizes = np.minimum(np.minimum(rows, implied) * by_row / by_cluster, rows)
-        solid = np.isfinite(implied) & (kish * np.minimum(rate, 1 - rate) >= 10)
+        solid = np.isfinite(implied) & (kish * np.minimum(rate, 1 - rate) >= _FEWEST_TERMS)
         return np.where(solid, sizes, kish)
-
-
-# Rows' worth of leftover (and of outcomes) behind a side for its leftover to be used.
-_FEWEST_TERMS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

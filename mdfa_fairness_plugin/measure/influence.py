@@ -9,35 +9,79 @@ rows of a cluster are one term of it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logit
 from scipy.stats import norm
 
+from mdfa_fairness_plugin.measure.estimates import adjusted_rates, log_ratio
 
-def log_ratio_influence(
+
+@dataclass(frozen=True, eq=False)
+class LogRatio:
+    """A log ratio of two rates, and how much each row moves it."""
+
+    delta: float
+    influence: np.ndarray
+
+    def __sub__(self, other: LogRatio) -> LogRatio:
+        return LogRatio(self.delta - other.delta, self.influence - other.influence)
+
+    def variance(self, cluster: np.ndarray | None = None) -> float:
+        """Sum of squares over rows, or over clusters of their sums."""
+        terms = self.influence if cluster is None else np.bincount(cluster, self.influence)
+        return float((terms**2).sum())
+
+
+def log_ratio_of(
     positive: np.ndarray,
     s: np.ndarray,
     weights: np.ndarray,
     member: np.ndarray | None = None,
-) -> np.ndarray:
-    r"""Influence of each row on the log ratio of two weighted rates, in a region or of everybody.
+    outcome: np.ndarray | None = None,
+) -> LogRatio:
+    r"""Log ratio of two weighted rates, in a region or of everybody, and each row's influence on it.
 
     .. math:: \psi_i = \frac{w_i (1\{Y_i = y\} - r_+)}{r_+ \sum_{S=+1} w}
               \text{ where } S_i = +1, \text{ and minus the same with } r_- \text{ where } S_i = -1
 
     Sums to zero; the sum of squares is the variance of the log ratio. Rows with S = 0 are not compared
     and have none; all NaN if one of the rates is zero or unknown.
+
+    With ``outcome``, ``Pr[Y = y | x]`` out of fold, it is that of the rates at the same features,
+    ``adjusted_rates``. With :math:`p_s, q_s` the weighted means of ``1{Y=y}`` and of :math:`m`, and
+    :math:`q` the mean of both :math:`q_s`, the influence follows from
+
+    .. math:: d \log r_s = (1 - r_s) \left(\frac{dp_s}{p_s (1 - p_s)} - \frac{dq_s}{q_s (1 - q_s)}
+        + \frac{dq}{q (1 - q)}\right)
     """
+    sides = [side if member is None else side & member for side in (s > 0, s < 0)]
+    totals = np.array([weights[rows].sum() for rows in sides])
+    hits = np.array([(weights[rows] * positive[rows]).sum() for rows in sides])
+    if not (hits > 0).all():
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return LogRatio(float(log_ratio(*(hits / totals))), np.full(len(s), np.nan))
+    p = hits / totals
+    q, m = np.zeros(2), np.zeros(len(s))
+    if outcome is not None:
+        m = outcome
+        q = np.array([(weights[rows] * m[rows]).sum() for rows in sides]) / totals
+    rates, mean = adjusted_rates(p, q), q.mean()
+    told = bool(((q > 0) & (q < 1)).all())
+    shift = np.exp(logit(mean) - logit(q)) if told else np.ones(2)
     influence = np.zeros(len(s))
-    for side, sign in ((s > 0, 1.0), (s < 0, -1.0)):
-        rows = side if member is None else side & member
-        weight = weights[rows]
-        hits = float(weight @ positive[rows])
-        if hits <= 0:
-            return np.full(len(s), np.nan)
-        rate = hits / float(weight.sum())
-        influence[rows] = sign * weight * (positive[rows] - rate) / hits
-    return influence
+    for rows, sign, side in zip(sides, (1.0, -1.0), range(2), strict=True):
+        # (1 - r) / (1 - p), also where everybody has the outcome.
+        kept = 1.0 / (1.0 - p[side] + p[side] * shift[side])
+        moved = sign * kept * (positive[rows] - p[side]) / p[side]
+        if told:
+            own = (1.0 - rates[side]) * sign / (q[side] * (1.0 - q[side]))
+            both = (rates[1] - rates[0]) / (2.0 * mean * (1.0 - mean))
+            moved = moved + (both - own) * (m[rows] - q[side])
+        influence[rows] = weights[rows] / totals[side] * moved
+    return LogRatio(float(log_ratio(*rates)), influence)
 
 
 def mean_influence(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -53,18 +97,29 @@ def paired_interval(
     confidence_level: float,
     spread: float = 1.0,
     cluster: np.ndarray | None = None,
+    moves: Sequence[LogRatio] = (),
 ) -> tuple[float, float]:
     """Interval on the difference of two estimates made on the same rows, from both influences.
 
     ``spread`` widens it where an estimate is of a region that was searched for; ``cluster`` is whose
-    row each is, None if every row is somebody else's. NaN if the difference
-    or an influence is not defined; of no length where both are the same function of the rows.
+    row each is, None if every row is somebody else's. ``moves`` are what the difference by each
+    lesser model has more than this one: as they got better, so it may move as far again. NaN if the
+    difference or an influence is not defined; of no length where both are the same function of the
+    rows.
     """
-    terms = influence - reference
-    if cluster is not None:
-        terms = np.bincount(cluster, terms)
-    variance = float((terms**2).sum())
+    own = LogRatio(difference, influence - reference)
+    variance = own.variance(cluster)
     if not (math.isfinite(difference) and math.isfinite(variance)):
         return math.nan, math.nan
-    margin = float(norm.ppf(0.5 + confidence_level / 2.0)) * spread * math.sqrt(variance)
-    return difference - margin, difference + margin
+    quantile = float(norm.ppf(0.5 + confidence_level / 2.0)) * spread
+    low, high = (difference + sign * quantile * math.sqrt(variance) for sign in (-1.0, 1.0))
+    for move in moves:
+        beyond = move.delta**2 - move.variance(cluster)
+        if not beyond > 0:
+            continue
+        margin = quantile * math.sqrt(max(variance, (own - move).variance(cluster)))
+        if move.delta > 0:
+            low = min(low, difference - math.sqrt(beyond) - margin)
+        else:
+            high = max(high, difference + math.sqrt(beyond) + margin)
+    return low, high

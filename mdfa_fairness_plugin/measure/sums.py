@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from mdfa_fairness_plugin.measure.estimates import (
     Sums,
     adjusted_rates,
     by_cluster,
+    estimates_of,
     measure,
     measure_leftover,
 )
@@ -43,12 +44,26 @@ class MeasuredRows:
     outcome: np.ndarray
     cluster: np.ndarray | None = None
     lesser: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    shares: tuple[float, ...] = ()  # of the rows that these learn from; none known: all of them
 
     def leak(self, member: np.ndarray) -> LeakSums:
         """Sums of the leak statistic inside a set."""
         return LeakSums.of(
             self.positive, self.s, self.propensity, self.outcome, self.base, member, self.cluster
         )
+
+    def leftover(self, member: np.ndarray) -> Leftover:
+        """What the features leave of the outcome inside a set."""
+        return measure_leftover(
+            self.positive, self.s, self.weights, self.outcome, member, self.cluster
+        )
+
+    def estimates(self, member: np.ndarray, adjusts: bool) -> dict[str, float]:
+        """Delta inside a set by several estimators, and if asked for at the same features."""
+        inside, plain = (
+            measure(self.positive, self.s, weights, member) for weights in (self.weights, self.base)
+        )
+        return estimates_of(inside, plain, self.leftover(member) if adjusts else None)
 
     def counts(self, member: np.ndarray) -> np.ndarray:
         """Rows of a set by S and outcome, shape (2, n_outcomes)."""
@@ -75,14 +90,13 @@ class RungSums(Sums):
     # (3, 2), of w (1{Y=y} - m) by lesser and best models, each summed over a cluster: squares of the
     # lesser, products, squares of the best.
     left: np.ndarray
+    share: float = 1.0  # of the rows that the models learn from
 
     @classmethod
-    def of(
-        cls, rows: MeasuredRows, weights: np.ndarray, outcome: np.ndarray, member: np.ndarray
-    ) -> RungSums:
+    def of(cls, rows: MeasuredRows, rung: int, member: np.ndarray) -> RungSums:
         """Sum over the members of a set."""
         side, positive = (rows.s < 0)[member].astype(np.intp), rows.positive[member]
-        weights, outcome = weights[member], outcome[member]
+        weights, outcome = (own[member] for own in rows.lesser[rung])
         lesser = weights * (positive - outcome)
         best = rows.weights[member] * (positive - rows.outcome[member])
         amounts = (weights, weights * positive, weights * outcome)
@@ -91,7 +105,11 @@ class RungSums(Sums):
             lesser, best, side = by_cluster(rows.cluster[member], side, lesser, best)
         products = (lesser**2, lesser * best, best**2)
         left = np.array([np.bincount(side, own, 2) for own in products])
-        return cls(weight=weight, hits=hits, predicted=predicted, left=left)
+        share = rows.shares[rung] if rows.shares else 1.0
+        return cls(weight=weight, hits=hits, predicted=predicted, left=left, share=share)
+
+    def __add__(self, other: RungSums) -> RungSums:
+        return replace(super().__add__(other), share=self.share)
 
     @property
     def rates(self) -> np.ndarray:
@@ -123,11 +141,9 @@ class SetSums(Sums):
         """Sum over the members of a set."""
         return cls(
             rates=measure(rows.positive, rows.s, rows.weights, member, rows.cluster),
-            leftover=measure_leftover(
-                rows.positive, rows.s, rows.weights, rows.outcome, member, rows.cluster
-            ),
+            leftover=rows.leftover(member),
             leak=rows.leak(member),
-            rungs=tuple(RungSums.of(rows, *own, member) for own in rows.lesser),
+            rungs=tuple(RungSums.of(rows, rung, member) for rung in range(len(rows.lesser))),
             counts=rows.counts(member),
             hit_clusters=rows.hit_clusters(member),
         )
@@ -183,7 +199,14 @@ class SearchSums(Sums):
 
     def settled(self) -> SearchSums:
         """Without single rows, where nothing is added any more and none would be redrawn."""
-        sets = tuple(replace(own, leak=own.leak.settled()) for own in self.sets)
+        return self._with_leaks(LeakSums.settled)
+
+    def shortened(self) -> SearchSums:
+        """Of single rows only those that would be redrawn one by one."""
+        return self._with_leaks(LeakSums.shortened)
+
+    def _with_leaks(self, change: Callable[[LeakSums], LeakSums]) -> SearchSums:
+        sets = tuple(replace(own, leak=change(own.leak)) for own in self.sets)
         return replace(self, sets=sets)
 
     @property

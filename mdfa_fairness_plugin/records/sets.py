@@ -90,9 +90,12 @@ class ModelDependence(Record):
     propensity_losses, outcome_losses : tuple of float
         Log-loss of each rung's ``Pr[S = s | x]`` and ``Pr[Y = y | x]`` on rows not fitted to, in nats
         a row, over all rows compared.
+    shares : tuple of float
+        Share of the rows at hand that each rung's models learn from.
     allowance : float
-        What the log ratio has fallen from its largest to the best rung's. The interval's lower end,
-        the p-value and the verdict allow for as much again.
+        How much further the log ratio may fall with more rows to learn from, by how it fell from the
+        models of half of the rows (with fewer than three folds: from lesser models) to the best. The
+        interval's lower end, the p-value and the verdict allow for it.
     decisive : bool
         Whether the search would be a violation without that allowance, and is none for it.
     withheld : frozenset of str
@@ -102,6 +105,7 @@ class ModelDependence(Record):
     ratios: tuple[float, ...] = several("cells")
     propensity_losses: tuple[float, ...] = several("always")
     outcome_losses: tuple[float, ...] = several("always")
+    shares: tuple[float, ...] = several("always")
     allowance: float = number("cells")
     decisive: bool = field(default=False, metadata=said("always", settle=bool))
 
@@ -112,6 +116,7 @@ class ModelDependence(Record):
                 "ratio": self.ratios,
                 "propensity_loss": self.propensity_losses,
                 "outcome_loss": self.outcome_losses,
+                "share": self.shares,
             }
         )
 

@@ -90,7 +90,8 @@ class Stability:
         """Tell how far the subgroups come back, in plain text."""
         lines = [
             f"The audit was repeated on {self.n_repeats} half samples. Overlap is people in both "
-            "subgroups over people in either: 1 is the same people."
+            "subgroups over people in either: 1 is the same people. What comes back need not be "
+            "there: where the models of the features are wrong, every half is wrong in the same way."
         ]
         for search, line in zip(self.searches, self.to_frame().to_dict("records"), strict=True):
             if np.isnan(line["overlap"]):
@@ -142,6 +143,10 @@ def stability(
     repeated rows would be in the training and the held-out part at once. A half finds less than the
     whole does, so the overlap understates how stable the whole audit is. Everybody is judged: rows
     outside the half by the models of the half.
+
+    It sees chance, not bias: where the models of the features miss something, those of every half miss
+    it too, and a false violation comes back as surely as a real one. ``Violation.depends_on_models``
+    tells what rests on the models.
     """
     source, n_repeats, seed = checked(result, n_repeats, "n_repeats", random_state)
     parts = repeat(lambda i: delayed(_half)(source, seed, i), n_repeats, n_jobs, progress)

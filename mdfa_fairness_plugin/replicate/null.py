@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from joblib import delayed
+from scipy.stats import chi2
 
 from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.data.contrasts import Contrast
 from mdfa_fairness_plugin.data.given import PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
-from mdfa_fairness_plugin.describe.wording import percent, rounded
+from mdfa_fairness_plugin.describe.wording import label_text, percent, rounded
 from mdfa_fairness_plugin.learn.given import fitted_probability
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
@@ -38,6 +39,8 @@ from mdfa_fairness_plugin.replicate.repeats import (
 _N_FOLDS = 5
 # Values with fewer rows have no model of their own: they are redrawn at their overall rate.
 _FEWEST_ROWS = 30
+# How often redraws that spread as assumed are said to spread more.
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,8 +58,15 @@ class NullDistribution:
     observed_statistics : ndarray of shape (n_searches,)
         Leak statistic ``z`` of the subgroup, before any allowance for the search.
     statistics : ndarray of shape (n_draws, n_searches)
-        The same on each draw. Their standard deviation is the spread that the audit's own p-values
-        take to be at most 1.25.
+        The same on each draw. The audit's own p-values allow for a standard deviation of 1.22 in
+        regions that five folds found.
+    everybody : ndarray of shape (n_draws, n_searches)
+        Leak statistic of everybody compared on each draw.
+    spreads : ndarray of shape (n_searches,)
+        Standard deviation of ``everybody`` about zero; the audit's test takes it to be 1.
+    spreads_more : ndarray of shape (n_searches,)
+        Whether it is larger beyond its own error (5 % over all searches): then the audit's p-values
+        are too small.
     p_values : ndarray of shape (n_searches,)
         Share of the draws, the observed one among them, whose statistic is at least as large.
     p_values_delta : ndarray of shape (n_searches,)
@@ -71,6 +81,9 @@ class NullDistribution:
     draws: np.ndarray
     observed_statistics: np.ndarray
     statistics: np.ndarray
+    everybody: np.ndarray
+    spreads: np.ndarray = field(init=False)
+    spreads_more: np.ndarray = field(init=False)
     p_values: np.ndarray = field(init=False)
     p_values_delta: np.ndarray = field(init=False)
     p_value: float = field(init=False)
@@ -87,6 +100,12 @@ class NullDistribution:
             np.array([_share_above(self.observed[j], self.draws[:, j]) for j in columns]),
         )
         object.__setattr__(self, "p_value", _share_above(_largest(seen), _largest(drawn)))
+        known = (~np.isnan(self.everybody)).sum(axis=0)
+        squares = np.nansum(self.everybody**2, axis=0)
+        most = chi2.isf(_LEVEL / max(len(columns), 1), np.maximum(known, 1))
+        with np.errstate(invalid="ignore"):
+            object.__setattr__(self, "spreads", np.sqrt(squares / known))
+        object.__setattr__(self, "spreads_more", squares > most)
 
     @property
     def n_draws(self) -> int:
@@ -115,6 +134,7 @@ class NullDistribution:
                 "p_value": self.p_values,
                 "p_value_delta": self.p_values_delta,
                 "spread": spread,
+                "spread_everybody": self.spreads,
             }
         )
 
@@ -122,7 +142,8 @@ class NullDistribution:
         """Tell where the observed violations fall, in plain text."""
         lines = [
             f"The whole audit was repeated {self.n_draws:,} times with sensitive values redrawn from "
-            "the features alone, so that any difference is chance."
+            "the features alone, so that any difference is chance. They are redrawn by models of the "
+            "features: what these do not see, the repetitions do not show."
         ]
         for search, p, delta in zip(self.searches, self.p_values, self.observed, strict=True):
             if np.isnan(p):
@@ -136,6 +157,17 @@ class NullDistribution:
             f"As clear a difference as the audit's clearest, in any of its searches: "
             f"{_share_text(self.p_value, self.n_draws)} of the repetitions."
         )
+        more = {
+            search[0]: None
+            for search, own in zip(self.searches, self.spreads_more, strict=True)
+            if own
+        }
+        if more:
+            lines.append(
+                f"In the repetitions on {', '.join(label_text(name) for name in more)} the statistic "
+                f"of everybody spreads {rounded(self.spreads[self.spreads_more].max())} times as far "
+                "as the audit's test assumes, so the audit's own p-values are too small there."
+            )
         return "\n".join(lines)
 
 
@@ -176,6 +208,10 @@ def null_distribution(
     outcomes and features stay. A plain shuffle would also break the tie between S and x, and so make
     the comparison too easy. Rows of a cluster that share a value are redrawn together. Unknown
     sensitive values stay unknown; every sensitive column is redrawn on its own.
+
+    The models of :math:`Pr[S | x]` are the audit's best. Where they miss how S hangs together with
+    the features, so do the redraws, and a violation that is their bias looks as clear as a real one;
+    ``Violation.depends_on_models`` looks for that.
     """
     source, n_draws, seed = checked(result, n_draws, "n_draws", random_state)
     problem = source.problem
@@ -186,19 +222,21 @@ def null_distribution(
     parts = repeat(
         lambda i: delayed(_null_draw)(source, chances, seed, i), n_draws, n_jobs, progress
     )
+    draws, statistics, everybody = np.stack(parts, axis=1)
     return NullDistribution(
         searches=observed,
         observed=np.array([violation.delta for violation in result.violations]),
-        draws=np.array([part[0] for part in parts]).reshape(n_draws, len(observed)),
+        draws=draws,
         observed_statistics=np.array([violation.statistic for violation in result.violations]),
-        statistics=np.array([part[1] for part in parts]).reshape(n_draws, len(observed)),
+        statistics=statistics,
+        everybody=everybody,
     )
 
 
 def _null_draw(
     source: AuditSource, chances: list[np.ndarray], seed: int, number: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Delta and statistic of every search on one redraw."""
+) -> np.ndarray:
+    """Delta and statistics of every search on one redraw, shape (3, n_searches)."""
     problem = source.problem
     rng = np.random.default_rng([seed, number])
     redrawn = {
@@ -215,8 +253,7 @@ def _null_draw(
     settings = source.settings.reseeded(int(rng.integers(2**31 - 1)))
     searches = rerun(changed, settings)
     if searches is None:
-        nothing = np.full(len(contrasts) * len(problem.outcomes), np.nan)
-        return nothing, nothing
+        return np.full((3, len(contrasts) * len(problem.outcomes)), np.nan)
     return deltas_and_statistics(searches, changed, settings)
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from mdfa_fairness_plugin.describe.wording import percent, rounded
+from mdfa_fairness_plugin.describe.wording import percent
 from mdfa_fairness_plugin.records import AuditRecord, Violation, ratio_of
 from mdfa_fairness_plugin.report.document import EVERYWHERE, HTML, Paragraphs, Section, Table, Value
 from mdfa_fairness_plugin.report.reading import entries
-from mdfa_fairness_plugin.report.sentences import group_of, others_of, ratio_or_inf, ratio_text
+from mdfa_fairness_plugin.report.sentences import (
+    group_of,
+    others_of,
+    ratio_or_inf,
+    ratio_text,
+    told_apart,
+)
 from mdfa_fairness_plugin.settings import Settings
 
 _ADJUSTED: Final = "doubly_robust"
@@ -89,11 +95,13 @@ def moved_sentence(case: Violation) -> str:
     depends = case.depends_on_models
     if depends is None or not depends.allowance > 0:
         return ""
-    first, last = max(depends.ratios), depends.ratios[-1]
+    fell = (
+        f"The ratio fell from {max(depends.ratios):.2f} to {depends.ratios[-1]:.2f} as the models of "
+        "the features got better. "
+    )
     return (
-        f"The ratio fell from {first:.2f} to {last:.2f} as the models of the features got better. "
-        f"The interval's lower end, p and the verdict allow for {depends.allowance:.2g} of its "
-        f"logarithm more, a factor of {ratio_text(ratio_of(depends.allowance))}."
+        f"{'' if depends.decisive else fell}The interval's lower end, p and the verdict allow for a "
+        f"fall by another factor of {ratio_text(ratio_of(depends.allowance))}."
     )
 
 
@@ -103,20 +111,22 @@ def moved_section(case: Violation | None) -> Section:
     if depends is None or len(depends.ratios) < 2:
         return Section("models", "", ())
     hidden = "ratios" in depends.withheld
-    names = ["least", *["better"] * (len(depends.ratios) - 2), "best"]
-    rows: list[tuple[Value, ...]] = [
-        (name, *(rounded(loss, 3) for loss in losses), None if hidden else f"{ratio:.2f}")
-        for name, ratio, *losses in zip(
-            names,
-            depends.ratios,
-            depends.propensity_losses,
-            depends.outcome_losses,
-            strict=True,
-        )
+    last = len(depends.ratios) - 1
+    names = [
+        "best"
+        if i == last
+        else f"best, of {share:.0%} of the rows"
+        if share < 1
+        else "least"
+        if i == 0
+        else "better"
+        for i, share in enumerate(depends.shares)
     ]
+    losses = (told_apart(own) for own in (depends.propensity_losses, depends.outcome_losses))
+    ratios: list[Value] = [None if hidden else f"{ratio:.2f}" for ratio in depends.ratios]
     table = Table(
         header=("Models", "Log-loss, group", "Log-loss, outcome", "Ratio"),
-        rows=tuple(rows),
+        rows=tuple(zip(names, *losses, ratios, strict=True)),
         caption="The same subgroup by ever better models of the features",
         titled=HTML,
     )

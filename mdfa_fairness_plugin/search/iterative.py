@@ -106,6 +106,7 @@ class IterativeSolver:
         return Solved(
             region=region,
             threshold=region.threshold,
+            proposed=region.threshold,
             scores=scores,
             member=member,
             core=member,

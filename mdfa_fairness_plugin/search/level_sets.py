@@ -106,10 +106,14 @@ class SearchData:
         """Weighted counts inside a set of the rows."""
         return measure(self.positive, self.s, self.weights, member, self.cluster)
 
-    def delta(self, member: np.ndarray) -> float:
-        """Log ratio inside, at the same features where these are to be made alike."""
+    def reported_rates(self, member: np.ndarray) -> Rates:
+        """Rates inside, at the same features where these are to be made alike."""
         rates, leftover = self.rates(member), self.leftover(member)
-        return rates.delta if leftover is None else adjusted(rates, leftover)[0].delta
+        return rates if leftover is None else adjusted(rates, leftover)[0]
+
+    def delta(self, member: np.ndarray) -> float:
+        """Log ratio inside, of the same rates."""
+        return self.reported_rates(member).delta
 
     def limit(self, member: np.ndarray) -> float:
         """Lower limit of the log ratio inside; a set smaller than everybody was searched for."""

@@ -60,6 +60,7 @@ class Selection:
     family: str  # score that proposed it
     scores: np.ndarray  # (n,)
     threshold: float  # ``-inf`` for everybody
+    proposed: float  # likewise, before the region was held beside everybody
     # Of the most unequally treated part: highest lower limit among the level sets inside it.
     core_threshold: float
     path: LevelSets  # sets along this score, smallest first
@@ -142,6 +143,7 @@ def select_region(proposals: Proposals, own: int | None = None) -> Selection:
         family=families[position].name,
         scores=families[position].scores,
         threshold=threshold,
+        proposed=threshold,
         core_threshold=_core(path, threshold),
         path=path,
     )
@@ -227,6 +229,7 @@ def solved(
             core_threshold=selection.core_threshold if own_core else selection.threshold,
         ),
         threshold=selection.threshold,
+        proposed=selection.proposed,
         scores=selection.scores,
         member=member,
         core=np.where(data.held_out, judged.core, core),

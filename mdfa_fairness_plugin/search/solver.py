@@ -42,6 +42,7 @@ class Solved:
 
     region: Region
     threshold: float
+    proposed: float  # likewise, before the region was held beside everybody
     scores: np.ndarray
     member: np.ndarray
     core: np.ndarray

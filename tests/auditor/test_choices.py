@@ -100,10 +100,10 @@ def test_network_balancing_finds_what_is_planted(people, audit):
 
 
 def test_given_weights_are_those_used(people, audit, assert_same):
-    """Rates inside are the weighted ones; an array, a list and a Series are the same."""
+    """Rates of "hajek" are the weighted ones inside; an array, a list and a Series are the same."""
     X, y, s = people(400, seed=2)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, 400)
-    params = {"groups": ["f"], "outcomes": "deny"}
+    params = {"groups": ["f"], "outcomes": "deny", "estimator": "hajek"}
     result = audit(X, y, s, balance=weights, **params)
     v = result.worst_case
     for group, rate in zip("fm", v.rates, strict=True):
@@ -144,12 +144,16 @@ def test_an_object_can_balance(people, audit, assert_same):
     params = {"groups": ["f"], "outcomes": "deny"}
     result = audit(X, y, s, balance=Uniform(), **params)
     assert result.balance["sex", "f"].method == "Uniform"
+    assert_same(result, audit(X, y, s, balance=np.ones(400), **params))
+    # Its weights mean to balance: what they leave of imbalance is taken out of the rates.
     plain = audit(X, y, s, balance="none", **params)
-    assert_same(plain, audit(X, y, s, balance=np.ones(400), **params))
     (one,), (other,) = plain.violations, result.violations
-    assert other.population.delta == one.population.delta
-    # An object means to balance: what its weights leave of imbalance is allowed for.
-    assert other.population.interval != one.population.interval
+    assert other.estimates["hajek"] == pytest.approx(one.estimates["hajek"], abs=0.2)
+    assert other.population.delta != one.population.delta
+    plain, weighed = (
+        audit(X, y, s, balance=how, estimator="hajek", **params) for how in ("none", Uniform())
+    )
+    assert_same(plain, weighed)
 
 
 def test_as_in_paper():

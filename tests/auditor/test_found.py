@@ -56,7 +56,19 @@ def test_numbers_follow_from_each_other(planted):
         assert v.delta == pytest.approx(math.log(v.rates[0] / v.rates[1]))
         assert v.interval[0] <= v.delta <= v.interval[1]
         assert v.p_value <= v.p_value_adjusted <= min(1, 4 * v.p_value + 1e-12)
-        assert v.estimates["hajek"] == v.delta
+        assert v.estimates["doubly_robust"] == v.delta
+        sets = (v.population, v.core, v.searched, v.rule_subgroup)
+        for own in sets:
+            strength = float(certificate_strength(own.mass, own.delta))
+            assert own.gamma == pytest.approx(strength, abs=1e-14, nan_ok=True)
+            assert own.ratio == pytest.approx(own.rates[0] / own.rates[1], nan_ok=True)
+        assert sum(own.measured for own in sets) >= 3
+        for own in (v.population, v.searched):
+            assert 0 <= own.p_value <= 1
+        # Of two the better is reported, and the choice is allowed for.
+        reported = v.population if v.share == 1 else v.searched
+        assert reported.p_value * (1 - 1e-9) <= v.p_value <= 2 * reported.p_value + 1e-12
+        assert v.searched.n_rows == v.n_rows or v.share == 1
         assert v.mass >= 0.9 * v.alpha  # asked for on the rows that chose, measured on others
         assert v.n_rows == v.counts.to_numpy().sum() == (v.membership & v.held_out).sum()
         assert v.share == pytest.approx(v.n_rows / v.held_out.sum())

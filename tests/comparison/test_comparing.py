@@ -442,25 +442,45 @@ def test_a_model_that_fails_is_named_and_the_way_out(few):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"estimator": "doubly_robust"}, {"estimator": "raw"}, {"balance": "entropy"}]
+    "options",
+    [{}, {"estimator": "hajek"}, {"estimator": "raw"}, {"balance": "entropy"}, {"balance": "none"}],
 )
 def test_the_diagonal_of_the_transfer_is_the_audit(few, options):
     result = run(few, n_splits=0, **options)
-    measured = 0
+    measured, default = 0, "hajek" if options.get("balance") == "none" else "doubly_robust"
+    estimator = options.get("estimator", default)
     for model in result.models:
         for search in result.searches:
             own, row = result.transfer(model, model, search), result.row(model, search)
             np.testing.assert_array_equal(own.delta, row.delta)
             np.testing.assert_array_equal(own.interval, row.interval)
-            assert own.estimator == options.get("estimator", "hajek")
+            assert own.estimator == estimator
             measured += math.isfinite(own.delta)
             case = next(v for v in result.audits[model].violations if v.outcome == search.outcome)
             np.testing.assert_array_equal(own.rates, case.rates)
     assert measured == len(result.models)
     others = [t for t in result.transfers if t.subgroup_of != t.model]
-    assert {t.estimator for t in others} == {"hajek"}
+    assert {t.estimator for t in others} == {"hajek" if estimator == "raw" else estimator}
     said = "those in the subgroups of other models" in " ".join(result.summary().split())
-    assert said == (options.get("estimator", "hajek") != "hajek")
+    assert said == (estimator == "raw")
+
+
+def test_a_copy_of_a_model_is_measured_in_its_subgroup_as_the_model_itself(few):
+    """Rates at the same features, intervals and all, and no difference of either quantity."""
+    answers = few.outcomes["A"]
+    result = run(few, {"A": answers, "copy": answers, "B": few.outcomes["B"]}, n_splits=2)
+    for search in result.searches:
+        own, other = (result.transfer("A", one, search) for one in ("A", "copy"))
+        for name in ("delta", "interval", "rates", "estimator", "split_ratio_mean", "split_rates"):
+            np.testing.assert_array_equal(getattr(own, name), getattr(other, name))
+        assert other.difference == 0.0
+        assert other.difference_interval == (0.0, 0.0)
+        rows = {model: result.row(model, search) for model in result.models}
+        for found in result.differences:
+            if found.search == search and found.quantity == "everybody":
+                a, b = (rows[one].everybody_delta for one in (found.model, found.baseline))
+                assert found.difference == pytest.approx(a - b)
+                assert (found.interval == (0.0, 0.0)) == (found.model == "copy")
 
 
 # -- answers among the features

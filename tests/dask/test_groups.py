@@ -50,17 +50,18 @@ def people_of(n_people, seed=0, rare=False):
         "weights": base * np.where(s > 0, 1 - e, e),
         "propensity": e,
         "outcome": m,
+        "lesser": tuple((base * rng.uniform(0.5, 1.0, N_ROWS), m * share) for share in (0.5, 0.9)),
     }
     everybody = np.ones(N_ROWS, dtype=bool)
     inside = level > (1.5 if rare else 0)
-    return rows, (everybody, inside, level > 1, rng.random(N_ROWS) < 0.2), who
+    sets = (everybody, inside, level > 1, rng.random(N_ROWS) < 0.2, level > -1)
+    return rows, sets, who
 
 
 def in_memory(rows, members, who):
     """What an audit in memory sums up."""
     own = MeasuredRows(**rows, cluster=who)
-    leak = own.leak(members[REGION])
-    return SearchSums.of(own, members, leak=leak, missing=np.zeros((2, 2)), n_missing=0)
+    return SearchSums.of(own, members, missing=np.zeros((2, 2)), n_missing=0)
 
 
 def in_blocks(rows, members, who, blocks, seed=0):
@@ -73,9 +74,10 @@ def in_blocks(rows, members, who, blocks, seed=0):
             name: value[block] if isinstance(value, np.ndarray) else value
             for name, value in rows.items()
         }
+        some["lesser"] = tuple((w[block], m[block]) for w, m in rows["lesser"])
         own, sets = MeasuredRows(**some), tuple(member[block] for member in members)
-        leak = own.leak(sets[REGION]).shortened()
-        sums.append(SearchSums.of(own, sets, leak=leak, missing=np.zeros((2, 2)), n_missing=0))
+        part = SearchSums.of(own, sets, missing=np.zeros((2, 2)), n_missing=0)
+        sums.append(part.shortened())
         groups.append(GroupSums.of(own, sets, grouping.group(key[block]), grouping.n_groups))
     total = reduce(operator.add, sums)
     return total, by_cluster(total, reduce(operator.add, groups), grouping)
@@ -100,15 +102,20 @@ def test_few_clusters_are_summed_as_in_memory(cut, rare):
         for name, value in vars(one.leftover).items():
             known = getattr(other.leftover, name)
             np.testing.assert_allclose(value, known, rtol=1e-9, atol=1e-12 * N_ROWS)
+        for rung, known in zip(one.rungs, other.rungs, strict=True):
+            for name, value in vars(rung).items():
+                np.testing.assert_allclose(value, getattr(known, name), rtol=1e-9)
         np.testing.assert_array_equal(one.counts, other.counts)
         assert one.hit_clusters == other.hit_clusters
+        assert one.leak.total == pytest.approx(other.leak.total, abs=1e-9)
+        assert one.leak.squares == pytest.approx(other.leak.squares, rel=1e-10)
+        assert one.leak.fourths == pytest.approx(other.leak.fourths, rel=1e-10)
+        assert one.leak.statistic() == pytest.approx(other.leak.statistic(), abs=1e-9)
     for one, other in zip(found.plain, expected.plain, strict=True):
         np.testing.assert_allclose(one.clustered, other.clustered, rtol=1e-10)
-    assert found.leak.squares == pytest.approx(expected.leak.squares, rel=1e-10)
-    assert found.leak.fourths == pytest.approx(expected.leak.fourths, rel=1e-10)
-    assert found.leak.statistic() == pytest.approx(expected.leak.statistic(), abs=1e-9)
-    plain = expected.leak.total / np.sqrt(expected.leak.squares)
-    assert (expected.leak.statistic() != pytest.approx(plain)) == rare  # redrawn, or not
+    leak = expected.region.leak
+    plain = leak.total / np.sqrt(leak.squares)
+    assert (leak.statistic() != pytest.approx(plain)) == rare  # redrawn, or not
 
 
 def test_rows_of_one_person_side_by_side_or_scattered():
@@ -117,7 +124,9 @@ def test_rows_of_one_person_side_by_side_or_scattered():
     blocks = np.array_split(order, np.searchsorted(who[order], [200, 201, 900]))
     _, whole = in_blocks(rows, members, who, blocks)
     _, scattered = in_blocks(rows, members, who, CUTS["scattered"])
-    assert whole.leak.statistic() == pytest.approx(scattered.leak.statistic(), abs=1e-9)
+    assert whole.region.leak.statistic() == pytest.approx(
+        scattered.region.leak.statistic(), abs=1e-9
+    )
     np.testing.assert_allclose(
         whole.region.rates.clustered, scattered.region.rates.clustered, rtol=1e-10
     )
@@ -136,11 +145,14 @@ def test_many_clusters_are_pooled_without_bias():
         np.testing.assert_allclose(mean, expected.sets[place].rates.clustered, **close)
         mean = np.mean([one.leftover.second for one in own], axis=0)
         np.testing.assert_allclose(mean, expected.sets[place].leftover.second, **close)
+        mean = np.mean([[rung.left for rung in one.rungs] for one in own], axis=0)
+        known = [rung.left for rung in expected.sets[place].rungs]
+        np.testing.assert_allclose(mean, known, **close)
         assert all(one.hit_clusters <= expected.sets[place].hit_clusters for one in own)
-    squares = np.array([one.leak.squares for one in found])
-    np.testing.assert_allclose(squares.mean(), expected.leak.squares, **close)
-    assert squares.std() / expected.leak.squares < 2 * np.sqrt(2 / MOST_GROUPS)
-    assert np.mean([one.leak.fourths for one in found]) > expected.leak.fourths
+        leak, squares = expected.sets[place].leak, np.array([one.leak.squares for one in own])
+        np.testing.assert_allclose(squares.mean(), leak.squares, **close)
+        assert squares.std() / leak.squares < 2 * np.sqrt(2 / MOST_GROUPS)
+        assert np.mean([one.leak.fourths for one in own]) > leak.fourths
 
 
 def test_everybodys_errors_end_the_path():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 
 import numpy as np
@@ -15,15 +16,7 @@ from mdfa_fairness_plugin.dask.measuring import add_measurements, measure_block
 from mdfa_fairness_plugin.dask.survey import Columns, draw_sample, survey_block
 from mdfa_fairness_plugin.exceptions import OverlapWarning, WarningLog
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
-from mdfa_fairness_plugin.measure.estimates import (
-    estimates_of,
-    lemma_strength,
-    measure,
-    measure_leftover,
-    robust_sums,
-)
-from mdfa_fairness_plugin.measure.leak import leak_statistic
-from mdfa_fairness_plugin.measure.sums import CORE, EVERYBODY, REGION, RULE
+from mdfa_fairness_plugin.measure.sums import REGION, SEARCHED, SETS, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.numerics.rows import Asked
 
 dd = pytest.importorskip("dask.dataframe")
@@ -52,10 +45,10 @@ def as_arrays(search):
     sums_of = search.search
     exact = [own.counts for own in sums_of.sets] + [search.outside[:, 0], sums_of.n_missing]
     exact.append(search.tally.counts[0])
-    sums = [search.tally.counts, sums_of.robust, search.leak_by_model, search.rates_by_model]
-    sums += [np.array([sums_of.leak.squares, sums_of.leak.fourths])]
+    sums = [search.tally.counts, search.leak_by_model[..., 1], search.rates_by_model]
     for own in sums_of.sets:
-        for part in (own.rates, own.leftover):
+        sums.append(np.array([own.leak.squares, own.leak.fourths]))
+        for part in (own.rates, own.leftover, *own.rungs):
             sums += [np.asarray(value) for value in vars(part).values()]
     return exact, sums
 
@@ -76,60 +69,120 @@ def test_any_partition_gives_the_same_sums(frame, fitted, sizes):
         for a, b in zip(as_arrays(one)[1], as_arrays(other)[1], strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * np.abs(b).max(initial=0))
         # R sums to about nothing, so its rounding is that of its terms.
-        assert one.search.leak.total == pytest.approx(other.search.leak.total, abs=1e-10)
+        for a, b in zip(one.search.sets, other.search.sets, strict=True):
+            assert a.leak.total == pytest.approx(b.leak.total, abs=1e-10)
+        residual = one.leak_by_model[..., 0], other.leak_by_model[..., 0]
+        np.testing.assert_allclose(*residual, atol=1e-10)
 
 
-def test_figures_of_a_region_are_those_of_plain_numpy(frame, fitted):
-    """Every estimate of a fitted region, computed anew from rows in memory."""
-    learned, panel, _, _ = fitted
-    panel = everything(panel)
-    measured = measure_block(frame, 0, panel)
-    settings, labels = replace(learned.settings, estimator="hajek"), learned.problem.outcome_labels
+def in_memory(frame, panel, judge):
+    """Sums that an audit in memory makes of the rows judged, and who is in each set."""
     X = panel.encoder.transform(frame[["x1", "x2", "town"]])
     y = (frame["denied"] == "yes").to_numpy().astype(int)
     race = (frame["race"] == "white").to_numpy().astype(int)
+    e = judge.propensity.predict(X)
+    comparable = (e > judge.limits[0]) & (e < judge.limits[1])
+    X, s = X[comparable], np.where(race == judge.group, 1, -1)[comparable]
+
+    def overlap(model, outcome_model):
+        e, m = model.predict(X), outcome_model.predict(X)
+        e, m = 1 - e if judge.flip_s else e, 1 - m if judge.flip_y else m
+        return e, np.where(s > 0, 1 - e, e), m
+
+    score = judge.region.scores(Asked(X))
+    covered = np.zeros(len(s), dtype=bool)
+    if judge.rule.alternatives:
+        shown = panel.encoder.display_frame(frame[["x1", "x2", "town"]])
+        covered = judge.rule.applies(shown)[comparable]
+    region = judge.region
+    cuts = (-np.inf, region.threshold, region.core_threshold, None, judge.proposed)
+    members = tuple(covered if cut is None else score >= cut for cut in cuts)
+    e, w, m = overlap(judge.propensity, judge.outcome_model)
+    lesser = zip(judge.propensity.lesser, judge.outcome_model.lesser, strict=True)
+    rows = MeasuredRows(
+        s=s,
+        positive=(y == judge.outcome)[comparable],
+        y=y[comparable],
+        n_outcomes=2,
+        base=np.ones(len(s)),
+        weights=w,
+        propensity=e,
+        outcome=m,
+        lesser=tuple(overlap(*pair)[1:] for pair in lesser),
+    )
+    return rows, members, SearchSums.of(rows, members, missing=np.zeros((2, 2)), n_missing=0)
+
+
+def concluded(search, sums, settings, whole):
+    """Figures of a search with these sums, as if the region had been named beforehand."""
+    one = Measured(
+        key=search.key,
+        alpha=search.data.alpha,
+        sums=sums,
+        widening=Widening(test=1.0, planned=1.0, sets=(1.0,) * len(SETS)),
+        hypothesis=search.hypothesis,
+        losses=search.losses,
+        everybody=whole,
+    )
+    return conclude([one], settings, ("no", "yes"))[0]
+
+
+@pytest.mark.parametrize("estimator", ["doubly_robust", "hajek"])
+@pytest.mark.parametrize("whole", [False, True], ids=["a part", "everybody"])
+def test_figures_of_a_region_are_those_in_memory(frame, fitted, estimator, whole):
+    """All sums of all sets, and all that is concluded of them, from rows and models in memory.
+
+    Also where everybody is reported in the place of the region that was proposed.
+    """
+    learned, panel, _, _ = fitted
+    panel = everything(panel)
+    if whole:
+        cuts = {"threshold": -np.inf, "core_threshold": -np.inf}
+        judges = [replace(one, region=replace(one.region, **cuts)) for one in panel.judges]
+        panel = replace(panel, judges=tuple(judges))
+    measured = measure_block(frame, 0, panel)
+    settings = replace(learned.settings, estimator=estimator)
     for judge, block, search in zip(panel.judges, measured.searches, learned.searches, strict=True):
-        sums = block.search
-        e = judge.propensity.predict(X)
-        comparable = (e > judge.limits[0]) & (e < judge.limits[1])
-        e, m = e[comparable], judge.outcome_model.predict(X)[comparable]
-        e = 1 - e if judge.flip_s else e
-        m = 1 - m if judge.flip_y else m
-        s = np.where(race == judge.group, 1, -1)[comparable]
-        positive = (y == judge.outcome)[comparable]
-        w = np.where(s > 0, 1 - e, e)  # overlap weights
-        score = judge.region.scores(Asked(X))[comparable]
-        member, base = score >= judge.region.threshold, np.ones(len(s))
-        sets = {
-            EVERYBODY: np.ones(len(s), dtype=bool),
-            REGION: member,
-            CORE: score >= judge.region.core_threshold,
-        }
-        if judge.rule.alternatives:
-            shown = panel.encoder.display_frame(frame[["x1", "x2", "town"]])
-            sets[RULE] = judge.rule.applies(shown)[comparable]
-        for place, own in sets.items():
-            rates, left = measure(positive, s, w, own), measure_leftover(positive, s, w, m, own)
-            assert sums.sets[place].rates.delta == pytest.approx(
-                rates.delta, rel=1e-10, nan_ok=True
+        rows, members, expected = in_memory(frame, panel, judge)
+        assert len(expected.region.rungs) == 2
+        for own, other in zip(block.search.sets, expected.sets, strict=True):
+            np.testing.assert_array_equal(own.counts, other.counts)
+            assert own.hit_clusters == other.hit_clusters
+            pairs = zip(
+                (own.rates, own.leftover, *own.rungs),
+                (other.rates, other.leftover, *other.rungs),
+                strict=True,
             )
-            assert sums.sets[place].rates.mass == pytest.approx(rates.mass, rel=1e-12, nan_ok=True)
-            np.testing.assert_allclose(sums.sets[place].leftover.second, left.second, rtol=1e-12)
-            assert sums.sets[place].counts.sum() == own.sum()
-        plain = Widening(test=1.0, planned=1.0, sets=(1.0,) * 4)
-        one = Measured(key=search.key, alpha=search.data.alpha, sums=sums, widening=plain)
-        given = conclude([one], settings, labels)[0]
-        assert given["statistic"] == pytest.approx(
-            leak_statistic(positive, s, e, m, base, member), rel=1e-9
-        )
-        inside = measure(positive, s, w, member)
-        robust = robust_sums(positive, s, base, member, e, m)
-        expected = estimates_of(inside, measure(positive, s, base, member), robust)
-        assert given["estimates"] == pytest.approx(expected, rel=1e-9)
-        lemma = lemma_strength(measure(positive, s, w), inside)
-        assert given["gamma_lemma"] == pytest.approx(lemma)
-        assert given["n_rows"] == member.sum()
-        assert given["share"] == pytest.approx(member.mean(), rel=1e-12)
+            for a, b in pairs:
+                for name, value in vars(a).items():
+                    np.testing.assert_allclose(value, getattr(b, name), rtol=1e-9)
+            assert own.leak.statistic() == pytest.approx(other.leak.statistic(), rel=1e-7, abs=1e-9)
+        tally = block.tally.counts
+        predicted = [(rows.weights * rows.outcome)[rows.s == side].sum() for side in (1, -1)]
+        np.testing.assert_allclose(tally[5].sum(axis=-1), predicted, rtol=1e-10)
+        found, known = (concluded(search, one, settings, whole) for one in (block.search, expected))
+        assert_same(found, known)
+        assert found["searched"].n_rows == members[SEARCHED].sum()
+        assert (found["n_rows"] > found["searched"].n_rows) == whole
+        assert found["n_rows"] == members[REGION].sum()
+        assert found["share"] == pytest.approx(members[REGION].mean(), rel=1e-12)
+
+
+def assert_same(found, known):
+    """Two figures, or records of figures, but for rounding."""
+    if isinstance(known, pd.DataFrame):
+        pd.testing.assert_frame_equal(found, known)
+    elif dataclasses.is_dataclass(known):
+        for one in dataclasses.fields(known):
+            assert_same(getattr(found, one.name), getattr(known, one.name))
+    elif isinstance(known, dict):
+        assert found.keys() == known.keys()
+        for name, value in known.items():
+            assert_same(found[name], value)
+    elif isinstance(known, str | frozenset) or known is None:
+        assert found == known
+    else:
+        np.testing.assert_allclose(found, known, rtol=1e-6, atol=1e-9)
 
 
 def test_counts_of_rows_weigh_as_the_rows_themselves(frame, fitted):

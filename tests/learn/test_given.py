@@ -43,7 +43,7 @@ def test_every_row_is_told_by_a_model_without_its_fold():
             found.out_of_fold[folds == fold], np.clip(expected, 0.001, 0.999)
         )
     np.testing.assert_allclose(
-        found.predict(X[:9]), np.clip(found.by_model(X[:9]).mean(axis=0), 0.001, 0.999)
+        found.predict(X[:9]), np.clip(found.by_rung(X[:9])[-1].mean(axis=0), 0.001, 0.999)
     )
     assert len(found.models) == 5
 
@@ -193,4 +193,4 @@ def test_own_models_are_fitted_when_first_asked():
     np.testing.assert_array_equal(given.predict(X[:5]), fit().predict(X[:5]))
     given.predict(X[:5])
     assert len(fits) == 2
-    assert given.rungs == ()
+    assert given.lesser == ()

@@ -163,14 +163,16 @@ def test_same_answer_for_any_number_of_jobs_and_after_pickling():
 
 
 def test_the_models_agree_on_average():
-    """What each fold's models say of new rows has the prediction as its mean."""
+    """On every rung, what each fold's models say of new rows has the prediction as its mean."""
     X, _, positive = drawn(9, 400, TRUTHS["step"])
     fitted = cross_fitted_probability(X, positive, even_folds(400))
     new = np.random.default_rng(9).normal(size=(50, X.shape[1]))
-    each = fitted.by_model(new)
-    assert each.shape == (len(fitted.models), 50)
-    np.testing.assert_allclose(each.mean(axis=0), fitted.predict(new), atol=PROBABILITY_FLOOR)
-    assert np.ptp(each, axis=0).max() > 0
+    rungs = (*fitted.lesser, fitted)
+    each = fitted.by_rung(new)
+    assert each.shape == (len(rungs), len(fitted.models), 50)
+    for own, rung in zip(each, rungs, strict=True):
+        np.testing.assert_allclose(own.mean(axis=0), rung.predict(new), atol=PROBABILITY_FLOOR)
+        assert np.ptp(own, axis=0).max() > 0
 
 
 def test_is_close_to_the_best_possible_prediction():
@@ -237,7 +239,7 @@ def test_levels_that_the_matrix_pools_are_told_apart(n_splits):
     for one, truth, own in zip(fitted, new_p, new_labels, strict=True):
         told = one.predict(new)
         assert log_loss(own, told) - log_loss(own, truth) < 80 / (4_000 * (1 - 1 / n_splits))
-        np.testing.assert_allclose(one.by_model(new).mean(axis=0).clip(0.001, 0.999), told)
+        np.testing.assert_allclose(one.by_rung(new)[-1].mean(axis=0).clip(0.001, 0.999), told)
 
 
 def test_how_levels_are_numbered_is_nothing_and_new_ones_are_like_all():

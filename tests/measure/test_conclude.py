@@ -8,7 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mdfa_fairness_plugin.measure.conclude import Measured, Widening, counts_frame, figures_of
+from mdfa_fairness_plugin.measure.conclude import (
+    Measured,
+    Widening,
+    _Tested,
+    counts_frame,
+    figures_of,
+)
 from mdfa_fairness_plugin.measure.intervals import delta_interval, gamma_interval, mass_interval
 from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums
 from mdfa_fairness_plugin.measure.tests import detectable_delta
@@ -18,7 +24,7 @@ from mdfa_fairness_plugin.settings import Settings
 KEY = SearchKey(sensitive_feature="sex", group="f", reference=None, outcome="no")
 LABELS = ("yes", "no")
 SETTINGS = Settings(balance="none")
-WIDENING = Widening(test=1.4, planned=1.4, sets=(1.0, 1.2, 1.2, 1.2))
+WIDENING = Widening(test=1.4, planned=1.4, sets=(1.0, 1.4, 1.4, 1.4, 1.4))
 
 
 def table(hits, inside, everybody=(500, 500), outside_hits=(0, 0)):
@@ -57,22 +63,25 @@ def measured(hits=(40, 20), inside=(100, 100), **changes):
 
 
 def counted(positive, s, member, **changes):
-    rows = rows_of(positive, s)
-    everybody = np.ones(len(s), dtype=bool)
+    return counted_rows(rows_of(positive, s), member, **changes)
+
+
+def counted_rows(rows, member, **changes):
+    everybody = np.ones(len(member), dtype=bool)
     sums = SearchSums.of(
         rows,
-        (everybody, member, member, member),
-        leak=rows.leak(member),
+        (everybody, member, member, member, member),
         missing=np.zeros((2, 2)),
         n_missing=0,
     )
     sums = replace(sums, **changes)
-    return Measured(key=KEY, alpha=0.05, sums=sums, widening=WIDENING)
+    return Measured(key=KEY, alpha=0.05, sums=sums, widening=WIDENING, hypothesis=0)
 
 
 def figures(one, settings=SETTINGS, *, adjusted=0.01, level=0.05 / 4):
-    """Figures of one search of four, at a given p-value."""
-    return figures_of(one, settings, level, adjusted, LABELS)
+    """Figures of one search of four, at a given p-value that needs no allowance."""
+    test = _Tested.of(one, settings)
+    return figures_of(one, test, settings, level, (adjusted, adjusted), LABELS)
 
 
 def test_figures_of_a_table_worked_by_hand():
@@ -93,9 +102,9 @@ def test_figures_of_a_table_worked_by_hand():
     assert found["estimates"]["hajek"] == pytest.approx(math.log(2))
     assert found["counts"].to_numpy().tolist() == [[40, 60], [20, 80]]
     assert found["counts"].columns.tolist() == ["no", "yes"]
-    assert found["interval"] == delta_interval(region, 0.95, 1.2)
-    assert found["gamma_interval"] == gamma_interval(region, 0.95, 1.2)
-    assert found["mass_interval"] == mass_interval(region, 0.95, 1.2)
+    assert found["interval"] == delta_interval(region, 0.95, 1.4)
+    assert found["gamma_interval"] == gamma_interval(region, 0.95, 1.4)
+    assert found["mass_interval"] == mass_interval(region, 0.95, 1.4)
     low = math.exp(found["interval"][0])
     assert found["e_value_limit"] == pytest.approx(low + math.sqrt(low * (low - 1)))
     assert found["detectable_delta"] == detectable_delta(
@@ -103,41 +112,45 @@ def test_figures_of_a_table_worked_by_hand():
     )
 
 
-def test_another_estimate_moves_the_interval_and_the_bounds_along():
-    """Doubly robust .8 instead of ln 2: everything on the scale of delta moves by the difference."""
-    # Level .3 and difference d with (.3 + d / 2) / (.3 - d / 2) = e^.8.
-    difference = 0.6 * (math.exp(0.8) - 1) / (math.exp(0.8) + 1)
-    given = measured(
-        robust=np.array([1.0, difference, 1.0, 0.3, 0.5]),
+@pytest.mark.parametrize("estimator", ["raw", "unweighted"])
+def test_another_estimate_moves_the_interval_and_the_bounds_along(estimator):
+    """ln 2 of 40 in 500 against 20 in 500, or weights of 2 for the others' outcomes taken off.
+
+    What has no interval of its own takes that of the rates, moved to where it is: from ln (40 / 100)
+    / (20 / 80), or from that of weighted ones.
+    """
+    positive, s, member = table((40, 20), (100, 80), outside_hits=(80, 60))
+    rows = rows_of(positive, s)
+    weights = np.where(positive & (s < 0), 2.0, 1.0) if estimator == "unweighted" else rows.weights
+    given = counted_rows(
+        replace(rows, weights=weights),
+        member,
         missing=np.array([[5.0, 6.0], [7.0, 8.0]]),
         n_missing=13,
     )
     one = figures(given)
-    other = figures(given, replace(SETTINGS, estimator="doubly_robust"))
-    # All with the outcome on the others' side and all without on the group's, and the reverse.
-    assert one["missing_bounds"] == pytest.approx(
-        (math.log((40 / 106) / (27 / 107)), math.log((45 / 105) / (20 / 108)))
-    )
-    shift = 0.8 - math.log(2)
-    assert other["delta"] == pytest.approx(0.8)
+    other = figures(given, replace(SETTINGS, estimator=estimator))
+    assert one["delta"] == pytest.approx(math.log(0.4 / (0.25 if estimator == "raw" else 40 / 100)))
+    assert other["delta"] == pytest.approx(math.log(2 if estimator == "raw" else 0.4 / 0.25))
+    shift = other["delta"] - one["delta"]
     for name in ("interval", "missing_bounds"):
         assert other[name] == pytest.approx([end + shift for end in one[name]])
-    assert other["e_value"] == pytest.approx(
-        math.exp(0.8) + math.sqrt(math.exp(0.8) * (math.exp(0.8) - 1))
-    )
     for name in ("gamma", "mass", "rates", "gamma_interval", "mass_interval"):
         assert other[name] == one[name]
 
 
-def test_an_estimate_without_end_leaves_the_interval_where_it_is():
-    # Level .3 and difference .6: nobody of the others is left.
-    given = measured(
-        robust=np.array([1.0, 0.6, 1.0, 0.3, 0.5]),
-        missing=np.array([[5.0, 6.0], [7.0, 8.0]]),
-        n_missing=13,
+def test_bounds_of_unknown_sides_worked_by_hand():
+    """All with the outcome on the others' side and all without on the group's, and the reverse."""
+    given = measured(missing=np.array([[5.0, 6.0], [7.0, 8.0]]), n_missing=13)
+    assert figures(given)["missing_bounds"] == pytest.approx(
+        (math.log((40 / 106) / (27 / 107)), math.log((45 / 105) / (20 / 108)))
     )
+
+
+def test_an_estimate_without_end_leaves_the_interval_where_it_is():
+    given = measured((20, 0), missing=np.array([[5.0, 6.0], [7.0, 8.0]]), n_missing=13)
     one = figures(given)
-    other = figures(given, replace(SETTINGS, estimator="doubly_robust"))
+    other = figures(given, replace(SETTINGS, estimator="raw"))
     assert other["delta"] == math.inf
     assert (other["interval"], other["missing_bounds"]) == (one["interval"], one["missing_bounds"])
 
@@ -149,14 +162,15 @@ def test_an_estimate_without_end_leaves_the_interval_where_it_is():
         ((40, 20), 0.051, "none_larger_than_detectable", ""),
         ((20, 40), 0.001, "none_larger_than_detectable", ""),
         ((20, 20), 0.001, "none_larger_than_detectable", ""),
-        ((7, 3), 0.001, "violation", ""),
+        ((20, 0), 0.001, "violation", ""),
+        ((7, 3), 0.001, "insufficient_evidence", "the interval on the ratio includes 1"),
         ((7, 2), 0.001, "insufficient_evidence", "only 9 rows of the subgroup have the outcome"),
         ((0, 0), 0.001, "insufficient_evidence", "nobody in the subgroup has the outcome"),
         ((40, 20), math.nan, "insufficient_evidence", "nobody in the subgroup has the outcome"),
     ],
 )
 def test_verdicts_and_their_reasons(hits, adjusted, verdict, reason):
-    """A p-value below 5 % and a ratio above one, in at least ten rows with the outcome."""
+    """A p-value below 5 % and an interval above one, in at least ten rows with the outcome."""
     found = figures(measured(hits), adjusted=adjusted)
     assert found["verdict"] == verdict
     assert found["reason"].startswith(reason)

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit, logit
 
 from mdfa_fairness_plugin.measure.estimates import (
+    adjusted,
     adjusted_rates,
     certificate_strength,
     estimates_of,
@@ -19,16 +21,15 @@ from mdfa_fairness_plugin.measure.estimates import (
     log_ratio,
     measure,
     measure_leftover,
-    robust_sums,
 )
 
 
-def all_estimates(positive, s, base, weights, member, e, m):
+def all_estimates(positive, s, base, weights, member, m):
     """Delta of one subgroup by every estimator."""
     return estimates_of(
         measure(positive, s, weights, member),
         measure(positive, s, base, member),
-        robust_sums(positive, s, base, member, e, m),
+        measure_leftover(positive, s, weights, m, member),
     )
 
 
@@ -91,9 +92,8 @@ def test_weights_remove_confounding_worked_by_hand():
     rates = measure(y, s, weights)
     assert rates.rates == pytest.approx([0.42, 0.42], abs=1e-12)
     assert rates.delta == pytest.approx(0.0, abs=1e-12)
-    e = np.where(x == 0, 0.2, 0.8)
     m = np.where(x == 0, 0.5, 0.1)
-    estimates = all_estimates(y, s, base, weights, everybody, e, m)
+    estimates = all_estimates(y, s, base, weights, everybody, m)
     assert estimates["hajek"] == pytest.approx(0.0, abs=1e-12)
     assert estimates["doubly_robust"] == pytest.approx(0.0, abs=1e-12)
     assert estimates["raw"] == pytest.approx(0.0, abs=1e-12)
@@ -104,8 +104,8 @@ def test_all_estimators_agree_where_nothing_confounds():
     """Without features the doubly robust rates are the rates, whatever the sizes of the sides."""
     positive, s, ones = table([[30, 10], [20, 60]])
     everybody = np.ones(len(s), dtype=bool)
-    e, m = np.full(len(s), (s > 0).mean()), np.full(len(s), positive.mean())
-    estimates = all_estimates(positive, s, ones, ones, everybody, e, m)
+    m = np.full(len(s), positive.mean())
+    estimates = all_estimates(positive, s, ones, ones, everybody, m)
     assert set(estimates) == {"hajek", "raw", "unweighted", "doubly_robust"}
     for value in estimates.values():
         assert value == pytest.approx(math.log(3), abs=1e-12)
@@ -118,16 +118,16 @@ def test_raw_counts_mistake_an_unbalanced_subgroup_for_a_violation():
     s = np.r_[s, np.repeat([1, -1], [20, 30])]
     member = np.arange(80) < 30
     ones, half = np.ones(80), np.full(80, 0.5)
-    estimates = all_estimates(positive, s, ones, ones, member, half, half)
+    estimates = all_estimates(positive, s, ones, ones, member, half)
     assert estimates["hajek"] == pytest.approx(0.0, abs=1e-12)
     assert estimates["raw"] == pytest.approx(math.log(2), abs=1e-12)
 
 
-def test_doubly_robust_rates_are_the_overlap_weighted_ones():
-    """Two towns and their true nuisances; the group's rate is .2 higher in both.
+def two_towns():
+    """Sides, outcomes, people, propensities and ``Pr[Y | x]`` of a table of 100 and 300.
 
-    Overlap ``N e (1 - e)`` is 16 in A and 75 in B, so the rates are (16 .3 + 75 .7) / 91 against
-    (16 .1 + 75 .5) / 91. Rows stand for as many people as a table of 100 and 300 has.
+    The group's rate is .2 higher in both: .3 and .1 in town A, where a fifth are of the group, .7 and
+    .5 in town B, where half are.
     """
     towns = [(100.0, 0.2, 0.1), (300.0, 0.5, 0.5)]
     rows = [
@@ -136,27 +136,134 @@ def test_doubly_robust_rates_are_the_overlap_weighted_ones():
         for side, p in ((1, p0 + 0.2), (-1, p0))
         for hit in (True, False)
     ]
-    s, positive, base, e, m = (np.array(column) for column in zip(*rows, strict=True))
-    sums = robust_sums(positive, s, base, np.ones(8, bool), e, m)
-    assert sums == pytest.approx([91, 91 * 0.2, 91, 16 * 0.14 + 75 * 0.6, 16 * 0.2 + 75 * 0.5])
-    found = all_estimates(positive, s, base, base, np.ones(8, bool), e, m)["doubly_robust"]
+    return tuple(np.array(column) for column in zip(*rows, strict=True))
+
+
+def test_doubly_robust_rates_are_those_of_the_population_that_right_weights_aim_at():
+    """Overlap ``N e (1 - e)`` is 16 in A and 75 in B; everybody is 100 and 300.
+
+    Predicted means are alike on both sides, so nothing moves.
+    """
+    s, positive, base, e, m = two_towns()
+    everybody = np.ones(8, bool)
+    overlap = base * np.where(s > 0, 1 - e, e)
+    found = all_estimates(positive, s, base, overlap, everybody, m)["doubly_robust"]
     assert found == pytest.approx(math.log((16 * 0.3 + 75 * 0.7) / (16 * 0.1 + 75 * 0.5)))
+    inverse = base / np.where(s > 0, e, 1 - e)
+    found = all_estimates(positive, s, base, inverse, everybody, m)["doubly_robust"]
+    assert found == pytest.approx(math.log((100 * 0.3 + 300 * 0.7) / (100 * 0.1 + 300 * 0.5)))
 
 
-@pytest.mark.parametrize(
-    ("covariance", "delta"), [(0.5, math.log(0.55 / 0.05)), (0.7, math.inf), (-0.7, -math.inf)]
+def test_doubly_robust_rates_without_weights_worked_by_hand():
+    """Unweighted, the group is 20 of A and 150 of B: 111 of 170 with the outcome, 98.8 predicted.
+
+    The others are 80 and 150: 83 of 230, and 101.2 predicted. Odds are moved from a side's prediction
+    to the mean of both.
+    """
+    s, positive, base, _, m = two_towns()
+    found = all_estimates(positive, s, base, base, np.ones(8, bool), m)
+    predicted = np.array([20 * 0.14 + 150 * 0.6, 80 * 0.14 + 150 * 0.6]) / (170, 230)
+    rates = np.array([20 * 0.3 + 150 * 0.7, 80 * 0.1 + 150 * 0.5]) / (170, 230)
+    odds, expected, both = (p / (1 - p) for p in (rates, predicted, predicted.mean()))
+    moved = odds / expected * both
+    assert found["doubly_robust"] == pytest.approx(math.log(np.divide(*(moved / (1 + moved)))))
+    assert found["hajek"] == pytest.approx(math.log(np.divide(*rates)))
+    # At the same features the log ratio is .38 where both sides overlap and .41 of everybody.
+    assert 0.38 < found["doubly_robust"] < 0.41 < 0.55 < found["hajek"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    rates=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    predicted=st.tuples(st.floats(0.001, 0.999), st.floats(0.001, 0.999)),
 )
-def test_doubly_robust_rates_end_at_zero(covariance, delta):
-    """Half are of the group and .3 have the outcome: rates .3 plus and minus half the difference."""
-    rates = measure(*table([[3, 7], [3, 7]]))
-    sums = np.array([1.0, covariance, 1.0, 0.3, 0.5])
-    assert estimates_of(rates, rates, sums)["doubly_robust"] == pytest.approx(delta)
+def test_doubly_robust_rates_stay_rates(rates, predicted):
+    """Strictly between 0 and 1, but for sides where nobody or everybody has the outcome."""
+    rates, predicted = np.array(rates), np.array(predicted)
+    r = adjusted_rates(rates, predicted)
+    assert ((r >= 0) & (r <= 1)).all()
+    np.testing.assert_array_equal(r[rates == 0], 0)
+    np.testing.assert_array_equal(r[rates == 1], 1)
+    inside = (rates > 1e-6) & (rates < 1 - 1e-6)
+    assert ((r > 0) & (r < 1))[inside].all()
+    # On the scale of log-odds as far as the prediction is from that of both sides.
+    moved = logit(predicted.mean()) - logit(predicted)
+    np.testing.assert_allclose(logit(r[inside]) - logit(rates[inside]), moved[inside], atol=1e-6)
+
+
+@pytest.mark.parametrize("rates", [(0.0, 1.0), (0.3, 0.3), (0.0, 0.0), (1.0, 0.2)])
+@pytest.mark.parametrize("level", [0.001, 0.4, 0.999])
+def test_predictions_alike_on_both_sides_move_no_rate(rates, level):
+    r = adjusted_rates(np.array(rates), np.array([level, level]))
+    np.testing.assert_allclose(r, rates, atol=1e-12)
+
+
+def test_many_sets_are_moved_as_one_by_one():
+    rng = np.random.default_rng(0)
+    rates, predicted = rng.random((2, 2, 20))
+    rates[:, :3] = 0.0
+    many = adjusted_rates(rates, predicted)
+    for k in range(20):
+        np.testing.assert_array_equal(many[:, k], adjusted_rates(rates[:, k], predicted[:, k]))
+
+
+@pytest.mark.parametrize("right", ["weights", "outcome", "both"])
+def test_rates_are_right_where_weights_or_outcome_models_are(right):
+    """Two towns of known truth, 300 samples of 1,000; bounds are four standard errors.
+
+    At equal features everybody's rate is .15 in A and .6 in B, so the log ratio is 0; who is of the
+    group follows the town. Wrong weights are none, the wrong model says the same of everybody. The
+    plain rates with wrong weights are off by far more than that.
+    """
+    rng = np.random.default_rng(11)
+    found, plain = [], []
+    for _ in range(300):
+        town = rng.random(1000) < 0.5
+        e, m = np.where(town, 0.7, 0.3), np.where(town, 0.6, 0.15)
+        s = np.where(rng.random(1000) < e, 1, -1)
+        positive = rng.random(1000) < m
+        weights = np.ones(1000) if right == "outcome" else np.where(s > 0, 1 - e, e)
+        model = np.full(1000, 0.3) if right == "weights" else m
+        rates = measure(positive, s, weights)
+        own, _ = adjusted(rates, measure_leftover(positive, s, weights, model))
+        found.append(own.delta)
+        plain.append(rates.delta)
+    error = np.std(found) / math.sqrt(300)
+    assert np.mean(found) == pytest.approx(0.0, abs=4 * error)
+    if right == "outcome":
+        assert np.mean(plain) > 50 * error
+
+
+@pytest.mark.parametrize("right", ["weights", "outcome"])
+def test_a_violation_is_measured_right_where_weights_or_outcome_models_are(right):
+    """In both towns the group's odds are twice the others'; truth by overlap weights, exactly.
+
+    With a right outcome model and wrong weights the odds of both sides are kept, and the population is
+    the sample's: odds twice as high at the same features, .43 to .57 of either town.
+    """
+    rng = np.random.default_rng(12)
+    base = logit(np.array([0.15, 0.6]))
+    p0, p1 = expit(base), expit(base + math.log(2))
+    found = []
+    for _ in range(300):
+        town = (rng.random(1000) < 0.5).astype(int)
+        e = np.array([0.3, 0.7])[town]
+        s = np.where(rng.random(1000) < e, 1, -1)
+        positive = rng.random(1000) < np.where(s > 0, p1[town], p0[town])
+        weights = np.ones(1000) if right == "outcome" else np.where(s > 0, 1 - e, e)
+        m = np.full(1000, 0.3) if right == "weights" else (e * p1[town] + (1 - e) * p0[town])
+        rates = measure(positive, s, weights)
+        found.append(adjusted(rates, measure_leftover(positive, s, weights, m))[0].delta)
+    truth = math.log(p1.mean() / p0.mean())  # both towns overlap alike
+    # The model is moved by one step on the scale of log-odds for a whole side: off by about .02.
+    slack = 0.0 if right == "weights" else 0.03
+    assert np.mean(found) == pytest.approx(truth, abs=slack + 4 * np.std(found) / math.sqrt(300))
 
 
 def test_doubly_robust_is_unknown_without_rows():
     positive, s, ones = table([[3, 3], [3, 3]])
     half = np.full(12, 0.5)
-    estimates = all_estimates(positive, s, ones, ones, np.zeros(12, bool), half, half)
+    estimates = all_estimates(positive, s, ones, ones, np.zeros(12, bool), half)
     assert all(math.isnan(value) for value in estimates.values())
 
 
@@ -299,8 +406,10 @@ def test_heavy_rows_with_the_outcome_shrink_the_effective_size():
 def test_adjusted_rates_worked_by_hand():
     """40 rows a side, half of each predicted at .8 among the group and a quarter among the others.
 
-    Predicted means are .5 and .35, so .15 of the difference is imbalance: 20/40 becomes .425 and 12/40
-    becomes .375. Leftovers are .2 or -.8 where .8 is predicted, .8 or -.2 where .2 is.
+    Predicted means are .5 and .35, so both are moved to .425: the group's 20/40, which is as
+    predicted, becomes that; the others' 12/40 has 39/49 of the odds predicted, and keeps them.
+    Leftovers are .2 or -.8 where .8 is predicted, .8 or -.2 where .2 is; the model leaves .16 a row of
+    the variance, of .25 and .2275.
     """
     s = np.repeat([1, -1], 40)
     outcome = np.concatenate([np.repeat([0.8, 0.2], [20, 20]), np.repeat([0.8, 0.2], [10, 30])])
@@ -308,15 +417,15 @@ def test_adjusted_rates_worked_by_hand():
         [np.arange(20) < 16, np.arange(20) < 4, np.arange(10) < 8, np.arange(30) < 4]
     )
     ones = np.ones(80)
-    r, sizes = adjusted_rates(
-        measure(positive, s, ones), measure_leftover(positive, s, ones, outcome)
-    )
-    assert r == pytest.approx([0.5 - 0.075, 0.3 + 0.075])
+    own, sizes = adjusted(measure(positive, s, ones), measure_leftover(positive, s, ones, outcome))
+    odds = 0.425 / 0.575 * 39 / 49
+    r = own.rates
+    assert r == pytest.approx([0.425, odds / (1 + odds)])
     left = positive - outcome
-    for side, rate, size in zip((1, -1), r, sizes, strict=True):
-        own = left[s == side]
-        variance = ((own - own.mean()) ** 2).sum() / 40**2
-        assert size == pytest.approx(rate * (1 - rate) / variance)
+    for side, rate, size, known in zip((1, -1), r, sizes, (0.25, 0.2275), strict=True):
+        mine = left[s == side]
+        variance = ((mine - mine.mean()) ** 2).sum() / 40**2
+        assert size == pytest.approx(min(rate * (1 - rate) / variance, 40 * known / 0.16))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -324,10 +433,37 @@ def test_predictions_that_say_nothing_change_nothing(predicted_rows, seed):
     positive, s, weights, _ = predicted_rows(seed)
     rates = measure(positive, s, weights)
     same = np.full(len(s), 0.37)
-    r, sizes = adjusted_rates(rates, measure_leftover(positive, s, weights, same))
-    assert r == pytest.approx(rates.rates, abs=1e-12)
-    # The plain size is the smaller of Kish's and this one, which is implied by the spread of rows.
-    assert (rates.effective_sizes <= sizes * (1 + 1e-9)).all()
+    own, sizes = adjusted(rates, measure_leftover(positive, s, weights, same))
+    assert own.rates == pytest.approx(rates.rates, abs=1e-12)
+    np.testing.assert_allclose(sizes, rates.effective_sizes)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gamma_is_the_strength_of_mass_and_delta_at_the_same_features(predicted_rows, seed):
+    positive, s, weights, outcome = predicted_rows(seed)
+    member = np.random.default_rng(seed).random(400) < 0.4
+    own, _ = adjusted(
+        measure(positive, s, weights, member),
+        measure_leftover(positive, s, weights, outcome, member),
+    )
+    assert own.gamma == pytest.approx(own.mass * (expit(own.delta) - 0.5), abs=1e-15)
+    assert own.mass == pytest.approx(own.share * own.rates.mean())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_exchanging_sides_or_outcomes_turns_adjusted_rates(predicted_rows, seed):
+    positive, s, weights, outcome = predicted_rows(seed)
+
+    def rates_and_sizes(positive, s, m, scale=1.0):
+        left = measure_leftover(positive, s, scale * weights, m)
+        own, sizes = adjusted(measure(positive, s, scale * weights), left)
+        return np.array([own.rates, sizes])
+
+    one = rates_and_sizes(positive, s, outcome)
+    np.testing.assert_allclose(rates_and_sizes(positive, -s, outcome), one[:, ::-1])
+    other = rates_and_sizes(~positive, s, 1 - outcome)
+    np.testing.assert_allclose(other, [1 - one[0], one[1]])
+    np.testing.assert_allclose(rates_and_sizes(positive, s, outcome, 5.0), one)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -339,7 +475,7 @@ def test_sums_of_any_parts_add_up(predicted_rows, seed):
     ]
     total = functools.reduce(operator.add, blocks)
     whole = measure_leftover(positive, s, weights, outcome)
-    for name in ("predicted", "first", "second", "fourth"):
+    for name in ("predicted", "expected", "first", "second", "fourth"):
         np.testing.assert_allclose(getattr(total, name), getattr(whole, name), rtol=1e-12)
     member = part < 3
     inside = measure_leftover(positive, s, weights, outcome, member)
@@ -348,14 +484,17 @@ def test_sums_of_any_parts_add_up(predicted_rows, seed):
     )
 
 
-def test_few_rows_fall_back_on_plain_rates():
-    """Four leftovers of .9 among thousands of .001: too few to know their spread."""
+def test_few_leftovers_are_known_by_the_models_word():
+    """Four leftovers of .999 among thousands of .001: too few to know their spread.
+
+    The model leaves .000999 of a variance of a quarter, of 2,000 rows.
+    """
     n = 4000
     s = np.tile([1, -1], n // 2)
     positive = np.arange(n) % 8 < 4
     outcome = np.where(positive, 0.999, 0.001)
     positive[:4] = ~positive[:4]
     rates = measure(positive, s, np.ones(n))
-    r, sizes = adjusted_rates(rates, measure_leftover(positive, s, np.ones(n), outcome))
-    np.testing.assert_array_equal(r, rates.rates)
-    np.testing.assert_array_equal(sizes, rates.effective_sizes)
+    own, sizes = adjusted(rates, measure_leftover(positive, s, np.ones(n), outcome))
+    np.testing.assert_allclose(own.rates, rates.rates, atol=1e-9)
+    np.testing.assert_allclose(sizes, 2000 * 0.25 / 0.000999, rtol=1e-6)

@@ -7,12 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from mdfa_fairness_plugin.measure.estimates import measure
+from mdfa_fairness_plugin.measure.estimates import adjusted, measure, measure_leftover
 from mdfa_fairness_plugin.measure.influence import (
-    log_ratio_influence,
+    LogRatio,
+    log_ratio_of,
     mean_influence,
     paired_interval,
 )
+
+
+def log_ratio_influence(*of):
+    return log_ratio_of(*of).influence
 
 
 def people(seed, n=400):
@@ -45,6 +50,40 @@ def test_influence_is_the_derivative_of_delta(seed):
         more = w.copy()
         more[row] *= 1 + step
         assert (delta(more) - delta(w)) / step == pytest.approx(psi[row], abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_influence_at_the_same_features_is_the_derivative_of_that_delta(seed):
+    s, y, w, member = people(seed)
+    m = np.random.default_rng(seed + 5).uniform(0.1, 0.8, len(s))
+    found = log_ratio_of(y, s, w, member, m)
+
+    def delta(weights):
+        own = (y, s, weights)
+        rows = (s != 0) & member
+        own = tuple(one[rows] for one in own)
+        return adjusted(measure(*own), measure_leftover(*own, m[rows]))[0].delta
+
+    assert found.delta == pytest.approx(delta(w))
+    assert found.influence.sum() == pytest.approx(0, abs=1e-12)
+    step = 1e-6
+    for row in range(0, len(s), 37):
+        more = w.copy()
+        more[row] *= 1 + step
+        assert (delta(more) - delta(w)) / step == pytest.approx(found.influence[row], abs=1e-5)
+
+
+def test_features_that_tell_nothing_change_nothing_and_those_that_tell_all_leave_nothing():
+    s, y, w, member = people(0)
+    plain, same = log_ratio_of(y, s, w, member), log_ratio_of(y, s, w, member, np.full(len(s), 0.3))
+    assert same.delta == pytest.approx(plain.delta)
+    np.testing.assert_allclose(same.influence, plain.influence, atol=1e-12)
+    known = log_ratio_of(y, s, w, member, np.where(y, 0.999, 0.001))
+    assert known.variance() < 0.1 * plain.variance()
+    # Where everybody of one side has the outcome its influence is that of the other side alone.
+    all_have = log_ratio_of(y | (s > 0), s, w, member, np.full(len(s), 0.3))
+    assert np.isfinite(all_have.influence).all()
+    assert not all_have.influence[s > 0].any()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -85,6 +124,24 @@ def test_pairing_narrows_the_interval_of_models_that_agree():
     assert paired_interval(0.0, a, a, 0.95) == (0.0, 0.0)
     wide = paired_interval(0.1, a, b, 0.95, spread=1.25)
     assert wide[1] - wide[0] == pytest.approx(1.25 * (high - low))
+
+
+def test_what_moves_as_models_get_better_may_move_as_far_again():
+    """By hand: a difference of .5 that was .9 by lesser models, all but without noise."""
+    own, nothing = np.full(100, 1e-4), np.zeros(100)
+
+    def interval(*moves):
+        moved = [LogRatio(move, np.full(100, noise)) for move, noise in moves]
+        return paired_interval(0.5, own, nothing, 0.95, moves=moved)
+
+    low, high = interval()
+    assert interval((0.4, 0.0)) == pytest.approx((low - 0.4, high))
+    assert interval((-0.4, 0.0), (0.1, 0.0)) == pytest.approx((low - 0.1, high + 0.4))
+    # A move that its own noise explains is none: 100 rows of .05 have a standard deviation of .5.
+    assert interval((0.4, 0.05)) == (low, high)
+    # 2 x best - lesser has three times the noise of the best if a lesser one's is its negative.
+    wider = interval((0.4, -2e-4))
+    assert wider[0] == pytest.approx(0.5 - math.sqrt(0.16 - 4e-6) - 3 * (0.5 - low))
 
 
 def test_intervals_on_differences_of_fixed_regions_cover():

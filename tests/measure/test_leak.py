@@ -10,7 +10,6 @@ from scipy.special import expit
 from scipy.stats import binom, norm
 
 from mdfa_fairness_plugin.measure.leak import LeakSums, leak_statistic
-from mdfa_fairness_plugin.measure.tests import one_sided_p_value
 
 
 def everywhere(n):
@@ -107,7 +106,6 @@ def test_no_rows_no_statistic():
         np.ones(3, bool), np.ones(3), *([np.full(3, 0.5)] * 2), np.ones(3), ~everywhere(3)
     )
     assert math.isnan(z)
-    assert math.isnan(one_sided_p_value(z, 1.0))
 
 
 @pytest.mark.parametrize("n", [50, 600])
@@ -148,7 +146,7 @@ def test_statistic_is_standard_normal_without_a_leak(n, runs):
     )
     assert z.mean() == pytest.approx(0.0, abs=4 / math.sqrt(runs))
     assert z.std() == pytest.approx(1.0, abs=4 / math.sqrt(2 * runs))
-    alarms = np.mean([one_sided_p_value(value, 1.0) < 0.05 for value in z])
+    alarms = np.mean(norm.sf(z) < 0.05)
     assert alarms == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 / runs))
 
 

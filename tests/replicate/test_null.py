@@ -10,12 +10,18 @@ import pytest
 
 from mdfa_fairness_plugin.data.problem import build_problem
 from mdfa_fairness_plugin.exceptions import MDFAWarning
+from mdfa_fairness_plugin.pipeline import deltas_and_statistics
 from mdfa_fairness_plugin.replicate.null import NullDistribution, _chances, _redrawn, _sides
+from mdfa_fairness_plugin.replicate.repeats import rerun
 
 
 def test_a_planted_violation_is_beyond_all_draws(planted):
     null = planted.null_distribution(19)
-    assert null.draws.shape == null.statistics.shape == (19, 4)
+    assert null.draws.shape == null.statistics.shape == null.everybody.shape == (19, 4)
+    # The models are good enough here, and mirrored searches share what everybody's statistic says.
+    assert not null.spreads_more.any()
+    assert "as far as the audit's test assumes" not in null.summary()
+    np.testing.assert_allclose(null.spreads, null.spreads[0])
     assert null.p_value == pytest.approx(1 / 20)
     worst = planted.violations.index(planted.worst_case)
     assert null.p_values[worst] == pytest.approx(1 / 20)
@@ -35,6 +41,16 @@ def test_without_a_violation_the_observed_is_one_of_many(nothing):
     assert (spread < 2.0).all()
 
 
+def test_draws_are_measured_as_the_audit_is(nothing):
+    """The audit's own searches, measured by what measures a draw: its deltas and statistics."""
+    source = nothing.source
+    searches = rerun(source.problem, source.settings)
+    delta, statistic, everybody = deltas_and_statistics(searches, source.problem, source.settings)
+    np.testing.assert_allclose(delta, [v.delta for v in nothing.violations])
+    np.testing.assert_allclose(statistic, [v.statistic for v in nothing.violations])
+    np.testing.assert_allclose(np.abs(everybody), np.abs(everybody[0]))
+
+
 def test_p_values_counted_by_hand():
     draws = np.array([[0.1, 3.0], [0.2, np.nan], [0.3, 1.0]])
     null = NullDistribution(
@@ -43,7 +59,11 @@ def test_p_values_counted_by_hand():
         draws=draws,
         observed_statistics=np.array([2.0, np.nan]),
         statistics=np.array([[1.0, 5.0], [2.0, np.nan], [0.0, -1.0]]),
+        everybody=np.array([[3.0, 1.0], [-4.0, np.nan], [0.0, -1.0]]),
     )
+    # Sums of squares 25 of three and 2 of two; chi-squared beyond 1 in 40 is 9.3 and 7.4.
+    np.testing.assert_allclose(null.spreads, [np.sqrt(25 / 3), 1.0])
+    np.testing.assert_array_equal(null.spreads_more, [True, False])
     assert null.p_values_delta[0] == pytest.approx(3 / 4)  # .2, .3 and the observed one
     assert null.p_values[0] == pytest.approx(2 / 4)
     assert np.isnan(null.p_values[1])
@@ -51,6 +71,7 @@ def test_p_values_counted_by_hand():
     assert null.p_value == pytest.approx(3 / 4)
     text = null.summary()
     assert "not measured" in text
+    assert "In the repetitions on s the statistic of everybody spreads 2.89 times as far" in text
     assert "fair" not in text
     assert len(null.to_frame()) == 2
 

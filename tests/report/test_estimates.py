@@ -48,6 +48,7 @@ def moved(*ratios, allowance=0.0, **fields):
         ratios=ratios,
         propensity_losses=losses,
         outcome_losses=losses,
+        shares=(1.0,) * len(losses),
         allowance=allowance,
         **fields,
     )
@@ -98,9 +99,9 @@ def test_what_fell_with_better_models_is_told_with_its_table():
     falling = found(depends_on_models=moved(2.5, 2.1, 1.8, allowance=math.log(1.2)))
     text = told(falling)
     assert "The ratio fell from 2.50 to 1.80 as the models of the features got better." in text
-    assert "allow for 0.18 of its logarithm more, a factor of 1.2." in text
+    assert "p and the verdict allow for a fall by another factor of 1.2." in text
     table = text[text.index("HOW THE RATIO MOVED") :]
-    assert "least 0.6 0.6 2.50 better 0.55 0.55 2.10 best 0.5 0.5 1.80" in table
+    assert "least 0.600 0.600 2.50 better 0.550 0.550 2.10 best 0.500 0.500 1.80" in table
     result = AuditResult(violations=(falling,))
     assert "How the ratio moved as the models got better" in result.to_html()
     assert "How the ratio moved as the models got better" in result.to_model_card(min_cell=1)
@@ -160,3 +161,5 @@ def test_a_verdict_that_rests_on_the_models_names_its_search():
     text = told(resting)
     assert 'Not enough evidence for race = Black, outcome "no": the ratio falls from 2.50' in text
     assert "The evidence is not enough to go by: the ratio falls from 2.50 to 1.80" in text
+    assert "The ratio fell" not in text
+    assert "The interval's lower end, p and the verdict allow for a fall by another" in text

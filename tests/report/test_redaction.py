@@ -234,6 +234,7 @@ def test_what_the_models_did_to_a_ratio_of_few_is_not_told(fewest):
         ratios=(2.34, 2.0),
         propensity_losses=(0.6, 0.5),
         outcome_losses=(0.5, 0.4),
+        shares=(1.0,) * 2,
         allowance=0.15,
     )
     result = audit(

@@ -92,6 +92,7 @@ def rich(**fields):
                 ratios=(inf, nan, 1.2),
                 propensity_losses=(0.6, 0.5, nan),
                 outcome_losses=(0.7, 0.6, 0.5),
+                shares=(1.0,) * 3,
                 allowance=inf,
                 decisive=np.True_,
             ),
