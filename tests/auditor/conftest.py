@@ -67,6 +67,11 @@ def check_numbers(v, w, skip=()):
             assert getattr(v, name) == pytest.approx(getattr(w, name), nan_ok=True, abs=0), name
 
 
+def check_rungs(one, other):
+    for name in ("ratios", "propensity_losses", "outcome_losses", "allowance"):
+        assert getattr(one, name) == pytest.approx(getattr(other, name), abs=0), name
+
+
 @pytest.fixture(scope="session")
 def people():
     """Draw people; the violation planted in them is a ratio."""
@@ -107,8 +112,14 @@ def assert_same():
         for key, v in left.items():
             w = right[key]
             check_numbers(v, w, skip)
-            for name in ("population", "core"):
-                assert getattr(v, name).delta == pytest.approx(getattr(w, name).delta, abs=0)
+            for name in ("population", "core", "searched", "rule_subgroup"):
+                one_set, other_set = getattr(v, name), getattr(w, name)
+                for figure in ("delta", "interval", "gamma", "mass", "p_value"):
+                    assert getattr(one_set, figure) == pytest.approx(
+                        getattr(other_set, figure), nan_ok=True, abs=0
+                    ), (name, figure)
+            if v.depends_on_models is not None:
+                check_rungs(v.depends_on_models, w.depends_on_models)
             np.testing.assert_array_equal(v.path.delta, w.path.delta)
             np.testing.assert_array_equal(v.counts.to_numpy(), w.counts.to_numpy())
             np.testing.assert_array_equal(v.membership, w.membership)
