@@ -23,24 +23,21 @@ Measured on one core at a time with ``python tests/benchmarks/scaling.py through
 ..                                     first pass  second pass
 =====================================  ==========  ===========
 reading 50 numbers a row from Parquet  0.5 to 1.1  0.5 to 1.1
-the pass itself, 50 features           1.4         17
-the pass itself, 10 features           0.6         13
+the pass itself, 50 features           1.1         50
+the pass itself, 10 features           0.7         43
 =====================================  ==========  ===========
 
-Learning takes 10 CPU seconds once. Hence for 1e9 rows of 50 features:
+Learning takes 35 CPU seconds once. Hence for 1e9 rows of 50 features:
 
 - *Bytes.* Such a row of 32-bit numbers takes 6 bytes a number, 300 in all: 300 GB, read twice, 600 GB.
   At 2 GB/s from the disks of all machines together that is 5 minutes.
-- *Cores.* (1 + 1.4 + 1 + 17) s x 1,000 = 20,000 CPU seconds, 5.7 core hours: 5 minutes on 64 cores,
-  three quarters of an hour on 8.
-- *Memory.* A worker of one thread peaked at 525 MiB with 10 features; the whole process of the
-  throughput benchmark, learning and 200,000 rows of 50 features included, at 800 MiB. What must fit
+- *Cores.* (1 + 1.1 + 1 + 50) s x 1,000 = 53,000 CPU seconds, 15 core hours: a quarter of an hour on 64
+  cores, two hours on 8.
+- *Memory.* The whole process of the throughput benchmark, learning and 200,000 rows included, peaked
+  at 400 MiB with 10 features and at 780 MiB with 50. What must fit
   besides is one partition of a Dask DataFrame, or a row group of a Parquet file.
 - *Network.* The models, some 50 MB, once to each worker; back come the sample and 2,000 partitions'
   sums of 0.7 MB each, merged eight at a time.
-
-As measured with ``scaling.py dask --rows 2e7``: 20,000,000 rows of 10 features, 1.15 GiB of Parquet,
-took two workers 3.1 minutes, 6.0 CPU minutes in all, at most 525 MiB each.
 
 Fewer folds (``n_splits=3``) make the second pass cheaper, as every fold has its propensity and outcome
 models. So does every tenth row: what more rows add is soon less than what the sample leaves open, see

@@ -26,7 +26,7 @@ from mdfa_fairness_plugin.exceptions import (
     SmallGroupWarning,
     WarningLog,
 )
-from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
+from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude, warn_of_models
 from mdfa_fairness_plugin.measure.estimates import adjusted_rates, log_ratio
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.measure.sums import EVERYBODY, REGION, SEARCHED, SETS
@@ -101,6 +101,7 @@ def concluded(
         violations.append(replace(given, **figures[i], profile=profile, path=path))
         regions.append(located(search, audit.problem.encoder, judge.region))
     _warn_of_few(few, log)
+    warn_of_models(violations, measured, log)
     _warn_of_unseen(reading, log)
     return DaskAuditResult(
         violations=tuple(violations),

@@ -349,7 +349,8 @@ def _view(X: np.ndarray | RowView) -> RowView:
 
 
 def _bounded(probability: np.ndarray) -> np.ndarray:
-    return np.clip(probability, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
+    # Steps of trees make many residuals equal: ties must not be broken by how sums were rounded.
+    return np.clip(np.round(probability, 12), PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
 
 
 def _combine(scores: np.ndarray, coefficients: np.ndarray) -> np.ndarray:

@@ -199,7 +199,7 @@ def throughput(n_rows, n_features, n_learned):
     warnings.simplefilter("ignore")
     from threadpoolctl import threadpool_limits
 
-    from mdfa_fairness_plugin.auditor import MDFAuditor
+    from mdfa_fairness_plugin.arguments import checked_settings
     from mdfa_fairness_plugin.dask.learning import learn, panel_of
     from mdfa_fairness_plugin.dask.measuring import measure_block
     from mdfa_fairness_plugin.dask.survey import Columns, draw_sample, survey_block
@@ -208,7 +208,7 @@ def throughput(n_rows, n_features, n_learned):
     data = made(n_rows, n_features)
     frame = data.X.assign(y=np.asarray(data.y), s=np.asarray(data.sensitive_features))
     columns = Columns(outcome="y", sensitive=("s",), features=tuple(data.X.columns))
-    auditor = MDFAuditor(max_learning_rows=n_learned, random_state=0)
+    settings = checked_settings(max_learning_rows=n_learned, random_state=0)
     with threadpool_limits(1):
         survey = survey_block(frame, 0, columns, n_learned, 0)
         # Long enough for rows that cannot be in the sample to be dropped on the way.
@@ -219,8 +219,8 @@ def throughput(n_rows, n_features, n_learned):
         del long
         sample = draw_sample(survey, n_learned)
         started = time.process_time()
-        learned = learn(sample, survey, auditor, columns, "none", 0, {}, WarningLog())
-        panel = panel_of(learned, survey, columns, sample, "none", 0)
+        learned, _ = learn(sample, survey, settings, columns, "none", {}, WarningLog())
+        panel = panel_of(learned, survey, columns, sample, "none")
         learning = time.process_time() - started
         panel.cut.clear()
         started = time.process_time()

@@ -145,6 +145,11 @@ def test_people_who_come_several_times_are_no_evidence_of_their_own(run):
         some = {"outcomes": "yes", "max_learning_rows": 1_600}
         found = run(frame.drop(columns="who"), **some)
         plain += [violation.population.p_value for violation in found.violations]
+        # What is said of the models is of the rows measured.
+        told = [one.message for one in found.warnings if one.category == "ModelDependenceWarning"]
+        decisive = [v for v in found.violations if v.depends_on_models.decisive]
+        assert bool(told) == bool(decisive)
+        assert all(one.startswith("race=") for one in told)
         found = run(frame, clusters="who", **some)
         clustered += [violation.p_value_adjusted for violation in found.violations]
         clustered += [violation.population.p_value for violation in found.violations]
