@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.measure.estimates import (
     Leftover,
     Rates,
     adjusted,
+    certificate_strength,
     estimates_of,
     lemma_strength,
     log_ratio,
@@ -175,6 +176,21 @@ class Allowance:
         _, high = delta_interval(rates, level, spread * self.wider_above, leftover)
         return low - self.fall, high + self.rise
 
+    def gamma_interval(
+        self,
+        reported: Rates,
+        rates: Rates,
+        level: float,
+        spread: float,
+        leftover: Leftover | None,
+    ) -> tuple[float, float]:
+        """Interval on gamma that holds what the log ratio may move, at the same mass."""
+        low, _ = gamma_interval(rates, level, spread * self.wider_below, leftover)
+        _, high = gamma_interval(rates, level, spread * self.wider_above, leftover)
+        delta = reported.delta
+        moved = certificate_strength(reported.mass, [delta - self.fall, delta, delta + self.rise])
+        return low - float(moved[1] - moved[0]), high + float(moved[2] - moved[1])
+
 
 def conclude(
     searches: Sequence[Measured | None], settings: Settings, labels: tuple[Hashable, ...]
@@ -308,7 +324,8 @@ def figures_of(
         level=level,
         spread=one.widening.planned,
     )
-    verdict, reason = _verdict(one, adjusted_p, (delta, low), detectable, settings)
+    measured_low = delta_interval(sums.region.rates, confidence, spread, leftover)[0] + shift
+    verdict, reason = _verdict(one, adjusted_p, (delta, low, measured_low), detectable, settings)
     n_rows, n_compared = sums.region.n_rows, sums.everybody.n_rows
     return {
         "verdict": verdict,
@@ -318,7 +335,9 @@ def figures_of(
         "delta": delta,
         "interval": (low, high),
         "gamma": rates.gamma,
-        "gamma_interval": gamma_interval(sums.region.rates, confidence, spread, leftover),
+        "gamma_interval": allowed.gamma_interval(
+            rates, sums.region.rates, confidence, spread, leftover
+        ),
         "gamma_lemma": lemma_strength(population, sums.region.rates),
         "mass": rates.mass,
         "mass_interval": mass_interval(rates, confidence, spread),
@@ -385,13 +404,16 @@ def _subgroup(
 def _verdict(
     one: Measured,
     adjusted_p: tuple[float, float],
-    found: tuple[float, float],
+    found: tuple[float, float, float],
     detectable: float,
     settings: Settings,
 ) -> tuple[str, str]:
-    """What can be said, and why not more."""
+    """What can be said, and why not more.
+
+    Of an estimate, its lower limit, and that without allowance for the models.
+    """
     n_hits = one.sums.region.hit_clusters
-    delta, low = found
+    delta, low, measured_low = found
     fall, level = one.allowance(REGION).fall, 1.0 - settings.confidence_level
     if np.isnan(delta) or np.isnan(adjusted_p[0]):
         return INSUFFICIENT, "nobody in the subgroup has the outcome on either side"
@@ -403,7 +425,7 @@ def _verdict(
     large, plain = math.log(settings.least_ratio), adjusted_p[1] < level
     if adjusted_p[0] < level and low > 0 and delta - fall >= large:
         return VIOLATION, ""
-    if plain and delta >= large and fall > 0:
+    if plain and delta >= large and measured_low > 0:
         return INSUFFICIENT, _falling(one)
     if plain and delta >= large:
         return INSUFFICIENT, "the interval on the ratio includes 1"

@@ -121,7 +121,7 @@ def concluded(search, sums, settings, whole):
         sums=sums,
         widening=Widening(test=1.0, planned=1.0, sets=(1.0,) * len(SETS)),
         hypothesis=search.hypothesis,
-        losses=search.losses,
+        ladder=search.ladder,
         everybody=whole,
     )
     return conclude([one], settings, ("no", "yes"))[0]

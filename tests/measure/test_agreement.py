@@ -69,7 +69,6 @@ def search_of(rows, member, *, everybody=False, hypothesis=0):
             sets=tuple(1.0 if own.all() else SPREAD for own in sets),
         ),
         hypothesis=hypothesis,
-        losses=((0.6, 0.5),) * (len(rows.lesser) + 1),
         everybody=everybody,
         clustered=rows.cluster is not None,
     )
