@@ -28,7 +28,7 @@ from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Rule
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.given import CrossFittedEstimator
-from mdfa_fairness_plugin.learn.probability import PROBABILITY_FLOOR, CrossFittedProbability
+from mdfa_fairness_plugin.learn.probability import CrossFittedProbability, bounded
 from mdfa_fairness_plugin.measure.estimates import Sums
 from mdfa_fairness_plugin.measure.sums import SETS, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
@@ -293,22 +293,18 @@ class _Block(Asked):
     def ask(self, model: Any) -> np.ndarray:
         """Ask a model; probabilities are the mean of what each fold's says."""
         if isinstance(model, CrossFittedProbability | CrossFittedEstimator):
-            return _bounded(self._by_model(model).mean(axis=0))
+            return bounded(self._by_model(model).mean(axis=0))
         return super().ask(model)
 
     def each(self, model: CrossFittedProbability) -> np.ndarray:
         """Probability by each fold's models, shape (n_models, n)."""
-        return _bounded(self._by_model(model))
+        return bounded(self._by_model(model))
 
     def _by_model(self, model: CrossFittedProbability | CrossFittedEstimator) -> np.ndarray:
         if model not in self._each:  # lesser models are scored with the best one
             rungs = (*model.lesser, model)
             self._each.update(zip(rungs, model.by_rung(self.rows), strict=True))
         return self._each[model]
-
-
-def _bounded(probability: np.ndarray) -> np.ndarray:
-    return np.clip(probability, PROBABILITY_FLOOR, 1.0 - PROBABILITY_FLOOR)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,8 +16,8 @@ from sklearn.utils.validation import has_fit_parameter
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.learners import seeded
 from mdfa_fairness_plugin.learn.probability import (
-    PROBABILITY_FLOOR,
     CrossFittedProbability,
+    bounded,
     cross_fitted_probability,
 )
 from mdfa_fairness_plugin.numerics.rows import RowView
@@ -111,7 +111,7 @@ class CrossFittedEstimator:
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows, averaged over the folds' models, or by the model of all folds."""
-        return _bounded(self.by_rung(X)[-1].mean(axis=0))
+        return bounded(self.by_rung(X)[-1].mean(axis=0))
 
     def by_rung(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows by each model, on one rung: shape (1, n_models, n_new)."""
@@ -186,7 +186,7 @@ def cross_fitted_estimator(
             "probabilities that are no numbers."
         )
     kept = models[-1:] if len(models) > len(labels) else models
-    return CrossFittedEstimator(out_of_fold=_bounded(probability), models=tuple(kept))
+    return CrossFittedEstimator(out_of_fold=bounded(probability), models=tuple(kept))
 
 
 def _told(model: Any, X: np.ndarray) -> np.ndarray:
@@ -195,7 +195,3 @@ def _told(model: Any, X: np.ndarray) -> np.ndarray:
     if len(X) == 0:
         return np.empty(0)
     return np.asarray(model.predict_proba(X), dtype=float)[:, 1]
-
-
-def _bounded(probability: np.ndarray) -> np.ndarray:
-    return np.clip(probability, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)

@@ -51,7 +51,7 @@ class CrossFittedProbability:
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows, averaged over the folds' models, or by the model of all folds."""
-        return _bounded(_average(self.models, self.basis, X, self.coefficients))
+        return bounded(_average(self.models, self.basis, X, self.coefficients))
 
     @cached_property
     def unseen(self) -> CrossFittedProbability:
@@ -134,7 +134,7 @@ def cross_fitted_probability(
             asked = X.take(others)
             probability[others] = _average(models, basis, asked, own.coefficients, n_jobs)
         return CrossFittedProbability(
-            out_of_fold=_bounded(probability),
+            out_of_fold=bounded(probability),
             basis=basis,
             models=tuple(models),
             coefficients=own.coefficients,
@@ -348,7 +348,8 @@ def _view(X: np.ndarray | RowView) -> RowView:
     return X if isinstance(X, RowView) else RowView(np.asarray(X, dtype=float))
 
 
-def _bounded(probability: np.ndarray) -> np.ndarray:
+def bounded(probability: np.ndarray) -> np.ndarray:
+    """Probabilities off 0 and 1, and without the last digits."""
     # Steps of trees make many residuals equal: ties must not be broken by how sums were rounded.
     return np.clip(np.round(probability, 12), PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
 
