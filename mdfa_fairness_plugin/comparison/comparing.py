@@ -127,8 +127,8 @@ def compare(
     those of a cluster, summed); it is widened for the search like the audit's own intervals, and holds
     what the difference may still move as the models of the features get better. On two
     models with planted violations (1,000 rows, 70 draws each) 95 % intervals covered the true
-    difference inside the subgroups found in 96 % where the violations lay in different places, and in
-    97 % where one model had half of the other's (``tests/benchmarks/paired_differences.py``).
+    difference inside the subgroups found in 69 draws where the violations lay in different places, and
+    in all where one model had half of the other's (``tests/benchmarks/paired_differences.py``).
 
     References
     ----------
