@@ -28,7 +28,7 @@ from mdfa_fairness_plugin.exceptions import (
 )
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude, warn_of_models
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
-from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums
+from mdfa_fairness_plugin.measure.sums import EVERYBODY, SEARCHED, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
@@ -240,18 +240,21 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
         sets = (everybody, member, search.held_core, covered, search.held_searched)
         missing, n_missing = _missing(search, problem)
         sums = SearchSums.of(rows, sets, missing=missing, n_missing=n_missing).settled()
-        spread, seed = search.data.spread, settings.seeds["test"]
+        whole, searched = (sums.sets[place].leak for place in (EVERYBODY, SEARCHED))
+        seed = settings.seeds["test"]
         measured = Measured(
             key=search.key,
             alpha=search.data.alpha,
             sums=sums,
             widening=Widening(
-                test=spread,
-                planned=spread,
+                test=search.spread_in(searched, whole, 0.0),
+                planned=search.data.spread,
                 # Everybody was not searched for.
                 sets=tuple(
-                    1.0 if own.all() else search.spread_at(counted.leak.statistic(seed))
-                    for own, counted in zip(sets, sums.sets, strict=True)
+                    1.0
+                    if own.all()
+                    else search.spread_in(in_set.leak, whole, in_set.leak.statistic(seed))
+                    for own, in_set in zip(sets, sums.sets, strict=True)
                 ),
             ),
             hypothesis=search.hypothesis,

@@ -232,9 +232,8 @@ class _Tested:
     statistic: float  # leak of S by the outcome inside the subgroup
     p_value: float
     p_value_as_measured: float  # without allowance for the models
-    everybody: (
-        float  # p-values of everybody, and of what the search proposed, as if named beforehand
-    )
+    # P-values of everybody, and of what the search proposed, as if named beforehand.
+    everybody: float
     searched: float
 
     @classmethod

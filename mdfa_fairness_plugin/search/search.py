@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.measure.conclude import Measured, RungOf
+from mdfa_fairness_plugin.measure.leak import LeakSums
 from mdfa_fairness_plugin.measure.sums import SearchSums
 from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.records import SearchKey
@@ -107,9 +108,10 @@ class Search:
         found = b"" if self.everybody else self.solved.member.tobytes()
         return id(models.fitted), models.flip_s != models.flip_y, found
 
-    def spread_at(self, z: float) -> float:
-        """Widening of the interval in a set that was searched for, by its statistic."""
-        return search_spread(len(self.data.parts), z)
+    def spread_in(self, part: LeakSums, whole: LeakSums, z: float) -> float:
+        """Widening for the search in a set, by what it holds of the whole and its statistic."""
+        share = part.squares / whole.squares if whole.squares > 0 else 0.5
+        return search_spread(len(self.data.parts), share, z)
 
     @property
     def ladder(self) -> tuple[RungOf, ...]:

@@ -35,20 +35,38 @@ def test_rows_kept_aside_are_judged_in_two_halves_at_least():
     assert search_spread(0) == search_spread(1) == search_spread(2)
 
 
-@pytest.mark.parametrize("n_parts", [2, 5, 10])
-def test_spread_of_a_searched_region_is_that_of_its_cells(n_parts):
-    """Simulated: 200 cells of coins, each inside for a part if the other parts' sum is positive.
+@pytest.mark.parametrize(
+    ("n_parts", "share"), [(2, 0.5), (5, 0.5), (10, 0.5), (5, 0.2), (5, 0.05), (10, 0.2)]
+)
+def test_spread_of_a_searched_region_is_that_of_its_cells(n_parts, share):
+    """Simulated: 200 cells of coins, each inside for a part if the others' sum is among the largest.
 
     Of 4,000 draws a standard deviation has an error of .011 of itself; bounds are four of these. Each
     part's own statistic is standard normal.
     """
     rng = np.random.default_rng(n_parts)
     sums = rng.normal(size=(4000, n_parts, 200))
-    inside = sums.sum(axis=1, keepdims=True) - sums > 0
+    least = math.sqrt(n_parts - 1) * norm.isf(share)
+    inside = sums.sum(axis=1, keepdims=True) - sums > least
     z = (sums * inside).sum(axis=(1, 2)) / np.sqrt(inside.sum(axis=(1, 2)))
-    assert z.std() == pytest.approx(search_spread(n_parts), rel=4 / math.sqrt(2 * 4000))
+    assert z.std() == pytest.approx(search_spread(n_parts, share), rel=4 / math.sqrt(2 * 4000))
     own = (sums * inside)[:, 0].sum(axis=1) / np.sqrt(inside[:, 0].sum(axis=1))
     assert own.std() == pytest.approx(1.0, rel=4 / math.sqrt(2 * 4000))
+
+
+def test_where_the_leak_is_plain_and_of_everybody_there_is_no_spread():
+    """One cell with a leak of z: inside for nearly every draw, so luck has no say."""
+    rng = np.random.default_rng(1)
+    for z, expected in ((1.0, 0.2), (3.0, 0.2)):
+        sums = rng.normal(size=(400_000, 5)) + z / math.sqrt(5)
+        least = math.sqrt(4) * norm.isf(expected)
+        inside = sums.sum(axis=1, keepdims=True) - sums > least
+        errors = ((sums - z / math.sqrt(5)) * inside).sum(axis=1)
+        assert errors.var() / inside.mean() / 5 == pytest.approx(
+            search_spread(5, expected, z) ** 2, rel=0.02
+        )
+    assert search_spread(5, 1.0) == 1.0
+    assert search_spread(5, 0.2, 5.0) == pytest.approx(1.0, abs=0.001)
 
 
 # -- the larger of two statistics
