@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pandas as pd
+import populations
 import pytest
+from scipy.stats import binom
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.datasets import make_shape, make_synthetic
@@ -151,3 +155,42 @@ def test_rows_that_are_no_people_are_no_evidence():
             copied += any(one.category == "RepeatedRowsWarning" for one in result.warnings)
     assert found <= 6
     assert copied == 16
+
+
+# Black boxes that are a rule or a rate of the features; at equal features the side does nothing.
+BOXES = {
+    "bits": functools.partial(populations.bits, n=4000),
+    "trees": functools.partial(populations.trees, n=2000),
+    "signs": functools.partial(populations.signs, n=2000),
+    "step": functools.partial(populations.step, n=2000),
+    "levels": functools.partial(populations.levels, n=3000, n_levels=120),
+    "arrests": functools.partial(
+        populations.box, data="arrests", rule=populations.RULES["tree of depth 6"], n=3000
+    ),
+}
+LUCK = 0.001
+
+
+def audits_with_a_violation(makes, seeds):
+    found = 0
+    for make in makes:
+        for seed in range(seeds):
+            one = make(seed)
+            result = mdfa.audit(one.X, one.y, sensitive_features=one.s, random_state=seed)
+            found += any(v.verdict == "violation" for v in result.violations)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.MDFAWarning")
+def test_a_rule_of_the_features_is_no_violation():
+    """24 audits: five false alarms are allowed; where one in twenty has one, more are luck of .001."""
+    assert audits_with_a_violation(BOXES.values(), 4) <= binom.isf(LUCK, 24, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.MDFAWarning")
+def test_a_violation_on_top_of_a_rule_is_found():
+    """12 audits, a ratio of 3: eight are to be found; where 95 in 100 are, fewer are luck of .0002."""
+    makes = [functools.partial(populations.planted, make=make, ratio=3) for make in BOXES.values()]
+    assert audits_with_a_violation(makes, 2) >= binom.ppf(LUCK, 12, 0.95)
