@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.exceptions import (
@@ -16,12 +17,7 @@ from mdfa_fairness_plugin.exceptions import (
     OverlapWarning,
 )
 from mdfa_fairness_plugin.measure.intervals import log_ratio_interval
-from mdfa_fairness_plugin.measure.tests import (
-    SEARCH_SPREAD,
-    holm,
-    interval_spread,
-    one_sided_p_value,
-)
+from mdfa_fairness_plugin.measure.tests import holm
 
 FAST = {"learner": "tree", "n_splits": 2, "random_state": 0}
 
@@ -60,24 +56,18 @@ def interval_of(counts, spread):
 
 
 def test_intervals_are_those_of_the_counts(plain):
-    """Everybody was not searched for, so only other sets have wider intervals than their counts."""
+    """Never narrower than those."""
     searched = 0
     for result, *_ in plain:
         for v in result.violations:
             for found in (v, v.population, v.core, v.rule_subgroup):
                 if found.n_rows == 0:
                     continue
-                usual, widest = (interval_of(found.counts, spread) for spread in (1, SEARCH_SPREAD))
-                if found.n_rows == v.population.n_rows:
-                    assert found.interval == pytest.approx(usual)
-                else:
-                    searched += 1
-                    assert widest[0] - 1e-9 <= found.interval[0] < usual[0]
-                    assert usual[1] < found.interval[1] <= widest[1] + 1e-9
-            if v.share < 1 and v.held_out.all():  # where rows are few, redraws tell the statistic
-                assert v.interval == pytest.approx(
-                    interval_of(v.counts, interval_spread(v.statistic))
-                )
+                usual = interval_of(found.counts, 1)
+                searched += found.n_rows < v.population.n_rows
+                # Wider for the search, and for what the models may account for.
+                assert found.interval[0] <= usual[0] + 1e-9
+                assert found.interval[1] >= usual[1] - 1e-9
             if v.rule == "everybody":
                 assert v.rule_subgroup.n_rows == v.population.n_rows
     assert searched > 3
@@ -87,10 +77,11 @@ def test_p_values_follow_from_the_statistics_of_the_family(plain):
     for result, *_ in plain:
         p = np.array([v.p_value for v in result.violations])
         for v in result.violations:
-            spread = 1.0 if v.share == 1 else SEARCH_SPREAD
-            assert v.p_value == pytest.approx(one_sided_p_value(v.statistic, spread))
-        adjusted = [v.p_value_adjusted for v in result.violations]
-        assert adjusted == pytest.approx(holm(p).tolist())
+            assert v.p_value >= norm.sf(v.statistic) * (1 - 1e-9)
+        adjusted = np.array([v.p_value_adjusted for v in result.violations])
+        # Searches that find one thing in the same people count once.
+        assert (adjusted >= p).all()
+        assert (adjusted <= holm(p) + 1e-12).all()
 
 
 def test_rows_are_told_their_side_and_propensity(plain):

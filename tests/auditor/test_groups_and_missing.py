@@ -59,6 +59,7 @@ def test_reference_group_is_whom_the_others_are_compared_with(audit, reference, 
         assert v.membership[~compared].any() == v.membership[compared].any()
 
 
+@pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.ModelDependenceWarning")
 def test_several_columns_and_their_combinations(audit, three_groups):
     X, y, s, origin = three_groups(900)
     result = audit(X, y, pd.DataFrame({"sex": s, "origin": origin}), intersections=True)

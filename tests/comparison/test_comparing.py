@@ -566,7 +566,8 @@ def test_doubled_people_are_no_more_evidence(few):
     for own, other in zip(once.differences, again.differences, strict=True):
         if own.quantity in (WORST_CASE, EVERYBODY):
             width, wider = (np.ptp(one.interval) for one in (own, other))
-            assert wider == pytest.approx(width, rel=0.25)
+            # Other folds move what is allowed for; twice the evidence would be .71.
+            assert wider >= 0.8 * width
         else:
             assert other.difference == pytest.approx(own.difference)
             assert other.interval == pytest.approx(own.interval)
