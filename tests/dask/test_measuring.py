@@ -98,7 +98,7 @@ def in_memory(frame, panel, judge):
     cuts = (-np.inf, region.threshold, region.core_threshold, None, judge.proposed)
     members = tuple(covered if cut is None else score >= cut for cut in cuts)
     e, w, m = overlap(judge.propensity, judge.outcome_model)
-    lesser = zip(judge.propensity.lesser, judge.outcome_model.lesser, strict=True)
+    lesser = list(zip(judge.propensity.lesser, judge.outcome_model.lesser, strict=True))
     rows = MeasuredRows(
         s=s,
         positive=(y == judge.outcome)[comparable],
@@ -109,6 +109,7 @@ def in_memory(frame, panel, judge):
         propensity=e,
         outcome=m,
         lesser=tuple(overlap(*pair)[1:] for pair in lesser),
+        shares=tuple(min(own.share for own in pair) for pair in lesser),
     )
     return rows, members, SearchSums.of(rows, members, missing=np.zeros((2, 2)), n_missing=0)
 
