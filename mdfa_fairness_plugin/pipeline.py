@@ -247,7 +247,7 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
             alpha=search.data.alpha,
             sums=sums,
             widening=Widening(
-                test=search.spread_in(searched, whole, 0.0),
+                test=search.spread_in(searched, whole),
                 planned=search.data.spread,
                 # Everybody was not searched for.
                 sets=tuple(

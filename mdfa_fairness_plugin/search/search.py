@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from mdfa_fairness_plugin.measure.conclude import Measured, RungOf
 from mdfa_fairness_plugin.measure.leak import LeakSums
@@ -18,6 +20,8 @@ from mdfa_fairness_plugin.search.ground import Side, rungs_of
 from mdfa_fairness_plugin.search.level_sets import SearchData
 from mdfa_fairness_plugin.search.solver import Region, Solved
 
+# Steps to a spread that is that of its own lower end; each leaves a smaller part of the way.
+_FIXED_POINT_STEPS = 20
 # Of what a later stage sets, and of searches that could not be made.
 _NOT_YET: Any = None
 
@@ -108,10 +112,20 @@ class Search:
         found = b"" if self.everybody else self.solved.member.tobytes()
         return id(models.fitted), models.flip_s != models.flip_y, found
 
-    def spread_in(self, part: LeakSums, whole: LeakSums, z: float) -> float:
-        """Widening for the search in a set, by what it holds of the whole and its statistic."""
+    def spread_in(self, part: LeakSums, whole: LeakSums, z: float | None = None) -> float:
+        """Widening for the search in a set: of its test, or of its interval by its statistic.
+
+        The interval's is that of the leak at its lower end.
+        """
         share = part.squares / whole.squares if whole.squares > 0 else 0.5
-        return search_spread(len(self.data.parts), share, z)
+        n_parts = len(self.data.parts)
+        spread = search_spread(n_parts, share)
+        if z is None or not math.isfinite(z):
+            return spread
+        quantile = float(norm.ppf(0.5 + self.data.confidence_level / 2.0))
+        for _ in range(_FIXED_POINT_STEPS):
+            spread = search_spread(n_parts, share, z - quantile * spread)
+        return spread
 
     @property
     def ladder(self) -> tuple[RungOf, ...]:
