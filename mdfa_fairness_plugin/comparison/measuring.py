@@ -34,7 +34,7 @@ from mdfa_fairness_plugin.measure.influence import (
     paired_interval,
 )
 from mdfa_fairness_plugin.measure.intervals import delta_interval
-from mdfa_fairness_plugin.measure.sums import REGION, MeasuredRows, SetSums
+from mdfa_fairness_plugin.measure.sums import REGION, MeasuredRows, SetSums, still_to_come
 from mdfa_fairness_plugin.pipeline import Audit, measured_rows
 from mdfa_fairness_plugin.records import SearchKey, Violation
 from mdfa_fairness_plugin.results import AuditResult
@@ -89,11 +89,11 @@ class _Terms:
     """A log ratio, each bench row's influence on it, and what paired intervals need besides."""
 
     ratio: LogRatio
-    moves: tuple[LogRatio, ...] = ()  # what lesser models have more, the least first
+    moves: tuple[LogRatio, ...] = ()  # what the models may still take off, by lesser ones
     spread: float = 1.0  # widening for a search
 
     def beside(self, other: _Terms) -> tuple[LogRatio, ...]:
-        """What the difference of both by lesser models has more."""
+        """What the models may still take off the difference of both."""
         still = LogRatio(0.0, np.zeros(len(self.ratio.influence)))
         pairs = itertools.zip_longest(self.moves, other.moves, fillvalue=still)
         return tuple(own - its for own, its in pairs)
@@ -356,9 +356,14 @@ class Figures:
             return replace(found, influence=influence)
 
         best = told(rows.weights, rows.outcome)
+        coming = still_to_come(rows.shares or (1.0,) * len(rows.lesser))
         return _Terms(
             ratio=best if self._adjusts else told(rows.weights, None),
-            moves=tuple(told(*lesser) - best for lesser in rows.lesser),
+            moves=tuple(
+                (told(*lesser) - best).times(times)
+                for lesser, times in zip(rows.lesser, coming, strict=True)
+                if times > 0
+            ),
             spread=1.0 if member is None else region.spread,
         )
 

@@ -38,6 +38,7 @@ from mdfa_fairness_plugin.measure.sums import (
     SETS,
     SearchSums,
     SetSums,
+    still_to_come,
 )
 from mdfa_fairness_plugin.measure.tests import chosen_p_value, detectable_delta, holm
 from mdfa_fairness_plugin.records import (
@@ -137,23 +138,18 @@ class Allowance:
 
     @classmethod
     def of(cls, own: SetSums) -> Allowance:
-        r"""What more rows to learn from would still change in a set.
+        """What more rows to learn from would still change in a set, by ``still_to_come``.
 
-        If the errors of both models fall with :math:`n^{-1/4}`, the slowest at which a doubly robust
-        estimate can be told from its bias at all, the bias falls with :math:`n^{-1/2}`: of models of a
-        share q of the rows it is :math:`q^{-1/2}` times as large, and :math:`1 / (q^{-1/2} - 1)` times
-        what moved is left. Faster ones leave less. What moved is what is beyond chance: the square of
-        a difference is on average as much larger than the square of what is behind it as its variance.
-        Without models of fewer rows it is as much again as better ones have changed.
+        Of what moved beyond chance: the square of a difference is on average as much larger than the
+        square of what is behind it as its variance.
         """
         ratios, mean = rung_ratios(own), float(np.mean(own.rates.rates))
-        fewest = min((rung.share for rung in own.rungs), default=1.0)
-        times = 1.0 / (fewest**-0.5 - 1.0) if fewest < 1.0 else 1.0
         allowed = cls()
-        for rung, ratio in zip(own.rungs, ratios, strict=False):
+        coming = still_to_come([rung.share for rung in own.rungs])
+        for rung, ratio, times in zip(own.rungs, ratios[:-1], coming, strict=True):
             move = ratio - ratios[-1]
             beyond = move**2 - rung.variance(own.rates, 1.0, -1.0) / mean**2 if mean > 0 else 0.0
-            if rung.share > fewest or not beyond > 0:
+            if not (times > 0 and beyond > 0):
                 continue
             variances = [rung.variance(own.rates, 1.0 + far, -far) for far in (times, 0.0)]
             wider = math.sqrt(max(variances[0] / variances[1], 1.0)) if variances[1] > 0 else 1.0

@@ -29,6 +29,10 @@ class LogRatio:
     def __sub__(self, other: LogRatio) -> LogRatio:
         return LogRatio(self.delta - other.delta, self.influence - other.influence)
 
+    def times(self, factor: float) -> LogRatio:
+        """Some times as large."""
+        return LogRatio(factor * self.delta, factor * self.influence)
+
     def variance(self, cluster: np.ndarray | None = None) -> float:
         """Sum of squares over rows, or over clusters of their sums."""
         terms = self.influence if cluster is None else np.bincount(cluster, self.influence)
@@ -102,10 +106,9 @@ def paired_interval(
     """Interval on the difference of two estimates made on the same rows, from both influences.
 
     ``spread`` widens it where an estimate is of a region that was searched for; ``cluster`` is whose
-    row each is, None if every row is somebody else's. ``moves`` are what the difference by each
-    lesser model has more than this one: as they got better, so it may move as far again. NaN if the
-    difference or an influence is not defined; of no length where both are the same function of the
-    rows.
+    row each is, None if every row is somebody else's. ``moves`` are what
+    the models may still take off it, beyond their own chance. NaN if the difference or an influence is
+    not defined; of no length where both are the same function of the rows.
     """
     own = LogRatio(difference, influence - reference)
     variance = own.variance(cluster)

@@ -16,30 +16,6 @@ _N_REDRAWS = 9_999
 _MOST_REDRAWN = 300
 
 
-def leak_statistic(
-    positive: np.ndarray,
-    s: np.ndarray,
-    propensity: np.ndarray,
-    outcome: np.ndarray,
-    base: np.ndarray,
-    member: np.ndarray,
-    cluster: np.ndarray | None = None,
-    random_state: int = 0,
-) -> float:
-    r"""Generalised covariance measure in a region (Shah and Peters 2020).
-
-    .. math:: z = \sum R / \sqrt{\sum R^2}, \quad R = (1\{Y=y\} - m(x)) (1\{S=s\} - e(x))
-
-    with ``propensity`` e and ``outcome`` m out of fold; the rows of a ``cluster`` are one R. About
-    standard normal without a leak if the region was found on other rows; NaN without any variation.
-    Where few terms carry the sum (a rare outcome, a small region) it is compared with what it would be
-    if S were drawn from ``e`` given the same outcomes and features; z is then the normal quantile of
-    that comparison.
-    """
-    sums = LeakSums.of(positive, s, propensity, outcome, base, member, cluster)
-    return sums.statistic(random_state)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LeakSums:
     """Sums over the rows of a region that its leak statistic is made of; those of parts add up.
@@ -127,7 +103,16 @@ class LeakSums:
         return self.squares > 0 and self.squares**2 / self.fourths < _FEWEST_TERMS
 
     def statistic(self, random_state: int = 0) -> float:
-        """Leak statistic of the region, see ``leak_statistic``."""
+        r"""Generalised covariance measure in the region (Shah and Peters 2020).
+
+        .. math:: z = \sum R / \sqrt{\sum R^2}, \quad R = (1\{Y=y\} - m(x)) (1\{S=s\} - e(x))
+
+        with e and m predicted out of fold; the rows of a cluster are one R. About standard normal
+        without a leak if the region was found on other rows; NaN without any variation. Where few terms
+        carry the sum (a rare outcome, a small region) it is compared with what it would be if S were
+        drawn from e given the same outcomes and features; z is then the normal quantile of that
+        comparison.
+        """
         if not self.squares > 0:
             return math.nan
         if self._few:

@@ -80,6 +80,21 @@ class MeasuredRows:
         return int(hits.sum()) if self.cluster is None else len(np.unique(self.cluster[hits]))
 
 
+def still_to_come(shares: Sequence[float]) -> tuple[float, ...]:
+    r"""How many times its distance from the best rung each lesser one says is still to come.
+
+    ``shares`` of the rows are what the models of each learn from. If the errors of both models fall
+    with :math:`n^{-1/4}`, the slowest at which a doubly robust estimate can be told from its bias at
+    all, the bias falls with :math:`n^{-1/2}`: of models of a share q of the rows it is
+    :math:`q^{-1/2}` times as large, and :math:`1 / (q^{-1/2} - 1)` times what moved is left. Faster
+    ones leave less. Other rungs say nothing then; without one of fewer rows it is as much again as
+    better models have changed.
+    """
+    fewest = min(shares, default=1.0)
+    times = 1.0 / (fewest**-0.5 - 1.0) if fewest < 1.0 else 1.0
+    return tuple(times if share == fewest else 0.0 for share in shares)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RungSums(Sums):
     """What a set's rates by lesser models are made of, for S = +1 and S = -1."""

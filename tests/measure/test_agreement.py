@@ -14,10 +14,22 @@ from scipy.stats import norm
 
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure import leak
-from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude, rung_ratios
+from mdfa_fairness_plugin.measure.conclude import (
+    Allowance,
+    Measured,
+    Widening,
+    conclude,
+    rung_ratios,
+)
 from mdfa_fairness_plugin.measure.estimates import measure, measure_leftover
 from mdfa_fairness_plugin.measure.intervals import PLAINEST, delta_interval, standard_errors
-from mdfa_fairness_plugin.measure.sums import EVERYBODY, REGION, MeasuredRows, SearchSums
+from mdfa_fairness_plugin.measure.sums import (
+    EVERYBODY,
+    REGION,
+    MeasuredRows,
+    SearchSums,
+    still_to_come,
+)
 from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.settings import Settings
@@ -266,6 +278,19 @@ def test_allowance_worked_row_by_row(shares, falls, rises):
     ratios = rung_ratios(one.sums.everybody)
     assert len(ratios) == len(shares) + 1
     assert ratios[-1] == 0.0
+
+
+def test_models_of_half_of_the_rows_tell_what_is_to_come_and_lesser_ones_do_not():
+    """A bias that falls with the root of the rows leaves 1 / (sqrt(2) - 1) times what moved."""
+    times = 1 / (math.sqrt(2) - 1)
+    assert still_to_come((1.0, 1.0, 0.5)) == pytest.approx((0.0, 0.0, times))
+    assert still_to_come((1.0, 1.0)) == (1.0, 1.0)
+    assert still_to_come(()) == ()
+    one, rows = weighted_table(2000, FLAT, (0.5, 0.2))
+    own = one.sums.everybody
+    lesser, half = own.rungs
+    found = Allowance.of(replace(own, rungs=(lesser, replace(half, share=0.5))))
+    assert found.fall == pytest.approx(times * beyond_chance(rows, 1)[1])
 
 
 def test_interval_test_and_verdict_allow_for_what_comes_off():

@@ -7,7 +7,7 @@ import pytest
 
 from mdfa_fairness_plugin.measure.estimates import adjusted, measure, measure_leftover
 from mdfa_fairness_plugin.measure.intervals import delta_interval, gamma_interval, mass_interval
-from mdfa_fairness_plugin.measure.leak import LeakSums, leak_statistic
+from mdfa_fairness_plugin.measure.leak import LeakSums
 
 
 def test_sums_over_clusters_worked_by_hand():
@@ -55,10 +55,10 @@ def test_everybody_twice_is_known_no_better(predicted_rows, seed):
         gamma_interval(two, 0.95, 1.0, both), gamma_interval(one, 0.95, 1.0, left)
     )
     for some in (member, member & (np.arange(400) < 60)):  # many terms, and few
-        z = leak_statistic(positive, s, e, outcome, weights, some)
-        again = leak_statistic(
+        z = LeakSums.of(positive, s, e, outcome, weights, some).statistic()
+        again = LeakSums.of(
             positive[twice], s[twice], e[twice], outcome[twice], weights[twice], some[twice], twice
-        )
+        ).statistic()
         assert again == pytest.approx(z, rel=1e-6)
 
 
@@ -102,7 +102,7 @@ def test_errors_and_statistics_are_as_wide_as_they_say(varies):
         side = rng.choice([-1, 1], n) if varies else rng.choice([-1, 1], 150)[home]
         ones, everybody = np.ones(n), np.ones(n, dtype=bool)
         statistics.append(
-            leak_statistic(positive, side, ones / 2, ones * 0.4, ones, everybody, home)
+            LeakSums.of(positive, side, ones / 2, ones * 0.4, ones, everybody, home).statistic()
         )
         rates = measure(positive, side, ones, None, home)
         r, sizes = rates.rates, rates.effective_sizes

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from mdfa_fairness_plugin.measure.leak import LeakSums, leak_statistic
+from mdfa_fairness_plugin.measure.leak import LeakSums
 
 
 def everywhere(n):
@@ -21,10 +21,10 @@ def test_statistic_worked_by_hand():
     s = np.tile([1, -1], 200)
     positive = np.where(np.arange(400) < 240, s > 0, s < 0)
     half = np.full(400, 0.5)
-    z = leak_statistic(positive, s, half, half, np.ones(400), everywhere(400))
+    z = LeakSums.of(positive, s, half, half, np.ones(400), everywhere(400)).statistic()
     assert z == pytest.approx(20 / 5, abs=1e-12)
     # Without the rows that disagree: 60 over sqrt(15).
-    z = leak_statistic(positive, s, half, half, np.ones(400), np.arange(400) < 240)
+    z = LeakSums.of(positive, s, half, half, np.ones(400), np.arange(400) < 240).statistic()
     assert z == pytest.approx(60 / math.sqrt(15), abs=1e-12)
 
 
@@ -33,7 +33,7 @@ def test_few_rows_are_compared_with_all_that_could_have_been(n, k):
     """Every outcome counts alike and S is a coin: the chance of k heads or more in n tosses."""
     s = np.where(np.arange(n) < k, 1, -1)
     half = np.full(n, 0.5)
-    z = leak_statistic(np.ones(n, bool), s, half, half, np.ones(n), everywhere(n))
+    z = LeakSums.of(np.ones(n, bool), s, half, half, np.ones(n), everywhere(n)).statistic()
     assert norm.sf(z) == pytest.approx(binom.sf(k - 1, n, 0.5), abs=4.5 * 0.5 / 100)
 
 
@@ -44,7 +44,7 @@ def test_a_rare_outcome_in_a_large_region_is_compared_with_redraws_too():
     s = np.where(np.arange(n) % 2 == 0, 1, -1)
     s[:10] = np.where(np.arange(10) < 9, 1, -1)
     e, m = np.full(n, 0.5), np.full(n, 0.0)
-    z = leak_statistic(positive, s, e, m, np.ones(n), everywhere(n))
+    z = LeakSums.of(positive, s, e, m, np.ones(n), everywhere(n)).statistic()
     assert norm.sf(z) == pytest.approx(11 / 1024, abs=4.5 * math.sqrt(0.01 / 10_000))
 
 
@@ -52,7 +52,9 @@ def test_what_no_redraw_reaches_is_still_told_apart():
     """All of 30, all of 60 rows with the outcome: chances of 2^-30 and 2^-60, never overstated."""
     for n in (30, 60):
         half = np.full(n, 0.5)
-        z = leak_statistic(np.ones(n, bool), np.ones(n), half, half, np.ones(n), everywhere(n))
+        z = LeakSums.of(
+            np.ones(n, bool), np.ones(n), half, half, np.ones(n), everywhere(n)
+        ).statistic()
         assert 2.0**-n * (1 - 1e-6) <= norm.sf(z) <= 2.0 ** -(0.9 * n)
 
 
@@ -60,7 +62,7 @@ def test_every_outcome_the_groups_and_none_the_others_is_as_rare_as_can_be():
     """Leftovers of both signs, S a coin: of 2^40 ways to draw it one is as extreme."""
     positive = np.arange(40) < 20
     s, half, m = np.where(positive, 1, -1), np.full(40, 0.5), np.full(40, 0.75)
-    z = leak_statistic(positive, s, half, m, np.ones(40), everywhere(40))
+    z = LeakSums.of(positive, s, half, m, np.ones(40), everywhere(40)).statistic()
     assert 2.0**-40 * (1 - 1e-6) <= norm.sf(z) <= 2.0**-30
 
 
@@ -102,9 +104,9 @@ def test_rows_no_longer_kept_still_count_beyond_all_redraws():
 
 
 def test_no_rows_no_statistic():
-    z = leak_statistic(
+    z = LeakSums.of(
         np.ones(3, bool), np.ones(3), *([np.full(3, 0.5)] * 2), np.ones(3), ~everywhere(3)
-    )
+    ).statistic()
     assert math.isnan(z)
 
 
@@ -116,12 +118,16 @@ def test_exchanging_sides_or_outcomes_turns_the_sign(n, seed):
     positive, s = rng.random(n) < 0.5, rng.choice([-1, 1], n)
     e, m = rng.uniform(0.2, 0.8, (2, n))
     base, member = rng.uniform(0.5, 2.0, n), rng.random(n) < 0.7
-    z = leak_statistic(positive, s, e, m, base, member)
+    z = LeakSums.of(positive, s, e, m, base, member).statistic()
     turned = pytest.approx(-z, abs=0.01 if n == 50 else 1e-12)
-    assert leak_statistic(positive, -s, 1 - e, m, base, member) == turned
-    assert leak_statistic(~positive, s, e, 1 - m, base, member) == turned
-    assert leak_statistic(~positive, -s, 1 - e, 1 - m, base, member) == pytest.approx(z, abs=1e-12)
-    assert leak_statistic(positive, s, e, m, 5 * base, member) == pytest.approx(z, abs=1e-9)
+    assert LeakSums.of(positive, -s, 1 - e, m, base, member).statistic() == turned
+    assert LeakSums.of(~positive, s, e, 1 - m, base, member).statistic() == turned
+    assert LeakSums.of(~positive, -s, 1 - e, 1 - m, base, member).statistic() == pytest.approx(
+        z, abs=1e-12
+    )
+    assert LeakSums.of(positive, s, e, m, 5 * base, member).statistic() == pytest.approx(
+        z, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(("n", "runs"), [(800, 3000), (60, 600)])
@@ -132,15 +138,14 @@ def test_statistic_is_standard_normal_without_a_leak(n, runs):
     e, m = expit(x), expit(0.5 - x)
     z = np.array(
         [
-            leak_statistic(
+            LeakSums.of(
                 rng.random(n) < m,
                 np.where(rng.random(n) < e, 1, -1),
                 e,
                 m,
                 np.ones(n),
                 everywhere(n),
-                random_state=run,
-            )
+            ).statistic(run)
             for run in range(runs)
         ]
     )
