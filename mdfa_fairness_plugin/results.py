@@ -14,8 +14,10 @@ from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.pipeline import Audit, AuditSource, audit_provenance, excluded_counts
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.replicate import (
+    Explained,
     NullDistribution,
     Stability,
+    explained,
     null_distribution,
     stability,
 )
@@ -59,8 +61,8 @@ class AuditResult(AuditRecord):
     feature_names : tuple of str
         Audited features.
     source : AuditSource or None
-        What ``null_distribution`` and ``stability`` repeat; None if the result was not made by an
-        audit in this process.
+        What ``null_distribution``, ``stability`` and ``explained`` repeat; None if the result was not
+        made by an audit in this process.
     """
 
     # Nothing is withheld from the result itself.
@@ -164,6 +166,23 @@ class AuditResult(AuditRecord):
         return stability(
             self, n_repeats, n_jobs=n_jobs, random_state=random_state, progress=progress
         )
+
+    def explained(self, *, n_jobs: int | None = None, progress: bool = False) -> Explained:
+        """Measure the subgroups again with each feature left out in turn: what it explains.
+
+        Says which features carry the difference between the rates as observed and at equal features.
+        See :func:`mdfa_fairness_plugin.replicate.explained`.
+
+        Parameters
+        ----------
+        n_jobs, progress
+            Features at a time; whether to show a progress bar.
+
+        Returns
+        -------
+        explained : Explained
+        """
+        return explained(self, n_jobs=n_jobs, progress=progress)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.

@@ -31,6 +31,12 @@ class Support:
     n_outside: int
     share_outside: float  # by weight
 
+    @classmethod
+    def of(cls, mask: np.ndarray, weight: np.ndarray) -> Support:
+        """Count what is outside."""
+        share = float(weight[~mask].sum() / weight.sum()) if len(mask) else 0.0
+        return cls(mask=mask, n_outside=int((~mask).sum()), share_outside=share)
+
 
 def common_support(
     propensity: np.ndarray, s: np.ndarray, sample_weight: np.ndarray | None = None
@@ -87,8 +93,8 @@ def check_support(
     positive = s > 0
     n_group, n_reference = int(positive.sum()), int((~positive).sum())
     out_of_group, out_of_reference = int((~mask & positive).sum()), int((~mask & ~positive).sum())
-    n_outside = out_of_group + out_of_reference
-    share_outside = float(weight[~mask].sum() / weight.sum()) if len(s) else 0.0
+    found = Support.of(mask, weight)
+    n_outside, share_outside = found.n_outside, found.share_outside
     left = (n_group - out_of_group, n_reference - out_of_reference)
     advice: tuple[str | Count, ...] = ()
     if n_outside and min(left) < min_rows:
@@ -123,7 +129,7 @@ def check_support(
             "cannot be compared with like there, whatever the weights.",
         )
         raise OverlapError(Message(message, *advice))
-    return Support(mask=mask, n_outside=n_outside, share_outside=share_outside)
+    return found
 
 
 def _rows_of(n: int, of: int) -> Count:

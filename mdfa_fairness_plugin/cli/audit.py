@@ -16,10 +16,11 @@ from mdfa_fairness_plugin.cli.table import find_columns, read_table
 def run(request: Request) -> int:
     """Audit, deliver, and give the gate's status."""
     check_outputs(request)
-    if request.is_spread_out and (request.null_draws or request.n_repeats or request.na_values):
+    in_memory = (request.null_draws, request.n_repeats, request.explained, request.na_values)
+    if request.is_spread_out and any(in_memory):
         raise CommandError(
-            "--null-draws, --stability and --na-values need the rows in memory, so they cannot be "
-            "used with several files or a scheduler."
+            "--null-draws, --stability, --explained and --na-values need the rows in memory, so they "
+            "cannot be used with several files or a scheduler."
         )
     with collected_notes() as notes:
         result = audit_parts(request) if request.is_spread_out else _audit_file(request)
@@ -45,10 +46,12 @@ def _audit_file(request: Request) -> Any:
 
 def _repeated(request: Request, result: Any) -> Iterator[str]:
     """Summaries of the repetitions asked for, with a progress bar on stderr."""
-    how = {"n_jobs": request.n_jobs, "progress": True}
+    how: dict[str, Any] = {"n_jobs": request.n_jobs, "progress": True}
     if request.null_draws is not None:
         null = result.null_distribution(request.null_draws, **how)
         yield f"WITHOUT A VIOLATION\n{null.summary()}\n"
     if request.n_repeats is not None:
         stable = result.stability(request.n_repeats, **how)
         yield f"ON OTHER PEOPLE\n{stable.summary()}\n"
+    if request.explained:
+        yield f"WITHOUT EACH FEATURE\n{result.explained(**how).summary()}\n"

@@ -30,6 +30,7 @@ def _work(name: str, asked: dict[str, Any]) -> None:
     options.fail_above,
     options.null_draws,
     options.stability,
+    options.explained,
     options.scheduler,
     options.min_cell,
     *options.READING,

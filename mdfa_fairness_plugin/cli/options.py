@@ -60,6 +60,7 @@ class Request:
     n_comparators: int = 5
     null_draws: int | None = None
     n_repeats: int | None = None
+    explained: bool = False
     name: str = "all"
     quick: bool = False
     seed: int = 0
@@ -313,6 +314,12 @@ stability = option(
     type=IntRange(min=1),
     metavar="N",
     help="Repeat the audit on N half samples, and say whether they find the same people.",
+)
+explained = option(
+    "--explained",
+    is_flag=True,
+    help="Measure the subgroups again with each feature left out in turn, and say which features carry "
+    "the difference between the ratio as observed and at equal features.",
 )
 scheduler = option(
     "--scheduler",

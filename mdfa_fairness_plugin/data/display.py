@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.data.columns import TypedColumn
-from mdfa_fairness_plugin.data.plans import DisplayKind, Plan, texts
+from mdfa_fairness_plugin.data.plans import DisplayKind, LevelPlan, Plan, texts
 
 NONE = "(none)"
 SEVERAL = "(several)"
@@ -28,6 +29,31 @@ class DisplayFeature:
     encoded_columns: tuple[int, ...]
     levels: tuple[str, ...] = ()  # values it is shown with, if categorical
     ordered: bool = False  # an ordered categorical: a single encoded column, the level's place
+
+
+class ToldFeature(NamedTuple):
+    """A feature as models are told of it, by places of its columns."""
+
+    name: str
+    encoded: tuple[int, ...]
+    levels: tuple[int, ...]  # of its codes of levels
+
+
+def told_features(
+    displays: Sequence[DisplayFeature], leveled: Sequence[LevelPlan]
+) -> tuple[ToldFeature, ...]:
+    """Every feature that is shown, and those of which models are told levels alone."""
+    shown = [
+        ToldFeature(
+            one.name,
+            one.encoded_columns,
+            tuple(i for i, plan in enumerate(leveled) if plan.name in one.source_columns),
+        )
+        for one in displays
+    ]
+    found = {place for one in shown for place in one.levels}
+    others = [i for i in range(len(leveled)) if i not in found]
+    return (*shown, *(ToldFeature(str(leveled[i].name), (), (i,)) for i in others))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import pandas as pd
 from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn, listing, python_value
 from mdfa_fairness_plugin.data.containers import Table, read_table
 from mdfa_fairness_plugin.data.display import DisplayFeature, Reader, display_frame, find_shown
-from mdfa_fairness_plugin.data.plans import MISSING, OTHER, LevelPlan, NumberPlan, Plan
+from mdfa_fairness_plugin.data.plans import MISSING, OTHER, LevelPlan, NumberPlan, Plan, leveled
 from mdfa_fairness_plugin.exceptions import Count, FeatureWarning, InputError, Message, WarningLog
 from mdfa_fairness_plugin.numerics.rows import RowView
 
@@ -55,6 +55,7 @@ class FeatureEncoder:
     encoded_names_: tuple[str, ...]  # unique; of the matrix's columns, in their order
     places_: dict[str, int]  # of these columns in the matrix, in the order of the input
     displays_: tuple[DisplayFeature, ...]  # features as reports show them
+    leveled_: tuple[LevelPlan, ...]  # what `levels` tells the levels of
     dropped_: dict[Hashable, str]  # columns left out and why
     min_level_count_: int  # the count used
 
@@ -111,6 +112,7 @@ class FeatureEncoder:
         if arrange is not None:
             kinds = [(plan.kind, plan.width) for plan in self._plans for _ in range(plan.width)]
             self._arrange(arrange(self._column_reader(table), kinds))
+        self.leveled_ = leveled(self._plans, self._unshown)
         names = [name for plan in self._plans for name in plan.encoded_names(labels[plan.name])]
         places = [place for plan in self._plans for place in plan.places]
         self.places_ = dict(zip(_unique(names), places, strict=True))
@@ -150,13 +152,10 @@ class FeatureEncoder:
         Codes of shape (n_rows, n_such_features), int32; -1 where the level is missing or new.
         """
         read = self._reader(read_table(X, "X"))
-        plans = sorted(self._plans, key=lambda plan: plan.places)
-        own = [plan for plan in plans if isinstance(plan, LevelPlan) and plan.hides_levels]
-        own += sorted(self._unshown, key=lambda plan: str(plan.name))
-        if not own:
+        if not self.leveled_:
             return None
         at = slice(None) if rows is None else rows
-        return np.column_stack([plan.own_levels(read(plan))[at] for plan in own])
+        return np.column_stack([plan.own_levels(read(plan))[at] for plan in self.leveled_])
 
     def rows(self, X: Any) -> RowView:
         """All rows as models see them: encoded, with their own levels beside."""

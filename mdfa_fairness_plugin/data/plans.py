@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -169,6 +169,13 @@ class LevelPlan:
 
 
 Plan = NumberPlan | LevelPlan
+
+
+def leveled(plans: Sequence[Plan], unshown: Sequence[LevelPlan]) -> tuple[LevelPlan, ...]:
+    """Plans whose levels share encoded columns, and those that have none."""
+    own = [plan for plan in plans if isinstance(plan, LevelPlan) and plan.hides_levels]
+    own.sort(key=lambda plan: plan.places)
+    return (*own, *sorted(unshown, key=lambda plan: str(plan.name)))
 
 
 def texts(levels: list[str], codes: np.ndarray) -> np.ndarray:

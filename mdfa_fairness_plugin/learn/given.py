@@ -129,11 +129,13 @@ def fitted_probability(
     X: np.ndarray | RowView,
     positive: np.ndarray,
     folds: np.ndarray,
+    *,
+    ladder: bool = True,
     **options: Any,
 ) -> Any:
     """Predict ``Pr[positive | x]`` out of fold by the user's estimator, if it is one, or by our own."""
     if not hasattr(estimator, "fit"):
-        return cross_fitted_probability(X, positive, folds, **options)
+        return cross_fitted_probability(X, positive, folds, ladder=ladder, **options)
     return cross_fitted_estimator(estimator, X, positive, folds, argument=argument, **options)
 
 

@@ -85,9 +85,11 @@ def cross_fitted_probability(
     sample_weight: np.ndarray | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
+    ladder: bool = True,
 ) -> CrossFittedProbability:
     """Predict :math:`Pr[positive | x]` out of fold, within [.001, .999]; no model sees rows of fold -1.
 
+    Without the ladder by the best models alone, which are the same.
     The number of rounds and the combination's four coefficients (and two or more where `X` has levels
     beside it) see every row. With so few of them, what leaks from a row's own label into its prediction
     is of the order of five over the number of rows.
@@ -157,6 +159,8 @@ def cross_fitted_probability(
         best, n_rounds = grown, rounds
     for model in models:
         model.keep(n_rounds)
+    if not ladder:
+        return rung(models, best, 1.0)
     rungs = [rung(models, own, 1.0) for own in lesser]
     if half_trained:
         half: list[_Models] = each(fit, half_trained)

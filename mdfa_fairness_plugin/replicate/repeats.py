@@ -29,21 +29,27 @@ def checked(
     result: AuditRecord, number: int, name: str, random_state: int | None
 ) -> tuple[AuditSource, int, int]:
     """What is repeated, how often, and by which seed."""
-    if result.source is None:
-        raise InputError(
-            "result: it does not hold its data, so the audit cannot be repeated; use the result that "
-            "MDFAuditor.fit or audit() returned."
-        )
+    source = source_of(result)
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
         raise InputError(f"{name}: a whole number of at least 1 expected, {number!r} found.")
     if random_state is None:
-        return result.source, int(number), result.source.settings.seed
+        return source, int(number), source.settings.seed
     whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
     if not whole or random_state < 0:
         raise InputError(
             f"random_state: a seed of at least 0 or None expected, {random_state!r} found."
         )
-    return result.source, int(number), int(random_state)
+    return source, int(number), int(random_state)
+
+
+def source_of(result: AuditRecord) -> AuditSource:
+    """What is repeated."""
+    if result.source is None:
+        raise InputError(
+            "result: it does not hold its data, so the audit cannot be repeated; use the result that "
+            "MDFAuditor.fit or audit() returned."
+        )
+    return result.source
 
 
 def repeat(

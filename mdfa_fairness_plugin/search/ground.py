@@ -16,7 +16,7 @@ import numpy as np
 
 from mdfa_fairness_plugin.balance.balancer import Weighing, weigh
 from mdfa_fairness_plugin.balance.diagnostics import BalanceDiagnostics, Distances, diagnose
-from mdfa_fairness_plugin.balance.support import check_support
+from mdfa_fairness_plugin.balance.support import Support, check_support
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import WarningLog
@@ -94,9 +94,15 @@ class Compared:
     """Rows of two or more values of a column, with outcome models that all of their grounds share."""
 
     def __init__(
-        self, problem: AuditProblem, rows: np.ndarray, folds: np.ndarray, settings: Settings
+        self,
+        problem: AuditProblem,
+        rows: np.ndarray,
+        folds: np.ndarray,
+        settings: Settings,
+        ladder: bool = True,
     ) -> None:
         self.settings = settings
+        self.ladder = ladder
         self.rows = np.flatnonzero(rows)
         self.X = problem.encoded.take(self.rows)
         self.base = problem.sample_weight[self.rows]
@@ -128,6 +134,7 @@ class Compared:
             sample_weight=self.base,
             random_state=self.settings.seeds["outcome" if argument == OUTCOME else "propensity"],
             n_jobs=self.settings.n_jobs,
+            ladder=self.ladder,
         )
         return fit() if given is None else GivenProbability(given[self.rows], fit)
 
@@ -141,6 +148,7 @@ class Ground:
         s: np.ndarray,
         parts: tuple[int, ...],
         given: np.ndarray | None = None,
+        inside: np.ndarray | None = None,
     ) -> None:
         settings = compared.settings
         self.compared = compared
@@ -148,13 +156,16 @@ class Ground:
         self.compared_s = s[compared.rows]
         self.fitted_propensity = compared.propensity(self.compared_s, given)
         e = self.fitted_propensity.out_of_fold
-        self.support = check_support(
-            e,
-            self.compared_s,
-            sample_weight=compared.base,
-            policy=settings.overlap,
-            min_rows=settings.min_group_size,
-        )
+        if inside is not None:
+            self.support = Support.of(inside[compared.rows], compared.base)
+        else:
+            self.support = check_support(
+                e,
+                self.compared_s,
+                sample_weight=compared.base,
+                policy=settings.overlap,
+                min_rows=settings.min_group_size,
+            )
         inside = self.support.mask
         self.rows = compared.rows[inside]
         self.outside = compared.rows[~inside]

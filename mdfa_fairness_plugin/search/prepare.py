@@ -106,21 +106,25 @@ class Grounds:
         folds: np.ndarray,
         parts: tuple[int, ...],
         settings: Settings,
+        *,
+        ladder: bool = True,
     ) -> None:
         self._problem = problem
         self._folds = folds
         self._parts = parts
         self._settings = settings
+        self._ladder = ladder  # whether models come with lesser ones
         name = contrasts[0].sensitive_feature
         column = next(own for own in problem.sensitive if own.name == name)
         self._two_values = len(column.labels.values) == 2
         self._compared: dict[Hashable, Compared] = {}
         self._grounds: dict[Hashable, Ground | OverlapError] = {}
 
-    def of(self, contrast: Contrast) -> Ground | OverlapError:
+    def of(self, contrast: Contrast, inside: np.ndarray | None = None) -> Ground | OverlapError:
         """Ground of a pair, or why there is none.
 
-        A pair are two values, or one value and everybody else.
+        A pair are two values, or one value and everybody else. ``inside`` are the working rows with
+        common support, where these are known.
         """
         pair: Hashable = None
         if contrast.reference is not None:
@@ -129,7 +133,7 @@ class Grounds:
         if own not in self._grounds:
             if pair not in self._compared:
                 self._compared[pair] = Compared(
-                    self._problem, contrast.rows, self._folds, self._settings
+                    self._problem, contrast.rows, self._folds, self._settings, self._ladder
                 )
             try:
                 sign = orientation(contrast.s)
@@ -137,7 +141,7 @@ class Grounds:
                 if given is not None and sign < 0:
                     given = 1.0 - given
                 s = sign * contrast.s
-                self._grounds[own] = Ground(self._compared[pair], s, self._parts, given)
+                self._grounds[own] = Ground(self._compared[pair], s, self._parts, given, inside)
             except OverlapError as error:
                 message = Message(error.args[0], *_told_by_one(contrast, self._problem))
                 self._grounds[own] = OverlapError(message)

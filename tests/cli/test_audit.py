@@ -473,12 +473,14 @@ def test_the_whole_way(planted, tmp_path):
 
 def test_repetitions_are_told_after_the_summary(planted):
     arguments = ["audit", planted, "--outcome", "approved", "--sensitive", "gruppe"]
-    done = run_mdfa(*arguments, "--null-draws", 2, "--stability", 2)
+    done = run_mdfa(*arguments, "--null-draws", 2, "--stability", 2, "--explained")
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode("utf-8")
     assert "repeated 2 times" in said
     assert "2 half samples" in said
-    assert said.index("WITHOUT A VIOLATION") < said.index("ON OTHER PEOPLE")
+    parts = ["WITHOUT A VIOLATION", "ON OTHER PEOPLE", "WITHOUT EACH FEATURE"]
+    assert sorted(parts, key=said.index) == parts
+    assert "at equal features" in said[said.index(parts[-1]) :]
     assert b"audit/s" in done.stderr or b"s/audit" in done.stderr
     # Numbers for machines stay alone on stdout.
     done = run_mdfa(*arguments, "--null-draws", 1, "--json", "-")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mdfa_fairness_plugin as mdfa
@@ -20,6 +21,8 @@ def test_same_seed_same_draws_for_any_number_of_jobs(nothing):
     first = nothing.stability(2, n_jobs=1)
     second = nothing.stability(2, n_jobs=2)
     np.testing.assert_array_equal(first.jaccard, second.jaccard)
+    left_out = [nothing.explained(n_jobs=n).to_frame() for n in (1, 2)]
+    pd.testing.assert_frame_equal(*left_out)
 
 
 @pytest.mark.parametrize("method", ["null_distribution", "stability"])
@@ -29,7 +32,7 @@ def test_numbers_of_repeats_are_checked(planted, method, number):
         getattr(planted, method)(number)
 
 
-@pytest.mark.parametrize("method", ["null_distribution", "stability"])
+@pytest.mark.parametrize("method", ["null_distribution", "stability", "explained"])
 def test_results_without_their_data_say_so(planted, method):
     with pytest.raises(InputError, match="does not hold its data"):
         getattr(replace(planted, source=None), method)()

@@ -1,6 +1,7 @@
 """Pictures of a result, in scikit-learn's manner: numbers as attributes, drawn by ``plot``."""
 
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
+from mdfa_fairness_plugin.report.displays.explained import ExplainedDisplay
 from mdfa_fairness_plugin.report.displays.love import LoveDisplay
 from mdfa_fairness_plugin.report.displays.null import NullDistributionDisplay
 from mdfa_fairness_plugin.report.displays.overlap import OverlapDisplay
@@ -11,6 +12,7 @@ from mdfa_fairness_plugin.report.displays.searches import SearchesDisplay
 
 __all__ = [
     "ComparisonDisplay",
+    "ExplainedDisplay",
     "LoveDisplay",
     "NullDistributionDisplay",
     "OverlapDisplay",

@@ -16,7 +16,9 @@ from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Subgroup, Violation, WorstCasePath
+from mdfa_fairness_plugin.replicate import Explained
 from mdfa_fairness_plugin.report.displays import (
+    ExplainedDisplay,
     LoveDisplay,
     NullDistributionDisplay,
     OverlapDisplay,
@@ -110,6 +112,21 @@ def example(name="race", group="Black", outcome="no", features=("age", "kind")):
     return result, violation, X
 
 
+def explained_example(
+    searches=(("race", "Black", "no"),), features=("age", "kind", "noise"), **fields
+):
+    """Three features left out: one explains much, one little, and without one a rate is zero."""
+    values = {
+        "delta": np.array([0.9]),
+        "without": np.array([[1.2], [0.95], [math.inf]]),
+        "unweighted": np.array([1.4]),
+        "errors": np.array([[0.05], [0.04], [math.nan]]),
+        "worst": 0,
+        "confidence_level": 0.95,
+    }
+    return Explained(searches=searches, features=features, **(values | fields))
+
+
 def everything(**fields):
     result, violation, X = example(**fields)
     null = SimpleNamespace(
@@ -126,10 +143,13 @@ def everything(**fields):
         "overlap": OverlapDisplay.from_violation(violation),
         "null": NullDistributionDisplay.from_null(null),
         "searches": SearchesDisplay.from_result(result),
+        "explained": ExplainedDisplay.from_explained(
+            explained_example(null.searches, (*X.columns[:2], "noise"))
+        ),
     }
 
 
-NAMES = ["path", "love", "profile", "region", "overlap", "null", "searches"]
+NAMES = ["path", "love", "profile", "region", "overlap", "null", "searches", "explained"]
 
 
 @pytest.fixture(autouse=True)
@@ -292,6 +312,21 @@ def test_null_takes_the_search_with_the_smallest_p():
         NullDistributionDisplay.from_null(null, 5)
 
 
+def test_explained_shows_what_moves_the_worst_case_first():
+    display = everything()["explained"]
+    assert display.features == ("noise", "age", "kind")
+    assert (display.equal, display.unweighted) == (math.exp(0.9), math.exp(1.4))
+    # Three features at 95 %: 2.394 standard errors of the difference.
+    assert display.ratio_low[1] == pytest.approx(math.exp(1.2 - 2.394 * 0.05), rel=1e-4)
+    assert display.alt_text.count("Without") == 3
+    with pytest.raises(InputError, match="search: a position below 1 expected, 1 found"):
+        ExplainedDisplay.from_explained(explained_example(), 1)
+    one = ExplainedDisplay.from_explained(explained_example(), max_features=1)
+    assert (one.features, one.n_omitted) == (("noise",), 2)
+    one.plot()
+    assert "2 features that move it less not drawn" in one.ax_.get_xlabel()
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -300,6 +335,8 @@ def test_null_takes_the_search_with_the_smallest_p():
         lambda: OverlapDisplay.from_violation(Violation(group=1, outcome=0)),
         lambda: LoveDisplay.from_result(AuditResult()),
         lambda: SearchesDisplay.from_result(AuditResult()),
+        lambda: ExplainedDisplay.from_explained(explained_example(worst=None)),
+        lambda: ExplainedDisplay.from_explained(explained_example(delta=np.array([math.nan]))),
     ],
 )
 def test_where_nothing_was_measured_there_is_nothing_to_draw(make):

@@ -1,0 +1,299 @@
+"""The subgroups of an audit measured again without each feature: what it explains."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from joblib import delayed
+from scipy.stats import norm
+
+from mdfa_fairness_plugin.arguments import settled
+from mdfa_fairness_plugin.data.display import ToldFeature, told_features
+from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
+from mdfa_fairness_plugin.data.problem import AuditProblem
+from mdfa_fairness_plugin.describe.wording import label_text, rounded
+from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
+from mdfa_fairness_plugin.measure.influence import LogRatio, log_ratio_of
+from mdfa_fairness_plugin.measure.sums import MeasuredRows
+from mdfa_fairness_plugin.numerics.threads import one_blas_thread
+from mdfa_fairness_plugin.pipeline import measured_rows
+from mdfa_fairness_plugin.records import AuditRecord, SearchKey, ratio_of
+from mdfa_fairness_plugin.replicate.repeats import Named, repeat, search_text, searched, source_of
+from mdfa_fairness_plugin.search.ground import outcomes_of
+from mdfa_fairness_plugin.search.prepare import (
+    Grounds,
+    audit_folds,
+    by_column,
+    judged_parts,
+    searches_of,
+    side_of,
+)
+from mdfa_fairness_plugin.settings import Settings
+
+# Working rows inside, and those with common support, of every search that could be made.
+_Regions = Mapping[SearchKey, tuple[np.ndarray, np.ndarray]]
+# Rows measured in every search, and which of them are inside.
+_Rows = dict[SearchKey, tuple[MeasuredRows, np.ndarray]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Explained:
+    """What each feature explains of the difference between rates as observed and at equal features.
+
+    Parameters
+    ----------
+    searches : tuple of tuple
+        ``(sensitive_feature, group, outcome)`` of each search.
+    features : tuple of str
+        Audited features; last those of which reports show nothing and models tell the levels apart.
+    delta : ndarray of shape (n_searches,)
+        Log ratio in each subgroup at equal features, as the audit reports it; NaN where a search
+        could not be made.
+    without : ndarray of shape (n_features, n_searches)
+        The same with all features equal but one.
+    unweighted : ndarray of shape (n_searches,)
+        The same with none equal: rates as observed.
+    errors : ndarray of shape (n_features, n_searches)
+        Standard errors of ``without - delta``; NaN where a rate is zero.
+    worst : int or None
+        Which search is the audit's worst case.
+    confidence_level : float
+        That of the audit.
+    """
+
+    searches: tuple[Named, ...]
+    features: tuple[str, ...]
+    delta: np.ndarray
+    without: np.ndarray
+    unweighted: np.ndarray
+    errors: np.ndarray
+    worst: int | None
+    confidence_level: float
+
+    def __repr__(self) -> str:
+        return f"Explained({len(self.features)} features, {len(self.searches)} searches)"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per search and feature; in each search the one that moves most comes first.
+
+        ``change`` is ``ratio_without / ratio``, 1 where a feature explains nothing. Its intervals
+        hold for all features of a search at once (Bonferroni).
+        """
+        level = (1.0 - self.confidence_level) / max(len(self.features), 1)
+        with np.errstate(invalid="ignore"):
+            change = self.without - self.delta
+            margin = norm.isf(level / 2.0) * self.errors
+        order = np.argsort(-np.nan_to_num(np.abs(change), nan=-1.0), axis=0, kind="stable")
+        lines = [
+            {
+                "sensitive_feature": name,
+                "group": group,
+                "outcome": outcome,
+                "feature": self.features[i],
+                "ratio": ratio_of(self.delta[j]),
+                "ratio_without": ratio_of(self.without[i, j]),
+                "ratio_unweighted": ratio_of(self.unweighted[j]),
+                "change": ratio_of(change[i, j]),
+                "change_low": ratio_of(change[i, j] - margin[i, j]),
+                "change_high": ratio_of(change[i, j] + margin[i, j]),
+            }
+            for j, (name, group, outcome) in enumerate(self.searches)
+            for i in order[:, j]
+        ]
+        return pd.DataFrame(lines)
+
+    def of_search(self, search: int) -> pd.DataFrame:
+        """Give the rows of one search, by its position."""
+        n = len(self.features)
+        return self.to_frame().iloc[search * n : (search + 1) * n].reset_index(drop=True)
+
+    def summary(self) -> str:
+        """Tell which features carry the difference, in plain text."""
+        lines = [
+            "Each feature was left out in turn: the models of the features were fitted without it and "
+            "the same people measured again. What is not named moves the ratio no more than chance. "
+            "Features that tell the same stand in for each other, so that none seems to explain much."
+        ]
+        for j, search in enumerate(self.searches):
+            if math.isnan(self.delta[j]):
+                lines.append(f"- {search_text(search)}: not measured.")
+                continue
+            moved = "; ".join(
+                f"{rounded(line['ratio_without'])} without {label_text(line['feature'])} "
+                f"({line['change_low']:.2f} to {line['change_high']:.2f} times as large)"
+                for line in self.of_search(j).to_dict("records")
+                if line["change_low"] > 1.0 or line["change_high"] < 1.0
+            )
+            equal, observed = (rounded(ratio_of(own[j])) for own in (self.delta, self.unweighted))
+            lines.append(
+                f"- {search_text(search)}: ratio {equal} at equal features, {observed} as observed; "
+                f"{moved or 'no single feature moves it beyond chance'}."
+            )
+        return "\n".join(lines)
+
+
+def explained(
+    result: AuditRecord, *, n_jobs: int | None = None, progress: bool = False
+) -> Explained:
+    r"""Measure the subgroups of an audit again with each audited feature left out in turn.
+
+    Parameters
+    ----------
+    result : AuditResult
+    n_jobs : int or None, default=None
+        Features left out at a time; the answer does not depend on it.
+    progress : bool, default=False
+        Show a progress bar on the standard error stream.
+
+    Returns
+    -------
+    explained : Explained
+
+    Raises
+    ------
+    InputError
+        If the result does not hold its data; if probabilities or weights were given row by row, as
+        these cannot be fitted without a feature; if the audit makes no features equal.
+
+    Notes
+    -----
+    People, folds, estimator and seeds are the audit's. The models of the group and of the outcome, and
+    the balance, are fitted again with all columns of the feature set to zero, so that nothing can be
+    learned from them. Nothing is searched for again: what an audit without the feature would find is
+    another question.
+
+    Each log ratio is to first order a sum over rows, so the variance of a difference is the sum of
+    squares of the rows' differences; the rows of a cluster are one term. Subgroup and models are taken
+    as they are.
+
+    The changes do not add up to that of all features at once: where two tell the same, neither changes
+    anything alone.
+
+    Examples
+    --------
+    >>> import mdfa_fairness_plugin as mdfa
+    >>> data = mdfa.datasets.make_synthetic(n_samples=600, imbalance=0.3, random_state=0)
+    >>> result = mdfa.audit(
+    ...     data.X, data.y, sensitive_features=data.sensitive_features, n_splits=2, random_state=0
+    ... )
+    >>> result.explained().to_frame().columns[3:7].tolist()
+    ['feature', 'ratio', 'ratio_without', 'ratio_unweighted']
+    """
+    source = source_of(result)
+    problem, settings = source.problem, settled(source.settings, source.problem)
+    _check(problem, settings)
+    features = told_features(problem.encoder.displays_, problem.encoder.leveled_)
+    regions = _regions_of(result, problem)
+    rows = _measured(problem, settings, regions)
+    whole = {key: _log_ratio(*own, settings) for key, own in rows.items()}
+    told = repeat(
+        lambda i: delayed(_left_out)(problem, settings, regions, whole, features[i]),
+        len(features),
+        n_jobs,
+        progress,
+    )
+    found, unknown = result.violations, (math.nan, math.nan)
+    table = np.array([[part.get(one.key, unknown) for one in found] for part in told])
+    return Explained(
+        searches=searched(result),
+        features=tuple(feature.name for feature in features),
+        delta=np.array([one.delta for one in found]),
+        without=table[:, :, 0],
+        unweighted=np.array([one.estimates.get("unweighted", math.nan) for one in found]),
+        errors=table[:, :, 1],
+        worst=next((j for j, one in enumerate(found) if one is result.worst_case), None),
+        confidence_level=float(settings.confidence_level),
+    )
+
+
+def _regions_of(result: AuditRecord, problem: AuditProblem) -> _Regions:
+    return {
+        one.key: (one.membership[problem.source_row], ~one.left_out[problem.source_row])
+        for one in result.violations
+        if len(one.side)
+    }
+
+
+@one_blas_thread()
+def _measured(problem: AuditProblem, settings: Settings, regions: _Regions) -> _Rows:
+    """Rows measured in every search as the models of these features have them, and who is inside."""
+    log, outcomes = WarningLog(), outcomes_of(problem)
+    parts = judged_parts(problem.n_rows, settings)
+    found: _Rows = {}
+    for contrasts in by_column(problem.contrasts):
+        folds = audit_folds(problem, contrasts, settings)
+        grounds = Grounds(problem, contrasts, folds, parts, settings, ladder=False)
+        for contrast in contrasts:
+            name = (contrast.sensitive_feature, contrast.group)
+            of_group = (k for k in regions if (k.sensitive_feature, k.group) == name)
+            key = next(of_group, None)
+            if key is None:
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", MDFAWarning)  # the audit has said it
+                ground = grounds.of(contrast, regions[key][1])
+                assert not isinstance(ground, OverlapError)
+                side = side_of(contrast, ground, log)
+            for search in searches_of(contrast, outcomes, side, ""):
+                held = search.rows[search.data.held_out]
+                found[search.key] = measured_rows(search, problem), regions[search.key][0][held]
+    return found
+
+
+def _left_out(
+    problem: AuditProblem,
+    settings: Settings,
+    regions: _Regions,
+    whole: Mapping[SearchKey, LogRatio],
+    feature: ToldFeature,
+) -> dict[SearchKey, tuple[float, float]]:
+    """Log ratio of every search without a feature, and the error of its difference from the whole."""
+    X, levels = problem.X.copy(), problem.levels
+    X[:, list(feature.encoded)] = 0.0
+    if feature.levels:
+        assert levels is not None
+        levels = levels.copy()
+        levels[:, list(feature.levels)] = -1
+    rows = _measured(replace(problem, X=X, levels=levels), settings, regions)
+    told = {}
+    for key, (own, member) in rows.items():
+        found = _log_ratio(own, member, settings)
+        told[key] = found.delta, math.sqrt((found - whole[key]).variance(own.cluster))
+    return told
+
+
+def _log_ratio(rows: MeasuredRows, member: np.ndarray, settings: Settings) -> LogRatio:
+    """As the audit reports it."""
+    if settings.estimator == "raw":
+        return log_ratio_of(rows.positive & member, rows.s, rows.weights)
+    outcome = rows.outcome if settings.adjusts else None
+    return log_ratio_of(rows.positive, rows.s, rows.weights, member, outcome)
+
+
+def _check(problem: AuditProblem, settings: Settings) -> None:
+    """Refuse what cannot be fitted without a feature."""
+    for argument, given in (
+        (PROPENSITY, problem.given.propensity),
+        (OUTCOME, problem.given.outcome),
+    ):
+        if given is not None:
+            raise InputError(
+                f"{argument}: probabilities were given row by row, and cannot be fitted without a "
+                "feature. Audit with the estimator itself, or with the audit's own models."
+            )
+    if settings.estimator == "unweighted" or not settings.balances:
+        argument = "estimator" if settings.balances else "balance"
+        raise InputError(
+            f"{argument}: {getattr(settings, argument)!r} makes no features equal, so none of them "
+            "explains anything. Audit with the defaults of estimator and balance."
+        )
+    if not (isinstance(settings.balance, str) or hasattr(settings.balance, "fit")):
+        raise InputError(
+            "balance: weights were given row by row, and cannot be made without a feature. Audit "
+            "with a method's name."
+        )
