@@ -169,10 +169,11 @@ def explained(
 
     Each log ratio is to first order a sum over rows, so the variance of a difference is the sum of
     squares of the rows' differences; the rows of a cluster are one term. Subgroup and models are taken
-    as they are.
+    as they are. What noise features moved in 25 sets of 1,000 rows spread .8 to 1.05 times as far.
 
     The changes do not add up to that of all features at once: where two tell the same, neither changes
-    anything alone.
+    anything alone. The models are of everybody compared, so what a feature does only together with
+    another counts as its own.
 
     Examples
     --------
