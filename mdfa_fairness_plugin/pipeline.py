@@ -18,7 +18,12 @@ from mdfa_fairness_plugin.arguments import settled
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.data.leaks import DECISION_INPUTS
 from mdfa_fairness_plugin.data.problem import AuditProblem
-from mdfa_fairness_plugin.describe.subgroups import profiles_of, rule_of, silences_of
+from mdfa_fairness_plugin.describe.subgroups import (
+    part_described,
+    profiles_of,
+    rule_of,
+    silences_of,
+)
 from mdfa_fairness_plugin.exceptions import (
     Count,
     LeakWarning,
@@ -28,7 +33,7 @@ from mdfa_fairness_plugin.exceptions import (
 )
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude, warn_of_models
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
-from mdfa_fairness_plugin.measure.sums import EVERYBODY, SEARCHED, MeasuredRows, SearchSums
+from mdfa_fairness_plugin.measure.sums import EVERYBODY, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
@@ -196,7 +201,10 @@ def describe(
             functools.partial(profiles_of, made, problem),
             functools.partial(_balances, made, problem),
             functools.partial(silences_of, made, problem),
-            *(functools.partial(rule_of, search, problem) for search in distinct),
+            *(
+                functools.partial(rule_of, search, search.held_member, problem)
+                for search in distinct
+            ),
         ),
         problem,
         settings,
@@ -240,21 +248,21 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
         sets = (everybody, member, search.held_core, covered, search.held_searched)
         missing, n_missing = _missing(search, problem)
         sums = SearchSums.of(rows, sets, missing=missing, n_missing=n_missing).settled()
-        whole, searched = (sums.sets[place].leak for place in (EVERYBODY, SEARCHED))
+        leaks = [own.leak for own in sums.sets]
         seed = settings.seeds["test"]
         measured = Measured(
             key=search.key,
             alpha=search.data.alpha,
             sums=sums,
             widening=Widening(
-                test=search.spread_in(searched, whole),
+                tests=tuple(search.spread_in(leak, leaks[EVERYBODY]) for leak in leaks),
                 planned=search.data.spread,
                 # Everybody was not searched for.
                 sets=tuple(
                     1.0
                     if own.all()
-                    else search.spread_in(in_set.leak, whole, in_set.leak.statistic(seed))
-                    for own, in_set in zip(sets, sums.sets, strict=True)
+                    else search.spread_in(leak, leaks[EVERYBODY], leak.statistic(seed))
+                    for own, leak in zip(sets, leaks, strict=True)
                 ),
             ),
             hypothesis=search.hypothesis,
@@ -364,7 +372,7 @@ def judge(
         rule = search.rule.rule
         return Violation(
             **named,
-            **own,
+            **part_described(own, search, problem),
             **overlap,
             membership=membership(search, problem, absent),
             held_out=by_sample(search.data.rows[search.data.held_out], problem),

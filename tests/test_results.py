@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin.exceptions import AuditWarning
-from mdfa_fairness_plugin.records import Subgroup, Violation, WorstCasePath
+from mdfa_fairness_plugin.records import Subgroup, Violation, WorstCasePath, ranked
+from mdfa_fairness_plugin.report.reading import shown_case
 from mdfa_fairness_plugin.results import AuditResult
 
 
@@ -98,9 +99,49 @@ def test_worst_case_may_be_unbounded_above_but_not_unmeasured():
     assert AuditResult().worst_case is None
 
 
-def test_ties_go_to_the_search_listed_first():
-    one, two = (violation(delta=0.5, interval=(0.4, 0.6)) for _ in range(2))
-    assert AuditResult(violations=(one, two)).worst_case is one
+def test_searches_are_ranked_by_what_holds_up_however_they_are_listed():
+    """Found first, then above 1, then around it, by lower limits; unbounded and unknown ones last."""
+    found, seen = {"verdict": "violation"}, {"verdict": "none_larger_than_detectable"}
+    searches = [
+        violation(**found, delta=math.inf, interval=(0.8, math.inf)),
+        violation(**found, delta=2.0, interval=(0.1, 3.0)),
+        violation(**found),  # its limits are not known
+        violation(delta=3.0, interval=(0.9, math.inf), reason="only 6 rows have the outcome"),
+        violation(**seen, delta=0.2, interval=(0.1, 0.3)),
+        violation(delta=2.5, interval=(-0.1, 5.0), reason="the interval includes 1"),
+        violation(**seen, delta=0.1, interval=(-0.2, 0.4)),
+        violation(delta=math.inf, interval=(-math.inf, math.inf)),
+        violation(),
+    ]
+    rng = np.random.default_rng(0)
+    for order in (range(len(searches)), *(rng.permutation(len(searches)) for _ in range(50))):
+        listed = AuditResult(violations=tuple(searches[place] for place in order))
+        assert [searches.index(one) for one in ranked(listed.violations)] == list(range(9))
+        assert listed.worst_case is shown_case(listed) is searches[0]
+    assert shown_case(AuditResult(violations=tuple(searches[2:]))) is searches[2]
+    assert shown_case(AuditResult(violations=tuple(searches[7:]))) is None
+
+
+def test_no_interval_around_one_stands_above_one_that_excludes_it():
+    rng = np.random.default_rng(1)
+    low = rng.normal(0.0, 0.2, 60)
+    verdicts = rng.choice(["none_larger_than_detectable", "insufficient_evidence"], 60)
+    drawn = [
+        violation(verdict=str(one), delta=at + 0.5, interval=(at, at + wide))
+        for one, at, wide in zip(verdicts, low, rng.exponential(2.0, 60), strict=True)
+    ]
+    above = [one.lower > 0 for one in ranked(drawn)]
+    assert above == sorted(above, reverse=True)
+    assert 10 < sum(above) < 50
+
+
+def test_ties_go_by_the_name_of_the_column_and_then_as_searches_are_made():
+    tied = {"delta": 0.5, "interval": (0.4, 0.6)}
+    one, two = violation(sensitive_feature="age", **tied), violation(**tied)
+    three = violation(group="b", **tied)
+    for listed in ((one, two, three), (two, one, three), (two, three, one)):
+        assert ranked(listed) == [one, two, three]
+        assert AuditResult(violations=listed).worst_case is one
 
 
 def test_frame_has_one_row_per_search_and_the_same_columns_for_every_audit():

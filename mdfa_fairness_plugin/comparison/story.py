@@ -271,7 +271,10 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
         f"{others} overall, and {times}"
     )
     if row.rule == EVERYBODY:
-        return f"{start} at equal features: a violation; no smaller subgroup was worse."
+        audit = result.audits.get(row.model)
+        own = (v for v in (audit.violations if audit else ()) if v.key == search)
+        text = f"{start} at equal features, among everybody compared: a violation."
+        return " ".join(filter(None, (text, *map(say.beside_sentence, own))))
     place = f"where {clean(row.rule, 300)}" if row.rule else "no short rule describes it"
     return (
         f"{start} in the worst subgroup, at equal features: a violation. The subgroup "

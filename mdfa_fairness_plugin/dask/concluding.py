@@ -19,6 +19,7 @@ from mdfa_fairness_plugin.dask.survey import Columns, Survey
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.contrasts import FEWEST_CLUSTERS
 from mdfa_fairness_plugin.describe.profile import ROWS
+from mdfa_fairness_plugin.describe.subgroups import part_described
 from mdfa_fairness_plugin.exceptions import (
     Count,
     FeatureWarning,
@@ -98,7 +99,8 @@ def concluded(
         sweep = Sweep(sums.tally, judge.bins, settings.confidence_level, one.widening.sets[REGION])
         path: WorstCasePath = path_of(sweep.at(path_thresholds(sweep, judge.region.threshold)))
         profile = _with_totals(given.profile, sums)
-        violations.append(replace(given, **figures[i], profile=profile, path=path))
+        told = part_described(figures[i], search, audit.problem)
+        violations.append(replace(given, **told, profile=profile, path=path))
         regions.append(located(search, audit.problem.encoder, judge.region))
     _warn_of_few(few, log)
     warn_of_models(violations, measured, log)
@@ -184,14 +186,12 @@ def _measured(search: Search, sums: BlockSums, settings: Settings) -> Measured:
     """Sums of one search, and what its figures are widened by: a jackknife over the folds."""
     with np.errstate(invalid="ignore", divide="ignore"):
         each = sums.leak_by_model[..., 0] / np.sqrt(sums.leak_by_model[..., 1])
-    everybody, test = (
-        math.sqrt(1.0 + jackknife_variance(each[:, place])) for place in (EVERYBODY, SEARCHED)
-    )
+    tests = tuple(math.sqrt(1.0 + jackknife_variance(own)) for own in each.T)
     plain = Measured(
         key=search.key,
         alpha=search.data.alpha,
         sums=sums.search,
-        widening=Widening(test=test, planned=test, sets=(1.0,) * len(SETS), everybody=everybody),
+        widening=Widening(tests=tests, planned=tests[SEARCHED], sets=(1.0,) * len(SETS)),
         hypothesis=search.hypothesis,
         ladder=search.ladder,
         everybody=search.everybody,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -44,18 +47,30 @@ def _profiled(search: Search, problem: AuditProblem) -> ProfiledSubgroup:
     )
 
 
-def rule_of(search: Search, problem: AuditProblem) -> HeldOutRule:
-    """Rule of the subgroup of one search."""
+def rule_of(search: Search, inside: np.ndarray, problem: AuditProblem) -> HeldOutRule:
+    """Rule of the subgroup of one search, or of another set of the rows measured."""
     held = search.data.held_out
     rows = search.rows[held]
     return describe_held_out(
-        search.held_member,
+        inside,
         problem.display,
         search.data.folds[held],
         rows=rows,
         displays=problem.encoder.displays_,
         sample_weight=problem.sample_weight[rows],
     )
+
+
+def part_described(
+    figures: dict[str, Any], search: Search, problem: AuditProblem
+) -> dict[str, Any]:
+    """Figures of one search, with who is in the part of everybody that is told beside them."""
+    for name, inside in (("core", search.held_core), ("searched", search.held_searched)):
+        if figures[name].beside and not inside.all():
+            rule = rule_of(search, inside, problem).rule
+            own = replace(figures[name], rule=rule.text, rule_fidelity=rule.fidelity)
+            return figures | {name: own}
+    return figures
 
 
 def silences_of(searches: list[Search], problem: AuditProblem) -> tuple[Silence, ...]:

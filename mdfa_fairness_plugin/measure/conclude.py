@@ -63,14 +63,13 @@ _BETTER_MODELS = "as the models of the features get better"
 class Widening:
     """How much wider than for a set named beforehand: statistics without a violation, and intervals.
 
-    ``test`` is of the p-value of a region that was searched for, ``planned`` of what could have been
-    found, ``sets`` of the intervals in every set of ``SETS``, ``everybody`` of everybody's p-value.
+    ``tests`` is of the p-values and ``sets`` of the intervals in every set of ``SETS``, ``planned`` of
+    what could have been found.
     """
 
-    test: float
+    tests: tuple[float, ...]
     planned: float
     sets: tuple[float, ...]
-    everybody: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -228,20 +227,16 @@ class _Tested:
     statistic: float  # leak of S by the outcome inside the subgroup
     p_value: float
     p_value_as_measured: float  # without allowance for the models
-    # P-values of everybody, and of what the search proposed, as if named beforehand.
-    everybody: float
-    searched: float
+    # P-values of everybody, of the core and of what the search proposed, as if named beforehand.
+    sets: dict[int, float]
 
     @classmethod
     def of(cls, one: Measured, settings: Settings) -> _Tested:
         """Test everybody and the region that the search proposed, and allow for a choice of both."""
 
         def z(place: int, allow: bool) -> float:
-            own = _standard_errors(
-                one, place, settings, one.allowance(place) if allow else Allowance()
-            )
-            whole = place == EVERYBODY or (place == REGION and one.everybody)
-            return own / (one.widening.everybody if whole else one.widening.test)
+            allowed = one.allowance(place) if allow else Allowance()
+            return _standard_errors(one, place, settings, allowed) / one.widening.tests[place]
 
         def reported(allow: bool) -> float:
             own = z(REGION, allow)
@@ -255,8 +250,7 @@ class _Tested:
             statistic=one.sums.region.leak.statistic(settings.seeds["test"]),
             p_value=reported(allow=True),
             p_value_as_measured=reported(allow=False),
-            everybody=float(norm.sf(z(EVERYBODY, True))),
-            searched=float(norm.sf(z(SEARCHED, True))),
+            sets={at: float(norm.sf(z(at, True))) for at in (EVERYBODY, CORE, SEARCHED)},
         )
 
 
@@ -347,10 +341,10 @@ def figures_of(
         "detectable_delta": detectable,
         "estimates": estimates,
         "depends_on_models": _dependence(one, decisive=_BETTER_MODELS in reason),
-        "population": _subgroup(one, EVERYBODY, settings, labels, test.everybody),
-        "core": _subgroup(one, CORE, settings, labels),
-        "rule_subgroup": _subgroup(one, RULE, settings, labels),
-        "searched": _subgroup(one, SEARCHED, settings, labels, test.searched),
+        "population": _subgroup(one, EVERYBODY, test, settings, level, labels),
+        "core": _subgroup(one, CORE, test, settings, level, labels),
+        "rule_subgroup": _subgroup(one, RULE, test, settings, level, labels),
+        "searched": _subgroup(one, SEARCHED, test, settings, level, labels),
     }
 
 
@@ -372,28 +366,45 @@ def _dependence(one: Measured, *, decisive: bool) -> ModelDependence | None:
 def _subgroup(
     one: Measured,
     place: int,
+    test: _Tested,
     settings: Settings,
+    level: float,
     labels: tuple[Hashable, ...],
-    p_value: float = math.nan,
 ) -> Subgroup:
     """Measurements of a set, as the result keeps them; a rule that nobody meets has none."""
     own = one.sums.sets[place]
     if place == RULE and own.n_rows == 0:
         return Subgroup(label=SETS[place])
     rates, leftover = one.rates(place, settings), one.leftover(place, settings)
+    interval = one.allowance(place).interval(
+        own.rates, settings.confidence_level, one.widening.sets[place], leftover
+    )
+    p_value = test.sets.get(place, math.nan)
+    # Everybody, the region proposed and its core each have a third of their search's share of the
+    # level (Bonferroni): none is told by chance more often, whichever of the others are violations.
+    beside = one.everybody and rates.delta > one.rates(EVERYBODY, settings).delta
+    beside &= _holds(one, place, p_value < level / 3.0, (rates.delta, interval[0]), settings)
     return Subgroup(
         label=SETS[place],
         delta=rates.delta,
-        interval=one.allowance(place).interval(
-            own.rates, settings.confidence_level, one.widening.sets[place], leftover
-        ),
+        interval=interval,
         gamma=rates.gamma,
         mass=rates.mass,
         n_rows=own.n_rows,
         rates=(float(rates.rates[0]), float(rates.rates[1])),
         counts=counts_frame(own.counts, one.key, labels),
         p_value=p_value,
+        beside=beside,
     )
+
+
+def _holds(
+    one: Measured, place: int, beyond_chance: bool, found: tuple[float, float], settings: Settings
+) -> bool:
+    """Whether a set of that delta and lower limit is a violation: also large, and of enough rows."""
+    large = found[0] - one.allowance(place).fall >= math.log(settings.least_ratio)
+    enough = one.sums.sets[place].hit_clusters >= _FEWEST_POSITIVES
+    return beyond_chance and enough and large and found[1] > 0
 
 
 def _verdict(
@@ -409,7 +420,7 @@ def _verdict(
     """
     n_hits = one.sums.region.hit_clusters
     delta, low, measured_low = found
-    fall, level = one.allowance(REGION).fall, 1.0 - settings.confidence_level
+    level = 1.0 - settings.confidence_level
     if np.isnan(delta) or np.isnan(adjusted_p[0]):
         return INSUFFICIENT, "nobody in the subgroup has the outcome on either side"
     if n_hits < _FEWEST_POSITIVES:
@@ -418,7 +429,7 @@ def _verdict(
             f" of the subgroup have the outcome; at least {_FEWEST_POSITIVES} are needed",
         )
     large, plain = math.log(settings.least_ratio), adjusted_p[1] < level
-    if adjusted_p[0] < level and low > 0 and delta - fall >= large:
+    if _holds(one, REGION, adjusted_p[0] < level, (delta, low), settings):
         return VIOLATION, ""
     if plain and delta >= large and measured_low > 0:
         return INSUFFICIENT, _falling(one)

@@ -16,8 +16,7 @@ from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.wording import is_missing
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.numerics.rows import RowView
-from mdfa_fairness_plugin.records import AuditRecord, Violation
-from mdfa_fairness_plugin.report.reading import ranked
+from mdfa_fairness_plugin.records import AuditRecord, Violation, ranked
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import check_whole
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mdfa_fairness_plugin.records.audits import NO_COMPARABLE_ROW, AuditRecord, Silence
+from mdfa_fairness_plugin.records.audits import NO_COMPARABLE_ROW, AuditRecord, Silence, ranked
 from mdfa_fairness_plugin.records.searches import (
     INSUFFICIENT,
     NONE_LARGER,
@@ -33,5 +33,6 @@ __all__ = [
     "Subgroup",
     "Violation",
     "WorstCasePath",
+    "ranked",
     "ratio_of",
 ]

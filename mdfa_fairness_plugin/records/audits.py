@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -92,11 +92,7 @@ class AuditRecord(Record):
         Searches whose verdict is ``"violation"`` come before all others, so look at its
         ``verdict`` before calling it a violation.
         """
-        best: Violation | None = None
-        for candidate in self.violations:
-            if math.isfinite(candidate.lower) and (best is None or _rank(candidate) > _rank(best)):
-                best = candidate
-        return best
+        return next((v for v in ranked(self.violations) if math.isfinite(v.lower)), None)
 
     def __repr__(self) -> str:
         n = len(self.violations)
@@ -121,5 +117,16 @@ class AuditRecord(Record):
         return pd.DataFrame(columns)
 
 
-def _rank(violation: Violation) -> tuple[bool, float]:
-    return violation.verdict == VIOLATION, violation.lower
+def ranked(violations: Iterable[Violation]) -> list[Violation]:
+    """Searches by what holds up: violations first; in each part the highest lower limit first.
+
+    Intervals above 1 thus stand before those that include it, and what is unknown comes last. Ties go
+    by the name of the sensitive feature, and then by its values, in whose order searches are made.
+    """
+
+    def key(violation: Violation) -> tuple[bool, bool, float, str]:
+        unknown = math.isnan(violation.lower)
+        place = 0.0 if unknown else -violation.lower
+        return violation.verdict != VIOLATION, unknown, place, str(violation.sensitive_feature)
+
+    return sorted(violations, key=key)

@@ -230,6 +230,11 @@ class Violation(Measured):
             outcome=self.outcome,
         )
 
+    @property
+    def beside(self) -> Subgroup | None:
+        """Part of everybody to tell beside them, the more certain one; None if there is none."""
+        return next((part for part in (self.core, self.searched) if part.beside), None)
+
     def __repr__(self) -> str:
         return (
             f"Violation({self.sensitive_feature}={self.group!r}, outcome={self.outcome!r}, "

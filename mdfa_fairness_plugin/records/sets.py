@@ -192,14 +192,24 @@ class Subgroup(Measured):
     counts : DataFrame of shape (2, n_outcomes)
         Rows by sensitive value and outcome.
     p_value : float
-        Of everybody, and of the region that the search proposed, before one of the two is chosen;
-        NaN for other sets.
+        Of everybody, of the region that the search proposed, before one of the two is chosen, and of
+        the core; NaN for other sets.
+    beside : bool
+        Whether this part is a violation of its own and its ratio above everybody's, who are reported:
+        told beside them (``Violation.beside``).
+    rule : str
+        Who is in such a part, in words; empty for other sets, or if no short rule describes it.
+    rule_fidelity : float
+        As for ``Violation``.
     withheld : frozenset of str
         Fields that a copy for printing does not hold; empty otherwise.
     """
 
     label: str = text("always")
     p_value: float = number("always")
+    beside: bool = field(default=False, metadata=said("always", settle=bool))
+    rule: str = text("always")
+    rule_fidelity: float = number("always")
 
     def __repr__(self) -> str:
         return f"Subgroup({self.label!r}, {self._figures()})"

@@ -1,39 +1,19 @@
-"""Reading a result: which search is told first, the others in order, and its balance."""
+"""Reading a result: which search is told first, and its balance."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mdfa_fairness_plugin.describe.wording import clean
 from mdfa_fairness_plugin.exceptions import AuditWarning, LeakWarning
-from mdfa_fairness_plugin.records import (
-    INSUFFICIENT,
-    NONE_LARGER,
-    VIOLATION,
-    AuditRecord,
-    Violation,
-)
+from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, Violation, ranked
 
 
 def shown_case(result: AuditRecord) -> Violation | None:
     """Search told first: the worst case, or a violation whose interval is unbounded below."""
-    worst = result.worst_case
-    if worst is not None and worst.verdict == VIOLATION:
-        return worst
-    return next((v for v in result.violations if v.verdict == VIOLATION), worst)
-
-
-def ranked(violations: Iterable[Violation]) -> list[Violation]:
-    """Violations first, then those with enough evidence; in each the highest lower bound first."""
-    order = {VIOLATION: 0, NONE_LARGER: 1, INSUFFICIENT: 2}
-
-    def key(violation: Violation) -> tuple[int, bool, float]:
-        unknown = math.isnan(violation.lower)
-        return order[violation.verdict], unknown, 0.0 if unknown else -violation.lower
-
-    return sorted(violations, key=key)
+    first = next(iter(ranked(result.violations)), None)
+    return first if first is not None and first.verdict == VIOLATION else result.worst_case
 
 
 def leaks(warnings: Sequence[AuditWarning]) -> tuple[str, ...]:

@@ -225,13 +225,14 @@ class _Redactor:
             population=self._subgroup(violation.population, parts or ("delta",), whole=shown),
             core=self._subgroup(violation.core, parts, within=n),
             rule_subgroup=self._subgroup(violation.rule_subgroup, parts, within=n_whole),
-            searched=self._searched(violation, size_told, within=n_whole),
+            searched=self._searched(violation, parts, size_told),
             depends_on_models=self._dependence(violation, shown=shown),
         )
 
-    def _searched(self, violation: Violation, size_told: bool, *, within: int) -> Subgroup:
+    def _searched(self, violation: Violation, shown: tuple[str, ...], size_told: bool) -> Subgroup:
         """The region before it was held beside everybody, whose size may be the reported one's."""
-        own = self._subgroup(violation.searched, (), within=within)
+        own, n_whole = violation.searched, known(violation.population.n_rows)
+        own = self._subgroup(own, shown if own is violation.beside else (), within=n_whole)
         if size_told or own.n_rows != violation.n_rows:
             return own
         return replace(own, n_rows=None, withheld=own.withheld | {"n_rows"})

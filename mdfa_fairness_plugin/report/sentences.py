@@ -199,7 +199,8 @@ def others_of(search: SearchKey | Violation) -> str:
 
 def case_sentence(violation: Violation) -> str:
     """Who gets which outcome how much more often than whom, and where."""
-    start, others = f"{_where(violation)}{group_of(violation)}", others_of(violation)
+    start = f"{_where(violation, violation.share)}{group_of(violation)}"
+    others = others_of(violation)
     start, outcome = capital(start), f'the outcome "{label_text(violation.outcome)}"'
     span = between(*violation.ratio_interval)
     confidence = f"with {percent(violation.confidence_level)} confidence"
@@ -234,19 +235,41 @@ def case_sentence(violation: Violation) -> str:
     return f"{text}: {span}, {confidence}." if span else f"{text}."
 
 
-def _where(violation: Violation) -> str:
-    """Beginning of a sentence about a subgroup; empty if it is everybody."""
-    rule = clean(violation.rule, 400)
+def _where(found: Violation | Subgroup, share: float) -> str:
+    """Beginning of a sentence about a subgroup, a share of those compared; empty if all of them."""
+    rule = clean(found.rule, 400)
     if rule == EVERYBODY:
         return ""
-    size = rows_in_brackets(violation.n_rows)
-    if not math.isnan(violation.share):
-        size = f"{size}, {percent(violation.share)} of those compared"
+    size = rows_in_brackets(found.n_rows)
+    if not math.isnan(share):
+        size = f"{size}, {percent(share)} of those compared"
     if not rule:
         return f"In one subgroup ({size}), "
     # The subgroup is what was measured; the rule only describes it.
-    where = "Where" if violation.rule_fidelity > 0.995 else "Mostly where"
+    where = "Where" if found.rule_fidelity > 0.995 else "Mostly where"
     return f"{where} {rule} ({size}), "
+
+
+def everybody_sentence(violation: Violation) -> str:
+    """That the search tells of everybody, and whether a part of them is as surely treated unequally."""
+    text = f"This is about everybody compared ({rows_in_brackets(violation.n_rows)})"
+    parts, whole = (violation.core, violation.searched), violation.population
+    if violation.beside is not None or any(part.lower > whole.lower for part in parts):
+        return f"{text}."
+    return f"{text}: no smaller subgroup was found with a higher lower limit."
+
+
+def beside_sentence(violation: Violation) -> str:
+    """The part that is told beside everybody; empty if there is none."""
+    part, whole = violation.beside, violation.population
+    if part is None:
+        return ""
+    share = part.n_rows / whole.n_rows if part.n_rows and whole.n_rows else math.nan
+    start = _where(part, share)
+    text = f"A part of them is a violation of its own. {subgroup_sentence(start.rstrip(), part)}"
+    if not part.lower <= whole.delta:
+        return text
+    return f"{text} Whether these are treated more unequally than everybody is not certain."
 
 
 def subgroup_sentence(start: str, subgroup: Subgroup) -> str:

@@ -25,6 +25,7 @@ from mdfa_fairness_plugin.records import (
     VIOLATION,
     AuditRecord,
     Violation,
+    ranked,
     ratio_of,
 )
 from mdfa_fairness_plugin.report import sentences as say
@@ -59,7 +60,6 @@ from mdfa_fairness_plugin.report.reading import (
     comparison,
     entries,
     leaks,
-    ranked,
     shown_case,
 )
 from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
@@ -223,10 +223,12 @@ def _key_numbers(result: AuditRecord) -> Section:
             pairs.append(("Rate ratio", "infinite" if math.isinf(case.ratio) else ratio))
         elif not math.isnan(case.lower):
             pairs.append(("Rate ratio", f"at least {say.ratio_text(case.ratio_interval[0])}"))
-        everybody = case.population
+        everybody, part = case.population, case.beside
         if case.rule != EVERYBODY and math.isfinite(everybody.delta):
             ratio = _with_span(everybody.ratio, everybody.ratio_interval)
             pairs.append(("For everybody", ratio))
+        if part is not None and math.isfinite(part.delta):
+            pairs.append(("In a part of them", _with_span(part.ratio, part.ratio_interval)))
         if not math.isnan(case.p_value_adjusted):
             pairs.append(("p, all searches", say.p_number(case.p_value_adjusted)))
         if case.n_rows != 0:
@@ -272,9 +274,9 @@ def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
         start = f"In its worst part found ({say.rows_in_brackets(case.core.n_rows)})"
         core = say.subgroup_sentence(start, case.core)
     if case.rule == EVERYBODY:
-        size = say.rows_in_brackets(case.n_rows)
-        first = f"No smaller subgroup was worse; this is about everybody compared ({size})."
-        return _given(first, *rates, core, *beyond)
+        beside = say.beside_sentence(case)
+        first = _given(say.everybody_sentence(case), beside)
+        return _given(*first, *rates, "" if beside else core, *beyond)
     by_rule = ""
     if case.rule and case.rule_subgroup.measured:
         size = say.rows_in_brackets(case.rule_subgroup.n_rows)
@@ -296,8 +298,14 @@ def _closest(case: Violation) -> tuple[str, ...]:
     else:
         chance = f"This cannot be told from chance ({say.p_text(case.p_value_adjusted)}, adjusted)."
     first = f"Closest to a violation, by its lower limit: {say.case_sentence(case)} {chance}"
-    everybody = say.subgroup_sentence(_EVERYBODY, case.population)
-    return _given(first, "" if case.rule == EVERYBODY else everybody, moved_sentence(case))
+    return _given(first, _beside(case), moved_sentence(case))
+
+
+def _beside(case: Violation) -> str:
+    """Everybody beside a subgroup; beside everybody, a part that is a violation of its own."""
+    if case.rule == EVERYBODY:
+        return say.beside_sentence(case)
+    return say.subgroup_sentence(_EVERYBODY, case.population)
 
 
 def _counts(result: AuditRecord) -> Section:
@@ -328,8 +336,8 @@ def _also(result: AuditRecord) -> Section:
     case = _found_case(result)
     found = [v for v in ranked(result.violations) if v.verdict == VIOLATION and v is not case]
     lines = [
-        f"{say.case_sentence(v)} {say.subgroup_sentence(_EVERYBODY, v.population)} "
-        f"({say.p_text(v.p_value_adjusted)}, adjusted.)"
+        " ".join(_given(say.case_sentence(v), _beside(v)))
+        + f" ({say.p_text(v.p_value_adjusted)}, adjusted.)"
         for v in found[:_MOST_ALSO]
     ]
     if len(found) > _MOST_ALSO:

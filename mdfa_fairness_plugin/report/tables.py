@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.profile import DIFFERENCE, PARTS
 from mdfa_fairness_plugin.describe.wording import (
     clean,
@@ -20,9 +21,9 @@ from mdfa_fairness_plugin.describe.wording import (
     percent,
     rounded,
 )
-from mdfa_fairness_plugin.records import AuditRecord, Silence
+from mdfa_fairness_plugin.records import AuditRecord, Silence, Violation, ranked
 from mdfa_fairness_plugin.report.document import HTML, Table, Value
-from mdfa_fairness_plugin.report.reading import comparison, diagnostics, ranked
+from mdfa_fairness_plugin.report.reading import comparison, diagnostics, shown_case
 from mdfa_fairness_plugin.report.sentences import (
     interval_cell,
     p_number,
@@ -64,12 +65,14 @@ def cell(value: Any) -> Value:
 
 def searches_table(result: AuditRecord) -> Table:
     """Every group with every outcome, the worst first."""
-    rows = []
-    listed = ranked(result.violations)
+    rows: list[tuple[Value, ...]] = []
+    listed, case = ranked(result.violations), shown_case(result)
     for violation in listed[:_MOST_SEARCHES]:
         who = named(violation.sensitive_feature, violation.group, 24)
         if violation.reference is not None:
             who = f"{who} (vs {label_text(violation.reference, 16)})"
+        if violation is case and case.rule == EVERYBODY:
+            who = f"{who}, {EVERYBODY}"
         rows.append(
             (
                 who,
@@ -82,7 +85,9 @@ def searches_table(result: AuditRecord) -> Table:
                 short_verdict(violation),
             )
         )
-    n_more = len(listed) - len(rows)
+        if violation is case:
+            rows += _beside(case)
+    n_more = len(listed) - _MOST_SEARCHES
     return Table(
         header=("Who", "Outcome", "Ratio", "Between", "All", "Rows", "p", "Verdict"),
         rows=tuple(rows),
@@ -90,8 +95,18 @@ def searches_table(result: AuditRecord) -> Table:
         titled=HTML,
         n_text=2,
         text_last=True,
-        more=f"and {count(n_more, 'more search', 'more searches')}" if n_more else "",
+        more=f"and {count(n_more, 'more search', 'more searches')}" if n_more > 0 else "",
     )
+
+
+def _beside(case: Violation) -> list[tuple[Value, ...]]:
+    """Everybody in the search told first, and a part of them that is told beside them."""
+    whole = case.rule == EVERYBODY
+    name, own = ("a part of them", case.beside) if whole else (EVERYBODY, case.population)
+    if own is None or not (own.measured or "delta" in own.withheld):
+        return []
+    outcome = label_text(case.outcome, 16)
+    return [(name, outcome, ratio_cell(own), interval_cell(own), "", own.n_rows, "", "")]
 
 
 def silence_table(result: AuditRecord) -> Table:

@@ -76,7 +76,7 @@ def search_of(rows, member, *, everybody=False, hypothesis=0):
         alpha=0.05,
         sums=SearchSums.of(rows, sets, missing=np.zeros((2, 2)), n_missing=0),
         widening=Widening(
-            test=SPREAD,
+            tests=tuple(1.0 if own.all() else SPREAD for own in sets),
             planned=SPREAD,
             sets=tuple(1.0 if own.all() else SPREAD for own in sets),
         ),

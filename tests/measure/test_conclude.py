@@ -24,7 +24,7 @@ from mdfa_fairness_plugin.settings import Settings
 KEY = SearchKey(sensitive_feature="sex", group="f", reference=None, outcome="no")
 LABELS = ("yes", "no")
 SETTINGS = Settings(balance="none")
-WIDENING = Widening(test=1.4, planned=1.4, sets=(1.0, 1.4, 1.4, 1.4, 1.4))
+WIDENING = Widening(tests=(1.0, 1.4, 1.4, 1.4, 1.4), planned=1.4, sets=(1.0, 1.4, 1.4, 1.4, 1.4))
 
 
 def table(hits, inside, everybody=(500, 500), outside_hits=(0, 0)):
@@ -198,3 +198,56 @@ def test_counts_have_the_audited_outcome_first():
     assert found.to_numpy().tolist() == [[2, 1, 3], [5, 4, 6]]
     pair = replace(KEY, reference="m", outcome="a")
     assert counts_frame(counts, pair, labels).index.tolist() == ["f", "m"]
+
+
+def of_everybody(hits=(80, 25), inside=(100, 100), everybody=True, **changes):
+    """Everybody reported, of whom 120 and 80 have the outcome, ``hits`` of them in the part."""
+    one = measured(hits, inside)
+    whole, part, *_ = one.sums.sets
+    sums = replace(one.sums, sets=(whole, whole if everybody else part, whole, whole, part))
+    return replace(one, sums=sums, everybody=everybody, **changes)
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "told"),
+    [
+        ({}, {}, True),
+        ({"everybody": False}, {}, False),
+        # A ratio of 1.6 that is more than chance, and one of 1.4, below the 1.5 of everybody.
+        ({"hits": (96, 60), "inside": (100, 100)}, {}, True),
+        ({"hits": (84, 60), "inside": (100, 100)}, {}, False),
+        ({"hits": (9, 0)}, {}, False),  # too few
+        ({"hits": (20, 8)}, {}, False),  # the interval includes 1
+        ({}, {"min_ratio": 3.5}, False),
+    ],
+)
+def test_a_part_is_told_beside_everybody_if_it_is_a_violation_too(given, settings, told):
+    found = figures(of_everybody(**given), replace(SETTINGS, **settings))
+    assert found["searched"].beside == told
+    assert not any(found[name].beside for name in ("population", "core", "rule_subgroup"))
+
+
+def test_what_a_part_is_told_by_allows_for_the_family_and_the_three_sets():
+    """Just above and just below a third of the level that the search has."""
+    one = of_everybody((40, 15))
+    p_value = figures(one)["searched"].p_value
+    assert 1e-3 < p_value < 0.02
+    assert figures(one, level=3.001 * p_value)["searched"].beside
+    assert not figures(one, level=2.999 * p_value)["searched"].beside
+
+
+def test_a_part_without_a_difference_is_rarely_told_however_plain_everybodys_is():
+    """At most a third of the level in theory, 1 in 60: over 7 of 80 has a chance of 1 in 10,000."""
+    rng = np.random.default_rng(0)
+    n_told = 0
+    for _ in range(80):
+        inside = rng.binomial(150, 0.3, 2)
+        outside = rng.binomial(350, (0.5, 0.45))
+        positive, s, member = table(inside, (150, 150), outside_hits=outside)
+        one = counted(positive, s, member)
+        whole, part, *_ = one.sums.sets
+        sums = replace(one.sums, sets=(whole, whole, whole, whole, part))
+        plain = replace(WIDENING, tests=(1.0,) * 5, sets=(1.0,) * 5)
+        one = replace(one, sums=sums, everybody=True, widening=plain)
+        n_told += figures(one, level=0.05)["searched"].beside
+    assert n_told <= 7

@@ -399,3 +399,68 @@ def test_a_leak_is_in_the_test_cases_too():
     (told,) = re.findall(r'name="leaks" value="([^"]*)"', text)
     assert told.startswith("'points' decides the outcome alone.")
     assert 'name="leaks"' not in AuditResult(violations=(refused(),)).to_junit()
+
+
+def everybody(**fields):
+    """A search that tells of everybody: 1.8 times, at least 1.4."""
+    whole = Subgroup(label="everybody", delta=math.log(1.8), interval=(0.336, 0.833), n_rows=1234)
+    return refused(**{"rule": "everybody", "population": whole, "share": 1.0, **fields})
+
+
+def part(label, **fields):
+    """Part of everybody: 3 times, at least 1.2."""
+    fields = {"delta": math.log(3), "interval": (math.log(1.2), 2.0), "n_rows": 300, **fields}
+    return Subgroup(label=label, **fields)
+
+
+def test_a_part_with_evidence_of_its_own_is_told_beside_everybody():
+    box = part("searched", beside=True, rule="age at most 30", rule_fidelity=0.9)
+    result = audit(everybody(searched=box, core=part("core", n_rows=1234)))
+    told = (
+        "A part of them is a violation of its own. Mostly where age at most 30 (300 rows, 24 % of "
+        "those compared), the ratio is 3.0 (between 1.2 and 7.4). Whether these are treated more "
+        "unequally than everybody is not certain."
+    )
+    assert lines(tell(result)["found"])[:2] == (
+        "This is about everybody compared (1,234 rows).",
+        told,
+    )
+    assert [row[:2] for row in searches(result)] == [
+        ("race = Black, everybody", "no"),
+        ("a part of them", "no"),
+    ]
+    assert searches(result)[1][2:] == ("3.0", "1.2 to 7.4", "", 300, "", "")
+    assert "In a part of them" in result.to_html(min_cell=1)
+    # Also of a search that is not told first.
+    other = audit(refused(group="Asian", interval=(0.7, 0.9)), result.violations[0])
+    assert told in flat(other.summary())
+    assert "In its worst part" not in flat(result.summary())
+
+
+def test_of_two_parts_the_one_surely_above_everybody_is_told():
+    core = part("core", beside=True, interval=(math.log(2), 2.0))
+    text = flat(audit(everybody(core=core, searched=part("searched", beside=True))).summary())
+    assert (
+        "In one subgroup (300 rows, 24 % of those compared), the ratio is 3.0 (between 2.0" in text
+    )
+    assert "is not certain" not in text
+
+
+def test_what_is_not_sure_of_a_part_is_not_denied():
+    """Its estimate may be higher: everybody are told as their lower limit is."""
+    text = flat(audit(everybody(searched=part("searched"))).summary())
+    assert "compared (1,234 rows): no smaller subgroup was found with a higher lower limit." in text
+    surer = flat(audit(everybody(core=part("core", interval=(0.4, 2.0)))).summary())
+    assert "This is about everybody compared (1,234 rows). At the same features" in surer
+    assert "In its worst part found (300 rows) the ratio is 3.0" in surer
+
+
+def test_one_row_says_what_everybodys_ratio_is():
+    whole = Subgroup(label="everybody", delta=math.log(1.2), interval=(0.05, 0.3), n_rows=6000)
+    result = audit(granted(), refused(population=whole))
+    rows = searches(result)
+    assert [row[0] for row in rows] == ["race = Black", "everybody", "race = Black"]
+    assert rows[1] == ("everybody", "no", "1.2", "1.05 to 1.3", "", 6000, "", "")
+    assert len(result.to_frame()) == 2
+    for text in (result.to_model_card(min_cell=1), result.to_html(min_cell=1)):
+        assert text.count("1.05 to 1.3") + text.count("1.05 and 1.3") >= 2

@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mdfa_fairness_plugin.describe.wording import count
-from mdfa_fairness_plugin.records import VIOLATION, AuditRecord
+from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, ranked
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.forest import ForestDisplay
-from mdfa_fairness_plugin.report.reading import ranked
 
 
 @dataclass(kw_only=True, eq=False)

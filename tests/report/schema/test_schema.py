@@ -87,7 +87,9 @@ def rich(**fields):
             "rule_fidelity": 0.9,
             "rule_subgroup": Subgroup(label="rule", delta=0.3, interval=(0.1, 0.5), n_rows=7),
             "core": Subgroup(label="core", delta=inf, rates=(1.0, 0.0)),
-            "searched": Subgroup(label="searched", delta=-inf, p_value=nan),
+            "searched": Subgroup(
+                label="searched", delta=-inf, p_value=nan, beside=np.True_, rule=HOSTILE
+            ),
             "depends_on_models": ModelDependence(
                 ratios=(inf, nan, 1.2),
                 propensity_losses=(0.6, 0.5, nan),
@@ -206,7 +208,8 @@ def of_second_schema(told: dict[str, Any]) -> dict[str, Any]:
     for found in told["violations"]:
         assert found.pop("depends_on_models") is not None
         for name in ("searched", "population", "core", "rule_subgroup"):
-            found[name].pop("p_value")
+            for new in ("p_value", "beside", "rule", "rule_fidelity"):
+                found[name].pop(new)
         found.pop("searched")
     return told | {"schema": AUDIT_SCHEMA.replace("audit-3", "audit-2"), "format_version": 2}
 
