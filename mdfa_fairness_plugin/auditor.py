@@ -140,8 +140,7 @@ class MDFAuditor(Judging):
     reported is the extent of the violation, cut half way up its height; ``Violation.core`` is the
     part with the highest lower confidence limit. Everybody is held beside it and reported in its
     place where their lower limit is higher, which the p-value allows for (not so for "iterative",
-    which returns what Algorithm 1 returns); ``Violation.searched`` keeps what the search proposed,
-    and ``Violation.beside`` a part of them that is a violation of its own.
+    which returns what Algorithm 1 returns); ``Violation.searched`` and ``beside`` tell of the part.
 
     Every ratio is measured with ever better models of the features, and with the best ones learned
     from half of the rows. Where it falls with more rows, that was the models' doing and may go on: the
