@@ -194,10 +194,8 @@ class _Redactor:
         allowed = self._estimates(
             violation, ("delta", "high", "rates", "gamma", "mass") if shown else ("delta", "high")
         )
-        total_told = not self.totals_withheld or not self.small(
-            known(self.given.n_samples) - n_whole
-        )
-        if size_told and total_told:
+        n_elsewhere = known(self.given.n_samples) - n_whole
+        if size_told and not (self.totals_withheld and self.small(n_elsewhere)):
             allowed["share"] = violation.share
         allowed |= self._rule_shares(violation, n)
         # A tenth of those who have the outcome tells how many these are.
@@ -231,8 +229,8 @@ class _Redactor:
 
     def _searched(self, violation: Violation, shown: tuple[str, ...], size_told: bool) -> Subgroup:
         """The region before it was held beside everybody, whose size may be the reported one's."""
-        own, n_whole = violation.searched, known(violation.population.n_rows)
-        own = self._subgroup(own, shown if own is violation.beside else (), within=n_whole)
+        told = shown if violation.searched is violation.beside else ()
+        own = self._subgroup(violation.searched, told, within=known(violation.population.n_rows))
         if size_told or own.n_rows != violation.n_rows:
             return own
         return replace(own, n_rows=None, withheld=own.withheld | {"n_rows"})
@@ -294,7 +292,9 @@ class _Redactor:
         allowed = self._estimates(subgroup, shown)
         n = known(subgroup.n_rows)
         told = not self.small(n) and not (within and self.small(abs(within - n)))
-        if whole and self.kept.has_table:
+        if whole and not self.kept.has_table:
+            told = told and self.kept.open_totals
+        elif whole:
             allowed["counts"] = self._cells(subgroup.counts, "all")
             told = told and self.kept.told("n_all")
         if shown and not told:

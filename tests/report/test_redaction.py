@@ -259,6 +259,19 @@ def test_what_the_models_did_to_a_ratio_of_few_is_not_told(fewest):
     assert shown.reason == ("the ratio falls from withheld to 2" if few else told)
 
 
+@pytest.mark.parametrize("n_left_out", [5, 50])
+def test_how_many_everybody_are_does_not_tell_how_few_were_left_out(n_left_out):
+    """Where no counts are known, their size and that of the input do."""
+    result = audit([[40, 60], [30, 90]], [[80, 160], [90, 300]], excluded={"dates": n_left_out})
+    (found,) = result.violations
+    bare = dataclasses.replace(found, counts=pd.DataFrame(), profile=pd.DataFrame())
+    result = dataclasses.replace(result, violations=(bare,))
+    few = n_left_out < 11
+    shown = redact(result, 11).result
+    assert (shown.violations[0].population.n_rows is None) == few
+    assert ("630" not in result.to_model_card()) == few
+
+
 def test_infinite_ratio_does_not_tell_an_empty_cell():
     """Nobody else has the outcome: a few having it must read the same."""
     pages = [
