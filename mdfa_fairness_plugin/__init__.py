@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mdfa_fairness_plugin import datasets, exceptions
     from mdfa_fairness_plugin.auditor import MDFAuditor, audit
     from mdfa_fairness_plugin.comparison import ComparisonResult, compare
+    from mdfa_fairness_plugin.planning import detectable_ratio, rows_by_theorem, rows_needed
     from mdfa_fairness_plugin.records import Silence, Subgroup, Violation, WorstCasePath
     from mdfa_fairness_plugin.results import AuditResult
 
@@ -24,6 +25,9 @@ _HOMES = {
     "AuditResult": "results",
     "ComparisonResult": "comparison",
     "compare": "comparison",
+    "detectable_ratio": "planning",
+    "rows_by_theorem": "planning",
+    "rows_needed": "planning",
     "Silence": "records",
     "Subgroup": "records",
     "Violation": "records",
@@ -43,7 +47,10 @@ __all__ = [
     "audit",
     "compare",
     "datasets",
+    "detectable_ratio",
     "exceptions",
+    "rows_by_theorem",
+    "rows_needed",
 ]
 
 

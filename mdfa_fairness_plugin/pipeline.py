@@ -256,7 +256,6 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
             sums=sums,
             widening=Widening(
                 tests=tuple(search.spread_in(leak, leaks[EVERYBODY]) for leak in leaks),
-                planned=search.data.spread,
                 # Everybody was not searched for.
                 sets=tuple(
                     1.0
@@ -267,6 +266,7 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
             ),
             hypothesis=search.hypothesis,
             ladder=search.ladder,
+            search=search.searching,
             everybody=search.everybody,
             clustered=rows.cluster is not None,
         )

@@ -16,9 +16,11 @@ from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.replicate import (
     Explained,
     NullDistribution,
+    PlantedPower,
     Stability,
     explained,
     null_distribution,
+    power,
     stability,
 )
 from mdfa_fairness_plugin.report import html, markdown, text
@@ -61,8 +63,8 @@ class AuditResult(AuditRecord):
     feature_names : tuple of str
         Audited features.
     source : AuditSource or None
-        What ``null_distribution``, ``stability`` and ``explained`` repeat; None if the result was not
-        made by an audit in this process.
+        What ``null_distribution``, ``power``, ``stability`` and ``explained`` repeat; None if the
+        result was not made by an audit in this process.
     """
 
     # Nothing is withheld from the result itself.
@@ -183,6 +185,45 @@ class AuditResult(AuditRecord):
         explained : Explained
         """
         return explained(self, n_jobs=n_jobs, progress=progress)
+
+    def power(
+        self,
+        ratio: float | None = None,
+        n_draws: int = 40,
+        *,
+        violation: Violation | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        progress: bool = False,
+    ) -> PlantedPower:
+        """Plant a violation into the audit's own rows and count how often it is found.
+
+        In random boxes and half-spaces of two features, of the smallest mass looked at. See
+        :func:`mdfa_fairness_plugin.replicate.power`.
+
+        Parameters
+        ----------
+        ratio : float or None, default=None
+            Ratio of the rates; None: the ``detectable_ratio`` that the search states.
+        n_draws : int, default=40
+        violation : Violation or None, default=None
+            Search that has to find it; None: that of the worst case.
+        n_jobs, random_state, progress
+            Draws at a time; seed, None for the audit's own; whether to show a progress bar.
+
+        Returns
+        -------
+        power : PlantedPower
+        """
+        return power(
+            self,
+            ratio,
+            n_draws,
+            violation=violation,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            progress=progress,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.

@@ -26,6 +26,7 @@ ORDER = (
     ("learn",),
     ("balance",),
     ("measure",),
+    ("planning",),
     ("search",),
     ("arguments",),
     ("describe",),

@@ -12,7 +12,7 @@ from mdfa_fairness_plugin.aif360.groups import OTHERS, describe
 from mdfa_fairness_plugin.aif360.metrics import BinaryLabelDatasetMetric, _AuditMethods
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.exceptions import InputTypeError
-from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION, Violation, ratio_of
+from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION, Violation
 
 MetricTextExplainer: Any = part("explainers").MetricTextExplainer
 MetricJSONExplainer: Any = part("explainers").MetricJSONExplainer
@@ -141,7 +141,8 @@ class MDFATextExplainer(MetricTextExplainer):
         }.get(
             worst.verdict,
             "no violation shown; one larger than a ratio of "
-            f"{ratio_of(worst.detectable_delta):.3g} would have been found",
+            f"{worst.detectable_ratio:.3g} in a mass of {worst.detectable_mass:.3g} would have been "
+            "found",
         )
         return (
             f"{self._people(worst.group, worst)} get the {worst.outcome} outcome "
@@ -243,6 +244,8 @@ def _numbers_of(worst: Violation) -> dict[str, Any]:
         "rateReference": worst.rates[1],
         "pValueAdjusted": worst.p_value_adjusted,
         "detectableDelta": worst.detectable_delta,
+        "detectableRatio": worst.detectable_ratio,
+        "detectableMass": worst.detectable_mass,
         "rule": worst.rule,
         "ruleFidelity": worst.rule_fidelity,
     }

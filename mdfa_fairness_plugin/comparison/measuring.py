@@ -48,6 +48,7 @@ _OF_THE_AUDIT = (
     "interval",
     "p_value_adjusted",
     "detectable_delta",
+    "detectable_mass",
     "gamma",
     "mass",
     "n_rows",

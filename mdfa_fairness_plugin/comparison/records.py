@@ -100,7 +100,7 @@ class ModelSearch(Record):
     delta, interval
         Log ratio in the worst subgroup, ``ln DT_G``: cross-fitted, over every row, with an interval
         that is valid after the search.
-    gamma, mass, n_rows, share, p_value_adjusted, detectable_delta
+    gamma, mass, n_rows, share, p_value_adjusted, detectable_delta, detectable_mass
         As in ``Violation``.
     rule, rule_fidelity
         Who is in the worst subgroup.
@@ -124,6 +124,7 @@ class ModelSearch(Record):
     interval: tuple[float, float] = _UNKNOWN_PAIR
     p_value_adjusted: float = math.nan
     detectable_delta: float = math.nan
+    detectable_mass: float = math.nan
     gamma: float = math.nan
     mass: float = math.nan
     n_rows: int | None = 0
@@ -134,6 +135,11 @@ class ModelSearch(Record):
     split_ratio_sd: float = math.nan
     n_splits_measured: int = 0
     n_splits_infinite: int = 0
+
+    @property
+    def detectable_ratio(self) -> float:
+        """As in ``Violation``."""
+        return ratio_of(self.detectable_delta)
 
     @property
     def ratio(self) -> float:
@@ -260,7 +266,16 @@ def _ratio_values(name: str, ratio: float, interval: tuple[float, float]) -> dic
 
 
 def _row_values(one: ModelSearch) -> dict[str, Any]:
-    same = ("p_value_adjusted", "detectable_delta", "gamma", "mass", "n_rows", "share")
+    same = (
+        "p_value_adjusted",
+        "detectable_ratio",
+        "detectable_delta",
+        "detectable_mass",
+        "gamma",
+        "mass",
+        "n_rows",
+        "share",
+    )
     return {
         "model": one.model,
         **_search_values(one.search),

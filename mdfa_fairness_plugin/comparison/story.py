@@ -259,10 +259,11 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
         return f"{model}: not enough evidence; {clean(row.reason, 200) or 'nothing was measured'}."
     times = f"{say.ratio_text(row.ratio)} times{_between(row.interval)}"
     if row.verdict == NONE_LARGER:
-        detectable = ratio_of(row.detectable_delta)
-        limit = f"; a ratio of {say.ratio_text(detectable)} would have been found"
+        finite = math.isfinite(row.detectable_ratio)
+        ratio, mass = say.ratio_text(row.detectable_ratio), f"{row.detectable_mass:.2g}"
+        limit = f"; a ratio of {ratio} in a mass of {mass} would have been found"
         return (
-            f"{model}: no subgroup told from chance{limit if math.isfinite(detectable) else ''}. "
+            f"{model}: no subgroup told from chance{limit if finite else ''}. "
             f"Closest to a violation, by its lower limit, at equal features: {group}, {outcome}, "
             f"{times} as often as {others}."
         )

@@ -30,6 +30,7 @@ from mdfa_fairness_plugin.exceptions import (
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude, warn_of_models
 from mdfa_fairness_plugin.measure.estimates import adjusted_rates, log_ratio
 from mdfa_fairness_plugin.measure.intervals import delta_interval
+from mdfa_fairness_plugin.measure.power import Searching
 from mdfa_fairness_plugin.measure.sums import EVERYBODY, REGION, SEARCHED, SETS
 from mdfa_fairness_plugin.pipeline import Audit, path_of
 from mdfa_fairness_plugin.provenance import describe_parameter
@@ -191,9 +192,13 @@ def _measured(search: Search, sums: BlockSums, settings: Settings) -> Measured:
         key=search.key,
         alpha=search.data.alpha,
         sums=sums.search,
-        widening=Widening(tests=tests, planned=tests[SEARCHED], sets=(1.0,) * len(SETS)),
+        widening=Widening(tests=tests, sets=(1.0,) * len(SETS)),
         hypothesis=search.hypothesis,
         ladder=search.ladder,
+        search=Searching(
+            learned=int((search.data.folds >= 0).sum()) / max(sums.search.everybody.n_rows, 1),
+            spread=tests[SEARCHED],
+        ),
         everybody=search.everybody,
         clustered=sums.clustered,
     )

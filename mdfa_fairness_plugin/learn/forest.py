@@ -10,6 +10,9 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.tree import ExtraTreeRegressor
 
+# Leaves of the middle one of three sizes: what a search can tell apart.
+N_CELLS = 60
+
 
 class MultiscaleForest(RegressorMixin, BaseEstimator):
     """Forest of random cuts read at several leaf sizes.
@@ -33,7 +36,7 @@ class MultiscaleForest(RegressorMixin, BaseEstimator):
         """Grow the fine forest."""
         n = len(X)
         fine = max(5, round(0.7 * n**0.3))
-        self.leaf_sizes_ = (fine, max(fine, n // 60), max(fine, n // 15))
+        self.leaf_sizes_ = (fine, max(fine, n // N_CELLS), max(fine, n // 15))
         X = np.ascontiguousarray(X, dtype=np.float32)
         y = np.ascontiguousarray(y, dtype=np.float64).reshape(-1, 1)
         # All of up to a hundred columns are tried at each cut, a third of more. With a third of 100, 98

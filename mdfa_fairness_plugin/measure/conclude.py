@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from mdfa_fairness_plugin.measure.intervals import (
     mass_interval,
     standard_errors,
 )
+from mdfa_fairness_plugin.measure.power import FEWEST_HITS, Plan, Searching
 from mdfa_fairness_plugin.measure.sensitivity import e_value, missing_bounds
 from mdfa_fairness_plugin.measure.sums import (
     CORE,
@@ -40,7 +41,7 @@ from mdfa_fairness_plugin.measure.sums import (
     SetSums,
     still_to_come,
 )
-from mdfa_fairness_plugin.measure.tests import chosen_p_value, detectable_delta, holm
+from mdfa_fairness_plugin.measure.tests import chosen_p_value, holm
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     NONE_LARGER,
@@ -53,8 +54,6 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.settings import Settings
 
-# A region must hold this many clusters (rows, if each is one) with the outcome to say anything.
-_FEWEST_POSITIVES = 10
 # What the reason says where a verdict rests on the models.
 _BETTER_MODELS = "as the models of the features get better"
 
@@ -63,12 +62,10 @@ _BETTER_MODELS = "as the models of the features get better"
 class Widening:
     """How much wider than for a set named beforehand: statistics without a violation, and intervals.
 
-    ``tests`` is of the p-values and ``sets`` of the intervals in every set of ``SETS``, ``planned`` of
-    what could have been found.
+    ``tests`` is of the p-values and ``sets`` of the intervals in every set of ``SETS``.
     """
 
     tests: tuple[float, ...]
-    planned: float
     sets: tuple[float, ...]
 
 
@@ -82,6 +79,7 @@ class Measured:
     widening: Widening
     hypothesis: Hashable  # the same for searches that look for one thing from two sides
     ladder: tuple[RungOf, ...] = ()  # of models, the best last
+    search: Searching = field(default_factory=Searching)
     everybody: bool = False  # reported in the place of what the search proposed
     clustered: bool = False  # whether somebody has several rows
 
@@ -202,8 +200,8 @@ def conclude(
 
     adjusted_p = family([math.nan if one is None else one.p_value for one in tests])
     unallowed = family([math.nan if one is None else one.p_value_as_measured for one in tests])
-    n_tests = len({name for name, one in zip(names, tests, strict=True) if one is not None})
-    level = (1.0 - settings.confidence_level) / max(n_tests, 1)
+    made = [name for name, one in zip(names, tests, strict=True) if one is not None]
+    n_tests = len(set(made))
     concluded: list[dict[str, Any]] = []
     for i, (one, test) in enumerate(zip(searches, tests, strict=True)):
         if one is None or test is None:
@@ -214,8 +212,11 @@ def conclude(
             "p_value": test.p_value,
             "p_value_adjusted": float(adjusted_p[i]),
         }
+        # With a plant a search that found everybody parts from the one that mirrors it.
+        n_planned = min(n_tests + one.everybody, len(made))
+        levels = tuple((1.0 - settings.confidence_level) / n for n in (n_tests, n_planned))
         concluded.append(
-            tested | figures_of(one, test, settings, level, (adjusted_p[i], unallowed[i]), labels)
+            tested | figures_of(one, test, settings, levels, (adjusted_p[i], unallowed[i]), labels)
         )
     return concluded
 
@@ -287,11 +288,15 @@ def figures_of(
     one: Measured,
     test: _Tested,
     settings: Settings,
-    level: float,
+    levels: tuple[float, ...],
     adjusted_p: tuple[float, float],
     labels: tuple[Hashable, ...],
 ) -> dict[str, Any]:
-    """Estimates, intervals, verdict and subgroups of one search, tested at a level."""
+    """Estimates, intervals, verdict and subgroups of one search.
+
+    ``levels`` are those that it and that a plant is tested at.
+    """
+    level, planned = levels
     sums, confidence, spread = one.sums, settings.confidence_level, one.widening.sets[REGION]
     leftover, allowed = one.leftover(REGION, settings), one.allowance(REGION)
     rates, population = one.rates(REGION, settings), sums.everybody.rates
@@ -306,13 +311,7 @@ def figures_of(
     delta = rates.delta + shift
     low, high = low + shift, high + shift
     bounds = (bounds[0] + shift, bounds[1] + shift)
-    detectable = detectable_delta(
-        alpha=one.alpha,
-        rate=float(np.mean(population.rates)),
-        sizes=(population.effective_sizes[0], population.effective_sizes[1]),
-        level=level,
-        spread=one.widening.planned,
-    )
+    detectable, mass = Plan.of(sums.everybody, one.alpha, planned, settings, one.search).stated()
     measured_low = delta_interval(sums.region.rates, confidence, spread, leftover)[0] + shift
     verdict, reason = _verdict(one, adjusted_p, (delta, low, measured_low), detectable, settings)
     n_rows, n_compared = sums.region.n_rows, sums.everybody.n_rows
@@ -339,6 +338,7 @@ def figures_of(
         "rates": (float(rates.rates[0]), float(rates.rates[1])),
         "counts": counts_frame(sums.region.counts, one.key, labels),
         "detectable_delta": detectable,
+        "detectable_mass": mass,
         "estimates": estimates,
         "depends_on_models": _dependence(one, decisive=_BETTER_MODELS in reason),
         "population": _subgroup(one, EVERYBODY, test, settings, level, labels),
@@ -403,7 +403,7 @@ def _holds(
 ) -> bool:
     """Whether a set of that delta and lower limit is a violation: also large, and of enough rows."""
     large = found[0] - one.allowance(place).fall >= math.log(settings.least_ratio)
-    enough = one.sums.sets[place].hit_clusters >= _FEWEST_POSITIVES
+    enough = one.sums.sets[place].hit_clusters >= FEWEST_HITS
     return beyond_chance and enough and large and found[1] > 0
 
 
@@ -423,10 +423,10 @@ def _verdict(
     level = 1.0 - settings.confidence_level
     if np.isnan(delta) or np.isnan(adjusted_p[0]):
         return INSUFFICIENT, "nobody in the subgroup has the outcome on either side"
-    if n_hits < _FEWEST_POSITIVES:
+    if n_hits < FEWEST_HITS:
         return INSUFFICIENT, Message(
             Count(n_hits, said=f"only {n_hits} {'clusters' if one.clustered else 'rows'}"),
-            f" of the subgroup have the outcome; at least {_FEWEST_POSITIVES} are needed",
+            f" of the subgroup have the outcome; at least {FEWEST_HITS} are needed",
         )
     large, plain = math.log(settings.least_ratio), adjusted_p[1] < level
     if _holds(one, REGION, adjusted_p[0] < level, (delta, low), settings):
@@ -441,8 +441,7 @@ def _verdict(
         )
     if not np.isfinite(detectable):
         return INSUFFICIENT, (
-            "there are too few rows to have found even a thousandfold ratio in a subgroup of "
-            f"mass {one.alpha:.3g}"
+            "there are too few rows to have found even a thousandfold ratio, in whatever subgroup"
         )
     return NONE_LARGER, ""
 

@@ -1,4 +1,4 @@
-"""How far a leak of S is beyond chance after a search, and what a search can detect."""
+"""How far a leak of S is beyond chance after a search."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from scipy.special import expit, owens_t
+from scipy.special import owens_t
 from scipy.stats import norm
 
 
@@ -60,35 +60,3 @@ def holm(p_values: np.ndarray, hypothesis: Sequence[Hashable] | None = None) -> 
                 adjusted[i] = min(max(so_far, p_values[i] * factor), 1.0)
         so_far = max(so_far, min(least * factor, 1.0))
     return adjusted
-
-
-def detectable_delta(
-    *,
-    alpha: float,
-    rate: float,
-    sizes: tuple[float, float],
-    level: float,
-    spread: float,
-    power: float = 0.8,
-) -> float:
-    """Smallest violation a search would have found at mass alpha; ``inf`` beyond a thousandfold.
-
-    A planning figure: it takes the region as known, rows as spread evenly and rates as equal to the
-    overall one, ``rate``, on average. ``sizes`` are effective numbers of rows of both sides in the
-    whole population, ``level`` is that of the one-sided test after adjustment for the number of
-    searches, ``spread`` the standard deviation of the test statistic without a violation.
-    """
-    if rate <= 0 or min(sizes) <= 0 or alpha <= 0:
-        return math.inf
-    delta = np.linspace(0.01, math.log(1000.0), 2000)
-    # Rates p1 = e^delta p0 with mean `rate`, the larger one at most 1.
-    p1 = np.minimum(2.0 * rate * expit(delta), 1.0)
-    p0 = p1 * np.exp(-delta)
-    mean = (p1 + p0) / 2.0
-    share = np.minimum(alpha / mean, 1.0)
-    n1, n0 = share * sizes[0], share * sizes[1]
-    # The test looks at the difference of the rates, whose error without a violation is the mean's.
-    without = np.sqrt(mean * (1 - mean) * (1 / n1 + 1 / n0))
-    error = np.sqrt(p1 * (1 - p1) / n1 + p0 * (1 - p0) / n0)
-    found = p1 - p0 >= norm.isf(level) * spread * without + norm.isf(1 - power) * error
-    return float(delta[np.argmax(found)]) if found.any() else math.inf

@@ -13,7 +13,13 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.fields import Column, frame, number, pair, rows, said, text, whole
-from mdfa_fairness_plugin.records.sets import Measured, ModelDependence, Subgroup, WorstCasePath
+from mdfa_fairness_plugin.records.sets import (
+    Measured,
+    ModelDependence,
+    Subgroup,
+    WorstCasePath,
+    ratio_of,
+)
 
 VIOLATION: Final = "violation"
 NONE_LARGER: Final = "none_larger_than_detectable"
@@ -94,7 +100,10 @@ class Violation(Measured):
         over the searches of the audit (Holm), where two that find one leak in the same people count
         once.
     detectable_delta : float
-        Smallest delta this search would have found with 80 % power.
+        Logarithm of ``detectable_ratio``.
+    detectable_mass : float
+        Mass of the subgroup that ``detectable_ratio`` is of: ``alpha`` or, where not even a
+        thousandfold ratio would have been found in one as small, twice that, and so on.
     membership : ndarray of shape (n_samples,)
         Whether each row is in the subgroup, judged by a model that has not seen it.
     held_out : ndarray of shape (n_samples,)
@@ -171,7 +180,12 @@ class Violation(Measured):
     statistic: float = number("always")
     p_value: float = number("always", Column("p_value", 23))
     p_value_adjusted: float = number("always", Column("p_value_adjusted", 10, 3))
-    detectable_delta: float = number("always", Column("detectable_delta", 19, 8))
+    detectable_delta: float = number(
+        "always",
+        Column("detectable_delta", 19, 8),
+        Column("detectable_ratio", 29, 23, ratio_of),
+    )
+    detectable_mass: float = number("always", Column("detectable_mass", 30, 24))
     membership: np.ndarray = rows(bool, "bits")
     held_out: np.ndarray = rows(bool, "bits")
     profile: pd.DataFrame = frame("rule")
@@ -219,6 +233,15 @@ class Violation(Measured):
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict: {self.verdict!r} is not one of {', '.join(VERDICTS)}.")
         super().__post_init__()
+
+    @property
+    def detectable_ratio(self) -> float:
+        """Smallest ratio that this search would have called a violation with 80 % probability.
+
+        In a subgroup of ``detectable_mass``, by a formula from the audit's own rows; ``inf`` if not
+        even a thousandfold one among everybody would have been. ``AuditResult.power`` simulates it.
+        """
+        return ratio_of(self.detectable_delta)
 
     @property
     def key(self) -> SearchKey:

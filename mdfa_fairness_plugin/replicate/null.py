@@ -214,10 +214,7 @@ def null_distribution(
     ``Violation.depends_on_models`` looks for that.
     """
     source, n_draws, seed = checked(result, n_draws, "n_draws", random_state)
-    problem = source.problem
-    chances = [
-        _chances(problem, column, seed, source.settings.propensity) for column in problem.sensitive
-    ]
+    chances = chances_of(source, seed)
     observed = searched(result)
     parts = repeat(
         lambda i: delayed(_null_draw)(source, chances, seed, i), n_draws, n_jobs, progress
@@ -237,8 +234,19 @@ def _null_draw(
     source: AuditSource, chances: list[np.ndarray], seed: int, number: int
 ) -> np.ndarray:
     """Delta and statistics of every search on one redraw, shape (3, n_searches)."""
-    problem = source.problem
     rng = np.random.default_rng([seed, number])
+    problem = without_leak(source.problem, chances, rng)
+    settings = source.settings.reseeded(int(rng.integers(2**31 - 1)))
+    searches = rerun(problem, settings)
+    if searches is None:
+        return np.full((3, len(problem.contrasts) * len(problem.outcomes)), np.nan)
+    return deltas_and_statistics(searches, problem, settings)
+
+
+def without_leak(
+    problem: AuditProblem, chances: list[np.ndarray], rng: np.random.Generator
+) -> AuditProblem:
+    """The same rows with every sensitive column redrawn from its chances."""
     redrawn = {
         column.name: _redrawn(column, chance, problem.cluster, rng)
         for column, chance in zip(problem.sensitive, chances, strict=True)
@@ -247,14 +255,15 @@ def _null_draw(
         replace(contrast, s=_sides(contrast, redrawn[contrast.sensitive_feature]))
         for contrast in problem.contrasts
     )
-    changed = replace(
+    return replace(
         problem, contrasts=contrasts, sensitive=tuple(redrawn[c.name] for c in problem.sensitive)
     )
-    settings = source.settings.reseeded(int(rng.integers(2**31 - 1)))
-    searches = rerun(changed, settings)
-    if searches is None:
-        return np.full((3, len(contrasts) * len(problem.outcomes)), np.nan)
-    return deltas_and_statistics(searches, changed, settings)
+
+
+def chances_of(source: AuditSource, seed: int) -> list[np.ndarray]:
+    """Probabilities of the values of every sensitive column given the features."""
+    problem, propensity = source.problem, source.settings.propensity
+    return [_chances(problem, column, seed, propensity) for column in problem.sensitive]
 
 
 @one_blas_thread()

@@ -67,17 +67,30 @@ def repeat(
 
 
 @one_blas_thread()
-def rerun(problem: AuditProblem, settings: Settings) -> list[Search] | None:
-    """Every search again; None if there is no common ground."""
+def prepared(
+    problem: AuditProblem, settings: Settings
+) -> tuple[list[Search], Settings, WarningLog] | None:
+    """Every search with its rows and models, by settled settings; None without common ground."""
     log = WarningLog()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MDFAWarning)
         own = settled(settings, problem)
         try:
-            searches = prepare(problem, own, log, judged_parts(problem.n_rows, own))
-            return solve(searches, problem, own, log)
+            return prepare(problem, own, log, judged_parts(problem.n_rows, own)), own, log
         except OverlapError:
             return None
+
+
+@one_blas_thread()
+def rerun(problem: AuditProblem, settings: Settings) -> list[Search] | None:
+    """Every search again; None if there is no common ground."""
+    ready = prepared(problem, settings)
+    if ready is None:
+        return None
+    searches, own, log = ready
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MDFAWarning)
+        return solve(searches, problem, own, log)
 
 
 def searched(result: AuditRecord) -> tuple[Named, ...]:

@@ -89,6 +89,7 @@ def _plain_violation(violation: Violation) -> dict[str, Any]:
         **plain_value(violation),
         "ratio": plain_float(violation.ratio),
         "ratio_interval": [plain_float(end) for end in violation.ratio_interval],
+        "detectable_ratio": plain_float(violation.detectable_ratio),
     }
 
 

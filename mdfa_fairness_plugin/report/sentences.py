@@ -422,9 +422,16 @@ def short_verdict(violation: Violation) -> str:
     less = "less often; " if violation.ratio_interval[1] < 1 else ""
     if violation.reason:
         return "below min_ratio"
-    if math.isfinite(violation.detectable_delta):
-        return f"{less}none above {ratio_text(ratio_of(min(violation.detectable_delta, 700)))}"
+    if math.isfinite(violation.detectable_ratio):
+        where = f" in a mass of {mass:.2g}" if (mass := coarser_mass(violation)) else ""
+        return f"{less}none above {ratio_text(violation.detectable_ratio)}{where}"
     return f"{less}none told from chance"
+
+
+def coarser_mass(violation: Violation) -> float:
+    """Mass that a detectable ratio is of, if smaller ones were looked for; else 0."""
+    mass = violation.detectable_mass
+    return 0.0 if math.isnan(mass) or mass <= violation.alpha else mass
 
 
 def _inverse(ratio: float) -> str:

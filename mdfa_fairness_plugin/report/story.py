@@ -26,7 +26,6 @@ from mdfa_fairness_plugin.records import (
     AuditRecord,
     Violation,
     ranked,
-    ratio_of,
 )
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report import tables
@@ -188,12 +187,12 @@ def _nothing_found(result: AuditRecord) -> tuple[str, str]:
             f"unequally{why}."
         )
         return headline, "Verdict: not enough evidence. This is not a finding of equal treatment."
-    least = math.log(settings_of(result).least_ratio)
-    sizes = [max(v.detectable_delta, least) if v.reason else v.detectable_delta for v in seeing]
-    known = [size for size in sizes if math.isfinite(size)]
+    known = [v.detectable_ratio for v in seeing if math.isfinite(v.detectable_ratio)]
     if known:
-        size = f"larger than {say.ratio_text(ratio_of(min(max(known), 700)))} times as often"
+        size = f"larger than {say.ratio_text(max(known))} times as often"
         limit = "smaller ones cannot be ruled out"
+        if mass := max(say.coarser_mass(v) for v in seeing):
+            limit = f"{limit}, nor any in a mass below {mass:.2g}"
     else:
         size = "that this audit could tell from chance"
         limit = "how large a one it would have seen is not known, and none can be ruled out"

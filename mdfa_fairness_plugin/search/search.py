@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 from mdfa_fairness_plugin.measure.conclude import Measured, RungOf
 from mdfa_fairness_plugin.measure.leak import LeakSums
+from mdfa_fairness_plugin.measure.power import Searching
 from mdfa_fairness_plugin.measure.sums import SearchSums
 from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.records import SearchKey
@@ -126,6 +127,14 @@ class Search:
         for _ in range(_FIXED_POINT_STEPS):
             spread = search_spread(n_parts, share, z - quantile * spread)
         return spread
+
+    @property
+    def searching(self) -> Searching:
+        """How many parts there are, and the rows that each is judged by."""
+        folds, parts = self.data.folds, np.array(self.data.parts)
+        learning, size = (folds >= 0).sum(), (folds == parts[:, np.newaxis]).sum(axis=1)
+        others = learning - np.where(parts >= 0, size, 0)
+        return Searching(n_parts=len(parts), learned=float(others @ size / max(size.sum(), 1) ** 2))
 
     @property
     def ladder(self) -> tuple[RungOf, ...]:

@@ -120,7 +120,7 @@ def concluded(search, sums, settings, whole):
         key=search.key,
         alpha=search.data.alpha,
         sums=sums,
-        widening=Widening(tests=(1.0,) * len(SETS), planned=1.0, sets=(1.0,) * len(SETS)),
+        widening=Widening(tests=(1.0,) * len(SETS), sets=(1.0,) * len(SETS)),
         hypothesis=search.hypothesis,
         ladder=search.ladder,
         everybody=whole,

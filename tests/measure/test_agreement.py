@@ -77,7 +77,6 @@ def search_of(rows, member, *, everybody=False, hypothesis=0):
         sums=SearchSums.of(rows, sets, missing=np.zeros((2, 2)), n_missing=0),
         widening=Widening(
             tests=tuple(1.0 if own.all() else SPREAD for own in sets),
-            planned=SPREAD,
             sets=tuple(1.0 if own.all() else SPREAD for own in sets),
         ),
         hypothesis=hypothesis,

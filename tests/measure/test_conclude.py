@@ -16,15 +16,15 @@ from mdfa_fairness_plugin.measure.conclude import (
     figures_of,
 )
 from mdfa_fairness_plugin.measure.intervals import delta_interval, gamma_interval, mass_interval
+from mdfa_fairness_plugin.measure.power import Plan
 from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums
-from mdfa_fairness_plugin.measure.tests import detectable_delta
 from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.settings import Settings
 
 KEY = SearchKey(sensitive_feature="sex", group="f", reference=None, outcome="no")
 LABELS = ("yes", "no")
 SETTINGS = Settings(balance="none")
-WIDENING = Widening(tests=(1.0, 1.4, 1.4, 1.4, 1.4), planned=1.4, sets=(1.0, 1.4, 1.4, 1.4, 1.4))
+WIDENING = Widening(tests=(1.0, 1.4, 1.4, 1.4, 1.4), sets=(1.0, 1.4, 1.4, 1.4, 1.4))
 
 
 def table(hits, inside, everybody=(500, 500), outside_hits=(0, 0)):
@@ -81,7 +81,7 @@ def counted_rows(rows, member, **changes):
 def figures(one, settings=SETTINGS, *, adjusted=0.01, level=0.05 / 4):
     """Figures of one search of four, at a given p-value that needs no allowance."""
     test = _Tested.of(one, settings)
-    return figures_of(one, test, settings, level, (adjusted, adjusted), LABELS)
+    return figures_of(one, test, settings, (level, level), (adjusted, adjusted), LABELS)
 
 
 def test_figures_of_a_table_worked_by_hand():
@@ -107,9 +107,8 @@ def test_figures_of_a_table_worked_by_hand():
     assert found["mass_interval"] == mass_interval(region, 0.95, 1.4)
     low = math.exp(found["interval"][0])
     assert found["e_value_limit"] == pytest.approx(low + math.sqrt(low * (low - 1)))
-    assert found["detectable_delta"] == detectable_delta(
-        alpha=0.05, rate=0.2, sizes=(500.0, 500.0), level=0.05 / 4, spread=1.4
-    )
+    plan = Plan(sizes=(500.0, 500.0), rate=0.2, noise=0.25, mass=0.05, level=0.05 / 4)
+    assert (found["detectable_delta"], found["detectable_mass"]) == (plan.detectable(), 0.05)
 
 
 @pytest.mark.parametrize("estimator", ["raw", "unweighted"])
@@ -178,15 +177,24 @@ def test_verdicts_and_their_reasons(hits, adjusted, verdict, reason):
 
 
 def test_what_could_not_have_been_found_is_no_all_clear():
-    """Twelve rows a side and a mass of one in a thousand: not even a thousandfold ratio."""
-    positive, s, _ = table((6, 6), (12, 12), everybody=(12, 12))
-    few = counted(positive, s, np.ones(24, dtype=bool))
-    for adjusted, verdict in ((0.5, "insufficient_evidence"), (0.01, "insufficient_evidence")):
-        found = figures(replace(few, alpha=0.001), adjusted=adjusted)
-        assert found["alpha"] == 0.001
-        assert found["detectable_delta"] == math.inf
-        assert found["verdict"] == verdict
-        assert "thousandfold ratio in a subgroup of mass 0.001" in found["reason"]
+    """Sixteen rows a side, half with the outcome: nothing in a mass of one in a thousand.
+
+    Among all of them some ratio would be found; among seven a side, five with the outcome, none.
+    """
+    positive, s, _ = table((8, 8), (16, 16), everybody=(16, 16))
+    found = figures(
+        replace(counted(positive, s, np.ones(32, dtype=bool)), alpha=0.001), adjusted=0.5
+    )
+    assert (found["verdict"], found["reason"]) == ("none_larger_than_detectable", "")
+    assert (found["alpha"], found["detectable_mass"]) == (0.001, 0.5)
+    assert 1 < found["detectable_delta"] < math.log(1000)
+    positive, s, _ = table((5, 5), (7, 7), everybody=(7, 7))
+    for adjusted in (0.5, 0.01):
+        few = replace(counted(positive, s, np.ones(14, dtype=bool)), alpha=0.001)
+        found = figures(few, adjusted=adjusted)
+        assert found["verdict"] == "insufficient_evidence"
+        assert "thousandfold ratio, in whatever subgroup" in found["reason"]
+        assert (found["detectable_delta"], found["detectable_mass"]) == (math.inf, 0.001)
 
 
 def test_counts_have_the_audited_outcome_first():

@@ -163,6 +163,12 @@ def test_nothing_found_is_told_with_the_size_that_would_have_been_seen():
     assert "This is not a finding of equal treatment." in text
 
 
+def test_masses_too_small_for_any_ratio_are_named():
+    text = flat(audit(granted(alpha=0.03, detectable_mass=0.06), granted(alpha=0.05)).summary())
+    assert "smaller ones cannot be ruled out, nor any in a mass below 0.06." in text
+    assert "none above 1.3 in a mass of 0.06" in text
+
+
 @pytest.mark.parametrize("unknown", [math.nan, math.inf, None])
 def test_nothing_found_without_a_known_detectable_size(unknown):
     text = flat(audit(granted(detectable_delta=unknown)).summary())

@@ -155,6 +155,7 @@ def test_every_field_is_in_the_schema():
     assert properties(AUDIT_SCHEMA, "violation") == names(Violation) | {
         "ratio",
         "ratio_interval",
+        "detectable_ratio",
     }
     assert properties(AUDIT_SCHEMA, "subgroup") == names(Subgroup)
     assert properties(AUDIT_SCHEMA, "model_dependence") == names(ModelDependence)
@@ -204,13 +205,14 @@ def test_what_is_not_an_audit_is_refused(spoil):
 
 
 def of_second_schema(told: dict[str, Any]) -> dict[str, Any]:
-    """What an audit of version 2 wrote: nothing of models, nor of a region beside everybody."""
+    """What an audit of version 2 wrote: nothing of models, of a region beside everybody, of masses."""
     for found in told["violations"]:
         assert found.pop("depends_on_models") is not None
         for name in ("searched", "population", "core", "rule_subgroup"):
             for new in ("p_value", "beside", "rule", "rule_fidelity"):
                 found[name].pop(new)
-        found.pop("searched")
+        for name in ("searched", "detectable_mass", "detectable_ratio"):
+            found.pop(name)
     return told | {"schema": AUDIT_SCHEMA.replace("audit-3", "audit-2"), "format_version": 2}
 
 

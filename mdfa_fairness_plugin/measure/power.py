@@ -1,0 +1,179 @@
+r"""What a search would have found: one formula, for audits at hand and for those to come.
+
+A plant holds a ``share`` of the people and, looked at by itself, a difference of ``z`` standard errors.
+The search does not know where. It looks among cells of equally many people, of each of which the rows
+learned from say how unequally it is treated, and keeps those above a cut. Of the plant's cells it finds
+a share a, of the others a share b, which add noise alone, so that
+
+.. math:: z \, a \Big/ \sqrt{a + b \frac{1 - q}{q}}
+
+is left, q being the plant's part of all squared residuals. That is held against what the verdict asks
+for: the p-value after the choice between region and everybody and after adjustment, the spread for the
+search, the interval, the smallest ratio and the fewest people with the outcome.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr
+from scipy.stats import norm
+
+from mdfa_fairness_plugin.learn.forest import N_CELLS
+from mdfa_fairness_plugin.measure.sums import SetSums
+from mdfa_fairness_plugin.measure.tests import chosen_p_value, search_spread
+from mdfa_fairness_plugin.settings import Settings
+
+# A region must hold this many clusters (rows, if each is one) with the outcome to say anything.
+FEWEST_HITS = 10
+# Larger log ratios are not told from a thousandfold one, smaller ones not from none.
+_LARGEST = math.log(1000.0)
+_SMALLEST = 1e-4
+# Cuts between cells, in errors of what is known of a cell of the plant; the last keeps everybody.
+_CUTS = np.append(np.linspace(6.0, -3.0, 91), -np.inf)
+# Shares of the evidence that what is asked for is computed at.
+_SHARES = np.linspace(0.0, 1.0, 21)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searching:
+    """How a region is looked for and judged.
+
+    ``learned`` are the rows that a region is learned from, for each row it is measured on. ``spread``
+    is that of the statistic without a violation; None: ``search_spread`` of ``n_parts``.
+    """
+
+    n_parts: int = 5
+    learned: float = 0.8
+    spread: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Rows with a plant of some mass in them, and what is asked of the search.
+
+    ``sizes`` are effective numbers of rows of both sides, ``rate`` is the outcome's, ``noise`` its mean
+    squared distance from what the features tell (None: they tell nothing), ``level`` the test's after
+    adjustment for the number of searches.
+    """
+
+    sizes: tuple[float, float]
+    rate: float
+    mass: float
+    level: float
+    noise: float | None = None
+    confidence_level: float = 0.95
+    least_ratio: float = 1.05
+    search: Searching = field(default_factory=Searching)
+
+    @classmethod
+    def of(
+        cls, everybody: SetSums, mass: float, level: float, settings: Settings, search: Searching
+    ) -> Plan:
+        """A plan of the rows that an audit has."""
+        rates = everybody.rates
+        with np.errstate(invalid="ignore", divide="ignore"):
+            sizes = np.nan_to_num(rates.weight**2 / rates.clustered[0])
+            noise = np.mean(everybody.leftover.second / rates.clustered[0])
+        return cls(
+            sizes=(float(sizes[0]), float(sizes[1])),
+            rate=float(np.mean(rates.rates)),
+            noise=float(noise),
+            mass=mass,
+            level=level,
+            confidence_level=settings.confidence_level,
+            least_ratio=settings.least_ratio,
+            search=search,
+        )
+
+    def margin(self, delta: float) -> float:
+        """Standard errors by which a plant is expected to clear what a violation asks for."""
+        if not (0 < self.rate < 1 and min(self.sizes) > 0 and self.mass > 0 and delta > 0):
+            return -math.inf
+        most = self.rate * (1.0 - self.rate)
+        noise = most if self.noise is None else min(max(self.noise, 1e-9 * most), most)
+        # As if the features left some people no chance of the outcome, and all others the same.
+        chance = 1.0 - noise / self.rate
+        possible = self.rate / chance
+        high = min(2.0 * chance / (1.0 + math.exp(-delta)), 1.0)
+        low = high * math.exp(-delta)
+        mean = (high + low) / 2.0
+        share = min(self.mass / mean, possible)
+        # Squared residuals, by models that have not seen the plant.
+        inside = mean * (1.0 - chance) ** 2 + (1.0 - mean) * chance**2
+        outside = chance * (1.0 - chance)
+        rows = share / (1.0 / self.sizes[0] + 1.0 / self.sizes[1])
+        others = (possible - share) * outside / (share * inside)
+        n_cells = max(N_CELLS * share, 1.0)
+        # Cells at its borders hold others too: of a corner of two features, one border of each, which
+        # anywhere within a cell leaves it a third of its evidence on average instead of half.
+        covered = 1.0 - 1.0 / (6.0 * math.sqrt(n_cells))
+        z = (high - low) * math.sqrt(rows / inside) * np.where(np.isinf(_CUTS), 1.0, covered)
+        known = z * math.sqrt(self.search.learned / n_cells)
+        a, b = ndtr(known - _CUTS), ndtr(-_CUTS * math.sqrt(inside / outside))
+        evidence = a + b * others
+        kept = a / np.sqrt(evidence)
+        # Which of the plant's cells are found is chance too.
+        moved = z * kept * (1.0 / a - 0.5 / evidence)
+        by_chance = moved * np.sqrt(a * (1.0 - a) / n_cells)
+        asked, spread = _asked(self.level, self.confidence_level, self.search)
+        part = evidence / (1.0 + others)
+        error = np.hypot(np.interp(part, _SHARES, spread), by_chance)
+        # Of the ratio of everybody found, what is above the smallest that counts.
+        company = b * (possible - share) * chance
+        ratio = np.log((a * share * high + company) / (a * share * low + company))
+        above = z * kept * (1.0 - math.log(self.least_ratio) / ratio)
+        clears = np.minimum(z * kept - np.interp(part, _SHARES, asked), above)
+        hits = sum(self.sizes) * (a * share * mean + company)
+        return float(np.max(np.minimum(clears / error, (hits - FEWEST_HITS) / np.sqrt(hits))))
+
+    def detectable(self, power: float = 0.8) -> float:
+        """Smallest delta found with this power; ``inf`` beyond a thousandfold."""
+        quantile = float(norm.ppf(power))
+        return first(lambda delta: self.margin(delta) - quantile, _SMALLEST, _LARGEST)
+
+    def stated(self) -> tuple[float, float]:
+        """Detectable delta and in what mass: the plan's, twice that, and so on until there is one."""
+        plan = self
+        while math.isinf(delta := plan.detectable()) and 0 < plan.mass < self.rate:
+            plan = replace(plan, mass=min(2.0 * plan.mass, self.rate))
+        return delta, self.mass if math.isinf(delta) else plan.mass
+
+
+def first(enough: Callable[[float], float], low: float, high: float) -> float:
+    """Where a growing function of a positive number gets to zero; ``inf`` beyond ``high``."""
+    if enough(low) >= 0:
+        return low
+    if not enough(high) >= 0:
+        return math.inf
+    return math.exp(brentq(lambda x: enough(math.exp(x)), math.log(low), math.log(high), xtol=1e-9))
+
+
+@lru_cache(maxsize=256)
+def _asked(
+    level: float, confidence_level: float, search: Searching
+) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest statistic of a violation and the spread of one there, by its share of the evidence."""
+    least = float(norm.ppf(0.5 + confidence_level / 2.0))
+    asked, spread = np.empty((2, len(_SHARES)))
+    for i, share in enumerate(_SHARES):
+        quantile = max(least, _chosen_quantile(level, math.sqrt(share)))
+        without = search_spread(search.n_parts, min(max(share, _SHARES[1] / 2), 1.0))
+        if search.spread is not None:
+            without = search.spread if share < 1 else 1.0
+        asked[i] = quantile * without
+        spread[i] = search.spread or search_spread(search.n_parts, share, asked[i])
+    return asked, spread
+
+
+def _chosen_quantile(level: float, correlation: float) -> float:
+    """Statistic whose ``chosen_p_value`` is the level."""
+    one, two = float(norm.isf(level)), float(norm.isf(level / 2.0))
+    if correlation == 1.0:
+        return one
+    return float(brentq(lambda z: chosen_p_value(z, correlation) - level, one, two + 1e-9))
