@@ -308,7 +308,7 @@ def measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
         propensity=data.propensity[held],
         outcome=data.outcome[held],
         cluster=None if data.cluster is None else data.cluster[held],
-        lesser=tuple((weights[held], outcome[held]) for weights, outcome in data.lesser),
+        lesser=tuple((weights[held], outcome[held]) for weights, outcome in search.lesser),
         shares=tuple(own.share for own in search.ladder[:-1]),
     )
 

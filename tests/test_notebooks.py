@@ -66,6 +66,9 @@ def test_notebook_runs(path, tmp_path, monkeypatch):
     for package in needed_packages(code_of(notebook)):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{path.name} needs {package}, which is not installed")
+    # Figures and tables of more splits are what is printed; that they can be made shows with few.
+    for cell in notebook.cells:
+        cell.source = re.sub(r"n_splits=\d+", "n_splits=2", cell.source)
     search = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(search))
     client = nbclient.NotebookClient(

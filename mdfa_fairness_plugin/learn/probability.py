@@ -112,9 +112,9 @@ def cross_fitted_probability(
     def each(do: Callable[..., Any], *given: Sequence[Any]) -> list[Any]:
         return in_threads(do, zip(*given, strict=False), n_jobs, n_rows=len(learning))
 
-    def fit(rows: np.ndarray) -> _Models:
+    def fit(rows: np.ndarray, least: bool = True) -> _Models:
         own = (own_positive[rows], own_weight[rows], own_folds[rows])
-        return _Models(seen.at(rows), *own, random_state)
+        return _Models(seen.at(rows), *own, random_state, least)
 
     def judged(
         models: Sequence[_Models], ask: Callable[[_Models, np.ndarray], np.ndarray]
@@ -163,7 +163,7 @@ def cross_fitted_probability(
         return rung(models, best, 1.0)
     rungs = [rung(models, own, 1.0) for own in lesser]
     if half_trained:
-        half: list[_Models] = each(fit, half_trained)
+        half: list[_Models] = each(lambda rows: fit(rows, least=False), half_trained)
         scores = judged(half, lambda model, rows: model.scores(seen.at(rows)))
         if n_rounds:
             each(lambda model, rows: model.grow(seen.X[rows], n_rounds), half, half_trained)
@@ -218,6 +218,7 @@ class _Models:
         weight: np.ndarray,
         folds: np.ndarray,
         seed: int,
+        least: bool,
     ) -> None:
         share = float(np.average(positive, weights=weight))
         self._level = float(logit(np.clip(share, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)))
@@ -230,12 +231,12 @@ class _Models:
         self._smooth = _logistic(seen.Z, positive, weight)
         # Few, small trees: 25 of 8 leaves come within 0.002 of the log-loss of 150 where nothing is a
         # rule, at a fifth of the time.
-        self._least, self._small = (
+        self._few = [
             _boosting(
                 seed, max_leaf_nodes=leaves, max_iter=25, learning_rate=0.15, max_bins=63
             ).fit(seen.X, **self._given)
-            for leaves in (4, 8)
-        )
+            for leaves in ((4, 8) if least else (8,))
+        ]
         # Log-losses are within .003 of those of twice as many rounds at a rate of .1, on signs, trees,
         # steps and the paper's data, at half of the time.
         self._large = _boosting(seed, max_leaf_nodes=31, learning_rate=0.2, warm_start=True)
@@ -264,16 +265,18 @@ class _Models:
     def scores(self, seen: _Seen, large: bool = False) -> np.ndarray:
         """Log-odds of every model, shape (n, n_models), the best last.
 
-        Those of the least come first; those of the large boosting are zero unless they are used.
+        Those of the least come first, zero if there is none; so are those of the large boosting unless
+        they are used.
         """
         n, n_levels = seen.levels.shape
         if self._constant or n == 0:
             return np.full((n, 5 + n_levels if n_levels else 4), self._level)
+        few = [model.decision_function(seen.X) for model in self._few]
         return np.column_stack(
             [
-                self._least.decision_function(seen.X),
+                few[0] if len(few) > 1 else np.zeros(n),
                 self._smooth_scores(seen.Z),
-                self._small.decision_function(seen.X),
+                few[-1],
                 *self._by_level(seen),
                 self.large_scores(seen.X, seen.levels) if large else np.zeros(n),
             ]

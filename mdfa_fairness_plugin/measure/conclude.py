@@ -453,8 +453,9 @@ def _falling(one: Measured) -> Message:
     first, last = (
         Count(fewest, unit="", said=f"{ratio_of(own):.2f}") for own in (max(ratios), ratios[-1])
     )
+    hardly = "hardly " if first.said == last.said else ""
     return Message(
-        "the ratio falls from ",
+        f"the ratio {hardly}falls from ",
         first,
         " to ",
         last,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, replace
 
@@ -133,6 +134,7 @@ def _largest_first(leftover: np.ndarray) -> np.ndarray:
     return np.argsort(-np.abs(leftover).round(12), kind="stable")
 
 
+@functools.lru_cache(maxsize=4)  # test, interval and report of a search ask for the same few
 def _redrawn_statistic(region: LeakSums, random_state: int) -> float:
     """Normal quantile of a sum among the sums of redrawn S."""
     rng = np.random.default_rng(random_state)

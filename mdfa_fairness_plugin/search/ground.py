@@ -7,7 +7,7 @@ model and one difference of rates serve all four (group, outcome) searches, seen
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -297,7 +297,6 @@ class Side:
             propensity=self.propensity,
             outcome=fitted.complement_rates if outcome.flip else fitted.rates,
             adjusts=settings.adjusts,
-            lesser=self._lesser(fitted.model, outcome.flip),
             parts=ground.parts,
             models=Models(
                 propensity=ground.fitted_propensity,
@@ -308,17 +307,15 @@ class Side:
             ),
         )
 
-    def _lesser(
+    def lesser(
         self, model: CrossFittedProbability, flip: bool
-    ) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-        """Weights and predicted outcomes by the lesser models of each rung."""
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Sampling times balancing weights, and ``Pr[Y = y | x]``, by lesser models."""
         ground, inside = self.ground, self.ground.support.mask
-        rungs = []
         for e, m in rungs_of(ground.fitted_propensity, model)[:-1]:
             own_e, own_m = e.out_of_fold[inside], m.out_of_fold[inside]
             weights = self.weighing.weights_by(1.0 - own_e if self.flip else own_e, self.s)
-            rungs.append((ground.base * weights, 1.0 - own_m if flip else own_m))
-        return tuple(rungs)
+            yield ground.base * weights, 1.0 - own_m if flip else own_m
 
     def overlap(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Working rows of both sides, their side and their propensity, comparable or not."""

@@ -65,8 +65,6 @@ class SearchData:
     # Whether the weights aim to balance the features, so that what is left of imbalance is to be
     # taken out of intervals.
     adjusts: bool = False
-    # Sampling times balancing weights, and ``Pr[Y = y | x]``, by lesser models, the least first.
-    lesser: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     # (n,); their places among the working rows.
     rows: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     parts: tuple[int, ...] = ()  # folds judged

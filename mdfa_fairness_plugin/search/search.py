@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -148,6 +148,13 @@ class Search:
         )
 
     @property
+    def lesser(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Sampling times balancing weights, and ``Pr[Y = y | x]``, by lesser models."""
+        models = self.data.models
+        assert models is not None
+        return self.side.lesser(models.outcome, models.flip_y)
+
+    @property
     def everybody(self) -> bool:
         """Whether the region is everybody measured."""
         return bool(self.held_member.all())
@@ -181,7 +188,6 @@ class Search:
             propensity=None,
             outcome=None,
             models=None,
-            lesser=(),
         )
         solved = replace(self.solved, core=nothing, searched=nothing)
         if not region:

@@ -437,7 +437,7 @@ def test_an_interruption_does_not_look_like_a_tripped_gate(loans, mdfa, fake_aud
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
     """A planted violation of ratio e^2 in a table whose names are not ASCII."""
-    data = make_synthetic(1_500, delta=2.0, random_state=0)
+    data = make_synthetic(800, delta=2.0, random_state=0)
     group = data.sensitive_features.map({1: "größer", -1: "kleiner"})
     table = data.X.assign(gruppe=group, approved=data.y)
     path = tmp_path_factory.mktemp("planted") / "planted.csv"

@@ -37,14 +37,11 @@ def test_it_finds_what_is_planted(frame, quick, result):
     assert planted.verdict == known.verdict == "violation"
     assert planted.interval[0] < known.interval[1]
     assert known.interval[0] < planted.interval[1]
-    for own, other in zip(
-        (planted.population, planted.searched), (known.population, known.searched), strict=True
-    ):
-        assert own.delta == pytest.approx(other.delta, abs=0.15)
-        assert max(own.p_value, other.p_value) < 1e-6
-    # On every rung, by models of 800 rows or of 6,000.
-    ratios, expected = (v.depends_on_models.ratios for v in (planted, known))
-    np.testing.assert_allclose(np.log(ratios), np.log(expected), atol=0.25)
+    assert planted.population.delta == pytest.approx(known.population.delta, abs=0.15)
+    for own in (planted, known):
+        assert max(own.population.p_value, own.searched.p_value) < 1e-6
+        # Of 800 rows or of 6,000, all models know that the planted features are no explanation.
+        np.testing.assert_allclose(np.log(own.depends_on_models.ratios), own.delta, atol=0.1)
 
 
 def test_few_rows_are_audited_as_in_memory(frame, quick, run):

@@ -163,6 +163,7 @@ def coins(n_people, copies, seed):
     return pd.concat([once] * copies, ignore_index=True).sample(frac=1.0, random_state=seed)
 
 
+@pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.ModelDependenceWarning")
 @pytest.mark.parametrize("copies", [3, 12])
 def test_copies_among_the_rows_learned_from_are_looked_for_among_all(run, copies):
     """Sums of copies vary as much as those of people do; taken for people, twelve seem too many."""

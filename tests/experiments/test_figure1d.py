@@ -7,7 +7,7 @@ from mdfa_fairness_plugin.experiments import figure1d, reproduce
 
 def test_figure1d(check, monkeypatch):
     monkeypatch.setattr(figure1d, "N_ROWS", 1000)
-    made = check(reproduce("figure1d", n_splits=4, quick=True))
+    made = check(reproduce("figure1d", n_splits=2, quick=True))
     assert len(made.panels) == 2
     assert {curve.label for curve in made.panels[0].curves} == {
         "SVM-RBF",

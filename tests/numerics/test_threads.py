@@ -85,7 +85,7 @@ def test_limits_come_back_whoever_leaves_first():
 
 @pytest.fixture(scope="module")
 def data():
-    return make_synthetic(12_000, delta=1.0, n_noise_features=4, random_state=0)
+    return make_synthetic(12_000, delta=1.0, n_noise_features=1, random_state=0)
 
 
 def test_an_audit_does_not_depend_on_threads(data):

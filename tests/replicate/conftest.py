@@ -27,9 +27,9 @@ def planted():
 def nothing():
     """Outcomes that see one feature only, groups that lean on it."""
     rng = np.random.default_rng(3)
-    X = pd.DataFrame(rng.normal(size=(900, 2)), columns=["a", "b"])
-    s = np.where(rng.random(900) < 1 / (1 + np.exp(-X["a"])), "p", "q")
-    y = (rng.random(900) < 1 / (1 + np.exp(-2 * X["a"]))).astype(int)
+    X = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "b"])
+    s = np.where(rng.random(600) < 1 / (1 + np.exp(-X["a"])), "p", "q")
+    y = (rng.random(600) < 1 / (1 + np.exp(-2 * X["a"]))).astype(int)
     return mdfa.audit(X, y, sensitive_features=s, **FAST)
 
 
