@@ -105,6 +105,8 @@ def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
             changes |= {"n_rows": None, "share": math.nan}
         if printed is not None:
             changes["reason"] = printed.reason
+            if math.isnan(printed.detectable_mass):
+                changes["detectable_mass"] = math.nan
         whole = None if printed is None else printed.population
         if whole is not None and whole.n_rows != 0 and not whole.measured:
             changes |= {"everybody_delta": math.nan, "everybody_interval": (math.nan, math.nan)}
@@ -260,8 +262,8 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
     times = f"{say.ratio_text(row.ratio)} times{_between(row.interval)}"
     if row.verdict == NONE_LARGER:
         finite = math.isfinite(row.detectable_ratio)
-        ratio, mass = say.ratio_text(row.detectable_ratio), f"{row.detectable_mass:.2g}"
-        limit = f"; a ratio of {ratio} in a mass of {mass} would have been found"
+        mass = "" if math.isnan(row.detectable_mass) else f" in a mass of {row.detectable_mass:.2g}"
+        limit = f"; a ratio of {say.ratio_text(row.detectable_ratio)}{mass} would have been found"
         return (
             f"{model}: no subgroup told from chance{limit if finite else ''}. "
             f"Closest to a violation, by its lower limit, at equal features: {group}, {outcome}, "

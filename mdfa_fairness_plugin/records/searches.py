@@ -185,7 +185,7 @@ class Violation(Measured):
         Column("detectable_delta", 19, 8),
         Column("detectable_ratio", 29, 23, ratio_of),
     )
-    detectable_mass: float = number("always", Column("detectable_mass", 30, 24))
+    detectable_mass: float = number("rule", Column("detectable_mass", 30, 24))
     membership: np.ndarray = rows(bool, "bits")
     held_out: np.ndarray = rows(bool, "bits")
     profile: pd.DataFrame = frame("rule")

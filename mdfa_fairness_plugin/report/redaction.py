@@ -201,7 +201,7 @@ class _Redactor:
         # A tenth of those who have the outcome tells how many these are.
         asked = not isinstance(self.given.alpha, str)
         if asked or (self.all_told and not _thin(violation.population.counts, self.min_cell)):
-            allowed["alpha"] = violation.alpha
+            allowed |= {name: getattr(violation, name) for name in ("alpha", "detectable_mass")}
         elif shown and not math.isnan(violation.alpha):
             self.withhold()
         n_missing = known(violation.n_missing)

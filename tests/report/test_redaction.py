@@ -429,10 +429,12 @@ def test_a_tenth_of_those_who_have_the_outcome_does_not_count_a_few(everybody, a
     """Ten times the share, times everybody, are those of both sides who have the outcome."""
     inside = np.minimum(everybody, [[40, 60], [30, 90]])
     own = 0.03 if asked == 0.03 else sum(row[0] for row in everybody) / np.sum(everybody) / 10
-    result = dataclasses.replace(audit(inside, everybody, alpha=own), alpha=asked)
+    given = audit(inside, everybody, alpha=own, detectable_mass=own)
+    result = dataclasses.replace(given, alpha=asked)
     redaction = redact(result, 11)
     (kept,) = redaction.result.violations
     assert math.isnan(kept.alpha) != told
+    assert math.isnan(kept.detectable_mass) != told
     assert ("alpha" in kept.withheld) != told
     assert redaction.result.alpha == asked
     assert ("searched from a tenth of those" in " ".join(result.to_html().split())) != told
