@@ -198,7 +198,7 @@ class AuditResult(AuditRecord):
     ) -> PlantedPower:
         """Plant a violation into the audit's own rows and count how often it is found.
 
-        In random boxes and half-spaces of two features, of the smallest mass looked at. See
+        In random boxes and half-spaces of two features, of the ``detectable_mass``. See
         :func:`mdfa_fairness_plugin.replicate.power`.
 
         Parameters

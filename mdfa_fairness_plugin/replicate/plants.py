@@ -43,11 +43,11 @@ class PlantedPower:
     ratio : float
         Ratio planted.
     mass : float
-        Mass planted: the smallest the search looks at.
+        Mass asked for.
     shapes : tuple of str
         "box" or "half-space" of each draw, each of two features chosen at random.
     masses : ndarray of shape (n_draws,)
-        Mass of each plant; others than asked for where columns have few values.
+        Mass of each plant; others where columns have few values.
     found : ndarray of bool of shape (n_draws,)
         Whether the search called a violation.
     as_subgroup : ndarray of bool of shape (n_draws,)
@@ -146,7 +146,8 @@ def power(
     ----------
     result : AuditResult
     ratio : float or None, default=None
-        Ratio of the rates, above 1; None: the ``detectable_ratio`` that the search states.
+        Ratio of the rates, above 1; None: the ``detectable_ratio`` that the search states, for
+        subgroups of its ``detectable_mass``, which is what is planted.
     n_draws : int, default=40
         Plants, every other one a box and a half-space.
     violation : Violation or None, default=None
@@ -184,7 +185,7 @@ def power(
     ratio = asked.detectable_ratio if ratio is None else ratio
     if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 1 < ratio < math.inf:
         raise InputError(f"ratio: a finite number above 1 expected, {ratio!r} found.")
-    field = _field(source, place, float(ratio))
+    field = _field(source, place, float(ratio), asked.detectable_mass)
     chances = chances_of(source, seed)
     parts = repeat(
         lambda i: delayed(_draw)(source, chances, field, place, seed, i), n_draws, n_jobs, progress
@@ -213,7 +214,7 @@ class _Field:
     masses: np.ndarray  # of each row, if it is inside
 
 
-def _field(source: AuditSource, place: int, ratio: float) -> _Field:
+def _field(source: AuditSource, place: int, ratio: float, mass: float) -> _Field:
     found = prepared(source.problem, source.settings)
     search = None if found is None else found[0][place]
     if search is None or not search.made:
@@ -227,7 +228,7 @@ def _field(source: AuditSource, place: int, ratio: float) -> _Field:
     totals = np.where(data.s > 0, *(data.weights[data.s == side].sum() for side in (1, -1)))
     return _Field(
         rows=data.rows,
-        mass=float(data.alpha),
+        mass=mass,
         rate=rate,
         rates=(high, low),
         masses=data.weights / totals / 2.0 * (high + low) / 2.0,

@@ -22,7 +22,7 @@ from mdfa_fairness_plugin.replicate.plants import (
 
 @pytest.fixture(scope="module")
 def field(nothing):
-    return _field(nothing.source, 0, 3.0)
+    return _field(nothing.source, 0, 3.0, 0.04)
 
 
 def test_plants_have_the_mass_and_the_rates_asked_for(nothing, field):
@@ -31,7 +31,7 @@ def test_plants_have_the_mass_and_the_rates_asked_for(nothing, field):
     What is expected of a plant is its rates by the audit's own model; bounds are four standard errors.
     """
     problem, v = nothing.source.problem, nothing.violations[0]
-    assert field.mass == v.alpha
+    assert field.mass == 0.04
     np.testing.assert_allclose(field.rates[0], 3 * field.rates[1])
     assert field.rates[0].max() <= 1
     s = next(c for c in problem.contrasts if c.group == v.group).s[field.rows]
@@ -73,6 +73,7 @@ def test_large_plants_are_found_and_none_are_not(planted):
     """Whatever was found in the data at hand: sensitive values are redrawn first."""
     large = planted.power(40.0, n_draws=3)
     assert large.search == ("group", planted.worst_case.group, planted.worst_case.outcome)
+    assert large.mass == planted.worst_case.detectable_mass
     assert large.found.sum() >= 2
     assert large.as_subgroup.sum() >= 1
     assert large.shapes == ("box", "half-space", "box")
