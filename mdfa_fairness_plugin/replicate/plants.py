@@ -14,7 +14,7 @@ from mdfa_fairness_plugin.describe.wording import percent, rounded
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure.conclude import conclude
 from mdfa_fairness_plugin.pipeline import AuditSource, measure
-from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, Violation
+from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, SearchKey, Violation
 from mdfa_fairness_plugin.replicate.null import chances_of, without_leak
 from mdfa_fairness_plugin.replicate.repeats import (
     Named,
@@ -207,6 +207,7 @@ def power(
 class _Field:
     """Where plants can grow: comparable rows, their rates without a plant and with one."""
 
+    key: SearchKey
     rows: np.ndarray  # places among the working rows
     mass: float
     rate: np.ndarray
@@ -227,6 +228,7 @@ def _field(source: AuditSource, place: int, ratio: float, mass: float) -> _Field
     low = high / ratio
     totals = np.where(data.s > 0, *(data.weights[data.s == side].sum() for side in (1, -1)))
     return _Field(
+        key=search.key,
         rows=data.rows,
         mass=mass,
         rate=rate,
@@ -248,7 +250,7 @@ def _draw(
     problem = without_leak(source.problem, chances, rng)
     tries = [_region(problem, field, SHAPES[number % len(SHAPES)], rng) for _ in range(_N_TRIES)]
     mass, inside = min(tries, key=lambda tried: abs(tried[0] - field.mass))
-    problem = _planted(problem, field, inside, place, rng)
+    problem = _planted(problem, field, inside, rng)
     settings = source.settings.reseeded(int(rng.integers(2**31 - 1)))
     searches = rerun(problem, settings)
     if searches is None or not searches[place].made:
@@ -297,11 +299,16 @@ def _ranks(column: pd.Series, rng: np.random.Generator) -> np.ndarray:
 
 
 def _planted(
-    problem: AuditProblem, field: _Field, inside: np.ndarray, place: int, rng: np.random.Generator
+    problem: AuditProblem, field: _Field, inside: np.ndarray, rng: np.random.Generator
 ) -> AuditProblem:
     """Outcomes of the rows inside moved to the rates of a plant."""
-    contrast = problem.contrasts[place // len(problem.outcomes)]
-    outcome = problem.outcome_labels.index(problem.outcomes[place % len(problem.outcomes)])
+    key = field.key
+    (s,) = (
+        own.s
+        for own in problem.contrasts
+        if (own.sensitive_feature, own.group) == (key.sensitive_feature, key.group)
+    )
+    outcome = problem.outcome_labels.index(key.outcome)
     level = rng.random(problem.n_rows)
     if problem.cluster is not None:
         _, first, own = np.unique(problem.cluster, return_index=True, return_inverse=True)
@@ -311,7 +318,7 @@ def _planted(
     y, rows = problem.y.copy(), field.rows[inside]
     own, level = y[rows] == outcome, level[rows]
     rate = field.rate[inside]
-    wanted = np.where(contrast.s[rows] > 0, *(rates[inside] for rates in field.rates))
+    wanted = np.where(s[rows] > 0, *(rates[inside] for rates in field.rates))
     falls, rises = own & (level >= wanted / rate), ~own & (level < (wanted - rate) / (1.0 - rate))
     y[rows] = np.where(falls, instead[rows], np.where(rises, outcome, y[rows]))
     return replace(problem, y=y)

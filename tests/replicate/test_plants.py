@@ -41,7 +41,7 @@ def test_plants_have_the_mass_and_the_rates_asked_for(nothing, field):
         mass, inside = _region(problem, field, SHAPES[i % 2], rng)
         assert mass == pytest.approx(field.mass, abs=0.002)
         assert field.masses[inside].sum() == pytest.approx(mass)
-        changed = _planted(problem, field, inside, 0, rng)
+        changed = _planted(problem, field, inside, rng)
         same = np.ones(problem.n_rows, dtype=bool)
         same[field.rows[inside]] = False
         np.testing.assert_array_equal(changed.y[same], problem.y[same])
