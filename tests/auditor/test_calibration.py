@@ -16,9 +16,9 @@ from mdfa_fairness_plugin.datasets import make_shape, make_synthetic
 
 @pytest.mark.slow
 def test_nothing_is_found_where_nothing_was_planted(people, audit):
-    """60 audits of four searches each at 5 %: violations in at most a tenth, p-values spread out."""
+    """30 audits at 5 %: more than six with a violation are luck of .0006; p-values are spread out."""
     found, p_values = 0, []
-    for seed in range(60):
+    for seed in range(30):
         X, y, s = people(400, seed=1000 + seed, violation=1.0)
         result = audit(X, y, s, random_state=seed)
         found += any(v.verdict == "violation" for v in result.violations)
@@ -113,18 +113,6 @@ def test_the_papers_half_disc_is_found():
         overlap = (v.membership & data.region).sum() / (v.membership | data.region).sum()
         good += overlap > 0.5 and abs(v.delta - 1.5) < 0.4
     assert good >= 2
-
-
-@pytest.mark.slow
-def test_rules_found_on_noise_rarely_have_an_interval_above_zero():
-    """30 audits of two pairs that mirror each other: of 60 pairs, each above zero in 2.5 %."""
-    above = 0
-    for seed in range(30):
-        rng = np.random.default_rng(90_000 + seed)
-        X, y, s = rng.normal(size=(600, 4)), rng.integers(0, 2, 600), rng.integers(0, 2, 600)
-        for violation in mdfa.audit(X, y, sensitive_features=s, random_state=seed).violations:
-            above += violation.rule_subgroup.interval[0] > 0
-    assert above <= 2 * binom.isf(LUCK, 60, 0.025)
 
 
 @pytest.mark.slow

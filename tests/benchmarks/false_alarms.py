@@ -101,6 +101,7 @@ def one_run(make, seed, options):
                 "low": v.interval[0],
                 "high": v.interval[1],
                 "core_low": v.core.interval[0],
+                "rule_low": v.rule_subgroup.interval[0],
                 "overlap": overlap,
                 "warned": warned,
                 "cpu": cpu,
