@@ -18,7 +18,7 @@ BEHIND = {"load_arrests": "sklego"}
 SMALL = """
 from mdfa_fairness_plugin.experiments import figure1a, figure1b, figure1c
 
-figure1a.SIZES, figure1a.QUICK_POINTS = (500, 1000), (0, 7)
+figure1a.QUICK_POINTS = (0, 7)
 figure1b.N_ROWS, figure1b.N_STEPS, figure1c.N_ROWS = 1500, 12, 1500
 """
 
