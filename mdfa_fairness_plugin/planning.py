@@ -101,7 +101,8 @@ def detectable_ratio(
     >>> 2.0 <= detectable_ratio(5_000, rate=0.3) <= 3.0
     True
     """
-    check_whole("n", n, 1)
+    # As ``rows_needed`` gives them.
+    check_whole("n", int(n) if isinstance(n, float) and n.is_integer() else n, 1)
     plans = _Plans(rate, mass, group_share, n_searches)
     check_share("power", power)
     return math.exp(plans.of(float(n)).detectable(power))

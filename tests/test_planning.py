@@ -25,7 +25,7 @@ from mdfa_fairness_plugin.measure.power import Plan
 @pytest.mark.parametrize("ratio", [1.2, 2.0, 5.0])
 def test_rows_and_ratios_are_inverse_to_each_other(ratio, case):
     """The rows needed find the ratio, one row fewer does not."""
-    n = int(mdfa.rows_needed(ratio, **case))
+    n = mdfa.rows_needed(ratio, **case)
     assert mdfa.detectable_ratio(n, **case) <= ratio * (1 + 1e-6)
     assert mdfa.detectable_ratio(n - 1, **case) > ratio * (1 - 1e-6)
 
