@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -34,6 +33,8 @@ class LeakSums:
     # squared leftover.
     variance: float = 0.0
     bound: float = 0.0
+    # Redrawn statistics by seed: test, interval and report ask for the same.
+    _redrawn: dict[int, float] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(
@@ -117,7 +118,9 @@ class LeakSums:
         if not self.squares > 0:
             return math.nan
         if self._few:
-            return _redrawn_statistic(self, random_state)
+            if random_state not in self._redrawn:
+                self._redrawn[random_state] = _redrawn_statistic(self, random_state)
+            return self._redrawn[random_state]
         return self.total / math.sqrt(self.squares)
 
 
@@ -134,7 +137,6 @@ def _largest_first(leftover: np.ndarray) -> np.ndarray:
     return np.argsort(-np.abs(leftover).round(12), kind="stable")
 
 
-@functools.lru_cache(maxsize=4)  # test, interval and report of a search ask for the same few
 def _redrawn_statistic(region: LeakSums, random_state: int) -> float:
     """Normal quantile of a sum among the sums of redrawn S."""
     rng = np.random.default_rng(random_state)
