@@ -270,7 +270,7 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
             everybody=search.everybody,
             clustered=rows.cluster is not None,
         )
-        return replace(search, measured=measured)
+        return replace(search, measured=measured, spread=search.spread_of(rows, settings))
 
     return _in_threads(counted, searches, problem, settings)
 
@@ -374,6 +374,7 @@ def judge(
             **named,
             **part_described(own, search, problem),
             **overlap,
+            spread=search.spread,
             membership=membership(search, problem, absent),
             held_out=by_sample(search.data.rows[search.data.held_out], problem),
             profile=search.profile,

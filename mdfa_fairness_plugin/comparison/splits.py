@@ -155,7 +155,7 @@ def _one_split(problem: AuditProblem, outcomes: list[list[Outcome]], settings: S
         strata = value_of(problem, contrasts)
         learning = ~draw_holdout(strata, rng, problem.unit)
         folds = folds_of(learning, strata, settings.n_splits, rng, problem.unit)
-        grounds = Grounds(problem, contrasts, folds, (HELD_BACK,), settings)
+        grounds = Grounds(problem, contrasts, folds[np.newaxis], (HELD_BACK,), settings)
         for contrast in contrasts:
             ground = OverlapError() if contrast.reason else grounds.of(contrast)
             if isinstance(ground, OverlapError):

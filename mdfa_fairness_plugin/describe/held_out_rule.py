@@ -32,6 +32,7 @@ def describe_held_out(
     display: pd.DataFrame,
     parts: np.ndarray,
     *,
+    told: np.ndarray | None = None,
     rows: np.ndarray | None = None,
     displays: Sequence[Any] | None = None,
     sample_weight: np.ndarray | None = None,
@@ -43,17 +44,20 @@ def describe_held_out(
 
     *Outcomes.* Only the model of a part knows nothing of its outcomes; a rule learned from all
     memberships, or from those of all other parts, leans towards rows whose outcomes happened to look
-    unequal. So each part gets a rule of its own, from its features and what that model says of them,
-    with no more conditions than the printed one. Given the features, ``covered`` is then independent
+    unequal. So each part gets a rule of its own, from its features and what that model says of them (``told``,
+    if ``membership`` is an average over repeats), with no more conditions than the printed one. Given the features, ``covered`` is then independent
     of the outcomes, up to the choice of the threshold, exactly as membership is.
     """
     inside = np.asarray(membership, dtype=bool)
+    told = inside if told is None else told
     weights = unequal(sample_weight)
     positions = np.arange(len(inside)) if rows is None else rows
 
-    def learned(chosen: np.ndarray | slice, **limits: int) -> tuple[Rule, np.ndarray]:
+    def learned(
+        chosen: np.ndarray | slice, members: np.ndarray, **limits: int
+    ) -> tuple[Rule, np.ndarray]:
         return describe_rule(
-            inside[chosen],
+            members[chosen],
             display,
             rows=positions[chosen],
             displays=displays,
@@ -61,14 +65,14 @@ def describe_held_out(
             **limits,
         )
 
-    rule, covered = learned(slice(None))
+    rule, covered = learned(slice(None), inside)
     if rule.text in ("", EVERYBODY, NOBODY):
         return HeldOutRule(rule=rule, covered=covered)
 
     guessed = np.zeros(len(inside), dtype=bool)
     half = _halves(inside, parts)
     for test in (~half, half):
-        other, _ = learned(~test, max_rows=_ROWS_OF_A_PART)
+        other, _ = learned(~test, inside, max_rows=_ROWS_OF_A_PART)
         guessed[test] = other.applies(display, positions[test])
     fit = rule_fit(guessed, inside, weights)
     if not fit["fidelity"] >= MIN_FIDELITY:
@@ -79,10 +83,10 @@ def describe_held_out(
         covered = np.zeros(len(inside), dtype=bool)
         for label in labels:
             own = parts == label
-            n_inside = int((inside & own).sum())
+            n_inside = int((told & own).sum())
             if min(n_inside, int(own.sum()) - n_inside) >= _FEWEST_ROWS:
-                longest = rule.n_conditions
-                _, covered[own] = learned(own, max_conditions=longest, max_rows=_ROWS_OF_A_PART)
+                limits = {"max_conditions": rule.n_conditions, "max_rows": _ROWS_OF_A_PART}
+                _, covered[own] = learned(own, told, **limits)
     return HeldOutRule(rule=replace(rule, **fit), covered=covered)
 
 

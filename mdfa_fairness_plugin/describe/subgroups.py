@@ -55,6 +55,7 @@ def rule_of(search: Search, inside: np.ndarray, problem: AuditProblem) -> HeldOu
         inside,
         problem.display,
         search.data.folds[held],
+        told=search.held_first if search.solved.alone else None,
         rows=rows,
         displays=problem.encoder.displays_,
         sample_weight=problem.sample_weight[rows],

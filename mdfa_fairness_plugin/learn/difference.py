@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,10 +39,27 @@ class CrossFittedDifference:
     judges: np.ndarray
     # Trees asked of each model by rows none of them has seen; None: everything they know.
     n_trees: int | None = None
+    # Of every repeat with other folds alone, if there are several; ``out_of_fold`` is their average.
+    repeats: tuple[np.ndarray, ...] = ()
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Average of all models on new rows, shape (n_scales, n)."""
         return _average(self.models, X[:], self.n_trees)
+
+    @classmethod
+    def averaged(cls, repeats: Sequence[CrossFittedDifference]) -> CrossFittedDifference:
+        """Average over repeats with other folds, of the same rows."""
+        first = repeats[0]
+        if len(repeats) == 1:
+            return first
+        alone = tuple(one.out_of_fold for one in repeats)
+        return replace(
+            first,
+            out_of_fold=np.mean(alone, axis=0),
+            repeats=alone,
+            models=tuple(model for one in repeats for model in one.models),
+            judges=np.hstack([one.judges for one in repeats]),
+        )
 
     @cached_property
     def unseen(self) -> CrossFittedDifference:
@@ -72,6 +89,7 @@ def cross_fitted_difference(
     learner: Any = None,
     random_state: int = 0,
     n_jobs: int | None = None,
+    n_repeats: int = 1,
 ) -> CrossFittedDifference:
     """Regress the outcome's residual on that of S, out of fold.
 
@@ -94,6 +112,8 @@ def cross_fitted_difference(
         many = len(learning) >= _MANY_ROWS
         left_out = _left_out(labels, parts, 2 if many and len(labels) >= 5 else 1)
         wanted = _TREES_OF_ONE_IN_MANY if many else _TREES_OF_A_ROW
+        # Repeats are averaged: twice as many trees in all, however many repeats there are.
+        wanted = min(wanted, -(-2 * wanted // n_repeats))
         n_trees = -(-wanted // min(_judging(left_out, part).sum() for part in parts))
         # Rows that no tree has seen are judged by an even share of every model's trees, and by all of
         # them where there is time: few rows, none held back.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -109,6 +109,14 @@ class CrossFittedEstimator:
     lesser = ()
     share = 1.0
 
+    @classmethod
+    def averaged(cls, repeats: Sequence[CrossFittedEstimator]) -> CrossFittedEstimator:
+        """Averages over repeats with other folds."""
+        return cls(
+            out_of_fold=np.mean([one.out_of_fold for one in repeats], axis=0),
+            models=tuple(model for one in repeats for model in one.models),
+        )
+
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows, averaged over the folds' models, or by the model of all folds."""
         return bounded(self.by_rung(X)[-1].mean(axis=0))
@@ -123,20 +131,34 @@ class CrossFittedEstimator:
         return replace(self, out_of_fold=np.empty(0))
 
 
-def fitted_probability(
+def repeated_probability(
     estimator: Any,
     argument: str,
     X: np.ndarray | RowView,
     positive: np.ndarray,
     folds: np.ndarray,
     *,
+    seeds: Sequence[int],
     ladder: bool = True,
     **options: Any,
 ) -> Any:
-    """Predict ``Pr[positive | x]`` out of fold by the user's estimator, if it is one, or by our own."""
-    if not hasattr(estimator, "fit"):
-        return cross_fitted_probability(X, positive, folds, ladder=ladder, **options)
-    return cross_fitted_estimator(estimator, X, positive, folds, argument=argument, **options)
+    """Predict ``Pr[positive | x]`` out of fold by the user's estimator, if it is one, or by our own.
+
+    Averaged over repeats, of folds of shape (n_repeats, n) and a seed each.
+    """
+    repeats: list[Any] = []
+    for own, seed in zip(folds, seeds, strict=True):
+        given = {"random_state": seed, **options}
+        if hasattr(estimator, "fit"):
+            one: Any = cross_fitted_estimator(
+                estimator, X, positive, own, argument=argument, **given
+            )
+        else:
+            # How far boosting grows is asked once.
+            given["n_rounds"] = repeats[0].n_rounds if repeats else None
+            one = cross_fitted_probability(X, positive, own, ladder=ladder, **given)
+        repeats.append(one)
+    return type(repeats[0]).averaged(repeats)
 
 
 def cross_fitted_estimator(

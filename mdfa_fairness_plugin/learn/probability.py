@@ -43,15 +43,32 @@ class CrossFittedProbability:
     out_of_fold: np.ndarray
     basis: QuadraticBasis
     models: tuple[Any, ...]
-    coefficients: np.ndarray
+    coefficients: np.ndarray  # (n_models, n_coefficients)
     loss: float = np.nan  # logarithmic, out of fold, in nats a row
     share: float = 1.0  # of the rows that could be learned from
+    n_rounds: int = 0  # of the large boosting
     # Likewise by lesser models, the least first; they share ``models``.
     lesser: tuple[CrossFittedProbability, ...] = ()
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows, averaged over the folds' models, or by the model of all folds."""
         return bounded(_average(self.models, self.basis, X, self.coefficients))
+
+    @classmethod
+    def averaged(cls, repeats: Sequence[CrossFittedProbability]) -> CrossFittedProbability:
+        """Averages over repeats with other folds, rung by rung; of the same rows."""
+        first = repeats[0]
+        if len(repeats) == 1:
+            return first
+        rungs = zip(*(one.lesser for one in repeats), strict=True)
+        return replace(
+            first,
+            out_of_fold=np.mean([one.out_of_fold for one in repeats], axis=0),
+            models=tuple(model for one in repeats for model in one.models),
+            coefficients=np.concatenate([one.coefficients for one in repeats]),
+            loss=float(np.mean([one.loss for one in repeats])),
+            lesser=tuple(cls.averaged(own) for own in rungs),
+        )
 
     @cached_property
     def unseen(self) -> CrossFittedProbability:
@@ -68,12 +85,15 @@ class CrossFittedProbability:
         seen = _Seen.of(_view(X), self.basis)
 
         def scores(rung: CrossFittedProbability) -> list[np.ndarray]:
-            return [model.scores(seen, large=rung.coefficients[-1] > 0) for model in rung.models]
+            return [
+                model.scores(seen, large=own[-1] > 0)
+                for model, own in zip(rung.models, rung.coefficients, strict=True)
+            ]
 
         shared, told = scores(self), []
         for rung in (*self.lesser, self):
             own = shared if rung.models == self.models else scores(rung)
-            told.append([_combine(each, rung.coefficients) for each in own])
+            told.append([_combine(*one) for one in zip(own, rung.coefficients, strict=True)])
         return np.array(told)
 
 
@@ -86,10 +106,12 @@ def cross_fitted_probability(
     random_state: int = 0,
     n_jobs: int | None = None,
     ladder: bool = True,
+    n_rounds: int | None = None,
 ) -> CrossFittedProbability:
     """Predict :math:`Pr[positive | x]` out of fold, within [.001, .999]; no model sees rows of fold -1.
 
-    Without the ladder by the best models alone, which are the same.
+    Without the ladder by the best models alone, which are the same. ``n_rounds`` of the large boosting
+    are as many as lower the loss, if they are not given.
     The number of rounds and the combination's four coefficients (and two or more where `X` has levels
     beside it) see every row. With so few of them, what leaks from a row's own label into its prediction
     is of the order of five over the number of rows.
@@ -130,18 +152,20 @@ def cross_fitted_probability(
 
     def rung(models: Sequence[_Models], own: _Combined, share: float) -> CrossFittedProbability:
         models = models[-1:] if len(others) else models
+        coefficients = np.tile(own.coefficients, (len(models), 1))
         probability = np.empty(len(X))
         probability[learning] = own.out_of_fold
         if len(others):
             asked = X.take(others)
-            probability[others] = _average(models, basis, asked, own.coefficients, n_jobs)
+            probability[others] = _average(models, basis, asked, coefficients, n_jobs)
         return CrossFittedProbability(
             out_of_fold=bounded(probability),
             basis=basis,
             models=tuple(models),
-            coefficients=own.coefficients,
+            coefficients=coefficients,
             loss=own.loss,
             share=share,
+            n_rounds=grown_to,
         )
 
     models: list[_Models] = each(fit, trained)
@@ -149,28 +173,28 @@ def cross_fitted_probability(
     every = range(1, scores.shape[1])
     uses = (range(1), every[:-1])
     lesser = [_Combined.of(scores, own_positive, own_weight, use) for use in uses]
-    best, n_rounds = lesser[-1], 0
-    for rounds in _ROUNDS:
+    best, grown_to = lesser[-1], 0
+    for rounds in _ROUNDS if n_rounds is None else (n_rounds,) * (n_rounds > 0):
         each(lambda model, rows, n=rounds: model.grow(seen.X[rows], n), models, trained)
         scores[:, -1] = large(models)
         grown = _Combined.of(scores, own_positive, own_weight, every)
-        if not grown.loss < best.loss:
+        if n_rounds is None and not grown.loss < best.loss:
             break
-        best, n_rounds = grown, rounds
+        best, grown_to = grown, rounds
     for model in models:
-        model.keep(n_rounds)
+        model.keep(grown_to)
     if not ladder:
         return rung(models, best, 1.0)
     rungs = [rung(models, own, 1.0) for own in lesser]
     if half_trained:
         half: list[_Models] = each(lambda rows: fit(rows, least=False), half_trained)
         scores = judged(half, lambda model, rows: model.scores(seen.at(rows)))
-        if n_rounds:
-            each(lambda model, rows: model.grow(seen.X[rows], n_rounds), half, half_trained)
+        if grown_to:
+            each(lambda model, rows: model.grow(seen.X[rows], grown_to), half, half_trained)
             scores[:, -1] = large(half)
         for model in half:
-            model.keep(n_rounds)
-        own = _Combined.of(scores, own_positive, own_weight, every if n_rounds else every[:-1])
+            model.keep(grown_to)
+        own = _Combined.of(scores, own_positive, own_weight, every if grown_to else every[:-1])
         rungs.append(rung(half, own, share))
     return replace(rung(models, best, 1.0), lesser=tuple(rungs))
 
@@ -344,7 +368,8 @@ def _average(
     def judge(start: int) -> np.ndarray:
         some = np.arange(start, min(start + _CHUNK_ROWS, len(view)))
         seen = _Seen.of(view.take(some), basis)
-        return sum((model.predict(seen, coefficients) for model in models), np.zeros(len(some)))
+        said = (model.predict(seen, own) for model, own in zip(models, coefficients, strict=True))
+        return sum(said, np.zeros(len(some)))
 
     view = _view(X)
     starts = range(0, len(X), _CHUNK_ROWS)

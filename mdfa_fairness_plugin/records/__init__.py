@@ -14,6 +14,7 @@ from mdfa_fairness_plugin.records.searches import (
 from mdfa_fairness_plugin.records.sets import (
     Measured,
     ModelDependence,
+    Spread,
     Subgroup,
     WorstCasePath,
     ratio_of,
@@ -30,6 +31,7 @@ __all__ = [
     "ModelDependence",
     "SearchKey",
     "Silence",
+    "Spread",
     "Subgroup",
     "Violation",
     "WorstCasePath",

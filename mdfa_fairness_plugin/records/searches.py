@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.fields import Column, frame, number, pair, rows, said,
 from mdfa_fairness_plugin.records.sets import (
     Measured,
     ModelDependence,
+    Spread,
     Subgroup,
     WorstCasePath,
     ratio_of,
@@ -156,6 +157,8 @@ class Violation(Measured):
     depends_on_models : ModelDependence or None
         How the ratio moved while the models of the features got better; None if both are the
         user's own.
+    spread : Spread or None
+        What each repeat of cross-fitting with other folds finds alone; None without repeats.
     withheld : frozenset of str
         Fields that a copy for printing does not hold; empty otherwise.
     """
@@ -228,6 +231,8 @@ class Violation(Measured):
             ),
         ),
     )
+
+    spread: Spread | None = field(default=None, metadata=said("rule"))
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:

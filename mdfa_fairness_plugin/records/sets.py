@@ -122,6 +122,31 @@ class ModelDependence(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Spread(Record):
+    """What other splits of the same rows into folds find, each by itself.
+
+    Parameters
+    ----------
+    ratios : tuple of float
+        Ratio in the subgroup that each repeat of cross-fitting finds alone, measured as the reported
+        one is; infinite if no comparable other there has the outcome.
+    shared : float
+        Share of the reported subgroup's rows that are inside by every repeat.
+    withheld : frozenset of str
+        Fields that a copy for printing does not hold; empty otherwise.
+    """
+
+    ratios: tuple[float, ...] = several("cells")
+    shared: float = number("cells")
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Smallest and largest ratio; NaN if none is known."""
+        known = [ratio for ratio in self.ratios if not math.isnan(ratio)]
+        return (min(known), max(known)) if known else (math.nan, math.nan)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Measured(Record):
     """How unequally a set of rows is treated; see ``Subgroup``."""
 

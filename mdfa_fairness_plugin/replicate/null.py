@@ -22,7 +22,7 @@ from mdfa_fairness_plugin.data.given import PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
 from mdfa_fairness_plugin.describe.wording import label_text, percent, rounded
-from mdfa_fairness_plugin.learn.given import fitted_probability
+from mdfa_fairness_plugin.learn.given import repeated_probability
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.pipeline import AuditSource, deltas_and_statistics
@@ -288,14 +288,14 @@ def _chances(
     folds = draw_folds(codes[known], _N_FOLDS, rng, unit)
     # Of two values one model tells both.
     for value in modelled[:1] if n_values == len(modelled) == 2 else modelled:
-        chances[known, value] = fitted_probability(
+        chances[known, value] = repeated_probability(
             propensity,
             PROPENSITY,
             problem.encoded.take(known),
             codes[known] == value,
-            folds,
+            folds[np.newaxis],
             sample_weight=problem.sample_weight[known],
-            random_state=seed,
+            seeds=(seed,),
         ).out_of_fold
     if n_values == len(modelled) == 2:
         chances[known, modelled[1]] = 1.0 - chances[known, modelled[0]]

@@ -21,7 +21,7 @@ from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import WarningLog
 from mdfa_fairness_plugin.learn.difference import CrossFittedDifference, cross_fitted_difference
-from mdfa_fairness_plugin.learn.given import GivenProbability, fitted_probability
+from mdfa_fairness_plugin.learn.given import GivenProbability, repeated_probability
 from mdfa_fairness_plugin.learn.learners import make_regressor
 from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
 from mdfa_fairness_plugin.measure.tests import search_spread
@@ -106,7 +106,7 @@ class Compared:
         self.rows = np.flatnonzero(rows)
         self.X = problem.encoded.take(self.rows)
         self.base = problem.sample_weight[self.rows]
-        self.folds = folds[self.rows]
+        self.folds = folds[:, self.rows]  # (n_repeats, n)
         self.cluster = None if problem.cluster is None else problem.cluster[self.rows]
         self._outcome_models: dict[Hashable, CrossFittedProbability] = {}
 
@@ -124,18 +124,21 @@ class Compared:
 
     def _model(self, argument: str, positive: np.ndarray, given: np.ndarray | None) -> Any:
         """The user's probabilities, the user's estimator, or else the audit's own models."""
-        fit = functools.partial(
-            fitted_probability,
-            getattr(self.settings, argument),
-            argument,
-            self.X,
-            positive,
-            self.folds,
-            sample_weight=self.base,
-            random_state=self.settings.seeds["outcome" if argument == OUTCOME else "propensity"],
-            n_jobs=self.settings.n_jobs,
-            ladder=self.ladder,
-        )
+        stage = "outcome" if argument == OUTCOME else "propensity"
+
+        def fit() -> Any:
+            return repeated_probability(
+                getattr(self.settings, argument),
+                argument,
+                self.X,
+                positive,
+                self.folds,
+                sample_weight=self.base,
+                seeds=self.settings.repeated_seeds(stage, len(self.folds)),
+                n_jobs=self.settings.n_jobs,
+                ladder=self.ladder,
+            )
+
         return fit() if given is None else GivenProbability(given[self.rows], fit)
 
 
@@ -172,7 +175,8 @@ class Ground:
         self.X = compared.X.take(np.flatnonzero(inside))
         self.base = compared.base[inside]
         self.s = self.compared_s[inside]
-        self.folds = compared.folds[inside]
+        self.folds, *others = compared.folds[:, inside]
+        self.other_folds = tuple(others)
         self.cluster = None if compared.cluster is None else compared.cluster[inside]
         self.propensity = e[inside]
         self.held_out = np.isin(self.folds, parts)
@@ -210,7 +214,7 @@ class FittedOutcome:
             ground.propensity,
             outcome.modelled[ground.rows],
             self.rates,
-            folds=ground.folds,
+            folds=(ground.folds, *ground.other_folds),
             parts=ground.parts,
             base=ground.base,
             settings=ground.compared.settings,
@@ -234,23 +238,28 @@ def _difference(
     positive: np.ndarray,
     m: np.ndarray,
     *,
-    folds: np.ndarray,
+    folds: Sequence[np.ndarray],
     parts: tuple[int, ...],
     base: np.ndarray,
     settings: Settings,
 ) -> CrossFittedDifference:
-    seed = settings.seeds["learner"]
-    return cross_fitted_difference(
-        X,
-        (s > 0) - e,
-        positive - m,
-        folds,
-        parts=parts,
-        sample_weight=base,
-        learner=make_regressor(settings.learner, int((folds >= 0).sum()), seed),
-        random_state=seed,
-        n_jobs=settings.n_jobs,
-    )
+    def fitted(own: np.ndarray, seed: int) -> CrossFittedDifference:
+        return cross_fitted_difference(
+            X,
+            (s > 0) - e,
+            positive - m,
+            own,
+            parts=parts,
+            sample_weight=base,
+            learner=make_regressor(settings.learner, int((own >= 0).sum()), seed),
+            random_state=seed,
+            n_jobs=settings.n_jobs,
+            n_repeats=len(folds),
+        )
+
+    seeds = settings.repeated_seeds("learner", len(folds))
+    repeats = [fitted(own, seed) for own, seed in zip(folds, seeds, strict=True)]
+    return CrossFittedDifference.averaged(repeats)
 
 
 class Side:
@@ -289,6 +298,7 @@ class Side:
             base=ground.base,
             weights=self.weights,
             folds=ground.folds,
+            other_folds=ground.other_folds,
             held_out=ground.held_out,
             alpha=alpha_for(settings, float(np.average(positive, weights=ground.base))),
             confidence_level=float(settings.confidence_level),

@@ -64,7 +64,7 @@ class LevelSetSolver:
             n_jobs=settings.n_jobs,
         )
         chosen = choose(data, lambda rows: level_set_families(scores[rows]), lambda name: scores)
-        return solved(data, region, *chosen)
+        return solved(data, region, chosen)
 
 
 def level_set_scores(

@@ -68,6 +68,8 @@ class SearchData:
     # (n,); their places among the working rows.
     rows: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     parts: tuple[int, ...] = ()  # folds judged
+    # Folds of the other repeats of cross-fitting; models of the first judge by ``folds``.
+    other_folds: tuple[np.ndarray, ...] = ()
     models: Models | None = None
 
     @property
@@ -90,6 +92,7 @@ class SearchData:
                 for name, value in values.items()
                 if isinstance(value, np.ndarray) and len(value) == len(self.s)
             },
+            other_folds=tuple(folds[rows] for folds in self.other_folds),
         )
 
     def leftover(self, member: np.ndarray) -> Leftover | None:

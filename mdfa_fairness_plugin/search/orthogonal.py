@@ -9,6 +9,7 @@ lucky patches there. From tau, ``p1 = m + (1 - e) tau`` and ``p0 = m - e tau``.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -94,25 +95,26 @@ class OrthogonalSolver:
         rate = outcome_rate(data)
         named = {choice.name: choice for choice in all_choices(len(tau))}
 
-        def propose(rows: Any) -> list[Family]:
-            own = -tau[:, rows] if turned else tau[:, rows]
+        def propose(rows: Any, told: np.ndarray = tau) -> list[Family]:
+            own = -told[:, rows] if turned else told[:, rows]
             return orthogonal_families(own, e[rows], m[rows], rate)
 
         def scores_of(name: str) -> np.ndarray:
             own = tau[named[name].scale]
             return named[name].scores(-own if turned else own, e, m, rate)
 
-        selection, judged, searched = choose(data, propose, scores_of)
+        alone = [functools.partial(propose, told=told) for told in difference.repeats]
+        chosen = choose(data, propose, scores_of, alone)
         region = OrthogonalRegion(
             difference=difference,
             propensity=models.propensity,
             outcome=models.outcome,
             flip_s=models.flip_s,
             flip_y=models.flip_y,
-            choice=named[selection.family],
+            choice=named[chosen.selection.family],
             rate=rate,
         )
-        return solved(data, region, selection, judged, searched)
+        return solved(data, region, chosen)
 
 
 def oriented(

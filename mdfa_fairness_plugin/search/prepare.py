@@ -49,7 +49,11 @@ def by_column(contrasts: Sequence[Contrast]) -> Iterator[list[Contrast]]:
 def audit_folds(
     problem: AuditProblem, contrasts: Sequence[Contrast], settings: Settings
 ) -> np.ndarray:
-    """Folds of the working rows, even within every sensitive value and outcome; units stay whole."""
+    """Folds of the working rows in every repeat, shape (n_repeats, n).
+
+    Even within every sensitive value and outcome; units stay whole. All repeats learn from the same
+    rows.
+    """
     unit = problem.unit
     rng = np.random.default_rng(settings.seeds["folds"])
     strata = value_of(problem, contrasts) * len(problem.outcome_labels) + problem.y
@@ -62,7 +66,12 @@ def audit_folds(
         learning = np.zeros(problem.n_rows, dtype=bool)
         own = None if unit is None else unit[rows]
         learning[rows[draw_sample(strata[rows], most, rng, own)]] = True
-    return folds_of(learning, strata, settings.n_splits, rng, unit)
+    return np.array(
+        [
+            folds_of(learning, strata, settings.n_splits, rng, unit)
+            for _ in range(settings.repeats_for(problem.n_rows))
+        ]
+    )
 
 
 def value_of(problem: AuditProblem, contrasts: Sequence[Contrast]) -> np.ndarray:

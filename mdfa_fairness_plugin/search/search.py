@@ -14,12 +14,13 @@ from scipy.stats import norm
 from mdfa_fairness_plugin.measure.conclude import Measured, RungOf
 from mdfa_fairness_plugin.measure.leak import LeakSums
 from mdfa_fairness_plugin.measure.power import Searching
-from mdfa_fairness_plugin.measure.sums import SearchSums
+from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums
 from mdfa_fairness_plugin.measure.tests import search_spread
-from mdfa_fairness_plugin.records import SearchKey
+from mdfa_fairness_plugin.records import SearchKey, Spread, ratio_of
 from mdfa_fairness_plugin.search.ground import Side, rungs_of
 from mdfa_fairness_plugin.search.level_sets import SearchData
 from mdfa_fairness_plugin.search.solver import Region, Solved
+from mdfa_fairness_plugin.settings import Settings
 
 # Steps to a spread that is that of its own lower end; each leaves a smaller part of the way.
 _FIXED_POINT_STEPS = 20
@@ -44,6 +45,7 @@ class Search:
     rule: Any = _NOT_YET
     profile: pd.DataFrame = _NOT_YET
     measured: Measured = _NOT_YET
+    spread: Spread | None = None  # set with ``measured``
 
     @property
     def made(self) -> bool:
@@ -106,6 +108,11 @@ class Search:
         return _of(self.solved.searched, self.data.held_out)
 
     @property
+    def held_first(self) -> np.ndarray:
+        """Likewise by the first repeat alone."""
+        return _of(self.solved.first, self.data.held_out)
+
+    @property
     def hypothesis(self) -> Hashable:
         """The same for two searches that find one leak in the same people, seen from either side."""
         models = self.data.models
@@ -127,6 +134,17 @@ class Search:
         for _ in range(_FIXED_POINT_STEPS):
             spread = search_spread(n_parts, share, z - quantile * spread)
         return spread
+
+    def spread_of(self, rows: MeasuredRows, settings: Settings) -> Spread | None:
+        """What every repeat finds alone, on the rows measured; None if there is one alone."""
+        alone = [_of(own, self.data.held_out) for own in self.solved.alone]
+        if not alone:
+            return None
+        found = [rows.estimates(own, settings.adjusts)[settings.estimator] for own in alone]
+        return Spread(
+            ratios=tuple(ratio_of(delta) for delta in found),
+            shared=float(np.mean(np.all(alone, axis=0)[self.held_member])),
+        )
 
     @property
     def searching(self) -> Searching:
@@ -188,8 +206,9 @@ class Search:
             propensity=None,
             outcome=None,
             models=None,
+            other_folds=(),
         )
-        solved = replace(self.solved, core=nothing, searched=nothing)
+        solved = replace(self.solved, core=nothing, searched=nothing, first=nothing, alone=())
         if not region:
             solved = replace(solved, region=_NOT_YET)
         return Search(key=self.key, data=data, solved=solved, rule=self.rule.rule)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -162,6 +162,27 @@ class Judged:
     member: np.ndarray  # (n,); False for rows that are not held out
     core: np.ndarray
 
+    @classmethod
+    def of_most(cls, proposals: Sequence[Proposals]) -> Judged:
+        """As most ways to part the rows have it."""
+        judged = [cross_selected(own) for own in proposals]
+        if len(judged) == 1:
+            return judged[0]
+        return cls(
+            member=np.mean([own.member for own in judged], axis=0) > 0.5,
+            core=np.mean([own.core for own in judged], axis=0) > 0.5,
+        )
+
+
+class Chosen(NamedTuple):
+    """A choice, and whom it holds for."""
+
+    selection: Selection
+    judged: Judged
+    searched: np.ndarray  # (n,); who was inside before the region was held beside everybody
+    first: np.ndarray  # likewise by the first repeat alone
+    alone: tuple[np.ndarray, ...] = ()  # who is inside by every repeat alone, if there are several
+
 
 def cross_selected(proposals: Proposals) -> Judged:
     """Judge the held-out rows of each part by the choice the other parts made.
@@ -189,19 +210,31 @@ def choose(
     data: SearchData,
     propose: Callable[[Any], Sequence[Family]],
     scores_of: Callable[[str], np.ndarray],
-) -> tuple[Selection, Judged, np.ndarray]:
+    alone: Sequence[Callable[[Any], Sequence[Family]]] = (),
+) -> Chosen:
     """Choose a region on the deciding rows and tell for all rows who is inside.
 
-    Besides, who was before it was held beside everybody.
+    ``propose`` are scores averaged over repeats, and ``alone`` those of every repeat by itself, if
+    there are several.
     """
     deciding = data.deciding
-    if (deciding == data.held_out).all():
-        proposals = Proposals(data, propose(slice(None)))
-        return _agreed(data, select_region(proposals), cross_selected(proposals))
-    rows = np.flatnonzero(deciding)
-    some = data.take(rows)
-    proposals = Proposals(some, propose(rows))
-    chosen, judged = select_region(proposals), cross_selected(proposals)
+    every = (deciding == data.held_out).all()
+    rows: Any = slice(None) if every else np.flatnonzero(deciding)
+    some = data if every else data.take(rows)
+    families = propose(rows)
+    parted = [replace(some, folds=folds) for folds in (some.folds, *some.other_folds)]
+    proposals = [Proposals(own, families) for own in (parted if alone else parted[:1])]
+    chosen, judged = select_region(proposals[0]), Judged.of_most(proposals)
+    if every:
+        selection, judged, searched = _agreed(data, chosen, judged)
+        told = [
+            Proposals(own, propose_alone(rows))
+            for own, propose_alone in zip(parted, alone, strict=False)
+        ]
+        found = [_agreed(data, select_region(own), cross_selected(own)) for own in told]
+        inside = tuple(own.member for _, own, _ in found)
+        first = found[0][2] if found else searched
+        return Chosen(selection, judged, searched, first, inside)
     scores = scores_of(chosen.family)
     member = data.held_out & (scores >= chosen.threshold)
     core = data.held_out & (scores >= chosen.core_threshold)
@@ -210,14 +243,13 @@ def choose(
     selection = replace(
         chosen, scores=scores, path=sweep.at(path_thresholds(sweep, chosen.threshold))
     )
-    return _agreed(data, selection, Judged(member=member, core=core))
+    agreed = _agreed(data, selection, Judged(member=member, core=core))
+    return Chosen(*agreed, agreed[-1])
 
 
-def solved(
-    data: SearchData, region: Any, selection: Selection, judged: Judged, searched: np.ndarray
-) -> Solved:
+def solved(data: SearchData, region: Any, chosen: Chosen) -> Solved:
     """What a solver returns of a chosen region: learning rows that are not judged go by the choice."""
-    held = data.held_out
+    held, selection, judged = data.held_out, chosen.selection, chosen.judged
     core = selection.scores >= selection.core_threshold
     member = np.where(held, judged.member, selection.member)
     # A core that gave way to the region does so for other rows too.
@@ -233,7 +265,9 @@ def solved(
         scores=selection.scores,
         member=member,
         core=np.where(data.held_out, judged.core, core),
-        searched=searched & data.held_out,
+        searched=chosen.searched & data.held_out,
+        first=chosen.first & data.held_out,
+        alone=chosen.alone,
         path=selection.path,
     )
 

@@ -49,6 +49,10 @@ class Solved:
     path: LevelSets
     # Rows held out that were in the region before it was held beside everybody.
     searched: np.ndarray
+    # Likewise by the first repeat alone: no outcome of a fold has a say in who is inside there.
+    first: np.ndarray
+    # Rows in the subgroup by every repeat alone, if there are several.
+    alone: tuple[np.ndarray, ...] = ()
     iterations: tuple[int, ...] = ()  # of Algorithm 1, per learning part
     notes: tuple[str, ...] = field(default=())  # what the user should be warned of
 
