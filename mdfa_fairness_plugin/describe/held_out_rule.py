@@ -44,9 +44,10 @@ def describe_held_out(
 
     *Outcomes.* Only the model of a part knows nothing of its outcomes; a rule learned from all
     memberships, or from those of all other parts, leans towards rows whose outcomes happened to look
-    unequal. So each part gets a rule of its own, from its features and what that model says of them (``told``,
-    if ``membership`` is an average over repeats), with no more conditions than the printed one. Given the features, ``covered`` is then independent
-    of the outcomes, up to the choice of the threshold, exactly as membership is.
+    unequal. So each part gets a rule of its own, from its features and what that model says of them
+    (``told``, where ``membership`` is an average over repeats), with no more conditions than the
+    printed one. Given the features, ``covered`` is then independent of the outcomes, up to the choice
+    of the threshold, as the membership of one repeat is.
     """
     inside = np.asarray(membership, dtype=bool)
     told = inside if told is None else told
