@@ -13,6 +13,7 @@ with oracle weights, on the same rows.
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 import warnings
 
@@ -25,6 +26,7 @@ from sklearn.utils import Bunch
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.datasets import (
     load_adult,
+    load_arrests,
     load_compas,
     load_crimes,
     load_german,
@@ -110,7 +112,9 @@ def regions(args):
             for delta in (0.5, 1.0, 1.5, 2.0, 3.0)
         ]
         seeds = args.seeds if n < 20_000 else max(args.seeds // 4, 2)
-        table(f"Half disc, mu = 0.2, {seeds} seeds", cases, seeds, args.jobs)
+        table(
+            f"Half disc, mu = 0.2, {seeds} seeds", cases, seeds, args.jobs, n_repeats=args.repeats
+        )
 
 
 def noise(args):
@@ -118,7 +122,93 @@ def noise(args):
         (f"4 noise features, delta = {delta}", half_disc(5000, delta, 4), delta, {})
         for delta in (0.5, 1.5, 3.0)
     ]
-    table(f"Noise features, n = 5000, {args.seeds} seeds", cases, args.seeds, args.jobs)
+    table(
+        f"Noise features, n = 5000, {args.seeds} seeds",
+        cases,
+        args.seeds,
+        args.jobs,
+        n_repeats=args.repeats,
+    )
+
+
+def wide(args):
+    """Among many features that do nothing."""
+    cases = [
+        (f"n = {n}, delta = {delta}", half_disc(n, delta, 24), delta, {})
+        for n in args.sizes
+        for delta in (0.5, 1.5)
+    ]
+    table(
+        f"24 noise features, {args.seeds} seeds",
+        cases,
+        args.seeds,
+        args.jobs,
+        n_repeats=args.repeats,
+    )
+
+
+def noisy(args):
+    """A rate of a quarter, .45 for the group where one feature is low and another is not."""
+    cases = [
+        (f"n = {n}, {d} features", noisy_decisions(n, d), float(np.log(0.45 / 0.25)), {})
+        for d in (3, 16)
+        for n in args.sizes
+    ]
+    table(
+        f"Noisy decisions, {args.seeds} seeds", cases, args.seeds, args.jobs, n_repeats=args.repeats
+    )
+
+
+def noisy_decisions(n, d):
+    def make(seed):
+        rng = np.random.default_rng(30_000 + seed)
+        x = rng.normal(size=(n, d))
+        e, region = expit(x[:, 0]), (x[:, 0] < 0.3) & (x[:, 1] > 0)
+        s = rng.random(n) < e
+        y = rng.random(n) < np.where(region & s, 0.45, 0.25)
+        return Bunch(
+            X=pd.DataFrame(x).add_prefix("x"),
+            y=pd.Series(y.astype(int)),
+            sensitive_features=pd.Series(s.astype(int)),
+            propensity=e,
+            region=region,
+        )
+
+    return make
+
+
+def splits(args):
+    """One answer, whatever the seed: real data audited with many."""
+    for name, load in (("arrests", load_arrests), ("COMPAS", load_compas)):
+        data = load()
+        worst = Parallel(n_jobs=args.jobs)(
+            delayed(_worst_case)(data, seed, args.repeats) for seed in range(args.seeds)
+        )
+        alike = [
+            overlap(one.membership, other.membership)
+            for one, other in itertools.combinations(worst, 2)
+        ]
+        ratios, shared = [one.ratio for one in worst], [v.spread.shared for v in worst if v.spread]
+        first = [one.rule.partition(" and ")[0] for one in worst]
+        print(
+            f"{name}, {args.seeds} seeds: ratio {min(ratios):.2f} to {max(ratios):.2f}, sd of the log "
+            f"{np.std(np.log(ratios), ddof=1):.3f}, overlap {np.mean(alike):.3f} (least "
+            f"{min(alike):.3f}), found by all repeats {np.mean(shared or np.nan):.2f}; "
+            f"{pd.Series([one.verdict for one in worst]).value_counts().to_dict()}; "
+            f"{pd.Series(first).value_counts().to_dict()}",
+            flush=True,
+        )
+
+
+def _worst_case(data, seed, n_repeats):
+    warnings.simplefilter("ignore", MDFAWarning)
+    return mdfa.audit(
+        data.X,
+        data.y,
+        sensitive_features=data.sensitive_features,
+        random_state=seed,
+        n_repeats=n_repeats,
+    ).worst_case
 
 
 def shapes(args):
@@ -131,7 +221,13 @@ def shapes(args):
             )
 
         cases.append((shape, make, 1.5, {}))
-    table(f"Other shapes, n = 5000, delta = 1.5, {args.seeds} seeds", cases, args.seeds, args.jobs)
+    table(
+        f"Other shapes, n = 5000, delta = 1.5, {args.seeds} seeds",
+        cases,
+        args.seeds,
+        args.jobs,
+        n_repeats=args.repeats,
+    )
 
 
 def quarter(args):
@@ -142,7 +238,13 @@ def quarter(args):
         (f"quarter, alpha = {alpha}", make, float(np.log(3)), {"alpha": alpha})
         for alpha in (0.01, 0.05)
     ]
-    table("Ratio, not difference, n = 20000", cases, max(args.seeds // 2, 2), args.jobs)
+    table(
+        "Ratio, not difference, n = 20000",
+        cases,
+        max(args.seeds // 2, 2),
+        args.jobs,
+        n_repeats=args.repeats,
+    )
 
 
 def everybody(args):
@@ -299,6 +401,9 @@ def speed(args):
 TABLES = {
     "regions": regions,
     "noise": noise,
+    "wide": wide,
+    "noisy": noisy,
+    "splits": splits,
     "shapes": shapes,
     "quarter": quarter,
     "everybody": everybody,
@@ -315,6 +420,12 @@ def main():
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 5000, 50_000])
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument(
+        "--repeats",
+        type=lambda n: n if n == "auto" else int(n),
+        default="auto",
+        help="of cross-fitting",
+    )
     parser.add_argument("--balance", default="mmd_network")
     parser.add_argument("--learner", default="gradient_boosting")
     args = parser.parse_args()
