@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.numerics.threads import in_threads
 _TREES_OF_A_ROW = 100
 _TREES_OF_ONE_IN_MANY = 24
 # From so many rows learned from on.
-_MANY_ROWS = 10_000
+MANY_ROWS = 10_000
 # Rows predicted at a time.
 _BLOCK_ROWS = 50_000
 
@@ -39,12 +39,17 @@ class CrossFittedDifference:
     judges: np.ndarray
     # Trees asked of each model by rows none of them has seen; None: everything they know.
     n_trees: int | None = None
-    # Of every repeat with other folds alone, if there are several; ``out_of_fold`` is their average.
-    repeats: tuple[np.ndarray, ...] = ()
+    # Of each one averaged, if there are several.
+    averaged_over: tuple[CrossFittedDifference, ...] = ()
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Average of all models on new rows, shape (n_scales, n)."""
         return _average(self.models, X[:], self.n_trees)
+
+    @property
+    def first(self) -> CrossFittedDifference:
+        """By one split into folds: no model has seen any outcome of a fold that it judges."""
+        return self.averaged_over[0].first if self.averaged_over else self
 
     @classmethod
     def averaged(cls, repeats: Sequence[CrossFittedDifference]) -> CrossFittedDifference:
@@ -52,11 +57,10 @@ class CrossFittedDifference:
         first = repeats[0]
         if len(repeats) == 1:
             return first
-        alone = tuple(one.out_of_fold for one in repeats)
         return replace(
             first,
-            out_of_fold=np.mean(alone, axis=0),
-            repeats=alone,
+            out_of_fold=np.mean([one.out_of_fold for one in repeats], axis=0),
+            averaged_over=tuple(repeats),
             models=tuple(model for one in repeats for model in one.models),
             judges=np.hstack([one.judges for one in repeats]),
         )
@@ -89,7 +93,7 @@ def cross_fitted_difference(
     learner: Any = None,
     random_state: int = 0,
     n_jobs: int | None = None,
-    n_repeats: int = 1,
+    n_averaged: int = 1,
 ) -> CrossFittedDifference:
     """Regress the outcome's residual on that of S, out of fold.
 
@@ -109,11 +113,11 @@ def cross_fitted_difference(
     labels = np.unique(folds[folds >= 0]).tolist()
     learning = np.flatnonzero(folds >= 0)
     if learner is None:
-        many = len(learning) >= _MANY_ROWS
+        many = len(learning) >= MANY_ROWS
         left_out = _left_out(labels, parts, 2 if many and len(labels) >= 5 else 1)
         wanted = _TREES_OF_ONE_IN_MANY if many else _TREES_OF_A_ROW
-        # Repeats are averaged: twice as many trees in all, however many repeats there are.
-        wanted = min(wanted, -(-2 * wanted // n_repeats))
+        # What is averaged shares twice as many trees.
+        wanted = min(wanted, -(-2 * wanted // n_averaged))
         n_trees = -(-wanted // min(_judging(left_out, part).sum() for part in parts))
         # Rows that no tree has seen are judged by an even share of every model's trees, and by all of
         # them where there is time: few rows, none held back.

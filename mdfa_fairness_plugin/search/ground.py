@@ -20,14 +20,23 @@ from mdfa_fairness_plugin.balance.support import Support, check_support
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import WarningLog
-from mdfa_fairness_plugin.learn.difference import CrossFittedDifference, cross_fitted_difference
+from mdfa_fairness_plugin.learn.difference import (
+    MANY_ROWS,
+    CrossFittedDifference,
+    cross_fitted_difference,
+)
 from mdfa_fairness_plugin.learn.given import GivenProbability, repeated_probability
 from mdfa_fairness_plugin.learn.learners import make_regressor
 from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
+from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.search.level_sets import Models, SearchData
 from mdfa_fairness_plugin.settings import Settings, alpha_for
+
+# Of the trees of one repeat. With 5, 10 and 20 splits in all, of 1,000 trees each, the people found in
+# the arrests by two seeds overlap .82, .85 and .86.
+_SPLITS_OF_A_REPEAT = 4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,6 +117,7 @@ class Compared:
         self.base = problem.sample_weight[self.rows]
         self.folds = folds[:, self.rows]  # (n_repeats, n)
         self.cluster = None if problem.cluster is None else problem.cluster[self.rows]
+        self.unit = None if problem.unit is None else problem.unit[self.rows]
         self._outcome_models: dict[Hashable, CrossFittedProbability] = {}
 
     def outcome_model(self, outcome: Outcome) -> CrossFittedProbability:
@@ -178,6 +188,7 @@ class Ground:
         self.folds, *others = compared.folds[:, inside]
         self.other_folds = tuple(others)
         self.cluster = None if compared.cluster is None else compared.cluster[inside]
+        self.unit = None if compared.unit is None else compared.unit[inside]
         self.propensity = e[inside]
         self.held_out = np.isin(self.folds, parts)
         self._fitted: dict[Hashable, FittedOutcome] = {}
@@ -217,6 +228,7 @@ class FittedOutcome:
             folds=(ground.folds, *ground.other_folds),
             parts=ground.parts,
             base=ground.base,
+            unit=ground.unit,
             settings=ground.compared.settings,
         )
 
@@ -241,9 +253,18 @@ def _difference(
     folds: Sequence[np.ndarray],
     parts: tuple[int, ...],
     base: np.ndarray,
+    unit: np.ndarray | None,
     settings: Settings,
 ) -> CrossFittedDifference:
-    def fitted(own: np.ndarray, seed: int) -> CrossFittedDifference:
+    """Averaged over repeats, each with the folds of its models.
+
+    Trees cost most and any of them may leave out other rows, so those of a repeat are shared by more
+    splits into folds than the models' own.
+    """
+    learning = np.flatnonzero(folds[0] >= 0)
+    learner = make_regressor(settings.learner, len(learning), settings.seeds["learner"])
+
+    def fitted(own: np.ndarray, seed: int, n_averaged: int) -> CrossFittedDifference:
         return cross_fitted_difference(
             X,
             (s > 0) - e,
@@ -251,14 +272,27 @@ def _difference(
             own,
             parts=parts,
             sample_weight=base,
-            learner=make_regressor(settings.learner, int((own >= 0).sum()), seed),
+            learner=make_regressor(settings.learner, len(learning), seed),
             random_state=seed,
             n_jobs=settings.n_jobs,
-            n_repeats=len(folds),
+            n_averaged=n_averaged,
         )
 
-    seeds = settings.repeated_seeds("learner", len(folds))
-    repeats = [fitted(own, seed) for own, seed in zip(folds, seeds, strict=True)]
+    n_repeats = len(folds)
+    n_splits = _SPLITS_OF_A_REPEAT
+    if n_repeats == 1 or learner is not None or len(learning) >= MANY_ROWS:
+        n_splits = 1
+    strata, own_unit = (2 * (s > 0) + positive)[learning], None if unit is None else unit[learning]
+    repeats: list[CrossFittedDifference] = []
+    for own, seed in zip(folds, settings.repeated_seeds("learner", n_repeats), strict=True):
+        rng = np.random.default_rng(seed)
+        # The first split of all is also asked alone.
+        fits = [fitted(own, seed, n_repeats * (n_splits if repeats else 1))]
+        for split in range(1, n_splits):
+            other = own.copy()
+            other[learning] = draw_folds(strata, settings.n_splits, rng, own_unit)
+            fits.append(fitted(other, seed + split, n_repeats * n_splits))
+        repeats.append(CrossFittedDifference.averaged(fits))
     return CrossFittedDifference.averaged(repeats)
 
 

@@ -103,7 +103,9 @@ class OrthogonalSolver:
             own = tau[named[name].scale]
             return named[name].scores(-own if turned else own, e, m, rate)
 
-        alone = [functools.partial(propose, told=told) for told in difference.repeats]
+        repeats = [own.out_of_fold for own in difference.averaged_over]
+        first = [difference.first.out_of_fold] if repeats else []
+        alone = [functools.partial(propose, told=told) for told in (*first, *repeats)]
         chosen = choose(data, propose, scores_of, alone)
         region = OrthogonalRegion(
             difference=difference,

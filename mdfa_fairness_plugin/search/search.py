@@ -109,7 +109,7 @@ class Search:
 
     @property
     def held_first(self) -> np.ndarray:
-        """Likewise by the first repeat alone."""
+        """Likewise by one split into folds."""
         return _of(self.solved.first, self.data.held_out)
 
     @property

@@ -180,7 +180,7 @@ class Chosen(NamedTuple):
     selection: Selection
     judged: Judged
     searched: np.ndarray  # (n,); who was inside before the region was held beside everybody
-    first: np.ndarray  # likewise by the first repeat alone
+    first: np.ndarray  # likewise by one split into folds
     alone: tuple[np.ndarray, ...] = ()  # who is inside by every repeat alone, if there are several
 
 
@@ -214,8 +214,8 @@ def choose(
 ) -> Chosen:
     """Choose a region on the deciding rows and tell for all rows who is inside.
 
-    ``propose`` are scores averaged over repeats, and ``alone`` those of every repeat by itself, if
-    there are several.
+    ``propose`` are scores averaged over repeats. If there are several, ``alone`` are those of the first
+    split by itself, and then those of every repeat.
     """
     deciding = data.deciding
     every = (deciding == data.held_out).all()
@@ -229,10 +229,10 @@ def choose(
         selection, judged, searched = _agreed(data, chosen, judged)
         told = [
             Proposals(own, propose_alone(rows))
-            for own, propose_alone in zip(parted, alone, strict=False)
+            for own, propose_alone in zip((parted[0], *parted), alone, strict=False)
         ]
         found = [_agreed(data, select_region(own), cross_selected(own)) for own in told]
-        inside = tuple(own.member for _, own, _ in found)
+        inside = tuple(own.member for _, own, _ in found[1:])
         first = found[0][2] if found else searched
         return Chosen(selection, judged, searched, first, inside)
     scores = scores_of(chosen.family)

@@ -49,7 +49,7 @@ class Solved:
     path: LevelSets
     # Rows held out that were in the region before it was held beside everybody.
     searched: np.ndarray
-    # Likewise by the first repeat alone: no outcome of a fold has a say in who is inside there.
+    # Likewise by one split into folds: no outcome of a fold has a say in who is inside there.
     first: np.ndarray
     # Rows in the subgroup by every repeat alone, if there are several.
     alone: tuple[np.ndarray, ...] = ()
