@@ -37,10 +37,9 @@ from mdfa_fairness_plugin.measure.sums import EVERYBODY, MeasuredRows, SearchSum
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
-from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, Silence, Violation, WorstCasePath
+from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, Silence, Violation
 from mdfa_fairness_plugin.search.ground import Ground, outcomes_of
 from mdfa_fairness_plugin.search.input_rows import absent_rows, by_sample, membership, overlaps_of
-from mdfa_fairness_plugin.search.level_sets import LevelSets
 from mdfa_fairness_plugin.search.prepare import (
     Grounds,
     audit_folds,
@@ -245,7 +244,10 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
         member = search.held_member
         covered = np.zeros(len(member), dtype=bool) if search.rule is None else search.rule.covered
         everybody = np.ones(len(member), dtype=bool)
-        sets = (everybody, member, search.held_core, covered, search.held_searched)
+        sets = (
+            *(everybody, member, search.held_core, covered, search.held_searched),
+            *(own.searched for own in search.held_alone),
+        )
         missing, n_missing = _missing(search, problem)
         sums = SearchSums.of(rows, sets, missing=missing, n_missing=n_missing).settled()
         leaks = [own.leak for own in sums.sets]
@@ -382,7 +384,7 @@ def judge(
             rule_fidelity=rule.fidelity,
             rule_precision=rule.precision,
             rule_recall=rule.recall,
-            path=path_of(search.solved.path),
+            path=search.solved.path.recorded(),
         )
 
     return tuple(
@@ -392,18 +394,6 @@ def judge(
             settings.n_jobs,
             n_rows=problem.n_rows,
         )
-    )
-
-
-def path_of(sets: LevelSets) -> WorstCasePath:
-    """Level sets as a result keeps them."""
-    return WorstCasePath(
-        delta=sets.delta,
-        mass=sets.mass,
-        n_rows=sets.n_rows,
-        threshold=sets.threshold,
-        interval_low=sets.low,
-        interval_high=sets.high,
     )
 
 

@@ -32,7 +32,7 @@ _LEAST_RATIO = 1.05
 # Cross-fitting is repeated this often where few rows make it cheap (the sd of the log ratio over seeds
 # falls from .10 to .04 on the arrests), and less where all repeats together would learn from more rows
 # than any audit does by default.
-_MOST_REPEATS = 5
+_MOST_REPEATS = 3
 _ROWS_OF_REPEATS = 50_000
 # Of no consequence for what is found.
 _OF_THE_RUN = ("n_jobs", "verbose")

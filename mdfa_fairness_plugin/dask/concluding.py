@@ -32,9 +32,9 @@ from mdfa_fairness_plugin.measure.estimates import adjusted_rates, log_ratio
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.measure.power import Searching
 from mdfa_fairness_plugin.measure.sums import EVERYBODY, REGION, SEARCHED, SETS
-from mdfa_fairness_plugin.pipeline import Audit, path_of
+from mdfa_fairness_plugin.pipeline import Audit
 from mdfa_fairness_plugin.provenance import describe_parameter
-from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, SearchKey, Violation, WorstCasePath
+from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, SearchKey, Violation
 from mdfa_fairness_plugin.results import AuditResult
 from mdfa_fairness_plugin.search.level_sets import Sweep
 from mdfa_fairness_plugin.search.search import Search
@@ -98,7 +98,7 @@ def concluded(
             continue
         judge, sums = own
         sweep = Sweep(sums.tally, judge.bins, settings.confidence_level, one.widening.sets[REGION])
-        path: WorstCasePath = path_of(sweep.at(path_thresholds(sweep, judge.region.threshold)))
+        path = sweep.at(path_thresholds(sweep, judge.region.threshold)).recorded()
         profile = _with_totals(given.profile, sums)
         told = part_described(figures[i], search, audit.problem)
         violations.append(replace(given, **told, profile=profile, path=path))

@@ -55,7 +55,7 @@ def rule_of(search: Search, inside: np.ndarray, problem: AuditProblem) -> HeldOu
         inside,
         problem.display,
         search.data.folds[held],
-        told=search.held_first if search.solved.alone else None,
+        told=next((own.searched for own in search.held_alone), None),
         rows=rows,
         displays=problem.encoder.displays_,
         sample_weight=problem.sample_weight[rows],

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.stats import norm
 
 from mdfa_fairness_plugin.exceptions import Count, Message, ModelDependenceWarning, WarningLog
@@ -17,6 +16,7 @@ from mdfa_fairness_plugin.measure.estimates import (
     Rates,
     adjusted,
     certificate_strength,
+    counts_frame,
     estimates_of,
     lemma_strength,
     log_ratio,
@@ -62,7 +62,7 @@ _BETTER_MODELS = "as the models of the features get better"
 class Widening:
     """How much wider than for a set named beforehand: statistics without a violation, and intervals.
 
-    ``tests`` is of the p-values and ``sets`` of the intervals in every set of ``SETS``.
+    ``tests`` is of the p-values and ``sets`` of the intervals in every set that is measured.
     """
 
     tests: tuple[float, ...]
@@ -82,6 +82,16 @@ class Measured:
     search: Searching = field(default_factory=Searching)
     everybody: bool = False  # reported in the place of what the search proposed
     clustered: bool = False  # whether somebody has several rows
+
+    @property
+    def single(self) -> bool:
+        """Whether nothing was repeated."""
+        return len(self.sums.sets) == len(SETS)
+
+    @property
+    def proposed(self) -> range | tuple[int, ...]:
+        """Places of what every repeat proposed, or of what the only one did."""
+        return range(len(SETS), len(self.sums.sets)) or (SEARCHED,)
 
     @property
     def chosen(self) -> bool:
@@ -239,8 +249,13 @@ class _Tested:
             allowed = one.allowance(place) if allow else Allowance()
             return _standard_errors(one, place, settings, allowed) / one.widening.tests[place]
 
+        def proposed(allow: bool) -> float:
+            """Mean over repeats, which is no more spread than one of them; not known counts as 0."""
+            every = np.array([z(place, allow) for place in one.proposed])
+            return float(np.nan_to_num(every).mean()) if (every == every).any() else math.nan
+
         def reported(allow: bool) -> float:
-            own = z(REGION, allow)
+            own = z(REGION, allow) if one.everybody or one.single else proposed(allow)
             if math.isnan(own) or not one.chosen:
                 return float(norm.sf(own))
             whole, part = (one.sums.sets[place].leak.squares for place in (EVERYBODY, SEARCHED))
@@ -251,7 +266,8 @@ class _Tested:
             statistic=one.sums.region.leak.statistic(settings.seeds["test"]),
             p_value=reported(allow=True),
             p_value_as_measured=reported(allow=False),
-            sets={at: float(norm.sf(z(at, True))) for at in (EVERYBODY, CORE, SEARCHED)},
+            sets={at: float(norm.sf(z(at, True))) for at in (EVERYBODY, CORE)}
+            | {SEARCHED: float(norm.sf(proposed(allow=True)))},
         )
 
 
@@ -277,7 +293,8 @@ def _standard_errors(one: Measured, place: int, settings: Settings, allowed: All
 
 def _shift(one: Measured, place: int, settings: Settings) -> float:
     """What an estimator without an interval of its own adds to the one whose interval is moved."""
-    if place != REGION or settings.estimator not in ("raw", "unweighted"):
+    known = (REGION,) if one.everybody or one.single else (REGION, *one.proposed)
+    if place not in known or settings.estimator not in ("raw", "unweighted"):
         return 0.0
     own = estimates_of(one.sums.region.rates, one.sums.plain[-1], None)
     shift = own[settings.estimator] - own["hajek"]
@@ -480,13 +497,3 @@ def warn_of_models(
             first.reason,
             f". The same holds for {'; '.join(names)}." if names else ".",
         )
-
-
-def counts_frame(counts: np.ndarray, key: SearchKey, labels: tuple[Hashable, ...]) -> pd.DataFrame:
-    """Rows by S and Y (shape (2, n_labels)) as results show them, the audited outcome first."""
-    audited = labels.index(key.outcome)
-    order = [audited, *(i for i in range(len(labels)) if i != audited)]
-    others = "everyone else" if key.reference is None else key.reference
-    index = pd.Index([key.group, others], dtype=object, tupleize_cols=False)
-    columns = pd.Index([labels[i] for i in order], dtype=object, tupleize_cols=False)
-    return pd.DataFrame(counts[:, order], index=index, columns=columns)

@@ -3,11 +3,15 @@ r"""Held-out estimates inside a subgroup: rates, delta, mass and gamma (Sections
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit, logit
+
+from mdfa_fairness_plugin.records import SearchKey
 
 # Rows' worth of outcomes (and of leftover) behind a side for their spread to be used: ten, but for
 # rounding, which depends on how rows were added up.
@@ -278,3 +282,13 @@ def estimates_of(inside: Rates, plain: Rates, leftover: Leftover | None) -> dict
         "raw": float(raw),
         "unweighted": plain.delta,
     }
+
+
+def counts_frame(counts: np.ndarray, key: SearchKey, labels: tuple[Hashable, ...]) -> pd.DataFrame:
+    """Rows by S and Y (shape (2, n_labels)) as results show them, the audited outcome first."""
+    audited = labels.index(key.outcome)
+    order = [audited, *(i for i in range(len(labels)) if i != audited)]
+    others = "everyone else" if key.reference is None else key.reference
+    index = pd.Index([key.group, others], dtype=object, tupleize_cols=False)
+    columns = pd.Index([labels[i] for i in order], dtype=object, tupleize_cols=False)
+    return pd.DataFrame(counts[:, order], index=index, columns=columns)

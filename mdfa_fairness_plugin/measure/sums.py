@@ -19,7 +19,7 @@ from mdfa_fairness_plugin.measure.estimates import (
 )
 from mdfa_fairness_plugin.measure.leak import LeakSums
 
-# Sets of rows measured in every search.
+# Sets of rows measured in every search; what each repeat proposed alone comes after them.
 EVERYBODY, REGION, CORE, RULE, SEARCHED = range(5)
 SETS = ("everybody", "subgroup", "core", "rule", "searched")
 
@@ -196,7 +196,7 @@ class SearchSums(Sums):
         missing: np.ndarray,
         n_missing: int,
     ) -> SearchSums:
-        """Sum over rows, members of every set in the order of ``SETS``."""
+        """Sum over rows, members of every set in the order of ``SETS``, and of those after them."""
         counted: list[SetSums] = []
         for place, member in enumerate(members):
             same = (i for i in range(place) if np.array_equal(members[i], member))

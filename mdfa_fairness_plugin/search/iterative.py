@@ -112,7 +112,6 @@ class IterativeSolver:
             core=member,
             path=_path(data, inside, settings.xi),
             searched=member & data.held_out,
-            first=member & data.held_out,
             iterations=tuple(len(iterates) for iterates, _ in runs),
             notes=() if all(stopped for _, stopped in runs) else (_cut_off(settings.max_iter),),
         )

@@ -25,6 +25,7 @@ from mdfa_fairness_plugin.measure.estimates import (
 )
 from mdfa_fairness_plugin.measure.intervals import delta_interval, log_ratio_interval
 from mdfa_fairness_plugin.numerics.rows import RowView
+from mdfa_fairness_plugin.records import WorstCasePath
 
 # Scores of more rows are counted in this many bins, each of an equal share of them: a cut is then
 # off by at most one row in two thousand.
@@ -154,6 +155,17 @@ class LevelSets:
     error: np.ndarray
     n_rows: np.ndarray  # (n_sets,)
     fewest: np.ndarray  # (n_sets,); rows of the S value that has fewer of them
+
+    def recorded(self) -> WorstCasePath:
+        """As a result keeps them."""
+        return WorstCasePath(
+            delta=self.delta,
+            mass=self.mass,
+            n_rows=self.n_rows,
+            threshold=self.threshold,
+            interval_low=self.low,
+            interval_high=self.high,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -103,9 +103,10 @@ class OrthogonalSolver:
             own = tau[named[name].scale]
             return named[name].scores(-own if turned else own, e, m, rate)
 
-        repeats = [own.out_of_fold for own in difference.averaged_over]
-        first = [difference.first.out_of_fold] if repeats else []
-        alone = [functools.partial(propose, told=told) for told in (*first, *repeats)]
+        alone = [
+            functools.partial(propose, told=own.first.out_of_fold)
+            for own in difference.averaged_over
+        ]
         chosen = choose(data, propose, scores_of, alone)
         region = OrthogonalRegion(
             difference=difference,

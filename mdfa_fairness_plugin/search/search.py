@@ -19,7 +19,7 @@ from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.records import SearchKey, Spread, ratio_of
 from mdfa_fairness_plugin.search.ground import Side, rungs_of
 from mdfa_fairness_plugin.search.level_sets import SearchData
-from mdfa_fairness_plugin.search.solver import Region, Solved
+from mdfa_fairness_plugin.search.solver import Alone, Region, Solved
 from mdfa_fairness_plugin.settings import Settings
 
 # Steps to a spread that is that of its own lower end; each leaves a smaller part of the way.
@@ -108,9 +108,10 @@ class Search:
         return _of(self.solved.searched, self.data.held_out)
 
     @property
-    def held_first(self) -> np.ndarray:
-        """Likewise by one split into folds."""
-        return _of(self.solved.first, self.data.held_out)
+    def held_alone(self) -> list[Alone]:
+        """Of the rows measured, those inside by one split of every repeat, if there are several."""
+        held = self.data.held_out
+        return [Alone(*(_of(own, held) for own in one)) for one in self.solved.alone]
 
     @property
     def hypothesis(self) -> Hashable:
@@ -137,7 +138,7 @@ class Search:
 
     def spread_of(self, rows: MeasuredRows, settings: Settings) -> Spread | None:
         """What every repeat finds alone, on the rows measured; None if there is one alone."""
-        alone = [_of(own, self.data.held_out) for own in self.solved.alone]
+        alone = [own.member for own in self.held_alone]
         if not alone:
             return None
         found = [rows.estimates(own, settings.adjusts)[settings.estimator] for own in alone]
@@ -208,7 +209,7 @@ class Search:
             models=None,
             other_folds=(),
         )
-        solved = replace(self.solved, core=nothing, searched=nothing, first=nothing, alone=())
+        solved = replace(self.solved, core=nothing, searched=nothing, alone=())
         if not region:
             solved = replace(solved, region=_NOT_YET)
         return Search(key=self.key, data=data, solved=solved, rule=self.rule.rule)

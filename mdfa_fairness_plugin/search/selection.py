@@ -24,7 +24,7 @@ from mdfa_fairness_plugin.search.level_sets import (
     Sweep,
     measure_sets,
 )
-from mdfa_fairness_plugin.search.solver import Solved
+from mdfa_fairness_plugin.search.solver import Alone, Solved
 
 # Regions need this many rows of each S value to be measured at all.
 FEWEST_ROWS = 10
@@ -180,8 +180,7 @@ class Chosen(NamedTuple):
     selection: Selection
     judged: Judged
     searched: np.ndarray  # (n,); who was inside before the region was held beside everybody
-    first: np.ndarray  # likewise by one split into folds
-    alone: tuple[np.ndarray, ...] = ()  # who is inside by every repeat alone, if there are several
+    alone: tuple[Alone, ...] = ()
 
 
 def cross_selected(proposals: Proposals) -> Judged:
@@ -214,8 +213,8 @@ def choose(
 ) -> Chosen:
     """Choose a region on the deciding rows and tell for all rows who is inside.
 
-    ``propose`` are scores averaged over repeats. If there are several, ``alone`` are those of the first
-    split by itself, and then those of every repeat.
+    ``propose`` are scores averaged over repeats. If there are several, ``alone`` are those of one split
+    of each by itself.
     """
     deciding = data.deciding
     every = (deciding == data.held_out).all()
@@ -229,12 +228,15 @@ def choose(
         selection, judged, searched = _agreed(data, chosen, judged)
         told = [
             Proposals(own, propose_alone(rows))
-            for own, propose_alone in zip((parted[0], *parted), alone, strict=False)
+            for own, propose_alone in zip(parted, alone, strict=False)
         ]
         found = [_agreed(data, select_region(own), cross_selected(own)) for own in told]
-        inside = tuple(own.member for _, own, _ in found[1:])
-        first = found[0][2] if found else searched
-        return Chosen(selection, judged, searched, first, inside)
+        return Chosen(
+            selection,
+            judged,
+            searched,
+            tuple(Alone(own.member, proposed) for _, own, proposed in found),
+        )
     scores = scores_of(chosen.family)
     member = data.held_out & (scores >= chosen.threshold)
     core = data.held_out & (scores >= chosen.core_threshold)
@@ -243,8 +245,7 @@ def choose(
     selection = replace(
         chosen, scores=scores, path=sweep.at(path_thresholds(sweep, chosen.threshold))
     )
-    agreed = _agreed(data, selection, Judged(member=member, core=core))
-    return Chosen(*agreed, agreed[-1])
+    return Chosen(*_agreed(data, selection, Judged(member=member, core=core)))
 
 
 def solved(data: SearchData, region: Any, chosen: Chosen) -> Solved:
@@ -266,7 +267,6 @@ def solved(data: SearchData, region: Any, chosen: Chosen) -> Solved:
         member=member,
         core=np.where(data.held_out, judged.core, core),
         searched=chosen.searched & data.held_out,
-        first=chosen.first & data.held_out,
         alone=chosen.alone,
         path=selection.path,
     )

@@ -6,7 +6,7 @@ A new solver is one file with a ``Solver`` and its ``Region``, and its line in `
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -36,6 +36,13 @@ class Region(Protocol):
         """What judges rows that no model saw, without what only learning rows need."""
 
 
+class Alone(NamedTuple):
+    """What one split of the rows into folds finds: no outcome of a fold has a say in who is inside."""
+
+    member: np.ndarray  # (n,); in the subgroup
+    searched: np.ndarray  # before it was held beside everybody
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solved:
     """What a solver found; ``member`` and ``core`` tell each row by a choice it had no say in."""
@@ -49,10 +56,7 @@ class Solved:
     path: LevelSets
     # Rows held out that were in the region before it was held beside everybody.
     searched: np.ndarray
-    # Likewise by one split into folds: no outcome of a fold has a say in who is inside there.
-    first: np.ndarray
-    # Rows in the subgroup by every repeat alone, if there are several.
-    alone: tuple[np.ndarray, ...] = ()
+    alone: tuple[Alone, ...] = ()  # by one split of every repeat, if there are several
     iterations: tuple[int, ...] = ()  # of Algorithm 1, per learning part
     notes: tuple[str, ...] = field(default=())  # what the user should be warned of
 

@@ -12,9 +12,9 @@ from mdfa_fairness_plugin.measure.conclude import (
     Measured,
     Widening,
     _Tested,
-    counts_frame,
     figures_of,
 )
+from mdfa_fairness_plugin.measure.estimates import counts_frame
 from mdfa_fairness_plugin.measure.intervals import delta_interval, gamma_interval, mass_interval
 from mdfa_fairness_plugin.measure.power import Plan
 from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums
