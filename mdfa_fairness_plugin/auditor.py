@@ -61,9 +61,9 @@ class MDFAuditor(Judging):
         Folds.
     n_repeats : int or "auto", default="auto"
         How often cross-fitting is repeated with other folds. Models, and with them scores, are averaged
-        before a region is chosen, so that it hardly depends on the seed; ``Violation.spread`` says what
-        every repeat finds alone. "auto" is five where at most 10,000 rows are audited, so many that
-        all repeats learn from 50,000 where more are, and one from 25,001 on; one wherever nothing is
+        before a region is chosen, so that it depends less on the seed; p-values are of the mean
+        statistic of what each repeat proposes alone, and ``Violation.spread`` says what that is. "auto"
+        is three up to 16,666 rows, two up to 25,000 and one beyond, and one wherever nothing is
         cross-fitted or another solver is asked for.
     confidence_level : float, default=0.95
     device : str or None, default=None

@@ -29,9 +29,8 @@ ALPHA_IN_PAPER = 0.05
 # A rate a twentieth higher: what black boxes that are rules of the features leave at most, once the
 # models' part is allowed for, and far below what any rule of practice asks about (four fifths: 1.25).
 _LEAST_RATIO = 1.05
-# Cross-fitting is repeated this often where few rows make it cheap (the sd of the log ratio over seeds
-# falls from .10 to .04 on the arrests), and less where all repeats together would learn from more rows
-# than any audit does by default.
+# Cross-fitting is repeated this often where few rows make it cheap, and less where all repeats together
+# would learn from more rows than any audit does by default.
 _MOST_REPEATS = 3
 _ROWS_OF_REPEATS = 50_000
 # Of no consequence for what is found.
