@@ -46,6 +46,11 @@ class CrossFittedDifference:
         """Average of all models on new rows, shape (n_scales, n)."""
         return _average(self.models, X[:], self.n_trees)
 
+    @cached_property
+    def average(self) -> CrossFittedDifference:
+        """The same without what it is an average of."""
+        return replace(self, averaged_over=())
+
     @property
     def first(self) -> CrossFittedDifference:
         """By one split into folds: no model has seen any outcome of a fold that it judges."""

@@ -109,7 +109,7 @@ class OrthogonalSolver:
         ]
         chosen = choose(data, propose, scores_of, alone)
         region = OrthogonalRegion(
-            difference=difference,
+            difference=difference.average,
             propensity=models.propensity,
             outcome=models.outcome,
             flip_s=models.flip_s,
