@@ -52,7 +52,7 @@ def checked_settings(**params: Any) -> Settings:
 
 def settled(settings: Settings, problem: AuditProblem) -> Settings:
     """Settings with nothing left to "auto", and given weights in the order of the working rows."""
-    solver = _solver(settings)
+    solver = solver_of(settings)
     n_units, what = problem.n_rows, "rows"
     if problem.unit is not None and any(one.reason is None for one in problem.contrasts):
         n_units, what = len(np.unique(problem.unit)), "clusters"
@@ -66,7 +66,7 @@ def settled(settings: Settings, problem: AuditProblem) -> Settings:
     return replace(settings, solver=solver, balance=_balance(settings.balance, problem))
 
 
-def _solver(settings: Settings) -> str:
+def solver_of(settings: Settings) -> str:
     """Solver to use: residuals, unless the learner can only classify."""
     if settings.solver != "auto":
         return settings.solver

@@ -93,6 +93,7 @@ def card(**asked: Any) -> None:
     options.missing,
     options.estimator,
     options.min_ratio,
+    options.repeats,
     *options.RUNNING,
     options.report,
     options.json_option("summary"),

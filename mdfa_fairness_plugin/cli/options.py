@@ -54,6 +54,7 @@ class Request:
     balance: str | None = None
     estimator: str | None = None
     min_ratio: float | None = None
+    repeats: int | None = None
     confidence_level: float | None = None
     baseline: str | None = None
     splits: int = 100
@@ -88,6 +89,7 @@ class Request:
             balance=self.balance,
             estimator=self.estimator,
             min_ratio=self.min_ratio,
+            n_repeats=self.repeats,
             confidence_level=self.confidence_level,
             n_jobs=self.n_jobs,
             random_state=self.seed,
@@ -267,6 +269,14 @@ min_ratio = option(
     metavar="R",
     help="Smaller ratios are no violation however small p is. Default: 1.05.",
 )
+repeats = option(
+    "--repeats",
+    type=IntRange(min=1),
+    metavar="N",
+    help="Repeat the models' cross-fitting N times, each with other folds, and average, so that the "
+    "answer hardly depends on the seed. Default: by the number of rows, 5 to 10,000 of them and 1 from "
+    "25,001 on.",
+)
 confidence = option(
     "--confidence",
     "confidence_level",
@@ -417,4 +427,4 @@ COLUMNS = (
 )
 READING = (separator, encoding, na_values)
 RUNNING = (confidence, seed, jobs)
-AUDIT = (outcome, *COLUMNS, alpha, missing, balance, estimator, min_ratio, *RUNNING)
+AUDIT = (outcome, *COLUMNS, alpha, missing, balance, estimator, min_ratio, repeats, *RUNNING)

@@ -86,7 +86,8 @@ def audit_dask(
         "processes", "synchronous".
     **params
         Of ``MDFAuditor``. ``max_learning_rows`` is how many rows are drawn to learn from;
-        ``balance`` cannot be an array.
+        ``balance`` cannot be an array. ``n_repeats="auto"`` goes by the number of all rows, each of
+        which the models of every repeat judge.
 
     Returns
     -------
@@ -131,7 +132,8 @@ def audit_dask(
     more of the equal rows may be so by chance, it says that the rows measured count one by one.
     ``weight_type="frequency"`` says that each row counts.
 
-    The profile, the balance diagnostics and the text and fit of rules describe the sample.
+    The profile, the balance diagnostics and the text and fit of rules describe the sample. There is
+    no ``Violation.spread`` where a sample is learned from.
 
     Up to twice ``max_learning_rows`` rows are audited in memory, as ``audit`` does.
 

@@ -82,7 +82,8 @@ def concluded(
     by_contrast: dict[SearchKey, BlockSums] = {}
     few: dict[SearchKey, Message] = {}
     for i, (search, own) in enumerate(zip(audit.searches, judged, strict=True)):
-        given = without_rows(sample.violations[i])
+        # What other splits of the sample find is not measured on the rows that the ratio is of.
+        given = replace(without_rows(sample.violations[i]), spread=None)
         one = measured[i]
         if own is not None:
             by_contrast.setdefault(_contrast(search.key), own[1])
@@ -187,7 +188,8 @@ def _measured(search: Search, sums: BlockSums, settings: Settings) -> Measured:
     """Sums of one search, and what its figures are widened by: a jackknife over the folds."""
     with np.errstate(invalid="ignore", divide="ignore"):
         each = sums.leak_by_model[..., 0] / np.sqrt(sums.leak_by_model[..., 1])
-    tests = tuple(math.sqrt(1.0 + jackknife_variance(own)) for own in each.T)
+    n_repeats = 1 + len(search.data.other_folds)
+    tests = tuple(math.sqrt(1.0 + jackknife_variance(own, n_repeats)) for own in each.T)
     plain = Measured(
         key=search.key,
         alpha=search.data.alpha,
@@ -202,11 +204,13 @@ def _measured(search: Search, sums: BlockSums, settings: Settings) -> Measured:
         everybody=search.everybody,
         clustered=sums.clustered,
     )
-    spreads = tuple(_spread(plain, sums, place, settings) for place in range(len(SETS)))
+    spreads = tuple(_spread(plain, sums, place, settings, n_repeats) for place in range(len(SETS)))
     return replace(plain, widening=replace(plain.widening, sets=spreads))
 
 
-def _spread(one: Measured, sums: BlockSums, place: int, settings: Settings) -> float:
+def _spread(
+    one: Measured, sums: BlockSums, place: int, settings: Settings, n_repeats: int
+) -> float:
     """How much wider intervals in a set are for what the sample leaves open of the models."""
     with np.errstate(invalid="ignore", divide="ignore"):
         weight, hits, predicted = sums.rates_by_model[:, place].transpose(1, 2, 0)
@@ -221,17 +225,21 @@ def _spread(one: Measured, sums: BlockSums, place: int, settings: Settings) -> f
     error = (high - low) / (2.0 * norm.ppf(0.5 + level / 2.0))
     if not (np.isfinite(error) and error > 0):
         return 1.0
-    return math.sqrt(1.0 + jackknife_variance(each) / error**2)
+    return math.sqrt(1.0 + jackknife_variance(each, n_repeats) / error**2)
 
 
-def jackknife_variance(values: np.ndarray) -> float:
+def jackknife_variance(values: np.ndarray, n_repeats: int = 1) -> float:
     """Variance over samples of what was computed without each of several parts of one.
 
-    0 if fewer than two values are finite.
+    The mean over ``n_repeats`` ways to part it, one after the other in ``values``; of one with fewer
+    than two finite values it is 0.
     """
-    values = values[np.isfinite(values)]
-    n = len(values)
-    return float((n - 1) / n * ((values - values.mean()) ** 2).sum()) if n > 1 else 0.0
+    variances = []
+    for own in np.split(values, n_repeats):
+        own = own[np.isfinite(own)]
+        n = len(own)
+        variances.append((n - 1) / n * ((own - own.mean()) ** 2).sum() if n > 1 else 0.0)
+    return float(np.mean(variances))
 
 
 # -- what is said of all rows in the place of the sample
@@ -318,7 +326,7 @@ def _warn_of_unseen(reading: Reading, log: WarningLog) -> None:
 def _provenance(reading: Reading, asked: Settings, started: float, n_blocks: int) -> dict[str, Any]:
     given = dict(reading.sample.provenance)
     parameters = dict(given["parameters"])
-    for name in ("max_learning_rows", "weight_type", "random_state"):
+    for name in ("max_learning_rows", "n_repeats", "weight_type", "random_state"):
         parameters[name] = describe_parameter(getattr(asked, name))
     grouping = reading.panel.grouping
     return given | {

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.arguments import problem_of
+from mdfa_fairness_plugin.arguments import problem_of, solver_of
 from mdfa_fairness_plugin.balance.balancer import Balancer
 from mdfa_fairness_plugin.dask.groups import Grouping
 from mdfa_fairness_plugin.dask.measuring import Judge, Panel
@@ -100,6 +100,8 @@ def learn(
     own = replace(
         settings,
         max_learning_rows=None,
+        # As many as an audit in memory would make of all rows, which every model judges.
+        n_repeats=replace(settings, solver=solver_of(settings)).repeats_for(survey.n_present),
         random_state=settings.seed,
         weight_type=settings.weight_type if learning_type == "none" else learning_type,
     )

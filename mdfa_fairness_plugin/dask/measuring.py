@@ -134,7 +134,8 @@ class BlockSums(Sums):
     search: SearchSums  # as if every row were somebody else's
     tally: Tally  # by score, for the path; likewise
     groups: GroupSums
-    # (n_models, n_sets, 2); sums of R and R squared in every set with the nuisances of each fold alone.
+    # (n_models, n_sets, 2), by repeat; sums of R and R squared in every set with the nuisances
+    # of each fold alone.
     leak_by_model: np.ndarray
     # (n_models, n_sets, 3, 2); likewise of weights, those of rows with the outcome, and those times
     # the predicted outcome, of S = +1 and S = -1.

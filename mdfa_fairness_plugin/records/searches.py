@@ -231,8 +231,15 @@ class Violation(Measured):
             ),
         ),
     )
-
-    spread: Spread | None = field(default=None, metadata=said("rule"))
+    spread: Spread | None = field(
+        default=None,
+        metadata=said(
+            "rule",
+            Column("spread_low", 31, 25, lambda own: math.nan if own is None else own.ends[0]),
+            Column("spread_high", 32, 26, lambda own: math.nan if own is None else own.ends[1]),
+            Column("spread_shared", 33, 27, lambda own: math.nan if own is None else own.shared),
+        ),
+    )
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:

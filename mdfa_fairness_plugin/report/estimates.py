@@ -1,10 +1,11 @@
-"""What a ratio owes to the models of the features, and what other estimates of it say."""
+"""What a ratio owes to models and to folds, and what other estimates of it say."""
 
 from __future__ import annotations
 
 import math
 from typing import Any, Final
 
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import percent
 from mdfa_fairness_plugin.records import AuditRecord, Violation, ratio_of
 from mdfa_fairness_plugin.report.document import EVERYWHERE, HTML, Paragraphs, Section, Table, Value
@@ -103,6 +104,30 @@ def moved_sentence(case: Violation) -> str:
         f"{'' if depends.decisive else fell}The interval's lower end, p and the verdict allow for a "
         f"fall by another factor of {ratio_text(ratio_of(depends.allowance))}."
     )
+
+
+def spread_sentence(case: Violation) -> str:
+    """What every other split into folds finds by itself; empty without repeats or if it is withheld."""
+    spread = case.spread
+    if spread is None or math.isnan(spread.ends[0]):
+        return ""
+    everybody = case.rule == EVERYBODY
+    if everybody and spread.shared == 1:
+        return "Other splits of the same rows find no smaller subgroup to report either."
+    low, high = map(ratio_text, spread.ends)
+    if math.isinf(spread.ends[0]):
+        found = "Other splits of the same rows all give an infinite ratio"
+    elif math.isinf(spread.ends[1]):
+        found = f"Other splits of the same rows give {low} and more, up to an infinite ratio"
+    elif low == high:
+        found = f"Other splits of the same rows all give {low}"
+    else:
+        found = f"Other splits of the same rows give {low} to {high}"
+    if everybody:
+        return f"{found}, each for the people that it finds, who are not always everybody."
+    if math.isnan(spread.shared):
+        return f"{found}."
+    return f"{found}; {percent(spread.shared)} of these people are found by all."
 
 
 def moved_section(case: Violation | None) -> Section:

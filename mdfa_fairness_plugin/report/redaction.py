@@ -24,6 +24,7 @@ from mdfa_fairness_plugin.records import (
     Measured,
     ModelDependence,
     Silence,
+    Spread,
     Subgroup,
     Violation,
     WorstCasePath,
@@ -225,6 +226,7 @@ class _Redactor:
             rule_subgroup=self._subgroup(violation.rule_subgroup, parts, within=n_whole),
             searched=self._searched(violation, parts, size_told),
             depends_on_models=self._dependence(violation, shown=shown),
+            spread=self._spread(violation, shown=shown),
         )
 
     def _searched(self, violation: Violation, shown: tuple[str, ...], size_told: bool) -> Subgroup:
@@ -245,6 +247,27 @@ class _Redactor:
         self.withhold(len(given.ratios) + 1 if shown else 0)
         return printed(ModelDependence, given, ratios=(math.nan,) * len(given.ratios))
 
+    def _spread(self, violation: Violation, *, shown: bool) -> Spread | None:
+        """What other splits find, where the ratio may be printed, unless it tells of a few people.
+
+        An infinite ratio, or none at all, tells of an empty cell among the people of another split.
+        """
+        given = violation.spread
+        if given is None:
+            return None
+        thin = _thin(violation.counts, self.min_cell)
+        if thin or not all(0 < ratio < math.inf for ratio in given.ratios):
+            self.withhold(3 if shown else 0)
+            return printed(Spread, given, ratios=(math.nan,) * len(given.ratios))
+        few = self._tells_of_few(given.shared, known(violation.n_rows))
+        self.withhold(int(few and shown))
+        shared = math.nan if few else given.shared
+        return printed(Spread, given, ratios=given.ratios, shared=shared)
+
+    def _tells_of_few(self, share: float, n: int) -> bool:
+        """Whether a share of so many rows, or the rest of them, is of too few people."""
+        return 0.5 <= min(share, 1 - share) * n < self.min_cell
+
     def _may_print_size(self, n: int, rest: int) -> bool:
         """Whether the size of a subgroup beside the first may be printed."""
         if self.small(n) or self.small(abs(rest)):
@@ -254,8 +277,7 @@ class _Redactor:
     def _rule_shares(self, record: Violation | Silence, n: int) -> dict[str, float]:
         """How well the rule of so many rows describes them, unless that tells of a few."""
         shares = {"rule_precision": record.rule_precision, "rule_recall": record.rule_recall}
-        few = {name: min(share, 1 - share) * n for name, share in shares.items()}
-        told = {k: share for k, share in shares.items() if not 0.5 <= few[k] < self.min_cell}
+        told = {k: share for k, share in shares.items() if not self._tells_of_few(share, n)}
         self.withhold(len(shares) - len(told))
         return told
 

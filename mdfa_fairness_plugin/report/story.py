@@ -53,6 +53,7 @@ from mdfa_fairness_plugin.report.estimates import (
     moved_sentence,
     rates_sentences,
     settings_of,
+    spread_sentence,
 )
 from mdfa_fairness_plugin.report.pictures import pictures
 from mdfa_fairness_plugin.report.reading import (
@@ -263,6 +264,7 @@ def _given(*lines: str) -> tuple[str, ...]:
 def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
     rates = rates_sentences(case, settings_of(result))
     beyond = (
+        spread_sentence(case),
         moved_sentence(case),
         say.paper_terms(case),
         say.four_fifths_sentence(case),
@@ -297,7 +299,7 @@ def _closest(case: Violation) -> tuple[str, ...]:
     else:
         chance = f"This cannot be told from chance ({say.p_text(case.p_value_adjusted)}, adjusted)."
     first = f"Closest to a violation, by its lower limit: {say.case_sentence(case)} {chance}"
-    return _given(first, _beside(case), moved_sentence(case))
+    return _given(first, _beside(case), spread_sentence(case), moved_sentence(case))
 
 
 def _beside(case: Violation) -> str:

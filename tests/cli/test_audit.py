@@ -111,11 +111,11 @@ def test_the_command_gives_what_python_gives(tmp_path, mdfa):
 
 def test_options_reach_the_audit(loans, mdfa, fake_audit):
     options = "--alpha .1 --missing category --balance overlap --confidence .9 --seed 7 --jobs 2"
-    options += " --estimator hajek --min-ratio 1.2"
+    options += " --estimator hajek --min-ratio 1.2 --repeats 3"
     result = mdfa(*audit_arguments(loans, *options.split(), "--reference", "b"))
     assert result.exit_code == 0
     call = fake_audit.call
-    assert (call["estimator"], call["min_ratio"]) == ("hajek", 1.2)
+    assert (call["estimator"], call["min_ratio"], call["n_repeats"]) == ("hajek", 1.2, 3)
     assert (call["alpha"], call["missing"], call["balance"]) == (0.1, "category", "overlap")
     assert (call["confidence_level"], call["random_state"], call["n_jobs"]) == (0.9, 7, 2)
     assert call["reference_group"] == "b"
@@ -124,6 +124,7 @@ def test_options_reach_the_audit(loans, mdfa, fake_audit):
 def test_the_smallest_share_may_be_left_to_the_audit(loans, mdfa, fake_audit):
     assert mdfa(*audit_arguments(loans, "--alpha", "auto")).exit_code == 0
     assert fake_audit.call["alpha"] == "auto"
+    assert "n_repeats" not in fake_audit.call
     assert "Default: auto, a tenth" in " ".join(mdfa("audit", "--help").output.split())
 
 
@@ -204,13 +205,19 @@ def test_files_are_written(loans, tmp_path, mdfa, fake_audit):
 def test_report_is_told_the_smallest_count_and_the_command(loans, mdfa, fake_audit, tmp_path):
     """The command can be run again as it stands; where it wrote to is nobody's business."""
     report = tmp_path / "r.html"
-    done = mdfa(*audit_arguments(loans, "--report", report, "--min-cell", "20", "--seed", "7"))
+    done = mdfa(
+        *audit_arguments(
+            loans, "--report", report, "--min-cell", "20", "--seed", "7", "--repeats", 2
+        )
+    )
     assert done.exit_code == 0, done.stderr
     (page,) = fake_audit.pages
     assert page["min_cell"] == 20
     words = shlex.split(page["command"])
     assert words[:2] == ["mdfa", "audit"]
-    assert {"--seed=7", "--min-cell=20", "--sensitive=race", str(loans)} <= set(words)
+    assert {"--seed=7", "--repeats=2", "--min-cell=20", "--sensitive=race", str(loans)} <= set(
+        words
+    )
     assert str(report) not in page["command"]
     mdfa(*audit_arguments(loans, "--report", report))
     assert fake_audit.pages[-1]["min_cell"] == 11
@@ -312,6 +319,8 @@ def check_error(result, *parts):
         (["--estimator", "magic"], ["--estimator", "'doubly_robust'"]),
         (["--min-ratio", "0.9"], ["--min-ratio", "0.9"]),
         (["--min-ratio", "nan"], ["--min-ratio", "must be a number"]),
+        (["--repeats", "0"], ["--repeats", "0"]),
+        (["--repeats", "auto"], ["--repeats", "auto"]),
         (["--report", "no/such/folder/r.html"], ["--report", "folder", "does not exist"]),
         (["--json", "no/such/folder/r.json"], ["--json", "does not exist"]),
         (["--frobnicate"], ["--frobnicate"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mdfa_fairness_plugin.dask import concluding
 from mdfa_fairness_plugin.dask.concluding import LEARNED_FROM, jackknife_variance
 from mdfa_fairness_plugin.exceptions import FeatureWarning, InputError, MissingSensitiveWarning
 
@@ -17,6 +18,34 @@ def test_jackknife_variance_of_a_mean_is_that_of_the_mean():
     without = np.array([np.delete(x, i).mean() for i in range(5)])
     assert jackknife_variance(without) == pytest.approx(x.var(ddof=1) / 5)
     assert jackknife_variance(np.array([1.0, np.nan])) == 0.0
+
+
+def test_jackknife_variance_of_repeats_is_that_of_one_on_average():
+    """Repeats part the same sample in other ways, so more of them are no more variance."""
+    one, other = np.array([1.0, 4.0, 2.0]), np.array([3.0, 3.5, 7.0])
+    assert jackknife_variance(np.tile(one, 4), 4) == pytest.approx(jackknife_variance(one))
+    mean = (jackknife_variance(one) + jackknife_variance(other)) / 2
+    assert jackknife_variance(np.concatenate([one, other]), 2) == pytest.approx(mean)
+    assert jackknife_variance(one, 3) == 0.0
+
+
+def test_repeats_are_judged_by_all_of_their_models(frame, run, result, monkeypatch):
+    """The same verdict; errors are those of the rows and of one sample, however often it is parted."""
+    asked = set()
+
+    def recorded(values, n_repeats):
+        asked.add((len(values), n_repeats))
+        return jackknife_variance(values, n_repeats)
+
+    monkeypatch.setattr(concluding, "jackknife_variance", recorded)
+    twice = run(frame, n_repeats=2)
+    assert twice.provenance["parameters"]["n_repeats"] == 2
+    assert asked == {(2 * 3, 2)}
+    for v, w in zip(result.violations, twice.violations, strict=True):
+        assert v.spread is w.spread is None
+        assert v.verdict == w.verdict
+        widths = [np.ptp(own.population.interval) for own in (v, w)]
+        assert 0.7 < widths[1] / widths[0] < 1.3
 
 
 def test_rows_learned_from_are_not_measured(frame, n_learned, result):

@@ -7,10 +7,12 @@ import re
 
 import pytest
 
+import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin import AuditResult
-from mdfa_fairness_plugin.records import ModelDependence, Violation
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY
+from mdfa_fairness_plugin.records import ModelDependence, Spread, Violation
 from mdfa_fairness_plugin.report.document import HTML, TEXT
-from mdfa_fairness_plugin.report.estimates import moved_section
+from mdfa_fairness_plugin.report.estimates import moved_section, spread_sentence
 from mdfa_fairness_plugin.report.story import tell
 
 ESTIMATES = {
@@ -133,6 +135,74 @@ def test_withheld_ratios_are_said_to_be():
     assert [row[-1] for row in section.blocks[0].rows] == [None, None]
     assert "withheld" in section.blocks[1].lines[0]
     assert TEXT not in section.media
+
+
+START = "Other splits of the same rows"
+
+
+@pytest.mark.parametrize(
+    ("ratios", "shared", "sentence"),
+    [
+        ((2.1, 1.8, 1.93), 0.79, "give 1.8 to 2.1; 79 % of these people are found by all."),
+        ((1.81, 1.84), 1.0, "all give 1.8; 100 % of these people are found by all."),
+        ((1.8, math.inf), 0.5, "give 1.8 and more, up to an infinite ratio; 50 % of these people "),
+        ((math.inf, math.inf), 0.5, "all give an infinite ratio; 50 % of these people "),
+        ((1.8, math.nan, 2.1), 0.0, "give 1.8 to 2.1; 0 % of these people are found by all."),
+        ((1.8, 2.1), math.nan, "give 1.8 to 2.1."),
+    ],
+)
+def test_what_other_splits_find_is_told(ratios, shared, sentence):
+    told = spread_sentence(found(spread=Spread(ratios=ratios, shared=shared)))
+    assert told.startswith(f"{START} {sentence}")
+
+
+def test_where_everybody_is_reported_nobody_asks_who_is_found():
+    """Unless other splits find a part of them, of whom their ratios are then."""
+    alike = Spread(ratios=(1.8, 1.8), shared=1.0)
+    assert spread_sentence(found(rule=EVERYBODY, spread=alike)) == (
+        f"{START} find no smaller subgroup to report either."
+    )
+    for shared in (0.4, math.nan):
+        parts = Spread(ratios=(1.8, 2.6), shared=shared)
+        assert spread_sentence(found(rule=EVERYBODY, spread=parts)) == (
+            f"{START} give 1.8 to 2.6, each for the people that it finds, who are not always everybody."
+        )
+
+
+@pytest.mark.parametrize("spread", [None, Spread(), Spread(ratios=(math.nan,) * 2, shared=0.5)])
+def test_nothing_is_told_of_splits_that_were_not_made_or_have_no_ratio(spread):
+    assert spread_sentence(found(spread=spread)) == ""
+    assert START not in told(found(spread=spread))
+
+
+def test_every_report_and_table_has_what_other_splits_find():
+    spread = Spread(ratios=(2.1, 1.75), shared=0.79)
+    closest = {"verdict": "insufficient_evidence", "interval": (-0.1, 1.2)}
+    for fields in ({}, {"rule": EVERYBODY}, closest):
+        case = found(spread=spread, **fields)
+        result = AuditResult(violations=(case,))
+        assert spread_sentence(case) in told(case)
+        for page in (result.to_html(min_cell=1), result.to_model_card(min_cell=1)):
+            assert spread_sentence(case) in re.sub(r"\s+", " ", page)
+    (row,) = result.to_frame().to_dict("records")
+    assert (row["spread_low"], row["spread_high"], row["spread_shared"]) == (1.75, 2.1, 0.79)
+    assert 'name="spread_low" value="1.75"' in result.to_junit()
+    (alone,) = AuditResult(violations=(found(),)).to_frame().to_dict("records")
+    assert all(math.isnan(alone[f"spread_{end}"]) for end in ("low", "high", "shared"))
+
+
+def test_an_audit_that_is_repeated_tells_of_it_and_how_to_make_it_again():
+    data = mdfa.datasets.make_synthetic(400, delta=1.5, random_state=0)
+    quick = {"learner": "tree", "n_splits": 2, "n_repeats": 2, "random_state": 0}
+    result = mdfa.audit(data.X, data.y, sensitive_features=data.sensitive_features, **quick)
+    worst = result.worst_case
+    assert len(worst.spread.ratios) == 2
+    assert 0 <= worst.spread.shared <= 1
+    assert spread_sentence(worst).startswith(START)
+    assert spread_sentence(worst) in re.sub(r"\s+", " ", result.summary())
+    page = result.to_html(min_cell=1)
+    assert spread_sentence(worst) in page
+    assert "n_repeats=2," in page
 
 
 def test_ratios_that_are_beyond_chance_and_small_say_so():

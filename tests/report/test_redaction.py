@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.records import (
     AuditRecord,
     ModelDependence,
     Silence,
+    Spread,
     Subgroup,
     Violation,
     WorstCasePath,
@@ -257,6 +258,37 @@ def test_what_the_models_did_to_a_ratio_of_few_is_not_told(fewest):
     for text in (result.to_html(), result.to_model_card()):
         assert ("2.34" not in text) == few
     assert shown.reason == ("the ratio falls from withheld to 2" if few else told)
+
+
+@pytest.mark.parametrize(
+    ("fewest", "ratios", "shared", "withheld"),
+    [
+        (5, (1.75, 2.1), 0.8, {"ratios", "shared"}),  # a small cell
+        (30, (1.75, math.inf), 0.8, {"ratios", "shared"}),  # an empty cell in another split
+        (30, (1.75, 2.1), 1 - 4 / 220, {"shared"}),  # four people are not found by all
+        (30, (1.75, 2.1), 4 / 220, {"shared"}),  # four people are
+        (30, (1.75, 2.1), 1.0, set()),
+        (30, (1.75, 2.1), 0.8, set()),
+    ],
+)
+def test_what_other_splits_find_does_not_tell_of_a_few(fewest, ratios, shared, withheld):
+    cells = [[40, 60], [fewest, 120 - fewest]]
+    spread = Spread(ratios=ratios, shared=shared)
+    result = audit(cells, [[80, 160], [90, 300]], spread=spread)
+    found = redact(result, 11)
+    kept = found.result.violations[0].spread
+    assert kept.withheld == withheld
+    assert kept.ratios == ratios or all(map(math.isnan, kept.ratios))
+    assert math.isnan(kept.shared) == ("shared" in withheld)
+    without = dataclasses.replace(result.violations[0], spread=None)
+    alone = redact(dataclasses.replace(result, violations=(without,)), 11)
+    assert found.n_withheld - alone.n_withheld == {2: 3, 1: 1, 0: 0}[len(withheld)]
+    for page in (result.to_html(), result.to_model_card()):
+        text = " ".join(page.split())
+        assert ("Other splits of the same rows give 1.8 to 2.1" in text) == (
+            "ratios" not in withheld
+        )
+        assert ("are found by all" in text) == ("shared" not in withheld)
 
 
 @pytest.mark.parametrize("n_left_out", [5, 50])

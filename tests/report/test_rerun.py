@@ -17,6 +17,7 @@ def test_page_can_be_made_again_from_what_it_says():
             "parameters": {
                 "alpha": 0.02,
                 "n_splits": 5,
+                "n_repeats": 3,
                 "outcomes": ["no"],
                 "learner": object(),
                 "balance": "Entropy(tol=1)",
@@ -28,6 +29,7 @@ def test_page_can_be_made_again_from_what_it_says():
     given = {k.arg: getattr(k.value, "value", k.value) for k in call.keywords}
     assert (given["alpha"], given["random_state"]) == (0.02, 7)
     assert "n_splits" not in given
+    assert given["n_repeats"] == 3
     assert ast.literal_eval(given["outcomes"]) == ["no"]
     assert "# learner: object" in code
     assert "# balance: Entropy(tol=1)" in code

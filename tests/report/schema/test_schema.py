@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.records import (
     AuditRecord,
     ModelDependence,
     Silence,
+    Spread,
     Subgroup,
     Violation,
     WorstCasePath,
@@ -98,6 +99,7 @@ def rich(**fields):
                 allowance=inf,
                 decisive=np.True_,
             ),
+            "spread": Spread(ratios=(inf, nan, 1.2), shared=nan),
             **fields,
         }
     )
@@ -159,6 +161,7 @@ def test_every_field_is_in_the_schema():
     }
     assert properties(AUDIT_SCHEMA, "subgroup") == names(Subgroup)
     assert properties(AUDIT_SCHEMA, "model_dependence") == names(ModelDependence)
+    assert properties(AUDIT_SCHEMA, "spread") == names(Spread)
     assert properties(AUDIT_SCHEMA, "silence") == names(Silence)
     assert properties(AUDIT_SCHEMA, "balance") == names(BalanceDiagnostics) | {
         "sensitive_feature",
@@ -167,7 +170,7 @@ def test_every_field_is_in_the_schema():
 
 
 def test_everything_is_described_or_named_and_nothing_else_is_let_in():
-    for kind in ("violation", "subgroup", "model_dependence"):
+    for kind in ("violation", "subgroup", "model_dependence", "spread"):
         schema = load_schema(AUDIT_SCHEMA)["$defs"][kind]
         assert schema["additionalProperties"] is False
         assert set(schema["required"]) == set(schema["properties"])
@@ -192,6 +195,9 @@ def test_everything_is_described_or_named_and_nothing_else_is_let_in():
         lambda told: told["violations"][0].pop("rule_subgroup"),
         lambda told: told["violations"][0]["core"].update(more=1),
         lambda told: told["violations"][0]["depends_on_models"].pop("ratios"),
+        lambda told: told["violations"][0]["spread"].pop("shared"),
+        lambda told: told["violations"][0]["spread"].update(shared=1.2),
+        lambda told: told["violations"][0].pop("spread"),
         lambda told: told["violations"][0].pop("searched"),
         lambda told: told["violations"][0]["counts"].pop("index"),
         lambda told: told["warnings"].append({"category": "W"}),
@@ -205,9 +211,10 @@ def test_what_is_not_an_audit_is_refused(spoil):
 
 
 def of_second_schema(told: dict[str, Any]) -> dict[str, Any]:
-    """What an audit of version 2 wrote: nothing of models, of a region beside everybody, of masses."""
+    """What an audit of version 2 wrote: nothing of models, splits, regions beside everybody, masses."""
     for found in told["violations"]:
         assert found.pop("depends_on_models") is not None
+        assert found.pop("spread") is not None
         for name in ("searched", "population", "core", "rule_subgroup"):
             for new in ("p_value", "beside", "rule", "rule_fidelity"):
                 found[name].pop(new)
