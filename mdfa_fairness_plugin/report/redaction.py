@@ -211,6 +211,9 @@ class _Redactor:
             allowed["n_missing"] = self.withhold()
         else:
             allowed |= {"n_missing": n_missing, "missing_bounds": violation.missing_bounds}
+        depends, n_moved = _dependence(violation, self.min_cell)
+        spread, n_spread = _spread(violation, self.min_cell)
+        self.withhold(n_moved + n_spread if shown else 0)
         parts = ("delta", "high") if shown else ()
         return printed(
             Violation,
@@ -225,8 +228,8 @@ class _Redactor:
             core=self._subgroup(violation.core, parts, within=n),
             rule_subgroup=self._subgroup(violation.rule_subgroup, parts, within=n_whole),
             searched=self._searched(violation, parts, size_told),
-            depends_on_models=self._dependence(violation, shown=shown),
-            spread=self._spread(violation, shown=shown),
+            depends_on_models=depends,
+            spread=spread,
         )
 
     def _searched(self, violation: Violation, shown: tuple[str, ...], size_told: bool) -> Subgroup:
@@ -237,37 +240,6 @@ class _Redactor:
             return own
         return replace(own, n_rows=None, withheld=own.withheld | {"n_rows"})
 
-    def _dependence(self, violation: Violation, *, shown: bool) -> ModelDependence | None:
-        """How the ratio moved, where the ratio itself may be printed."""
-        given = violation.depends_on_models
-        if given is None:
-            return None
-        if not _thin(violation.counts, self.min_cell):
-            return printed(ModelDependence, given, ratios=given.ratios, allowance=given.allowance)
-        self.withhold(len(given.ratios) + 1 if shown else 0)
-        return printed(ModelDependence, given, ratios=(math.nan,) * len(given.ratios))
-
-    def _spread(self, violation: Violation, *, shown: bool) -> Spread | None:
-        """What other splits find, where the ratio may be printed, unless it tells of a few people.
-
-        An infinite ratio, or none at all, tells of an empty cell among the people of another split.
-        """
-        given = violation.spread
-        if given is None:
-            return None
-        thin = _thin(violation.counts, self.min_cell)
-        if thin or not all(0 < ratio < math.inf for ratio in given.ratios):
-            self.withhold(3 if shown else 0)
-            return printed(Spread, given, ratios=(math.nan,) * len(given.ratios))
-        few = self._tells_of_few(given.shared, known(violation.n_rows))
-        self.withhold(int(few and shown))
-        shared = math.nan if few else given.shared
-        return printed(Spread, given, ratios=given.ratios, shared=shared)
-
-    def _tells_of_few(self, share: float, n: int) -> bool:
-        """Whether a share of so many rows, or the rest of them, is of too few people."""
-        return 0.5 <= min(share, 1 - share) * n < self.min_cell
-
     def _may_print_size(self, n: int, rest: int) -> bool:
         """Whether the size of a subgroup beside the first may be printed."""
         if self.small(n) or self.small(abs(rest)):
@@ -277,7 +249,7 @@ class _Redactor:
     def _rule_shares(self, record: Violation | Silence, n: int) -> dict[str, float]:
         """How well the rule of so many rows describes them, unless that tells of a few."""
         shares = {"rule_precision": record.rule_precision, "rule_recall": record.rule_recall}
-        told = {k: share for k, share in shares.items() if not self._tells_of_few(share, n)}
+        told = {k: share for k, share in shares.items() if not _of_few(share, n, self.min_cell)}
         self.withhold(len(shares) - len(told))
         return told
 
@@ -450,6 +422,39 @@ def _made_of_cells(record: Measured) -> dict[str, Any]:
         ratios = {name: value for name, value in given.items() if name != "unweighted"}
         told["estimates"] = {} if plain == given.get("hajek") else ratios
     return told
+
+
+def _dependence(violation: Violation, min_cell: int) -> tuple[ModelDependence | None, int]:
+    """How the ratio moved, where the ratio itself may be printed, and how many numbers are withheld."""
+    given = violation.depends_on_models
+    if given is None:
+        return None, 0
+    if not _thin(violation.counts, min_cell):
+        copy = printed(ModelDependence, given, ratios=given.ratios, allowance=given.allowance)
+        return copy, 0
+    n = len(given.ratios)
+    return printed(ModelDependence, given, ratios=(math.nan,) * n), n + 1
+
+
+def _spread(violation: Violation, min_cell: int) -> tuple[Spread | None, int]:
+    """What other splits find, likewise, unless it tells of a few people; and how many are withheld.
+
+    An infinite ratio, or none at all, tells of an empty cell among the people of another split.
+    """
+    given = violation.spread
+    if given is None:
+        return None, 0
+    thin = _thin(violation.counts, min_cell)
+    if thin or not all(0 < ratio < math.inf for ratio in given.ratios):
+        return printed(Spread, given, ratios=(math.nan,) * len(given.ratios)), 3
+    few = _of_few(given.shared, known(violation.n_rows), min_cell)
+    shared = math.nan if few else given.shared
+    return printed(Spread, given, ratios=given.ratios, shared=shared), int(few)
+
+
+def _of_few(share: float, n: int, min_cell: int) -> bool:
+    """Whether a share of so many rows, or the rest of them, is of too few people."""
+    return 0.5 <= min(share, 1 - share) * n < min_cell
 
 
 def _thin(counts: pd.DataFrame, min_cell: int) -> bool:

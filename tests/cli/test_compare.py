@@ -73,13 +73,13 @@ def test_choices_reach_the_comparison(table, quick, mdfa):
     done = mdfa(
         "compare", table, "--outcomes", "before,after", "--sensitive", "sex", "--baseline", "after",
         "--features", "age", "--group", "f", "--outcome-label", "deny", "--alpha", 0.1,
-        "--splits", 0, "--json", "-",
+        "--splits", 0, "--repeats", 1, "--json", "-",
     )  # fmt: skip
     assert done.exit_code == 0, done.stderr
     (call,) = quick
     assert call["groups"] == ["f"]
     assert call["outcomes"] == ["deny"]
-    assert call["n_splits"] == 0
+    assert (call["n_splits"], call["n_repeats"]) == (0, 1)
     plain = json.loads(done.stdout)
     assert plain["baseline"] == "after"
     assert plain["alpha"] == 0.1
