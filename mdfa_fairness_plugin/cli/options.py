@@ -274,8 +274,8 @@ repeats = option(
     type=IntRange(min=1),
     metavar="N",
     help="Repeat the models' cross-fitting N times, each with other folds, and average, so that the "
-    "answer hardly depends on the seed. Default: by the number of rows, 5 to 10,000 of them and 1 from "
-    "25,001 on.",
+    "answer depends less on the seed. Default: by the number of rows, 3 times up to 16,666 of them, "
+    "twice up to 25,000 and once beyond.",
 )
 confidence = option(
     "--confidence",
