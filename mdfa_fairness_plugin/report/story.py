@@ -263,8 +263,8 @@ def _given(*lines: str) -> tuple[str, ...]:
 
 def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
     rates = rates_sentences(case, settings_of(result))
+    spread = spread_sentence(case)
     beyond = (
-        spread_sentence(case),
         moved_sentence(case),
         say.paper_terms(case),
         say.four_fifths_sentence(case),
@@ -276,7 +276,7 @@ def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
         core = say.subgroup_sentence(start, case.core)
     if case.rule == EVERYBODY:
         beside = say.beside_sentence(case)
-        first = _given(say.everybody_sentence(case), beside)
+        first = _given(say.everybody_sentence(case), spread, beside)
         return _given(*first, *rates, "" if beside else core, *beyond)
     by_rule = ""
     if case.rule and case.rule_subgroup.measured:
@@ -284,7 +284,7 @@ def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
         start = f"For all who meet the rule, in the subgroup or not ({size}),"
         by_rule = say.subgroup_sentence(start, case.rule_subgroup)
     everybody = say.subgroup_sentence(_EVERYBODY, case.population)
-    return _given(say.rule_sentence(case), by_rule, *rates, everybody, core, *beyond)
+    return _given(spread, say.rule_sentence(case), by_rule, *rates, everybody, core, *beyond)
 
 
 def _closest(case: Violation) -> tuple[str, ...]:
@@ -299,7 +299,7 @@ def _closest(case: Violation) -> tuple[str, ...]:
     else:
         chance = f"This cannot be told from chance ({say.p_text(case.p_value_adjusted)}, adjusted)."
     first = f"Closest to a violation, by its lower limit: {say.case_sentence(case)} {chance}"
-    return _given(first, _beside(case), spread_sentence(case), moved_sentence(case))
+    return _given(first, spread_sentence(case), _beside(case), moved_sentence(case))
 
 
 def _beside(case: Violation) -> str:

@@ -10,7 +10,7 @@ import pytest
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
-from mdfa_fairness_plugin.records import ModelDependence, Spread, Violation
+from mdfa_fairness_plugin.records import ModelDependence, Spread, Subgroup, Violation
 from mdfa_fairness_plugin.report.document import HTML, TEXT
 from mdfa_fairness_plugin.report.estimates import moved_section, spread_sentence
 from mdfa_fairness_plugin.report.story import tell
@@ -184,6 +184,10 @@ def test_every_report_and_table_has_what_other_splits_find():
         assert spread_sentence(case) in told(case)
         for page in (result.to_html(min_cell=1), result.to_model_card(min_cell=1)):
             assert spread_sentence(case) in re.sub(r"\s+", " ", page)
+    # Before other people are spoken of.
+    case = found(spread=spread, rule_subgroup=Subgroup(delta=0.3, n_rows=9))
+    text = told(case)
+    assert text.index(START) < min(text.index("The rule above"), text.index("For all who meet"))
     (row,) = result.to_frame().to_dict("records")
     assert (row["spread_low"], row["spread_high"], row["spread_shared"]) == (1.75, 2.1, 0.79)
     assert 'name="spread_low" value="1.75"' in result.to_junit()
