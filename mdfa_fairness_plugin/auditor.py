@@ -32,9 +32,8 @@ class MDFAuditor(Judging):
     ----------
     alpha : float or "auto", default="auto"
         Smallest mass ``Pr_w[Y=y, x in G]`` worth reporting: the share of all people compared who
-        are in the subgroup *and* have the outcome. "auto": a tenth of those who have the outcome,
-        weighted, and at most .05, which is the paper's and the same where every second one has it.
-        ``Violation.alpha`` says what that came to.
+        are in the subgroup *and* have the outcome. "auto" (see ``Violation.alpha``): a tenth of those
+        who have the outcome, weighted, and at most .05, the paper's.
     outcomes : label, list of labels or None, default=None
         Outcome labels to audit; None: both.
     groups : list, mapping of column to list, or None, default=None
@@ -42,8 +41,7 @@ class MDFAuditor(Judging):
     reference_group : value, mapping of column to value, or None, default=None
         Compare with this value only; None: with everybody else.
     missing : {"exclude", "category", "raise"}, default="exclude"
-        Rows with a missing sensitive value: not compared (counted, warned), a group of their own,
-        or an error.
+        Rows with a missing sensitive value: not compared (and warned of), a group, or an error.
     balance : str, array-like or object, default="auto"
         Makes the features of both sides alike: "mmd_network" (the paper's; needs torch),
         "kernel_matching", "entropy", "propensity", "overlap", "none", an array of weights, or an
@@ -60,11 +58,10 @@ class MDFAuditor(Judging):
     n_splits : int, default=5
         Folds.
     n_repeats : int or "auto", default="auto"
-        How often cross-fitting is repeated with other folds. Models, and with them scores, are averaged
-        before a region is chosen, so that it depends less on the seed; p-values are of the mean
-        statistic of what each repeat proposes alone, and ``Violation.spread`` says what that is. "auto"
-        is three up to 16,666 rows, two up to 25,000 and one beyond, and one wherever nothing is
-        cross-fitted or another solver is asked for.
+        How often cross-fitting is repeated with other folds. Models and scores are averaged before a
+        region is chosen; p-values are of the mean statistic of what each repeat proposes alone, which
+        ``Violation.spread`` tells of. "auto" is three up to 16,666 rows, two up to 25,000 and one
+        beyond; one with "holdout" and other solvers.
     confidence_level : float, default=0.95
     device : str or None, default=None
         For torch: None, "cpu" or "cuda".
@@ -101,8 +98,7 @@ class MDFAuditor(Judging):
         Rows without comparable rows on the other side: left out and counted, or an error.
     weight_type : {"sampling", "frequency"}, default="sampling"
         Whether a sample weight says how many people a row stands for, which never multiplies evidence,
-        or counts equal rows that were all seen: then the audit is that of the repeated rows. ("auto"
-        means "sampling" and is deprecated.)
+        or counts equal rows that were all seen: an audit of the repeated rows. ("auto": deprecated.)
     intersections : bool, default=False
         Also audit each combination of the sensitive columns' values.
     min_group_size : int, default=30
@@ -110,13 +106,12 @@ class MDFAuditor(Judging):
     max_learning_rows : int or None, default=50000
         Of more rows a sample of this size is learned from, every sensitive value and outcome with its
         share; all rows are measured, those outside the sample by models that saw none of them.
-        None: learn from all. Overlap with the planted region, delta .5 / 1.5 / 3, of 120,000 rows of
-        10 features (2 seeds): .81 / .92 / .93 learning from 10,000 of them, .87 / .94 / .91 from
-        20,000, .89 / .96 / .96 from 50,000 and .93 / .97 / .97 from 100,000, at 1.7 times the time.
+        None: learn from all. Of 120,000 rows of 10 features, learning from 50,000 of them (100,000)
+        finds a planted region with an overlap of .89 / .96 / .96 (.93 / .97 / .97) for delta .5 / 1.5
+        / 3, at 1 (1.7) times the time.
     decision_inputs : name, list of names or None, default=None
-        Features from which the decision was made, such as a score that a cut-off turns into the
-        outcome. One that repeats the outcome is refused if it is not named here, and one that tells
-        it alone is warned of.
+        Features the decision was made from, such as a score with a cut-off. One that repeats the
+        outcome is refused if it is not named here, and one that tells it alone is warned of.
     propensity : array-like, mapping, estimator or None, default=None
         Probability of the sensitive value given the features, strictly between 0 and 1, for every
         row by a model that has not seen it. An array of shape (n_samples,) is of the second of two
@@ -126,13 +121,12 @@ class MDFAuditor(Judging):
         ``sample_weight`` are. With a ``reference_group`` what counts is the probability among the
         two. Or an estimator with ``fit`` and ``predict_proba``, cloned and fitted without each
         fold to the encoded features, with the sample weights if it takes them, and the audit's seed
-        if it leaves its own open. None: the audit's own models. These also judge new rows, and rows
-        without a sensitive value, where arrays are given, and are fitted when the first is asked for.
+        if it leaves its own open. None: the audit's own models, which also judge new rows, and rows
+        without a sensitive value, where arrays are given.
     outcome_probability : array-like, mapping, estimator or None, default=None
         Likewise of the outcome given the features, whatever the sensitive value: an array is of the
-        larger of two labels (1 of 0 and 1), a mapping of label to array says it. Arrays of models
-        fitted to the same rows tell outcomes too well, which hides what is looked for; what seems
-        to be such is warned of.
+        larger of two labels (1 of 0 and 1), a mapping of label to array says it. Models fitted to the
+        same rows tell too well, which hides what is looked for; what seems so is warned of.
 
     Attributes
     ----------
@@ -148,12 +142,11 @@ class MDFAuditor(Judging):
     place where their lower limit is higher, which the p-value allows for (not so for "iterative",
     which returns what Algorithm 1 returns); ``Violation.searched`` and ``beside`` tell of the part.
 
-    Every ratio is measured with ever better models of the features, and with the best ones learned
-    from half of the rows. Where it falls with more rows, that was the models' doing and may go on: the
-    interval's lower end, the p-value and the verdict allow for it, as if the bias fell with the square
-    root of the rows (``Violation.depends_on_models``). A search that would be a violation but for
-    that is insufficient evidence, and a ``ModelDependenceWarning`` says so. Models of the user's own
-    (``propensity`` and ``outcome_probability``) are taken at their word.
+    Every ratio is measured with ever better models of the features, and with the best ones of half of
+    the rows. Where it falls with more rows, that was the models' doing and may go on: interval, p-value
+    and verdict allow for it, as if the bias fell with the square root of the rows
+    (``Violation.depends_on_models``). A search that would be a violation but for that is insufficient
+    evidence, with a ``ModelDependenceWarning``. The user's own models are taken at their word.
 
     References
     ----------

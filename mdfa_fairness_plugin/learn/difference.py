@@ -89,8 +89,7 @@ class CrossFittedDifference:
 
 def cross_fitted_difference(
     X: np.ndarray | RowView,
-    residual_s: np.ndarray,
-    residual_y: np.ndarray,
+    residuals: tuple[np.ndarray, np.ndarray],
     folds: np.ndarray,
     *,
     parts: Sequence[int],
@@ -102,9 +101,10 @@ def cross_fitted_difference(
 ) -> CrossFittedDifference:
     """Regress the outcome's residual on that of S, out of fold.
 
-    ``residual_s`` is ``1{S=s} - e`` (never zero), ``residual_y`` ``1{Y=y} - m``. No model sees rows of
-    fold -1; ``parts`` are the folds to judge, each by models fitted to learning rows of other folds. A
-    learner takes sample weights; None is a ``MultiscaleForest``.
+    ``residuals`` are ``1{S=s} - e`` (never zero) and ``1{Y=y} - m``. No model sees rows of fold -1;
+    ``parts`` are the folds to judge, each by models fitted to learning rows of other folds. A learner
+    takes sample weights; None is a ``MultiscaleForest``. ``n_averaged`` is over how many splits into
+    folds the result will be averaged.
 
     A given learner is fitted once for every part, to all rows of the other folds. So is the default
     where fewer than 10,000 rows are learned from. Beyond, each of its trees leaves out two folds (of
@@ -131,8 +131,8 @@ def cross_fitted_difference(
     else:
         left_out, n_trees, share, hurried = [(part,) for part in parts], 0, None, False
     judges = np.array([_judging(left_out, part) for part in parts])
-    target = residual_y[learning] / residual_s[learning]
-    weight = sample_weight[learning] * residual_s[learning] ** 2
+    of_s, of_y = (own[learning] for own in residuals)
+    target, weight = of_y / of_s, sample_weight[learning] * of_s**2
 
     def fit(place: int) -> Any:
         own = ~np.isin(folds[learning], left_out[place])

@@ -218,13 +218,12 @@ class FittedOutcome:
         inside = ground.support.mask
         m = self.model.out_of_fold
         self.rates = m if inside.all() else m[inside]
+        of_group, positive = ground.s > 0, outcome.modelled[ground.rows]
         self._fit_difference = functools.partial(
             _difference,
             ground.X,
-            ground.s,
-            ground.propensity,
-            outcome.modelled[ground.rows],
-            self.rates,
+            (of_group - ground.propensity, positive - self.rates),
+            2 * of_group + positive,
             folds=(ground.folds, *ground.other_folds),
             parts=ground.parts,
             base=ground.base,
@@ -245,10 +244,8 @@ class FittedOutcome:
 
 def _difference(
     X: RowView,
-    s: np.ndarray,
-    e: np.ndarray,
-    positive: np.ndarray,
-    m: np.ndarray,
+    residuals: tuple[np.ndarray, np.ndarray],
+    cell: np.ndarray,
     *,
     folds: Sequence[np.ndarray],
     parts: tuple[int, ...],
@@ -259,7 +256,7 @@ def _difference(
     """Averaged over repeats, each with the folds of its models.
 
     Trees cost most and any of them may leave out other rows, so those of a repeat are shared by more
-    splits into folds than the models' own.
+    splits into folds than the models' own, even within every ``cell``.
     """
     learning = np.flatnonzero(folds[0] >= 0)
     learner = make_regressor(settings.learner, len(learning), settings.seeds["learner"])
@@ -267,8 +264,7 @@ def _difference(
     def fitted(own: np.ndarray, seed: int, n_averaged: int) -> CrossFittedDifference:
         return cross_fitted_difference(
             X,
-            (s > 0) - e,
-            positive - m,
+            residuals,
             own,
             parts=parts,
             sample_weight=base,
@@ -282,14 +278,14 @@ def _difference(
     n_splits = max(_SPLITS_OF_TREES // n_repeats, 1)
     if n_repeats == 1 or learner is not None or len(learning) >= MANY_ROWS:
         n_splits = 1
-    strata, own_unit = (2 * (s > 0) + positive)[learning], None if unit is None else unit[learning]
+    own_unit = None if unit is None else unit[learning]
     repeats: list[CrossFittedDifference] = []
     for own, seed in zip(folds, settings.repeated_seeds("learner", n_repeats), strict=True):
         rng = np.random.default_rng(seed)
         fits = [fitted(own, seed, n_repeats)]  # asked alone, too
         for split in range(1, n_splits):
             other = own.copy()
-            other[learning] = draw_folds(strata, settings.n_splits, rng, own_unit)
+            other[learning] = draw_folds(cell[learning], settings.n_splits, rng, own_unit)
             fits.append(fitted(other, seed + split, n_repeats * n_splits))
         repeats.append(CrossFittedDifference.averaged(fits))
     return CrossFittedDifference.averaged(repeats)

@@ -31,7 +31,7 @@ def difference_of(X, s, positive, e, m, folds, **options):
         "parts": tuple(np.unique(folds[folds >= 0])),
         "sample_weight": np.ones(len(s)),
     } | options
-    return cross_fitted_difference(X, (s > 0) - e, positive - m, folds, **options)
+    return cross_fitted_difference(X, ((s > 0) - e, positive - m), folds, **options)
 
 
 @pytest.mark.parametrize("seed", range(2))
