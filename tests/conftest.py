@@ -9,8 +9,30 @@ from pathlib import Path
 
 import pytest
 
+from mdfa_fairness_plugin import settings
+
 # Tests run two at a time: threads of their own would only get in each other's way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+MOST_REPEATS = settings._MOST_REPEATS
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cross_fitted_once():
+    """By default an audit costs a third: most tests are about other things than its repeats.
+
+    Fixtures that live longer than a test, and tests without the mark ``repeats``, ask for more of them.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings, "_MOST_REPEATS", 1)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def repeated_as_for_users(request, monkeypatch):
+    """The default of users for tests marked ``repeats``."""
+    if request.node.get_closest_marker("repeats"):
+        monkeypatch.setattr(settings, "_MOST_REPEATS", MOST_REPEATS)
 
 
 @pytest.fixture(scope="session")

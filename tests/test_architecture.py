@@ -266,7 +266,7 @@ def test_an_audit_needs_no_optional_package():
         "assert MDFAuditor is mdfa.MDFAuditor and audit is mdfa.audit\n"
         "d = mdfa.datasets.make_synthetic(300, imbalance=0.0, random_state=0)\n"
         "r = mdfa.audit(d.X, d.y, sensitive_features=d.sensitive_features, learner='tree',\n"
-        "               n_splits=2, random_state=0)\n"
+        "               n_splits=2, n_repeats=1, random_state=0)\n"
         "r.to_json(), r.summary()\n"
         "print(*sys.modules)"
     ).split()

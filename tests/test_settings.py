@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -89,6 +89,52 @@ def test_rates_are_adjusted_unless_nothing_is_balanced_or_another_estimate_is_as
     assert not Settings(balance="none").adjusts
     assert not Settings(estimator="hajek").adjusts
     assert Settings(balance=np.ones(3)).balances
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "expected"),
+    [
+        (1, 5),
+        (10_000, 5),
+        (10_001, 4),
+        (12_501, 3),
+        (16_667, 2),
+        (25_000, 2),
+        (25_001, 1),
+        (9**9, 1),
+    ],
+)
+@pytest.mark.repeats
+def test_repeats_hang_on_the_number_of_rows_alone(n_rows, expected):
+    """All together learn from 50,000 rows at most."""
+    assert Settings(solver="orthogonal").repeats_for(n_rows) == expected
+    assert Settings(solver="orthogonal", seed=3, n_splits=2).repeats_for(n_rows) == expected
+
+
+@pytest.mark.parametrize("own", [{"evaluation": "holdout"}, {"solver": "level_set"}])
+@pytest.mark.repeats
+def test_nothing_is_repeated_where_nothing_is_cross_fitted_unless_asked_for(own):
+    settings = Settings(**({"solver": "orthogonal"} | own))
+    assert settings.repeats_for(500) == 1
+    assert replace(settings, n_repeats=3).repeats_for(500) == 3
+
+
+@pytest.mark.parametrize("value", [0, -1, True, 2.5, "many", None])
+def test_number_of_repeats_is_checked(value):
+    with pytest.raises(InputError, match=r"^n_repeats: 'auto' or a whole number of at least 1 exp"):
+        Settings.checked(n_repeats=value)
+
+
+def test_repeats_have_seeds_of_their_own_and_the_first_is_that_of_an_audit_without():
+    settings = Settings(seed=7)
+    for stage, seed in settings.seeds.items():
+        three = settings.repeated_seeds(stage, 3)
+        assert settings.repeated_seeds(stage, 1) == (seed,)
+        assert three[0] == seed
+        assert settings.repeated_seeds(stage, 5)[:3] == three
+        assert all(0 <= own < 2**31 for own in three)
+    drawn = [own for stage in STAGES for own in settings.repeated_seeds(stage, 5)]
+    assert len(set(drawn)) == len(drawn)
 
 
 @pytest.mark.parametrize("ratio", [0.99, math.inf, math.nan, "1.2", None, True])

@@ -85,6 +85,25 @@ def test_what_other_parts_models_say_does_not_change_whom_the_rule_covers(parts)
     assert (one.covered != two.covered)[part != 0].any()
 
 
+def test_rows_are_covered_by_what_was_told_of_them_and_the_printed_rule_is_of_the_members():
+    """Members are averages over repeats; only the first knows nothing of the outcomes of a part."""
+    display = people()
+    members = (display.score > 0.5).to_numpy()
+    told = (display.score > 0.2).to_numpy()
+    found = describe_held_out(members, display, folds(1000), told=told)
+    of_members = describe_held_out(members, display, folds(1000))
+    assert found.rule == of_members.rule
+    assert found.rule.n_conditions == 1
+    np.testing.assert_array_equal(
+        found.covered, describe_held_out(told, display, folds(1000)).covered
+    )
+    other = np.where(folds(1000) == 0, told, members)
+    again = describe_held_out(members, display, folds(1000), told=other)
+    own = folds(1000) == 0
+    np.testing.assert_array_equal(again.covered[own], found.covered[own])
+    np.testing.assert_array_equal(again.covered[~own], of_members.covered[~own])
+
+
 def test_everybody_nobody_and_tiny_parts():
     display = people(40)
     everybody = describe_held_out(np.ones(40, dtype=bool), display, folds(40))

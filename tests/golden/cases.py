@@ -32,7 +32,9 @@ class Case:
 CASES: dict[str, Case] = {}
 
 FEATURES = ["x1", "x2", "age", "town"]
-TREE = {"learner": "tree", "n_splits": 3}
+# Cases are about other things than repeats, but for those called so.
+ONCE = {"n_repeats": 1}
+TREE = {"learner": "tree", "n_splits": 3} | ONCE
 
 
 def case(needs: str = "") -> Callable[[Maker], Maker]:
@@ -74,7 +76,7 @@ def auditor_of(
     frame: pd.DataFrame, sensitive: Any = "sex", weight: Any = None, **params: Any
 ) -> Any:
     """Fit an auditor to such people."""
-    auditor = mdfa.MDFAuditor(**({"random_state": 0} | params))
+    auditor = mdfa.MDFAuditor(**({"random_state": 0} | ONCE | params))
     return auditor.fit(
         frame[FEATURES],
         frame["decision"],
@@ -134,10 +136,23 @@ def audited(auditor: Any) -> Artifacts:
 
 @case()
 def overlap() -> Artifacts:
-    """As users have it who choose nothing, with new rows judged."""
+    """As users have it who choose nothing but one repeat, with new rows judged."""
     auditor = auditor_of(people())
     control = rows(auditor.result_.as_control_feature() == "inside")
     return audited(auditor) | {"control": control}
+
+
+@case()
+def repeated() -> Artifacts:
+    """As users have it who choose nothing but the learner, of three values."""
+    frame = people(600, 20)
+    return audited(auditor_of(frame, "race", outcomes="yes", **TREE | {"n_repeats": "auto"}))
+
+
+@case()
+def repeated_with_rows_held_back() -> Artifacts:
+    frame = people(600, 21)
+    return audited(auditor_of(frame, n_repeats=2, n_splits=2, max_learning_rows=500))
 
 
 @case()
@@ -269,7 +284,7 @@ def few_learning_rows() -> Artifacts:
 
 def comparison_of(frame: pd.DataFrame, models: dict[str, Any], **params: Any) -> Artifacts:
     result = mdfa.compare(
-        frame[FEATURES], models, sensitive_features=frame["sex"], random_state=0, **params
+        frame[FEATURES], models, sensitive_features=frame["sex"], random_state=0, **ONCE, **params
     )
     return {
         "result": result.to_dict(),

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from mdfa_fairness_plugin.learn import difference
-from mdfa_fairness_plugin.learn.difference import cross_fitted_difference
+from mdfa_fairness_plugin.learn.difference import CrossFittedDifference, cross_fitted_difference
 from mdfa_fairness_plugin.numerics.rows import RowView
 
 
@@ -158,6 +158,64 @@ def test_a_fold_without_rows_is_no_obstacle(learner):
     folds = np.arange(200) % 2
     found = difference_of(X, s, positive, e, m, folds, parts=(0, 1, 2), learner=learner)
     assert np.isfinite(found.out_of_fold).all()
+
+
+@pytest.mark.parametrize("learner", [None, DecisionTreeRegressor(max_depth=3)])
+def test_repeats_are_averaged(learner):
+    """Of rows held out and new, whatever the learner."""
+    X, s, positive, e, m, _ = planted(9, n=300)
+    drawn = [np.random.default_rng(k).permutation(300) % 3 for k in range(3)]
+    repeats = [
+        difference_of(X, s, positive, e, m, folds, learner=learner, random_state=k, n_repeats=3)
+        for k, folds in enumerate(drawn)
+    ]
+    found = CrossFittedDifference.averaged(repeats)
+    alone = [one.out_of_fold for one in repeats]
+    np.testing.assert_allclose(found.out_of_fold, np.mean(alone, axis=0))
+    np.testing.assert_array_equal(found.repeats, alone)
+    new = np.random.default_rng(3).normal(size=(40, 2))
+    for asked in ("predict", "by_part"):
+        each = [getattr(one, asked)(new) for one in repeats]
+        np.testing.assert_allclose(getattr(found, asked)(new), np.mean(each, axis=0))
+    assert CrossFittedDifference.averaged(repeats[:1]) is repeats[0]
+    assert repeats[0].repeats == ()
+    # No repeat sees a row that it judges.
+    own = drawn[1] == 2
+    changed = np.where(own, ~positive, positive)
+    again = difference_of(
+        X, s, changed, e, m, drawn[1], learner=learner, random_state=1, n_repeats=3
+    ).out_of_fold
+    np.testing.assert_array_equal(again[:, own], found.repeats[1][:, own])
+
+
+def test_repeats_share_twice_the_trees():
+    X, s, positive, e, m, _ = planted(9, n=300)
+    folds = np.arange(300) % 2
+    for n_repeats, n_trees in ((1, 100), (2, 100), (3, 67), (5, 40)):
+        found = difference_of(X, s, positive, e, m, folds, n_repeats=n_repeats)
+        assert {len(model.trees_) for model in found.models} == {n_trees}
+
+
+def test_rows_held_back_are_judged_by_every_repeat():
+    X, s, positive, e, m, _ = planted(6, n=300)
+    parts = (0, 1, -1)
+    repeats = [
+        difference_of(
+            X,
+            s,
+            positive,
+            e,
+            m,
+            np.where(np.arange(300) < 90, -1, np.arange(300) // k % 2),
+            parts=parts,
+            n_repeats=2,
+        )
+        for k in (1, 2)
+    ]
+    found = CrossFittedDifference.averaged(repeats)
+    rest = np.arange(300) < 90
+    np.testing.assert_allclose(found.out_of_fold[:, rest], found.predict(X[rest]))
+    np.testing.assert_allclose(found.unseen.predict(X[rest]), found.predict(X[rest]))
 
 
 def test_jobs_and_pickling_do_not_matter():

@@ -15,7 +15,12 @@ from sklearn.preprocessing import StandardScaler
 
 from mdfa_fairness_plugin.data.leaks import Answer
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.learn.given import GivenProbability, check_given, cross_fitted_estimator
+from mdfa_fairness_plugin.learn.given import (
+    GivenProbability,
+    check_given,
+    cross_fitted_estimator,
+    repeated_probability,
+)
 from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
 
 
@@ -46,6 +51,48 @@ def test_every_row_is_told_by_a_model_without_its_fold():
         found.predict(X[:9]), np.clip(found.by_rung(X[:9])[-1].mean(axis=0), 0.001, 0.999)
     )
     assert len(found.models) == 5
+
+
+def test_estimators_are_fitted_in_every_repeat_and_averaged():
+    X, positive, _, folds = draw(300)
+    turned = np.arange(300) // 60
+    found = repeated_probability(
+        GaussianNB(),
+        "propensity",
+        X,
+        positive,
+        np.array([folds, turned]),
+        sample_weight=np.ones(300),
+        seeds=(0, 1),
+    )
+    each = [cross_fitted(GaussianNB(), X, positive, own) for own in (folds, turned)]
+    np.testing.assert_allclose(
+        found.out_of_fold, np.mean([one.out_of_fold for one in each], axis=0)
+    )
+    np.testing.assert_allclose(
+        found.predict(X[:9]), np.mean([one.predict(X[:9]) for one in each], axis=0), atol=1e-3
+    )
+    assert len(found.models) == 10
+
+
+def test_own_models_are_repeated_with_other_folds_and_seeds():
+    """How far boosting grows is asked once, of the first."""
+    X, positive, _, folds = draw(300)
+    several, seeds = np.array([folds, np.arange(300) // 60]), (3, 4)
+    found = repeated_probability(
+        None, "propensity", X, positive, several, sample_weight=np.ones(300), seeds=seeds
+    )
+    first = cross_fitted_probability(X, positive, folds, random_state=3)
+    second = cross_fitted_probability(
+        X, positive, several[1], random_state=4, n_rounds=first.n_rounds
+    )
+    np.testing.assert_allclose(
+        found.out_of_fold, (first.out_of_fold + second.out_of_fold) / 2, rtol=1e-12
+    )
+    once = repeated_probability(
+        None, "propensity", X, positive, several[:1], sample_weight=np.ones(300), seeds=seeds[:1]
+    )
+    np.testing.assert_array_equal(once.out_of_fold, first.out_of_fold)
 
 
 def test_rows_held_back_are_told_by_a_model_of_all_others():

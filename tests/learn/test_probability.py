@@ -12,6 +12,7 @@ from sklearn.metrics import log_loss
 from mdfa_fairness_plugin.learn import probability
 from mdfa_fairness_plugin.learn.probability import (
     PROBABILITY_FLOOR,
+    CrossFittedProbability,
     _Seen,
     cross_fitted_probability,
 )
@@ -173,6 +174,54 @@ def test_the_models_agree_on_average():
     for own, rung in zip(each, rungs, strict=True):
         np.testing.assert_allclose(own.mean(axis=0), rung.predict(new), atol=PROBABILITY_FLOOR)
         assert np.ptp(own, axis=0).max() > 0
+
+
+@pytest.mark.parametrize("held_back", [False, True])
+def test_repeats_are_averaged_rung_by_rung(held_back):
+    """Of rows held out and new; a row is told by models that never saw it, in every repeat."""
+    X, _, positive = drawn(9, 400, TRUTHS["step"])
+    new = np.random.default_rng(9).normal(size=(50, X.shape[1]))
+    other = np.arange(400) % 8 == 0
+    folds = [np.random.default_rng(k).permutation(400) % 4 for k in range(3)]
+    if held_back:
+        folds = [np.where(other, -1, own) for own in folds]
+    repeats = [
+        cross_fitted_probability(X, positive, own, random_state=k) for k, own in enumerate(folds)
+    ]
+    found = CrossFittedProbability.averaged(repeats)
+    assert found.loss == pytest.approx(np.mean([one.loss for one in repeats]))
+    assert len(found.lesser) == len(repeats[0].lesser)
+    for rung, *own in zip(*((*one.lesser, one) for one in (found, *repeats)), strict=True):
+        np.testing.assert_allclose(
+            rung.out_of_fold, np.mean([one.out_of_fold for one in own], axis=0)
+        )
+        np.testing.assert_allclose(
+            rung.predict(new), np.mean([one.predict(new) for one in own], axis=0), atol=1e-3
+        )
+        assert rung.share == own[0].share
+    np.testing.assert_allclose(
+        found.by_rung(new), np.concatenate([one.by_rung(new) for one in repeats], axis=1)
+    )
+    np.testing.assert_array_equal(found.unseen.predict(new), found.predict(new))
+    if held_back:
+        np.testing.assert_allclose(found.out_of_fold[other], found.predict(X[other]), atol=1e-3)
+    assert CrossFittedProbability.averaged(repeats[:1]) is repeats[0]
+    back = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(found.predict(new), back.predict(new))
+
+
+def test_rounds_that_are_given_are_grown():
+    """As many as were found to help are found to help."""
+    X, _, positive = drawn(1, 2_000, TRUTHS["product"])
+    folds = even_folds(2_000, 3)
+    asked = cross_fitted_probability(X, positive, folds, ladder=False)
+    assert asked.n_rounds > 0
+    told = cross_fitted_probability(X, positive, folds, ladder=False, n_rounds=asked.n_rounds)
+    np.testing.assert_array_equal(asked.out_of_fold, told.out_of_fold)
+    none = cross_fitted_probability(X, positive, folds, ladder=False, n_rounds=0)
+    assert none.n_rounds == 0
+    assert (none.coefficients[:, -1] == 0).all()
+    assert none.loss > asked.loss
 
 
 def test_is_close_to_the_best_possible_prediction():

@@ -8,7 +8,8 @@ import pytest
 
 import mdfa_fairness_plugin as mdfa
 
-FAST = {"random_state": 0, "learner": "tree", "n_splits": 3}
+# Said, since some of it is repeated in other processes.
+FAST = {"random_state": 0, "learner": "tree", "n_splits": 3, "n_repeats": 1}
 
 
 @pytest.fixture(scope="session")

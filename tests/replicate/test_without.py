@@ -80,7 +80,7 @@ def test_ratios_are_those_of_models_that_never_saw_the_feature(audited, explaine
     """Worked out without the package's estimates, from a matrix that lacks the column."""
     problem = audited.source.problem
     settings = settled(audited.source.settings, problem)
-    folds = audit_folds(problem, problem.contrasts, settings)
+    (folds,) = audit_folds(problem, problem.contrasts, settings)
     worst = audited.violations.index(audited.worst_case)
     violation = audited.worst_case
     contrast = next(one for one in problem.contrasts if one.group == violation.group)

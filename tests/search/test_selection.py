@@ -195,7 +195,9 @@ def test_a_region_is_never_vouched_for_less_than_everybody(make_search, seed):
     families = [
         propose(rng.normal(size=n), rng.normal(size=4), name=f"noise {k}") for k in range(6)
     ]
-    selection, judged, searched = choose(data, lambda _: families, lambda _: None)
+    selection, judged, searched, first, alone = choose(data, lambda _: families, lambda _: None)
+    assert first is searched
+    assert alone == ()
     everybody = np.ones(n, dtype=bool)
     assert lower_limit(data, judged.member) >= lower_limit(data, everybody) - 1e-9
     assert judged.member.all() or judged.member is searched
@@ -270,6 +272,65 @@ def test_rows_have_no_say_in_the_region_they_are_judged_by(make_search, own):
     np.testing.assert_array_equal(judged.member[rows], again.member[rows])
     np.testing.assert_array_equal(judged.core[rows], again.core[rows])
     assert not np.array_equal(judged.member[~rows], again.member[~rows])
+
+
+def repeated(make_search, n=800, n_repeats=3):
+    """Scores of several repeats, each with folds of its own, and the search they are averaged for."""
+    rng = np.random.default_rng(6)
+    s, x = rng.choice([-1, 1], n), rng.normal(size=n)
+    positive = rng.random(n) < np.where((x > 0.5) & (s > 0), 0.8, 0.3)
+    folds = [rng.permutation(n) % 4 for _ in range(n_repeats)]
+    data = make_search(np.zeros(n), s, positive, folds=folds[0])
+    alone = [x + 0.3 * rng.normal(size=n) for _ in folds]
+    return replace(data, other_folds=tuple(folds[1:])), np.array(alone)
+
+
+def proposed(scores):
+    return lambda rows: [propose(scores[rows], [0.0, 0.5, 1.0])]
+
+
+def test_members_are_those_of_most_ways_to_part_the_rows(make_search):
+    """Each row by choices it had no say in; the region of new rows is that of the average."""
+    data, alone = repeated(make_search)
+    average = alone.mean(axis=0)
+    found = choose(data, proposed(average), lambda _: None, [proposed(own) for own in alone])
+    parted = [replace(data, folds=folds) for folds in (data.folds, *data.other_folds)]
+    votes = np.sum(
+        [cross_selected(Proposals(own, proposed(average)(slice(None)))).member for own in parted],
+        axis=0,
+    )
+    assert set(votes) > {0, 3}
+    np.testing.assert_array_equal(found.judged.member, votes >= 2)
+    np.testing.assert_array_equal(found.selection.scores, average)
+    assert found.searched is found.judged.member
+    # Every repeat alone finds what it would have found without the others.
+    assert len(found.alone) == 3
+    for own, scores, member in zip(parted, alone, found.alone, strict=True):
+        once = choose(replace(own, other_folds=()), proposed(scores), lambda _: None)
+        np.testing.assert_array_equal(once.judged.member, member)
+        assert once.alone == ()
+    np.testing.assert_array_equal(found.first, found.alone[0])
+
+
+def test_of_one_repeat_there_is_nothing_alone(make_search):
+    data, alone = repeated(make_search)
+    found = choose(data, proposed(alone[0]), lambda _: None)
+    once = choose(replace(data, other_folds=()), proposed(alone[0]), lambda _: None)
+    np.testing.assert_array_equal(found.judged.member, once.judged.member)
+    assert found.alone == once.alone == ()
+    assert found.first is found.searched
+
+
+def test_where_some_rows_decide_for_all_no_repeat_is_told_alone(make_search):
+    """Rows no model saw are judged by the choice of those that decide."""
+    data, alone = repeated(make_search)
+    held_back = np.arange(800) % 2 == 0
+    folds = [np.where(held_back, -1, own) for own in (data.folds, *data.other_folds)]
+    data = replace(data, folds=folds[0], other_folds=tuple(folds[1:]))
+    average = alone.mean(axis=0)
+    found = choose(data, proposed(average), lambda _: average, [proposed(own) for own in alone])
+    assert found.alone == ()
+    assert found.first is found.searched
 
 
 @pytest.mark.parametrize("side", [1, -1])
@@ -405,7 +466,7 @@ def test_old_and_new_rows_are_told_the_same_where_everybody_is_the_region(make_s
         data = make_search(np.zeros(400), s, positive, n_folds=4)
         scores = rng.normal(size=400)
         families = [propose(scores, [0.0, 1.0])]
-        selection, judged, _ = choose(data, lambda _, given=families: given, lambda _: None)
+        selection, judged, *_ = choose(data, lambda _, given=families: given, lambda _: None)
         everybody = bool(judged.member.all())
         assert everybody == np.isneginf(selection.threshold)
         assert everybody == bool(selection.member.all())
