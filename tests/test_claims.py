@@ -32,8 +32,12 @@ def searches(make, runs, **options):
 @pytest.mark.parametrize(
     ("make", "runs"),
     [
-        (lambda seed: populations.pure_noise(seed, n=600), 20),
-        (lambda seed: populations.noise_by_x(seed, mu=-0.3, n=600), 12),
+        pytest.param(
+            lambda seed: populations.pure_noise(seed, n=600), 20, marks=pytest.mark.repeats
+        ),
+        pytest.param(
+            lambda seed: populations.noise_by_x(seed, mu=-0.3, n=600), 12, marks=pytest.mark.repeats
+        ),
         (lambda seed: populations.paper(seed, delta=0.0, mu=0.3, n=600), 12),
     ],
     ids=["pure noise", "noise by x", "the paper's data"],
@@ -64,6 +68,7 @@ def test_outcomes_of_compas_redrawn_without_the_sensitive_value_raise_no_alarm()
     assert alarms <= binom.isf(LUCK, 6, 0.05)
 
 
+@pytest.mark.repeats
 def test_planted_violations_are_found_and_covered():
     """delta = .5 in 1,000 rows: found in at least 95 % of audits, covered in at least 92.5 %."""
     runs = 16

@@ -118,25 +118,32 @@ def overlap(one, other):
 
 
 def test_seeds_agree_more_where_cross_fitting_is_repeated():
-    data = make_synthetic(500, delta=1.0, imbalance=0.05, random_state=0)
-    agreement = {}
-    for n_repeats in (1, 5):
-        found = [
-            mdfa.audit(
-                data.X,
-                data.y,
-                sensitive_features=data.sensitive_features,
-                groups=[1],
-                outcomes=[1],
-                learner="tree",
-                n_splits=2,
-                n_repeats=n_repeats,
-                random_state=seed,
-            ).violations[0]
-            for seed in range(5)
-        ]
-        members = [v.membership for v in found]
-        agreement[n_repeats] = np.mean(
-            [overlap(*pair) for pair in itertools.combinations(members, 2)]
-        )
+    """Mean overlap of two seeds' subgroups, of two data sets.
+
+    In six data sets of four seeds five repeats raised it by .21 on average, standard deviation .14, so
+    that a lower mean of two is luck of .02; of these two it is .3.
+    """
+    agreement = dict.fromkeys((1, 5), 0.0)
+    for seed in range(2):
+        data = make_synthetic(400, delta=1.0, imbalance=0.0, random_state=seed)
+        for n_repeats in agreement:
+            members = [
+                mdfa.audit(
+                    data.X,
+                    data.y,
+                    sensitive_features=data.sensitive_features,
+                    groups=[1],
+                    outcomes=[1],
+                    propensity=np.full(400, 0.5),
+                    learner="tree",
+                    n_splits=2,
+                    n_repeats=n_repeats,
+                    random_state=state,
+                )
+                .violations[0]
+                .membership
+                for state in range(3)
+            ]
+            pairs = itertools.combinations(members, 2)
+            agreement[n_repeats] += np.mean([overlap(*pair) for pair in pairs]) / 2
     assert agreement[5] > agreement[1]

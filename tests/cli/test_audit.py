@@ -482,6 +482,7 @@ def test_the_whole_way(planted, tmp_path):
 
 def test_repetitions_are_told_after_the_summary(planted):
     arguments = ["audit", planted, "--outcome", "approved", "--sensitive", "gruppe"]
+    arguments += ["--repeats", 1]
     done = run_mdfa(*arguments, "--null-draws", 2, "--stability", 2, "--explained")
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode("utf-8")
@@ -498,6 +499,7 @@ def test_repetitions_are_told_after_the_summary(planted):
 
 def test_a_terminal_without_unicode_is_no_crash(planted):
     arguments = ["audit", planted, "--outcome", "approved", "--sensitive", "gruppe"]
+    arguments += ["--repeats", 1]
     done = run_mdfa(*arguments, PYTHONIOENCODING="ascii", LANG="C", PYTHONUTF8="0")
     assert done.returncode == 0, done.stderr.decode()
     assert b"gr\\xf6\\xdfer" in done.stdout
@@ -506,6 +508,7 @@ def test_a_terminal_without_unicode_is_no_crash(planted):
 
 def test_same_seed_same_bytes(planted):
     arguments = ["audit", planted, "--outcome", "approved", "--sensitive", "gruppe", "--json", "-"]
+    arguments += ["--repeats", 2]
     first, again = run_mdfa(*arguments), run_mdfa(*arguments)
     assert first.returncode == 0
     assert first.stdout == again.stdout

@@ -401,6 +401,7 @@ def test_metrics_work_without_fairlearn(case, monkeypatch):
         plugin.MDFAMetricFrame  # noqa: B018
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("name", ["metrics", "frame"])
 def test_examples_in_docstrings(name):
     module = importlib.import_module(f"mdfa_fairness_plugin.fairlearn.{name}")
