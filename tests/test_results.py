@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin.exceptions import AuditWarning
-from mdfa_fairness_plugin.records import Subgroup, Violation, WorstCasePath, ranked
+from mdfa_fairness_plugin.records import Spread, Subgroup, Violation, WorstCasePath, ranked
 from mdfa_fairness_plugin.report.reading import shown_case
 from mdfa_fairness_plugin.results import AuditResult
 
@@ -34,6 +34,11 @@ def test_ratio_is_the_exponential_of_delta():
 def test_infinite_delta_has_a_ratio(delta, ratio):
     assert violation(delta=delta).ratio == ratio
     assert Subgroup(delta=delta).ratio == ratio
+
+
+def test_ends_of_a_spread_are_of_the_ratios_that_are_known():
+    assert Spread(ratios=(2.0, math.nan, math.inf, 1.5), shared=0.8).ends == (1.5, math.inf)
+    assert all(map(math.isnan, Spread(ratios=(math.nan,), shared=0.0).ends))
 
 
 def test_what_was_not_measured_is_nan_and_never_none():
