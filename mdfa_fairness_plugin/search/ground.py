@@ -135,20 +135,18 @@ class Compared:
     def _model(self, argument: str, positive: np.ndarray, given: np.ndarray | None) -> Any:
         """The user's probabilities, the user's estimator, or else the audit's own models."""
         stage = "outcome" if argument == OUTCOME else "propensity"
-
-        def fit() -> Any:
-            return repeated_probability(
-                getattr(self.settings, argument),
-                argument,
-                self.X,
-                positive,
-                self.folds,
-                sample_weight=self.base,
-                seeds=self.settings.repeated_seeds(stage, len(self.folds)),
-                n_jobs=self.settings.n_jobs,
-                ladder=self.ladder,
-            )
-
+        fit = functools.partial(
+            repeated_probability,
+            getattr(self.settings, argument),
+            argument,
+            self.X,
+            positive,
+            self.folds,
+            sample_weight=self.base,
+            seeds=self.settings.repeated_seeds(stage, len(self.folds)),
+            n_jobs=self.settings.n_jobs,
+            ladder=self.ladder,
+        )
         return fit() if given is None else GivenProbability(given[self.rows], fit)
 
 
