@@ -59,7 +59,6 @@ class BoxSolver:
             member=data.held_out,
             core=data.held_out,
             searched=data.held_out & (scores >= -EDGE),
-            first=data.held_out & (scores >= -EDGE),
             path=sweep.at(path_thresholds(sweep, -math.inf)),
         )
 

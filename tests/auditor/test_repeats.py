@@ -52,11 +52,11 @@ def test_what_every_repeat_finds_alone_is_measured_as_the_subgroup_is(people, au
     alone = search.solved.alone
     assert len(alone) == len(v.spread.ratios) == 3
     rows = measured_rows(search, made.problem)
-    for member, ratio in zip(alone, v.spread.ratios, strict=True):
-        estimates = rows.estimates(member, made.settings.adjusts)
+    for own, ratio in zip(alone, v.spread.ratios, strict=True):
+        estimates = rows.estimates(own.member, made.settings.adjusts)
         assert ratio == pytest.approx(np.exp(estimates["doubly_robust"]))
     inside = search.solved.member
-    everywhere = sum(alone[0][i] and alone[1][i] and alone[2][i] for i in np.flatnonzero(inside))
+    everywhere = sum(all(own.member[i] for own in alone) for i in np.flatnonzero(inside))
     assert v.spread.shared == pytest.approx(everywhere / inside.sum())
     assert v.spread.ends == (min(v.spread.ratios), max(v.spread.ratios))
 

@@ -85,7 +85,7 @@ def test_a_row_is_predicted_by_models_that_have_not_seen_it():
 # Fewer rows than this make trees that leave out one fold, more make trees that leave out two.
 @pytest.fixture
 def shared_trees(monkeypatch):
-    monkeypatch.setattr(difference, "_MANY_ROWS", 1)
+    monkeypatch.setattr(difference, "MANY_ROWS", 1)
 
 
 @pytest.mark.parametrize("n_folds", [2, 3, 5, 6])
@@ -115,7 +115,7 @@ def test_shared_trees_serve_two_folds_each(shared_trees):
 @pytest.mark.parametrize("shared", [False, True])
 def test_rows_held_back_are_judged_by_trees_of_every_model(monkeypatch, shared):
     """What judges them in the audit judges new rows too, whole or slimmed for other machines."""
-    monkeypatch.setattr(difference, "_MANY_ROWS", 1 if shared else 10**9)
+    monkeypatch.setattr(difference, "MANY_ROWS", 1 if shared else 10**9)
     X, s, positive, e, m, _ = planted(6, n=400)
     folds = np.where(np.arange(400) < 100, -1, np.arange(400) % 5)
     found = difference_of(X, s, positive, e, m, folds, parts=(0, 1, 2, 3, 4, -1))
@@ -166,34 +166,36 @@ def test_repeats_are_averaged(learner):
     X, s, positive, e, m, _ = planted(9, n=300)
     drawn = [np.random.default_rng(k).permutation(300) % 3 for k in range(3)]
     repeats = [
-        difference_of(X, s, positive, e, m, folds, learner=learner, random_state=k, n_repeats=3)
+        difference_of(X, s, positive, e, m, folds, learner=learner, random_state=k, n_averaged=3)
         for k, folds in enumerate(drawn)
     ]
     found = CrossFittedDifference.averaged(repeats)
     alone = [one.out_of_fold for one in repeats]
     np.testing.assert_allclose(found.out_of_fold, np.mean(alone, axis=0))
-    np.testing.assert_array_equal(found.repeats, alone)
+    assert found.averaged_over == tuple(repeats)
+    assert found.first is CrossFittedDifference.averaged([found, repeats[1]]).first is repeats[0]
     new = np.random.default_rng(3).normal(size=(40, 2))
     for asked in ("predict", "by_part"):
         each = [getattr(one, asked)(new) for one in repeats]
         np.testing.assert_allclose(getattr(found, asked)(new), np.mean(each, axis=0))
     assert CrossFittedDifference.averaged(repeats[:1]) is repeats[0]
-    assert repeats[0].repeats == ()
+    assert repeats[0].averaged_over == ()
+    assert repeats[0].first is repeats[0]
     # No repeat sees a row that it judges.
     own = drawn[1] == 2
     changed = np.where(own, ~positive, positive)
     again = difference_of(
-        X, s, changed, e, m, drawn[1], learner=learner, random_state=1, n_repeats=3
+        X, s, changed, e, m, drawn[1], learner=learner, random_state=1, n_averaged=3
     ).out_of_fold
-    np.testing.assert_allclose(again[:, own], found.repeats[1][:, own], atol=1e-12)
-    assert np.abs(again[:, ~own] - found.repeats[1][:, ~own]).max() > 0.01
+    np.testing.assert_allclose(again[:, own], repeats[1].out_of_fold[:, own], atol=1e-12)
+    assert np.abs(again[:, ~own] - repeats[1].out_of_fold[:, ~own]).max() > 0.01
 
 
-def test_repeats_share_twice_the_trees():
+def test_what_is_averaged_shares_twice_the_trees():
     X, s, positive, e, m, _ = planted(9, n=300)
     folds = np.arange(300) % 2
-    for n_repeats, n_trees in ((1, 100), (2, 100), (3, 67), (5, 40)):
-        found = difference_of(X, s, positive, e, m, folds, n_repeats=n_repeats)
+    for n_averaged, n_trees in ((1, 100), (2, 100), (3, 67), (5, 40)):
+        found = difference_of(X, s, positive, e, m, folds, n_averaged=n_averaged)
         assert {len(model.trees_) for model in found.models} == {n_trees}
 
 
@@ -209,7 +211,7 @@ def test_rows_held_back_are_judged_by_every_repeat():
             m,
             np.where(np.arange(300) < 90, -1, np.arange(300) // k % 2),
             parts=parts,
-            n_repeats=2,
+            n_averaged=2,
         )
         for k in (1, 2)
     ]

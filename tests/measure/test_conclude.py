@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from mdfa_fairness_plugin.measure.conclude import (
     Measured,
@@ -17,7 +18,7 @@ from mdfa_fairness_plugin.measure.conclude import (
 from mdfa_fairness_plugin.measure.estimates import counts_frame
 from mdfa_fairness_plugin.measure.intervals import delta_interval, gamma_interval, mass_interval
 from mdfa_fairness_plugin.measure.power import Plan
-from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums
+from mdfa_fairness_plugin.measure.sums import SEARCHED, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.settings import Settings
 
@@ -66,22 +67,48 @@ def counted(positive, s, member, **changes):
     return counted_rows(rows_of(positive, s), member, **changes)
 
 
-def counted_rows(rows, member, **changes):
+def counted_rows(rows, member, *, alone=(), **changes):
+    """``alone`` is what each repeat proposed, if there are several."""
     everybody = np.ones(len(member), dtype=bool)
     sums = SearchSums.of(
         rows,
-        (everybody, member, member, member, member),
+        (everybody, member, member, member, member, *alone),
         missing=np.zeros((2, 2)),
         n_missing=0,
     )
     sums = replace(sums, **changes)
-    return Measured(key=KEY, alpha=0.05, sums=sums, widening=WIDENING, hypothesis=0)
+    more = (1.4,) * len(alone)
+    widening = Widening(tests=WIDENING.tests + more, sets=WIDENING.sets + more)
+    return Measured(key=KEY, alpha=0.05, sums=sums, widening=widening, hypothesis=0)
 
 
 def figures(one, settings=SETTINGS, *, adjusted=0.01, level=0.05 / 4):
     """Figures of one search of four, at a given p-value that needs no allowance."""
     test = _Tested.of(one, settings)
     return figures_of(one, test, settings, (level, level), (adjusted, adjusted), LABELS)
+
+
+def test_the_test_of_repeats_is_of_the_mean_of_what_each_proposed():
+    """Whatever their average has found; one that cannot be measured counts as no evidence."""
+    positive, s, member = table((40, 20), (100, 100), outside_hits=(80, 60))
+    others = [np.roll(member, k) for k in (20, 50)]
+    nobody = np.zeros(1000, dtype=bool)
+    z = [norm.isf(_Tested.of(counted(positive, s, own), SETTINGS).sets[SEARCHED]) for own in others]
+    assert z[0] != z[1]
+    single = _Tested.of(counted(positive, s, member), SETTINGS)
+    for alone, mean in (
+        (others, np.mean(z)),
+        ([others[0]] * 3, z[0]),
+        ([others[0], nobody], z[0] / 2),
+    ):
+        test = _Tested.of(counted(positive, s, member, alone=alone), SETTINGS)
+        assert norm.isf(test.sets[SEARCHED]) == pytest.approx(mean)
+        assert test.p_value != single.p_value
+        assert test.statistic == single.statistic
+    # Everybody was not searched for.
+    whole = replace(counted(positive, s, member, alone=others), everybody=True)
+    once = replace(counted(positive, s, member), everybody=True)
+    assert _Tested.of(whole, SETTINGS).p_value == _Tested.of(once, SETTINGS).p_value
 
 
 def test_figures_of_a_table_worked_by_hand():

@@ -58,7 +58,7 @@ def test_all_repeats_learn_from_the_same_rows(options):
 
 
 @pytest.mark.repeats
-def test_five_repeats_unless_there_is_one_to_be_had_only():
-    assert [len(folds_of(**own)[1]) for own in ({}, {"n_repeats": 2})] == [5, 2]
+def test_three_repeats_unless_others_are_asked_for_or_nothing_is_cross_fitted():
+    assert [len(folds_of(**own)[1]) for own in ({}, {"n_repeats": 2})] == [3, 2]
     for own in ({"evaluation": "holdout"}, {"solver": "level_set"}, {"solver": "iterative"}):
         assert len(folds_of(**own)[1]) == 1
