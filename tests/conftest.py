@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mdfa_fairness_plugin import settings
-
-# Tests run two at a time: threads of their own would only get in each other's way.
+# Tests run two at a time: threads of their own would only get in each other's way. Said before numpy
+# is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from mdfa_fairness_plugin import settings
 
 MOST_REPEATS = settings._MOST_REPEATS
 
