@@ -97,18 +97,17 @@ class MDFAuditor(Judging):
     overlap : {"trim", "refuse"}, default="trim"
         Rows without comparable rows on the other side: left out and counted, or an error.
     weight_type : {"sampling", "frequency"}, default="sampling"
-        Whether a sample weight says how many people a row stands for, which never multiplies evidence,
-        or counts equal rows that were all seen: an audit of the repeated rows. ("auto": deprecated.)
+        Whether a sample weight says how many people a row stands for, which is no more evidence, or
+        counts equal rows that were all seen: an audit of the repeated rows. ("auto": deprecated.)
     intersections : bool, default=False
         Also audit each combination of the sensitive columns' values.
     min_group_size : int, default=30
         Groups (or references) with fewer rows are listed as insufficient evidence.
     max_learning_rows : int or None, default=50000
         Of more rows a sample of this size is learned from, every sensitive value and outcome with its
-        share; all rows are measured, those outside the sample by models that saw none of them.
-        None: learn from all. Of 120,000 rows of 10 features, learning from 50,000 of them (100,000)
-        finds a planted region with an overlap of .89 / .96 / .96 (.93 / .97 / .97) for delta .5 / 1.5
-        / 3, at 1 (1.7) times the time.
+        share; all rows are measured, those outside the sample by models that saw none of them. None:
+        learn from all. Of 120,000 rows of 10 features, those learned from 50,000 (100,000) overlap
+        with a planted region by .89 / .96 / .96 (.93 / .97 / .97) for delta .5 / 1.5 / 3.
     decision_inputs : name, list of names or None, default=None
         Features the decision was made from, such as a score with a cut-off. One that repeats the
         outcome is refused if it is not named here, and one that tells it alone is warned of.
