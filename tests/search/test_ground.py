@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeRegressor
 
 import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.learn.difference import cross_fitted_difference
 from mdfa_fairness_plugin.learn.learners import make_regressor
 from mdfa_fairness_plugin.search import ground
 from mdfa_fairness_plugin.search.ground import orientation, rarer
@@ -58,3 +61,36 @@ def test_a_learner_is_told_how_many_rows_it_learns_from(monkeypatch, evaluation)
         random_state=0,
     ).violations
     assert set(told) == {200 if evaluation == "cross_fit" else (~v.held_out).sum()}
+
+
+@pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.MDFAWarning")
+def test_trees_of_every_repeat_are_shared_by_more_splits_into_folds(monkeypatch):
+    """Twenty in all, of which the first of each repeat is by the models' folds; clusters stay whole."""
+    seen = []
+
+    def spy(X, residual_s, residual_y, folds, **options):
+        seen.append((folds, options["random_state"], options["n_averaged"]))
+        options["learner"] = DecisionTreeRegressor(max_depth=2)  # quick
+        return cross_fitted_difference(X, residual_s, residual_y, folds, **options)
+
+    monkeypatch.setattr(ground, "cross_fitted_difference", spy)
+    rng = np.random.default_rng(0)
+    result = mdfa.audit(
+        rng.normal(size=(300, 2)),
+        rng.random(300) < 0.4,
+        sensitive_features=rng.choice(["f", "m"], 300),
+        clusters=np.arange(300) // 2,
+        n_repeats=2,
+        n_splits=2,
+        groups=["f"],
+        outcomes=[True],
+        propensity={"f": np.full(300, 0.5)},
+        outcome_probability={True: np.full(300, 0.4)},
+        random_state=0,
+    )
+    folds, seeds, shared_by = zip(*seen, strict=True)
+    assert shared_by == (2, *[20] * 9) * 2
+    assert len({own.tobytes() for own in folds}) == len(set(seeds)) == 20
+    for own in folds:
+        assert (pd.Series(own).groupby(result.source.problem.cluster).nunique() == 1).all()
+    assert len(result.violations[0].spread.ratios) == 2
