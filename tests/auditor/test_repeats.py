@@ -123,11 +123,10 @@ def overlap(one, other):
 def test_seeds_agree_more_where_cross_fitting_is_repeated():
     """Mean overlap of two seeds' subgroups, of two data sets.
 
-    In six data sets of four seeds five repeats raised it by .21 on average, standard deviation .14, so
-    that a lower mean of two is luck of .02; of these two it is .3.
+    In six other data sets five repeats raised it by .21 on average, standard deviation .14.
     """
     agreement = dict.fromkeys((1, 5), 0.0)
-    for seed in range(2):
+    for seed in (6, 7):  # none of those six
         data = make_synthetic(400, delta=1.0, imbalance=0.0, random_state=seed)
         for n_repeats in agreement:
             members = [
