@@ -33,7 +33,7 @@ from mdfa_fairness_plugin.exceptions import (
 )
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude, warn_of_models
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
-from mdfa_fairness_plugin.measure.sums import EVERYBODY, MeasuredRows, SearchSums
+from mdfa_fairness_plugin.measure.sums import EVERYBODY, SETS, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
@@ -251,13 +251,19 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
         missing, n_missing = _missing(search, problem)
         sums = SearchSums.of(rows, sets, missing=missing, n_missing=n_missing).settled()
         leaks = [own.leak for own in sums.sets]
+        shared = search.shared_evidence(rows)
         seed = settings.seeds["test"]
         measured = Measured(
             key=search.key,
             alpha=search.data.alpha,
             sums=sums,
             widening=Widening(
-                tests=tuple(search.spread_in(leak, leaks[EVERYBODY]) for leak in leaks),
+                tests=tuple(
+                    search.spread_in(
+                        leak, leaks[EVERYBODY], shared=1.0 if i < len(SETS) else shared
+                    )
+                    for i, leak in enumerate(leaks)
+                ),
                 # Everybody was not searched for.
                 sets=tuple(
                     1.0

@@ -121,20 +121,35 @@ class Search:
         found = b"" if self.everybody else self.solved.member.tobytes()
         return id(models.fitted), models.flip_s != models.flip_y, found
 
-    def spread_in(self, part: LeakSums, whole: LeakSums, z: float | None = None) -> float:
+    def spread_in(
+        self, part: LeakSums, whole: LeakSums, z: float | None = None, *, shared: float = 1.0
+    ) -> float:
         """Widening for the search in a set: of its test, or of its interval by its statistic.
 
-        The interval's is that of the leak at its lower end.
+        The interval's is that of the leak at its lower end. ``shared`` is of a mean over repeats: what
+        the search adds is in all of them, and of chance that part which they share.
         """
         share = part.squares / whole.squares if whole.squares > 0 else 0.5
         n_parts = len(self.data.parts)
         spread = search_spread(n_parts, share)
         if z is None or not math.isfinite(z):
-            return spread
+            return math.sqrt(spread**2 - 1.0 + shared)
         quantile = float(norm.ppf(0.5 + self.data.confidence_level / 2.0))
         for _ in range(_FIXED_POINT_STEPS):
             spread = search_spread(n_parts, share, z - quantile * spread)
         return spread
+
+    def shared_evidence(self, rows: MeasuredRows) -> float:
+        """Mean correlation of the statistics of what every two repeats proposed, by rows they share."""
+        alone = [own.searched for own in self.held_alone]
+        squares = [rows.leak(own).squares for own in alone]
+        told = [
+            rows.leak(own & other).squares / math.sqrt(of_own * of_other)
+            for own, of_own in zip(alone, squares, strict=True)
+            for other, of_other in zip(alone, squares, strict=True)
+            if of_own > 0 and of_other > 0
+        ]
+        return min(float(np.mean(told)), 1.0) if told else 1.0
 
     def spread_of(self, rows: MeasuredRows, settings: Settings) -> Spread | None:
         """What every repeat finds alone, on the rows measured; None if there is one alone."""
