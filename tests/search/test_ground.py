@@ -68,10 +68,10 @@ def test_trees_of_every_repeat_are_shared_by_more_splits_into_folds(monkeypatch)
     """Twenty in all, of which the first of each repeat is by the models' folds; clusters stay whole."""
     seen = []
 
-    def spy(X, residual_s, residual_y, folds, **options):
+    def spy(X, residuals, folds, **options):
         seen.append((folds, options["random_state"], options["n_averaged"]))
         options["learner"] = DecisionTreeRegressor(max_depth=2)  # quick
-        return cross_fitted_difference(X, residual_s, residual_y, folds, **options)
+        return cross_fitted_difference(X, residuals, folds, **options)
 
     monkeypatch.setattr(ground, "cross_fitted_difference", spy)
     rng = np.random.default_rng(0)
