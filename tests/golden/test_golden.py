@@ -21,6 +21,7 @@ CASES = [
 ]
 
 
+@pytest.mark.repeats  # as users call it
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_those_frozen(name):
     reason = make.unlike_frozen(name)
