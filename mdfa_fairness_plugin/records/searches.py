@@ -97,9 +97,9 @@ class Violation(Measured):
         Leak of the sensitive value by the outcome inside the subgroup (generalised covariance
         measure), in standard errors.
     p_value, p_value_adjusted : float
-        Valid after the search, and after the choice between what it proposed and everybody; adjusted
-        over the searches of the audit (Holm), where two that find one leak in the same people count
-        once.
+        Valid after the search, and after the choice between what it proposed and everybody; with
+        repeats of cross-fitting, of the mean statistic of what each proposes alone. Adjusted over the
+        searches of the audit (Holm), where two that find one leak in the same people count once.
     detectable_delta : float
         Logarithm of ``detectable_ratio``.
     detectable_mass : float

@@ -9,9 +9,8 @@ lucky patches there. From tau, ``p1 = m + (1 - e) tau`` and ``p0 = m - e tau``.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from mdfa_fairness_plugin.learn.difference import CrossFittedDifference
 from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.search.level_sets import SearchData
-from mdfa_fairness_plugin.search.selection import Family, choose, solved
+from mdfa_fairness_plugin.search.selection import Family, Scoring, choose, solved
 from mdfa_fairness_plugin.search.solver import Solved
 from mdfa_fairness_plugin.settings import Settings
 
@@ -90,24 +89,19 @@ class OrthogonalSolver:
         assert e is not None
         assert m is not None
         difference = models.fitted.difference
-        tau = difference.out_of_fold
         turned = models.flip_s != models.flip_y
         rate = outcome_rate(data)
-        named = {choice.name: choice for choice in all_choices(len(tau))}
+        named = {choice.name: choice for choice in all_choices(len(difference.out_of_fold))}
 
-        def propose(rows: Any, told: np.ndarray = tau) -> list[Family]:
-            own = -told[:, rows] if turned else told[:, rows]
-            return orthogonal_families(own, e[rows], m[rows], rate)
+        def scoring(fitted: CrossFittedDifference) -> Scoring:
+            tau = -fitted.out_of_fold if turned else fitted.out_of_fold
+            return Scoring(
+                lambda rows: orthogonal_families(tau[:, rows], e[rows], m[rows], rate),
+                lambda name: named[name].scores(tau[named[name].scale], e, m, rate),
+            )
 
-        def scores_of(name: str) -> np.ndarray:
-            own = tau[named[name].scale]
-            return named[name].scores(-own if turned else own, e, m, rate)
-
-        alone = [
-            functools.partial(propose, told=own.first.out_of_fold)
-            for own in difference.averaged_over
-        ]
-        chosen = choose(data, propose, scores_of, alone)
+        alone = [scoring(own.first) for own in difference.averaged_over]
+        chosen = choose(data, *scoring(difference), alone)
         region = OrthogonalRegion(
             difference=difference.average,
             propensity=models.propensity,

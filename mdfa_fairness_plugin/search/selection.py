@@ -174,6 +174,13 @@ class Judged:
         )
 
 
+class Scoring(NamedTuple):
+    """What scores propose of some rows, and each of them, by its name, of all rows."""
+
+    propose: Callable[[Any], Sequence[Family]]
+    scores_of: Callable[[str], np.ndarray]
+
+
 class Chosen(NamedTuple):
     """A choice, and whom it holds for."""
 
@@ -209,43 +216,48 @@ def choose(
     data: SearchData,
     propose: Callable[[Any], Sequence[Family]],
     scores_of: Callable[[str], np.ndarray],
-    alone: Sequence[Callable[[Any], Sequence[Family]]] = (),
+    alone: Sequence[Scoring] = (),
 ) -> Chosen:
     """Choose a region on the deciding rows and tell for all rows who is inside.
 
-    ``propose`` are scores averaged over repeats. If there are several, ``alone`` are those of one split
-    of each by itself.
+    What is proposed, and the scores of all rows by name, are averaged over repeats. If there are
+    several, ``alone`` are those of one split of each by itself.
     """
     deciding = data.deciding
     every = (deciding == data.held_out).all()
     rows: Any = slice(None) if every else np.flatnonzero(deciding)
     some = data if every else data.take(rows)
-    families = propose(rows)
     parted = [replace(some, folds=folds) for folds in (some.folds, *some.other_folds)]
-    proposals = [Proposals(own, families) for own in (parted if alone else parted[:1])]
-    chosen, judged = select_region(proposals[0]), Judged.of_most(proposals)
-    if every:
-        selection, judged, searched = _agreed(data, chosen, judged)
-        told = [
-            Proposals(own, propose_alone(rows))
-            for own, propose_alone in zip(parted, alone, strict=False)
-        ]
-        found = [_agreed(data, select_region(own), cross_selected(own)) for own in told]
-        return Chosen(
-            selection,
-            judged,
-            searched,
-            tuple(Alone(own.member, proposed) for _, own, proposed in found),
-        )
-    scores = scores_of(chosen.family)
+
+    def told(
+        parted: Sequence[SearchData],
+        propose: Callable[[Any], Sequence[Family]],
+        scores_of: Callable[[str], np.ndarray],
+    ) -> tuple[Selection, Judged, np.ndarray]:
+        families = propose(rows)
+        proposals = [Proposals(own, families) for own in parted]
+        selection, judged = select_region(proposals[0]), Judged.of_most(proposals)
+        if not every:
+            selection, judged = _for_all(data, selection, judged, rows, scores_of(selection.family))
+        return _agreed(data, selection, judged)
+
+    chosen = told(parted if alone else parted[:1], propose, scores_of)
+    by_repeat = [
+        told([own], *scoring) for own, scoring in zip(parted[: len(alone)], alone, strict=True)
+    ]
+    return Chosen(*chosen, tuple(Alone(own.member, searched) for _, own, searched in by_repeat))
+
+
+def _for_all(
+    data: SearchData, chosen: Selection, judged: Judged, rows: np.ndarray, scores: np.ndarray
+) -> tuple[Selection, Judged]:
+    """A choice of some rows, for all that are held out."""
     member = data.held_out & (scores >= chosen.threshold)
     core = data.held_out & (scores >= chosen.core_threshold)
     member[rows], core[rows] = judged.member, judged.core
     sweep = Sweep.of(data, scores)
-    selection = replace(
-        chosen, scores=scores, path=sweep.at(path_thresholds(sweep, chosen.threshold))
-    )
-    return Chosen(*_agreed(data, selection, Judged(member=member, core=core)))
+    path = sweep.at(path_thresholds(sweep, chosen.threshold))
+    return replace(chosen, scores=scores, path=path), Judged(member=member, core=core)
 
 
 def solved(data: SearchData, region: Any, chosen: Chosen) -> Solved:

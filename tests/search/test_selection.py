@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.search.selection import (
     Family,
     Judged,
     Proposals,
+    Scoring,
     at_least_everybody,
     choose,
     cross_selected,
@@ -291,7 +292,8 @@ def test_members_are_those_of_most_ways_to_part_the_rows(make_search):
     """Each row by choices it had no say in; the region of new rows is that of the average."""
     data, alone = repeated(make_search)
     average = alone.mean(axis=0)
-    found = choose(data, proposed(average), lambda _: None, [proposed(own) for own in alone])
+    scored = [Scoring(proposed(own), lambda _: None) for own in alone]
+    found = choose(data, proposed(average), lambda _: None, scored)
     parted = [replace(data, folds=folds) for folds in (data.folds, *data.other_folds)]
     votes = np.sum(
         [cross_selected(Proposals(own, proposed(average)(slice(None)))).member for own in parted],
@@ -317,15 +319,26 @@ def test_of_one_repeat_there_is_nothing_alone(make_search):
     assert found.alone == once.alone == ()
 
 
-def test_where_some_rows_decide_for_all_no_repeat_is_told_alone(make_search):
-    """Rows no model saw are judged by the choice of those that decide."""
+def test_where_some_rows_decide_for_all_every_repeat_is_told_alone_too(make_search):
+    """Rows no model saw are judged by the choice of those that decide, in every repeat by its own."""
     data, alone = repeated(make_search)
     held_back = np.arange(800) % 2 == 0
     folds = [np.where(held_back, -1, own) for own in (data.folds, *data.other_folds)]
     data = replace(data, folds=folds[0], other_folds=tuple(folds[1:]))
     average = alone.mean(axis=0)
-    found = choose(data, proposed(average), lambda _: average, [proposed(own) for own in alone])
-    assert found.alone == ()
+    scored = [Scoring(proposed(own), lambda _, own=own: own) for own in alone]
+    found = choose(data, proposed(average), lambda _: average, scored)
+    assert len(found.alone) == 3
+    for n, (scores, told) in enumerate(zip(alone, found.alone, strict=True)):
+        once = choose(
+            replace(data, folds=folds[n], other_folds=()),
+            proposed(scores),
+            lambda _, own=scores: own,
+        )
+        np.testing.assert_array_equal(once.judged.member, told.member)
+        np.testing.assert_array_equal(once.searched, told.searched)
+        threshold = once.selection.threshold
+        np.testing.assert_array_equal(told.member[held_back], (scores >= threshold)[held_back])
 
 
 @pytest.mark.parametrize("side", [1, -1])
