@@ -80,15 +80,17 @@ def one_fit(make, seed, truth, **arguments):
     )
 
 
-def table(title, cases, seeds, jobs, **arguments):
-    print(f"\n{title}")
+def table(title, cases, args, seeds=None):
+    seeds = args.seeds if seeds is None else seeds
+    print(f"\n{title}, {seeds} seeds")
     print(
         f"{'case':<34}{'IoU':>7}{'(sd)':>7}{'held out':>10}{'bias':>8}{'|error|':>9}{'floor':>8}"
         f"{'ratio':>7}{'sec':>7}"
     )
     for name, make, truth, extra in cases:
-        runs = Parallel(n_jobs=jobs)(
-            delayed(one_fit)(make, seed, truth, **(arguments | extra)) for seed in range(seeds)
+        options = {"n_repeats": args.repeats} | extra
+        runs = Parallel(n_jobs=args.jobs)(
+            delayed(one_fit)(make, seed, truth, **options) for seed in range(seeds)
         )
         iou, held, bias, error, floor, seconds = np.mean(runs, axis=0)
         spread = np.std(runs, axis=0)[0]
@@ -112,9 +114,7 @@ def regions(args):
             for delta in (0.5, 1.0, 1.5, 2.0, 3.0)
         ]
         seeds = args.seeds if n < 20_000 else max(args.seeds // 4, 2)
-        table(
-            f"Half disc, mu = 0.2, {seeds} seeds", cases, seeds, args.jobs, n_repeats=args.repeats
-        )
+        table("Half disc, mu = 0.2", cases, args, seeds)
 
 
 def noise(args):
@@ -122,13 +122,7 @@ def noise(args):
         (f"4 noise features, delta = {delta}", half_disc(5000, delta, 4), delta, {})
         for delta in (0.5, 1.5, 3.0)
     ]
-    table(
-        f"Noise features, n = 5000, {args.seeds} seeds",
-        cases,
-        args.seeds,
-        args.jobs,
-        n_repeats=args.repeats,
-    )
+    table("Noise features, n = 5000", cases, args)
 
 
 def wide(args):
@@ -138,13 +132,7 @@ def wide(args):
         for n in args.sizes
         for delta in (0.5, 1.5)
     ]
-    table(
-        f"24 noise features, {args.seeds} seeds",
-        cases,
-        args.seeds,
-        args.jobs,
-        n_repeats=args.repeats,
-    )
+    table("24 noise features", cases, args)
 
 
 def noisy(args):
@@ -154,9 +142,7 @@ def noisy(args):
         for d in (3, 16)
         for n in args.sizes
     ]
-    table(
-        f"Noisy decisions, {args.seeds} seeds", cases, args.seeds, args.jobs, n_repeats=args.repeats
-    )
+    table("Noisy decisions", cases, args)
 
 
 def noisy_decisions(n, d):
@@ -221,13 +207,7 @@ def shapes(args):
             )
 
         cases.append((shape, make, 1.5, {}))
-    table(
-        f"Other shapes, n = 5000, delta = 1.5, {args.seeds} seeds",
-        cases,
-        args.seeds,
-        args.jobs,
-        n_repeats=args.repeats,
-    )
+    table("Other shapes, n = 5000, delta = 1.5", cases, args)
 
 
 def quarter(args):
@@ -238,13 +218,7 @@ def quarter(args):
         (f"quarter, alpha = {alpha}", make, float(np.log(3)), {"alpha": alpha})
         for alpha in (0.01, 0.05)
     ]
-    table(
-        "Ratio, not difference, n = 20000",
-        cases,
-        max(args.seeds // 2, 2),
-        args.jobs,
-        n_repeats=args.repeats,
-    )
+    table("Ratio, not difference, n = 20000", cases, args, max(args.seeds // 2, 2))
 
 
 def everybody(args):
