@@ -115,6 +115,8 @@ def spread_sentence(case: Violation) -> str:
     if everybody and spread.shared == 1:
         return "Other splits of the same rows find no smaller subgroup to report either."
     low, high = map(ratio_text, spread.ends)
+    if not everybody and all(math.isclose(own, case.population.ratio) for own in spread.ratios):
+        return f"Other splits of the same rows report everybody instead, with a ratio of {low}."
     if math.isinf(spread.ends[0]):
         found = "Other splits of the same rows all give an infinite ratio"
     elif math.isinf(spread.ends[1]):

@@ -169,6 +169,16 @@ def test_where_everybody_is_reported_nobody_asks_who_is_found():
         )
 
 
+def test_where_other_splits_report_everybody_that_is_told():
+    """Everybody holds all of these people, so that all of them are found."""
+    whole = Subgroup(delta=math.log(1.4), n_rows=900)
+    ratios = (whole.ratio, whole.ratio)
+    told = spread_sentence(found(population=whole, spread=Spread(ratios=ratios, shared=1.0)))
+    assert told == f"{START} report everybody instead, with a ratio of 1.4."
+    told = spread_sentence(found(population=whole, spread=Spread(ratios=(1.9, 1.4), shared=1.0)))
+    assert told.startswith(f"{START} give 1.4 to 1.9;")
+
+
 @pytest.mark.parametrize("spread", [None, Spread(), Spread(ratios=(math.nan,) * 2, shared=0.5)])
 def test_nothing_is_told_of_splits_that_were_not_made_or_have_no_ratio(spread):
     assert spread_sentence(found(spread=spread)) == ""
