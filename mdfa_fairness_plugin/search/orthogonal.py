@@ -10,7 +10,7 @@ lucky patches there. From tau, ``p1 = m + (1 - e) tau`` and ``p0 = m - e tau``.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -94,10 +94,12 @@ class OrthogonalSolver:
         named = {choice.name: choice for choice in all_choices(len(difference.out_of_fold))}
 
         def scoring(fitted: CrossFittedDifference) -> Scoring:
-            tau = -fitted.out_of_fold if turned else fitted.out_of_fold
+            def tau(own: Any) -> np.ndarray:
+                return -fitted.out_of_fold[own] if turned else fitted.out_of_fold[own]
+
             return Scoring(
-                lambda rows: orthogonal_families(tau[:, rows], e[rows], m[rows], rate),
-                lambda name: named[name].scores(tau[named[name].scale], e, m, rate),
+                lambda rows: orthogonal_families(tau(np.s_[:, rows]), e[rows], m[rows], rate),
+                lambda name: named[name].scores(tau(named[name].scale), e, m, rate),
             )
 
         alone = [scoring(own.first) for own in difference.averaged_over]
