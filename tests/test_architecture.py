@@ -34,6 +34,7 @@ ORDER = (
     ("replicate",),
     ("report",),
     ("person",),
+    ("questions",),
     ("results",),
     ("judging",),
     ("auditor",),

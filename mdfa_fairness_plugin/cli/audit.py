@@ -10,17 +10,21 @@ from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, comm
 from mdfa_fairness_plugin.cli.options import Request
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
 from mdfa_fairness_plugin.cli.parts import audit_parts
+from mdfa_fairness_plugin.cli.questions import check_asked, restricted, told_of_rows, with_answers
 from mdfa_fairness_plugin.cli.table import find_columns, read_table
 
 
 def run(request: Request) -> int:
     """Audit, deliver, and give the gate's status."""
     check_outputs(request)
-    in_memory = (request.null_draws, request.n_repeats, request.explained, request.na_values)
+    in_memory = (
+        *(request.null_draws, request.n_repeats, request.explained, request.na_values),
+        *(request.where, request.measure),
+    )
     if request.is_spread_out and any(in_memory):
         raise CommandError(
-            "--null-draws, --stability, --explained and --na-values need the rows in memory, so they "
-            "cannot be used with several files or a scheduler."
+            "--null-draws, --stability, --explained, --where, --measure and --na-values need the rows "
+            "in memory, so they cannot be used with several files or a scheduler."
         )
     with collected_notes() as notes:
         result = audit_parts(request) if request.is_spread_out else _audit_file(request)
@@ -31,17 +35,21 @@ def run(request: Request) -> int:
         page={"min_cell": request.min_cell, "command": command_line()},
         more=_repeated(request, result),
     )
-    return gate(request, result.violations)
+    return gate(request, (*result.violations, *result.asked))
 
 
 def _audit_file(request: Request) -> Any:
     """Audit one table in memory."""
-    table = read_table(request)
+    table = restricted(read_table(request), request)
     frame = table.frame
     named = find_columns(table, request, frame.__getitem__)
+    check_asked(frame, named, request)
     start = f"auditing {len(frame):,} rows of {request.file.name} ..."
     with progress(start, quiet=request.quiet):
-        return mdfa.audit(**named.rows(frame), **named.settings)
+        result = mdfa.audit(**named.rows(frame), **named.settings)
+        if request.where is not None:
+            result = told_of_rows(result, request.where)
+        return with_answers(result, frame, named, request)
 
 
 def _repeated(request: Request, result: Any) -> Iterator[str]:

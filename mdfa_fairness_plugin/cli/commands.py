@@ -31,6 +31,8 @@ def _work(name: str, asked: dict[str, Any]) -> None:
     options.null_draws,
     options.stability,
     options.explained,
+    options.where,
+    options.measure,
     options.scheduler,
     options.min_cell,
     *options.READING,

@@ -61,6 +61,8 @@ class Request:
     n_comparators: int = 5
     null_draws: int | None = None
     n_repeats: int | None = None
+    where: str | None = None
+    measure: tuple[str, ...] = ()
     explained: bool = False
     name: str = "all"
     quick: bool = False
@@ -330,6 +332,18 @@ explained = option(
     is_flag=True,
     help="Measure the subgroups again with each feature left out in turn, and say which features carry "
     "the difference between the ratio as observed and at equal features.",
+)
+where = option(
+    "--where",
+    metavar="EXPR",
+    help="Audit only the rows where this holds, such as 'age < 25 and city == \"Oslo\"'.",
+)
+measure = option(
+    "--measure",
+    multiple=True,
+    metavar="EXPR",
+    help="Also measure the rows where this holds, such as 'age < 25 and priors >= 3', with no search. "
+    "May be repeated. It may name any column but the outcome.",
 )
 scheduler = option(
     "--scheduler",

@@ -112,6 +112,7 @@ class FeatureEncoder:
         if arrange is not None:
             kinds = [(plan.kind, plan.width) for plan in self._plans for _ in range(plan.width)]
             self._arrange(arrange(self._column_reader(table), kinds))
+        self.plans_ = (*self._plans, *self._unshown)
         self.leveled_ = leveled(self._plans, self._unshown)
         names = [name for plan in self._plans for name in plan.encoded_names(labels[plan.name])]
         places = [place for plan in self._plans for place in plan.places]

@@ -34,6 +34,11 @@ class Pairing:
         self._index: pd.Index | None = None
         self._owner = ""
 
+    @property
+    def index(self) -> pd.Index | None:
+        """That of the argument followed."""
+        return self._index
+
     def lead(self, *arguments: Rows) -> None:
         """Follow the first of these that has an index, unless one is followed already."""
         for one in arguments:

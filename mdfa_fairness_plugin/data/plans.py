@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.columns import Kind, TypedColumn
+from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn
 
 MISSING = "(missing)"
 OTHER = "(other levels)"
@@ -54,6 +54,19 @@ class NumberPlan:
             return column.numbers
         steps = [self.steps.get(value, np.nan) for value in column.labels.values]
         return np.array([*steps, np.nan])[column.labels.codes]
+
+    def decoded(self, X: np.ndarray, own: np.ndarray | None) -> TypedColumn:
+        """The column that encoded rows were made from."""
+        values = X[:, self.places[0]].copy() if self.has_value else np.full(len(X), self.fill)
+        if self.has_indicator:
+            values[X[:, self.places[-1]] > 0] = np.nan
+        if self.steps is None:
+            return TypedColumn(kind=self.kind, numbers=values)
+        order = sorted(self.steps, key=self.steps.__getitem__)
+        codes = np.searchsorted([self.steps[one] for one in order], values)
+        codes = np.where(np.isnan(values), -1, codes)
+        labels = Labels(codes=codes, values=tuple(order), ordered=True)
+        return TypedColumn(kind=self.kind, labels=labels)
 
     def column(self, values: np.ndarray, which: int) -> np.ndarray:
         """One encoded column of what ``values`` gave."""
@@ -124,6 +137,16 @@ class LevelPlan:
         codes = {value: code for code, value in enumerate(self.targets)}
         known = [codes.get(value, -1) for value in column.labels.values]
         return np.array([*known, -1], dtype=np.int32)[column.labels.codes]
+
+    def decoded(self, X: np.ndarray, own: np.ndarray | None) -> TypedColumn:
+        """The column that encoded rows were made from; ``own`` are what ``own_levels`` gave."""
+        labels = tuple(self.targets)
+        if own is None:
+            label_of = np.full(self.width + 1, -1)
+            label_of[list(self.targets.values())] = np.arange(len(labels))
+            at = X[:, list(self.places)]
+            own = label_of[np.where(at.any(axis=1), at.argmax(axis=1), self.width)]
+        return TypedColumn(kind=self.kind, labels=Labels(codes=own, values=labels))
 
     @property
     def shown(self) -> tuple[DisplayKind, tuple[str, ...]]:

@@ -60,6 +60,8 @@ class AuditProblem:
     warnings: tuple[AuditWarning, ...]
     input_hash: str  # SHA-256 of names, values and labels in the order given
     given: GivenProbabilities = NOTHING_GIVEN
+    index: pd.Index | None = None  # of the input's rows; None: they have none
+    outcome_name: str = ""  # of the column of outcomes; empty: it has none
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -228,7 +230,9 @@ def build_problem(
         input_hash=hashed,
     )
     given = read_given(problem, asked.propensity, asked.outcome_probability, pairing)
-    return replace(problem, given=given)
+    name = decided.names[0]
+    named = name if isinstance(name, str) and name != "y" else ""
+    return replace(problem, given=given, index=pairing.index, outcome_name=named)
 
 
 def _answers(

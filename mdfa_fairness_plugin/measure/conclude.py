@@ -28,7 +28,7 @@ from mdfa_fairness_plugin.measure.intervals import (
     mass_interval,
     standard_errors,
 )
-from mdfa_fairness_plugin.measure.power import FEWEST_HITS, Plan, Searching
+from mdfa_fairness_plugin.measure.power import FEWEST_HITS, Plan, Searching, named_detectable
 from mdfa_fairness_plugin.measure.sensitivity import e_value, missing_bounds
 from mdfa_fairness_plugin.measure.sums import (
     CORE,
@@ -37,6 +37,7 @@ from mdfa_fairness_plugin.measure.sums import (
     RULE,
     SEARCHED,
     SETS,
+    RungOf,
     SearchSums,
     SetSums,
     still_to_come,
@@ -79,7 +80,7 @@ class Measured:
     widening: Widening
     hypothesis: Hashable  # the same for searches that look for one thing from two sides
     ladder: tuple[RungOf, ...] = ()  # of models, the best last
-    search: Searching = field(default_factory=Searching)
+    search: Searching | None = field(default_factory=Searching)  # None: a set named beforehand
     everybody: bool = False  # reported in the place of what the search proposed
     clustered: bool = False  # whether somebody has several rows
 
@@ -122,15 +123,6 @@ def rung_ratios(own: SetSums) -> tuple[float, ...]:
     every = (*(rung.rates for rung in own.rungs), best)
     padded = [(rates * sizes + 0.5) / (sizes + 1.0) for rates in every]
     return tuple(float(log_ratio(*rates)) for rates in padded)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RungOf:
-    """Models of one quality: log-losses out of fold, and the share of the rows they learn from."""
-
-    propensity_loss: float
-    outcome_loss: float
-    share: float
 
 
 @dataclass(frozen=True)
@@ -328,8 +320,12 @@ def figures_of(
     delta = rates.delta + shift
     low, high = low + shift, high + shift
     bounds = (bounds[0] + shift, bounds[1] + shift)
-    detectable, mass = Plan.of(sums.everybody, one.alpha, planned, settings, one.search).stated()
-    measured_low = delta_interval(sums.region.rates, confidence, spread, leftover)[0] + shift
+    ends = delta_interval(sums.region.rates, confidence, spread, leftover)
+    measured_low = ends[0] + shift
+    detectable, mass = named_detectable(ends, planned, settings), rates.mass
+    if one.search is not None:
+        plan = Plan.of(sums.everybody, one.alpha, planned, settings, one.search)
+        detectable, mass = plan.stated()
     verdict, reason = _verdict(one, adjusted_p, (delta, low, measured_low), detectable, settings)
     n_rows, n_compared = sums.region.n_rows, sums.everybody.n_rows
     return {

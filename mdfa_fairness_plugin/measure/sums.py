@@ -95,6 +95,15 @@ def still_to_come(shares: Sequence[float]) -> tuple[float, ...]:
     return tuple(times if share == fewest else 0.0 for share in shares)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RungOf:
+    """Models of one quality: log-losses out of fold, and the share of the rows they learn from."""
+
+    propensity_loss: float
+    outcome_loss: float
+    share: float
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RungSums(Sums):
     """What a set's rates by lesser models are made of, for S = +1 and S = -1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mdfa_fairness_plugin.records.asked import NOT_CONFIRMED, AskedSubgroup
 from mdfa_fairness_plugin.records.audits import NO_COMPARABLE_ROW, AuditRecord, Silence, ranked
 from mdfa_fairness_plugin.records.searches import (
     INSUFFICIENT,
@@ -23,9 +24,11 @@ from mdfa_fairness_plugin.records.sets import (
 __all__ = [
     "INSUFFICIENT",
     "NONE_LARGER",
+    "NOT_CONFIRMED",
     "NO_COMPARABLE_ROW",
     "VERDICTS",
     "VIOLATION",
+    "AskedSubgroup",
     "AuditRecord",
     "Measured",
     "ModelDependence",

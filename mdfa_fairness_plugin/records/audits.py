@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.fields import (
     text,
     whole,
 )
+from mdfa_fairness_plugin.records.asked import AskedSubgroup
 from mdfa_fairness_plugin.records.searches import VIOLATION, Violation
 
 # Reason in ``AuditResult.excluded`` of rows outside common support.
@@ -75,6 +76,7 @@ class AuditRecord(Record):
     balance: Mapping[tuple[str, Hashable], Any] = field(default_factory=dict, metadata=said("rule"))
     excluded: Mapping[str, int | None] = field(default_factory=dict, metadata=said("rule"))
     silence: tuple[Silence, ...] = several("rule")
+    asked: tuple[AskedSubgroup, ...] = several("rule")
     warnings: tuple[AuditWarning, ...] = several("rule")
     provenance: Mapping[str, Any] = field(default_factory=dict, metadata=said("rule"))
     alpha: float | str = field(default="auto", metadata=said("always", settle=_asked))

@@ -1,5 +1,6 @@
-"""The audit repeated: without a leak, with a plant, on half samples, and without each feature."""
+"""The audit repeated: without a leak, with a plant, on halves, without a feature, where asked."""
 
+from mdfa_fairness_plugin.replicate.asked import measure_asked
 from mdfa_fairness_plugin.replicate.halves import Stability, stability
 from mdfa_fairness_plugin.replicate.null import NullDistribution, null_distribution
 from mdfa_fairness_plugin.replicate.plants import PlantedPower, power
@@ -11,6 +12,7 @@ __all__ = [
     "PlantedPower",
     "Stability",
     "explained",
+    "measure_asked",
     "null_distribution",
     "power",
     "stability",

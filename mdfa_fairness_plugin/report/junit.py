@@ -11,7 +11,7 @@ from typing import Any, Final
 from mdfa_fairness_plugin.describe.wording import clean, for_xml, label_text, named, plain_float
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fields import figures
-from mdfa_fairness_plugin.records import INSUFFICIENT, AuditRecord, Violation
+from mdfa_fairness_plugin.records import INSUFFICIENT, AskedSubgroup, AuditRecord, Violation
 from mdfa_fairness_plugin.report.reading import entries, leaks
 
 _SUITE: Final = "mdfa"
@@ -23,18 +23,18 @@ def trips(violation: Any, fail_above: float) -> bool:
 
 
 def to_junit(result: AuditRecord, fail_above: float | None = None) -> str:
-    """JUnit XML, a test case per search, failed if :func:`trips`, or skipped if it saw too little."""
+    """JUnit XML, a case per search or answer, failed if it trips, skipped if it saw too little."""
     if fail_above is not None:
         real = isinstance(fail_above, numbers.Real) and not isinstance(fail_above, bool)
         if not real or math.isnan(float(fail_above)):
             raise InputError(f"fail_above: a number or None expected, {fail_above!r} found.")
-    failed = [fail_above is not None and trips(v, fail_above) for v in result.violations]
+    searches: tuple[Violation | AskedSubgroup, ...] = (*result.violations, *result.asked)
+    failed = [fail_above is not None and trips(v, fail_above) for v in searches]
     skipped = [
-        v.verdict == INSUFFICIENT and not fails
-        for v, fails in zip(result.violations, failed, strict=True)
+        v.verdict == INSUFFICIENT and not fails for v, fails in zip(searches, failed, strict=True)
     ]
     counts = {
-        "tests": str(len(result.violations)),
+        "tests": str(len(searches)),
         "failures": str(sum(failed)),
         "errors": "0",
         "skipped": str(sum(skipped)),
@@ -43,7 +43,7 @@ def to_junit(result: AuditRecord, fail_above: float | None = None) -> str:
     suite = ET.SubElement(root, "testsuite", {"name": _SUITE, **counts})
     _add_properties(suite, _of_audit(result, fail_above))
     taken: dict[tuple[str, str], int] = {}
-    for violation, fails, skips in zip(result.violations, failed, skipped, strict=True):
+    for violation, fails, skips in zip(searches, failed, skipped, strict=True):
         case = ET.SubElement(suite, "testcase", _name(violation, taken))
         _add_properties(case, figures(violation, "case"))
         if fails:
@@ -61,7 +61,9 @@ def to_junit(result: AuditRecord, fail_above: float | None = None) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, "unicode") + "\n"
 
 
-def _name(violation: Violation, taken: dict[tuple[str, str], int]) -> dict[str, str]:
+def _name(
+    violation: Violation | AskedSubgroup, taken: dict[tuple[str, str], int]
+) -> dict[str, str]:
     """Class and name of a test case, unlike all others."""
     group = f"{_SUITE}.{_text(violation.sensitive_feature, 80).replace('.', '_')}"
     against = (
@@ -71,12 +73,14 @@ def _name(violation: Violation, taken: dict[tuple[str, str], int]) -> dict[str, 
     )
     who = _text(named(violation.sensitive_feature, violation.group), 200)
     name = f'{who} compared with {against}, outcome "{_text(label_text(violation.outcome), 80)}"'
+    if isinstance(violation, AskedSubgroup):
+        name = f"where {_text(violation.label, 200)}: {name}"
     taken[group, name] = taken.get((group, name), 0) + 1
     n = taken[group, name]
     return {"classname": group, "name": name if n == 1 else f"{name} ({n})"}
 
 
-def _told(violation: Violation) -> str:
+def _told(violation: Violation | AskedSubgroup) -> str:
     low, high = violation.ratio_interval
     where = f"Where {violation.rule}: " if violation.rule else ""
     return (

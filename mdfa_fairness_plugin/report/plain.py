@@ -14,7 +14,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning
-from mdfa_fairness_plugin.records import AuditRecord, Violation
+from mdfa_fairness_plugin.records import AskedSubgroup, AuditRecord, Violation
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA
 
@@ -56,6 +56,7 @@ def to_plain(result: AuditRecord) -> dict[str, Any]:
         "balance": [_plain_balance(key, value) for key, value in result.balance.items()],
         "excluded": plain_value(result.excluded),
         "silence": [plain_value(silence) for silence in result.silence],
+        **({"asked": [_plain_asked(own) for own in result.asked]} if result.asked else {}),
         **plain_origin(result.warnings, result.provenance),
     }
 
@@ -90,6 +91,15 @@ def _plain_violation(violation: Violation) -> dict[str, Any]:
         "ratio": plain_float(violation.ratio),
         "ratio_interval": [plain_float(end) for end in violation.ratio_interval],
         "detectable_ratio": plain_float(violation.detectable_ratio),
+    }
+
+
+def _plain_asked(own: AskedSubgroup) -> dict[str, Any]:
+    return {
+        **plain_value(own),
+        "ratio": plain_float(own.ratio),
+        "ratio_interval": [plain_float(end) for end in own.ratio_interval],
+        "detectable_ratio": plain_float(own.detectable_ratio),
     }
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,8 +18,9 @@ import pandas as pd
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.describe.wording import count
 from mdfa_fairness_plugin.exceptions import Count, InputError
-from mdfa_fairness_plugin.fields import Record, known
+from mdfa_fairness_plugin.fields import known
 from mdfa_fairness_plugin.records import (
+    AskedSubgroup,
     AuditRecord,
     Measured,
     ModelDependence,
@@ -29,11 +30,11 @@ from mdfa_fairness_plugin.records import (
     Violation,
     WorstCasePath,
 )
+from mdfa_fairness_plugin.report.asked import printable_asked
 from mdfa_fairness_plugin.report.cells import choose
+from mdfa_fairness_plugin.report.copies import made_of_cells, of_few, permitted, printed, thin
 from mdfa_fairness_plugin.report.profile_cells import ProfiledFeatures, printed_profile
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, shown_case
-
-_Kind = TypeVar("_Kind", bound=Record)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,39 +86,6 @@ def cells_sentence(redaction: Redaction, where: str = "page") -> str:
     )
 
 
-def permitted(kind: type[Any], *marks: str) -> list[str]:
-    """Fields of a record that say one of these of being printed."""
-    return [one.name for one in fields(kind) if one.metadata.get("printable", "never") in marks]
-
-
-def printed(kind: type[_Kind], record: _Kind, **allowed: Any) -> _Kind:
-    """Copy of a record that holds what may always be printed and what is allowed here.
-
-    Only fields that leave it to their cells or to a rule can be allowed; counts that are not are None.
-    """
-    open_fields = permitted(kind, "cells", "rule")
-    refused = set(allowed).difference(open_fields)
-    if refused:
-        raise ValueError(f"allowed: {', '.join(sorted(refused))} may not be printed.")
-    always = {name: getattr(record, name) for name in permitted(kind, "always")}
-    counts = [one.name for one in fields(kind) if type(one.default) is int]
-    values: dict[str, Any] = dict.fromkeys(counts) | always | allowed
-    copy = kind(**values)
-    lost = [n for n in open_fields if _is_lost(getattr(record, n), getattr(copy, n))]
-    return replace(copy, withheld=frozenset(lost))
-
-
-def _is_lost(given: Any, kept: Any) -> bool:
-    """Whether a copy lacks a number or text that the record has."""
-    if given is None:
-        return False
-    if isinstance(given, tuple) and isinstance(kept, tuple) and len(given) == len(kept):
-        return any(map(_is_lost, given, kept))
-    if isinstance(given, float):
-        return not math.isnan(given) and math.isnan(kept)
-    return kept is None or (isinstance(given, str) and bool(given) and not kept)
-
-
 class _Redactor:
     """One pass over a result, counting what is withheld."""
 
@@ -164,6 +132,7 @@ class _Redactor:
                 for reason, n in given.excluded.items()
             },
             silence=tuple(map(self._silence, given.silence)),
+            asked=self._asked(),
             warnings=tuple(replace(w, message=self._masked(w.message)) for w in given.warnings),
             provenance=provenance,
             n_samples=self.withhold() if self.totals_withheld else given.n_samples,
@@ -201,7 +170,7 @@ class _Redactor:
         allowed |= self._rule_shares(violation, n)
         # A tenth of those who have the outcome tells how many these are.
         asked = not isinstance(self.given.alpha, str)
-        if asked or (self.all_told and not _thin(violation.population.counts, self.min_cell)):
+        if asked or (self.all_told and not thin(violation.population.counts, self.min_cell)):
             allowed |= {name: getattr(violation, name) for name in ("alpha", "detectable_mass")}
         elif shown and not math.isnan(violation.alpha):
             self.withhold()
@@ -249,7 +218,7 @@ class _Redactor:
     def _rule_shares(self, record: Violation | Silence, n: int) -> dict[str, float]:
         """How well the rule of so many rows describes them, unless that tells of a few."""
         shares = {"rule_precision": record.rule_precision, "rule_recall": record.rule_recall}
-        told = {k: share for k, share in shares.items() if not _of_few(share, n, self.min_cell)}
+        told = {k: share for k, share in shares.items() if not of_few(share, n, self.min_cell)}
         self.withhold(len(shares) - len(told))
         return told
 
@@ -266,8 +235,8 @@ class _Redactor:
 
         ``shown`` names what a page would show of it, and so withholds.
         """
-        if not _thin(record.counts, self.min_cell):
-            return _made_of_cells(record)
+        if not thin(record.counts, self.min_cell):
+            return made_of_cells(record)
         low, high = record.interval
         numbers = {
             "delta": (record.delta,),
@@ -305,7 +274,7 @@ class _Redactor:
 
     def _plain_counts(self, counts: pd.DataFrame) -> pd.DataFrame:
         """Counts whose place among the totals is unknown: all of them if any is small."""
-        if not _thin(counts, self.min_cell):
+        if not thin(counts, self.min_cell):
             return counts
         self.withhold(counts.size)
         nothing = np.full(counts.shape, None, dtype=object)
@@ -366,6 +335,11 @@ class _Redactor:
         given = own[0].profile if own else pd.DataFrame()
         return ProfiledFeatures(self.given, given, printed_profile(given, self.min_cell))
 
+    def _asked(self) -> tuple[AskedSubgroup, ...]:
+        told = printable_asked(self.given, self.shown, self.min_cell, self._masked)
+        self.withhold(sum(len(own.withheld & {"n_rows", "delta"}) for own in told))
+        return told
+
     def _silence(self, entry: Silence) -> Silence:
         n, own = known(entry.n_rows), known(entry.n_group)
         if self.small(n) or not self._told_of(entry.sensitive_feature, entry.group):
@@ -413,23 +387,12 @@ class _Redactor:
         return totals, told and not any(map(self.small, left))
 
 
-def _made_of_cells(record: Measured) -> dict[str, Any]:
-    """Figures of a set without small cells, but for ratios of the counts themselves."""
-    told = {name: getattr(record, name) for name in permitted(type(record), "cells")}
-    given = told.get("estimates", {})
-    if given:
-        plain = given.get("unweighted")
-        ratios = {name: value for name, value in given.items() if name != "unweighted"}
-        told["estimates"] = {} if plain == given.get("hajek") else ratios
-    return told
-
-
 def _dependence(violation: Violation, min_cell: int) -> tuple[ModelDependence | None, int]:
     """How the ratio moved, where the ratio itself may be printed, and how many numbers are withheld."""
     given = violation.depends_on_models
     if given is None:
         return None, 0
-    if not _thin(violation.counts, min_cell):
+    if not thin(violation.counts, min_cell):
         copy = printed(ModelDependence, given, ratios=given.ratios, allowance=given.allowance)
         return copy, 0
     n = len(given.ratios)
@@ -444,26 +407,11 @@ def _spread(violation: Violation, min_cell: int) -> tuple[Spread | None, int]:
     given = violation.spread
     if given is None:
         return None, 0
-    thin = _thin(violation.counts, min_cell)
-    if thin or not all(0 < ratio < math.inf for ratio in given.ratios):
+    if thin(violation.counts, min_cell) or not all(0 < ratio < math.inf for ratio in given.ratios):
         return printed(Spread, given, ratios=(math.nan,) * len(given.ratios)), 3
-    few = _of_few(given.shared, known(violation.n_rows), min_cell)
+    few = of_few(given.shared, known(violation.n_rows), min_cell)
     shared = math.nan if few else given.shared
     return printed(Spread, given, ratios=given.ratios, shared=shared), int(few)
-
-
-def _of_few(share: float, n: int, min_cell: int) -> bool:
-    """Whether a share of so many rows, or the rest of them, is of too few people."""
-    return 0.5 <= min(share, 1 - share) * n < min_cell
-
-
-def _thin(counts: pd.DataFrame, min_cell: int) -> bool:
-    """Whether any cell by sensitive value and outcome is too small to print."""
-    if counts.empty:
-        return False
-    cells = counts.to_numpy(dtype=float)
-    filled = cells.sum(axis=1, keepdims=True) > 0
-    return bool(((cells < min_cell) & filled).any())
 
 
 def _spaced_path(violation: Violation, min_cell: int) -> WorstCasePath:

@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.describe.wording import (
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     VIOLATION,
+    AskedSubgroup,
     AuditRecord,
     Measured,
     SearchKey,
@@ -185,19 +186,19 @@ def alpha_sentence(alpha: float | str, searches: Sequence[Violation] = ()) -> st
 # -- a search
 
 
-def group_of(search: SearchKey | Violation) -> str:
+def group_of(search: SearchKey | Violation | AskedSubgroup) -> str:
     """Who is audited, of a violation or of what names a search."""
     return f"those with {named(search.sensitive_feature, search.group)}"
 
 
-def others_of(search: SearchKey | Violation) -> str:
+def others_of(search: SearchKey | Violation | AskedSubgroup) -> str:
     """Whom they are compared with."""
     if search.reference is None:
         return "everyone else"
     return f"those with {named(search.sensitive_feature, search.reference)}"
 
 
-def case_sentence(violation: Violation) -> str:
+def case_sentence(violation: Violation | AskedSubgroup) -> str:
     """Who gets which outcome how much more often than whom, and where."""
     start = f"{_where(violation, violation.share)}{group_of(violation)}"
     others = others_of(violation)
@@ -412,7 +413,7 @@ def _known(value: Any) -> float | None:
     return None
 
 
-def short_verdict(violation: Violation) -> str:
+def short_verdict(violation: Violation | AskedSubgroup) -> str:
     """The verdict in a table."""
     if violation.verdict == VIOLATION:
         return "violation"
@@ -428,8 +429,10 @@ def short_verdict(violation: Violation) -> str:
     return f"{less}none told from chance"
 
 
-def coarser_mass(violation: Violation) -> float:
+def coarser_mass(violation: Violation | AskedSubgroup) -> float:
     """Mass that a detectable ratio is of, if smaller ones were looked for; else 0."""
+    if isinstance(violation, AskedSubgroup):
+        return 0.0
     mass = violation.detectable_mass
     return 0.0 if math.isnan(mass) or mass <= violation.alpha else mass
 

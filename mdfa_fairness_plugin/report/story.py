@@ -29,6 +29,7 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report import tables
+from mdfa_fairness_plugin.report.asked import asked_section
 from mdfa_fairness_plugin.report.document import (
     EVERYWHERE,
     HTML,
@@ -94,6 +95,7 @@ def tell(
             _counts(result),
             _people(result),
             _also(result),
+            asked_section(result.asked),
             _searches(result, drawn),
             _path(drawn),
             _profile(result, drawn),
@@ -131,6 +133,8 @@ def _scope(result: AuditRecord, media: frozenset[str]) -> Section:
         ("At equal values of", result.feature_names),
     )
     lines = [f"{title}: {_listed(names)}." for title, names in parts if names]
+    if where := result.provenance.get("where"):
+        lines.insert(0, f"Only rows where {clean(where, 400)}.")
     if people := say.clusters_sentence(result.provenance):
         lines.insert(0, people)
     return Section("scope", "", (Paragraphs(tuple(lines), "scope"),), media)

@@ -40,6 +40,7 @@ class FakeAudit:
         )
         return SimpleNamespace(
             violations=violations,
+            asked=(),
             worst_case=violations[0] if violations else None,
             summary=lambda: self.text,
             to_html=self._to_html,

@@ -548,7 +548,9 @@ def test_gate_messages_are_safe_for_a_terminal(loans, mdfa, fake_audit, monkeypa
     fake_audit.searches = []
     monkeypatch.setattr(
         "mdfa_fairness_plugin.audit",
-        lambda *args, **kwargs: SimpleNamespace(violations=(hostile,), summary=lambda: ""),
+        lambda *args, **kwargs: SimpleNamespace(
+            violations=(hostile,), asked=(), summary=lambda: ""
+        ),
         raising=False,
     )
     result = mdfa(*audit_arguments(loans, "--fail-above", "0.2"))
@@ -625,3 +627,62 @@ def test_a_leak_is_the_first_thing_said(scored, mdfa):
     assert done.exit_code == 0
     assert "'points' decides the outcome alone." in " ".join(done.stdout.split()[:20])
     assert "decides" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def asked_of(tmp_path_factory):
+    """A table with a column beside the features, by which rows can be asked for."""
+    data = make_synthetic(n_samples=500, delta=1.5, random_state=0)
+    path = tmp_path_factory.mktemp("asked") / "rows.csv"
+    frame = data.X.assign(group=data.sensitive_features, got=data.y, office=np.arange(500) % 2)
+    frame.to_csv(path, index=False)
+    return path, frame
+
+
+def asking(path, *more):
+    some = ("--outcome", "got", "--sensitive", "group", "--drop", "office", "--repeats", 1)
+    return ("audit", path, *some, *more)
+
+
+def test_rows_asked_for_are_measured_and_told(asked_of, mdfa, tmp_path):
+    path, frame = asked_of
+    files = {name: tmp_path / f"told.{name}" for name in ("html", "json", "xml")}
+    result = mdfa(
+        *asking(path, "--measure", "x1 < 0 and x2 < 0", "--measure", "office == 1 and x1 < 0"),
+        *("--where", "x1 > -1.5", "--report", files["html"], "--json", files["json"]),
+        *("--junit", files["xml"], "--min-cell", 1),
+    )
+    assert result.exit_code == 0, result.stderr
+    n = int((frame["x1"] > -1.5).sum())
+    assert f"note: --where: {n} of 500 rows are audited" in result.stderr
+    told = json.loads(files["json"].read_text())
+    assert (told["n_samples"], told["provenance"]["where"]) == (n, "x1 > -1.5")
+    assert {own["label"] for own in told["asked"]} == {
+        "x1 < 0 and x2 < 0",
+        "office == 1 and x1 < 0",
+    }
+    inside = (frame["x1"] < 0) & (frame["office"] == 1)
+    bits = "".join("01"[int(one)] for one in inside[frame["x1"] > -1.5])
+    assert told["asked"][-1]["membership"] == bits
+    assert "Only rows where x1 > -1.5." in result.stdout
+    assert "not confirmed" in result.stdout
+    assert "Only rows where x1 &gt; -1.5." in files["html"].read_text()
+    assert "where office == 1 and x1 &lt; 0: group" in files["xml"].read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (("--measure", "got == 1"), "--measure: 'got' is the outcome"),
+        (("--measure", "offfice == 1"), "--measure: there is no column 'offfice'. Did you mean"),
+        (("--measure", "__import__('os')"), "--measure: "),
+        (("--measure", "x" * 10_000), "--measure: the expression has 10,000 characters"),
+        (("--where", "x1 <"), "--where: the expression ends too early"),
+        (("--where", "x1 > 99"), "--where: no row of"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_the_audit(asked_of, mdfa, fake_audit, more, says):
+    result = mdfa(*asking(asked_of[0], *more))
+    assert (result.exit_code, fake_audit.calls) == (2, [])
+    assert says in result.stderr
+    assert len(result.stderr) < 700

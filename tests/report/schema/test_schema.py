@@ -160,6 +160,11 @@ def test_every_field_is_in_the_schema():
         "detectable_ratio",
     }
     assert properties(AUDIT_SCHEMA, "subgroup") == names(Subgroup)
+    assert properties(AUDIT_SCHEMA, "asked") == names(AskedSubgroup) | {
+        "ratio",
+        "ratio_interval",
+        "detectable_ratio",
+    }
     assert properties(AUDIT_SCHEMA, "model_dependence") == names(ModelDependence)
     assert properties(AUDIT_SCHEMA, "spread") == names(Spread)
     assert properties(AUDIT_SCHEMA, "silence") == names(Silence)
@@ -170,7 +175,7 @@ def test_every_field_is_in_the_schema():
 
 
 def test_everything_is_described_or_named_and_nothing_else_is_let_in():
-    for kind in ("violation", "subgroup", "model_dependence", "spread"):
+    for kind in ("violation", "subgroup", "model_dependence", "spread", "asked"):
         schema = load_schema(AUDIT_SCHEMA)["$defs"][kind]
         assert schema["additionalProperties"] is False
         assert set(schema["required"]) == set(schema["properties"])

@@ -1,0 +1,62 @@
+"""Expressions on the command line: which rows are audited, and which are asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from mdfa_fairness_plugin.cli.console import CommandError, complain
+from mdfa_fairness_plugin.cli.options import Request
+from mdfa_fairness_plugin.cli.table import Columns, Table
+from mdfa_fairness_plugin.data.containers import read_table
+from mdfa_fairness_plugin.data.expressions import parse
+from mdfa_fairness_plugin.data.questions import columns_of
+from mdfa_fairness_plugin.exceptions import renaming
+
+
+def restricted(table: Table, request: Request) -> Table:
+    """The rows that ``--where`` asks for."""
+    if request.where is None:
+        return table
+    with renaming({"where": "--where"}):
+        inside = parse(request.where).told(columns_of(read_table(table.frame, "where"))).holds
+    if not inside.any():
+        raise CommandError(f"--where: no row of {request.file} meets {request.where!r}.")
+    if not request.quiet:
+        complain(f"note: --where: {inside.sum():,} of {len(inside):,} rows are audited")
+    return replace(table, frame=table.frame[inside])
+
+
+def told_of_rows(result: Any, where: str) -> Any:
+    """The result with which rows it is about."""
+    return replace(result, provenance={**result.provenance, "where": " ".join(where.split())})
+
+
+def check_asked(frame: pd.DataFrame, named: Columns, request: Request) -> None:
+    """Refuse, before the audit, what ``--measure`` cannot ask."""
+    if not request.measure:
+        return
+    with renaming({"where": "--measure"}):
+        columns = columns_of(read_table(frame, "where"))
+        for text in request.measure:
+            expression = parse(text)
+            if str(named.outcome) in expression.names:
+                raise CommandError(
+                    f"--measure: {str(named.outcome)!r} is the outcome, which is what is compared; "
+                    "name columns that were there before it."
+                )
+            expression.told(columns)
+
+
+def with_answers(result: Any, frame: pd.DataFrame, named: Columns, request: Request) -> Any:
+    """The result with what ``--measure`` asked."""
+    if not request.measure:
+        return result
+    taken: set[Hashable] = {named.outcome, *named.features}
+    others = frame[[column for column in frame.columns if column not in taken]]
+    with renaming({"where": "--measure"}):
+        asked = result.measure(list(request.measure), extra=None if others.empty else others)
+    return replace(result, asked=asked)

@@ -1,0 +1,207 @@
+"""What can be asked of a result beyond what it says: the audit repeated, and rows somebody names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.records import AuditRecord, Violation
+from mdfa_fairness_plugin.replicate import (
+    Explained,
+    NullDistribution,
+    PlantedPower,
+    Stability,
+    explained,
+    measure_asked,
+    null_distribution,
+    power,
+    stability,
+)
+from mdfa_fairness_plugin.report.asked import Answers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Questions(AuditRecord):
+    """A result that answers; what takes the data needs the result that an audit returned."""
+
+    n_samples: int = 0  # a result itself withholds nothing
+
+    def as_control_feature(
+        self, name: str = "mdfa_subgroup", *, violation: Violation | None = None, index: Any = None
+    ) -> pd.Series:
+        """Tell who is inside the worst-case subgroup, as a control feature of Fairlearn.
+
+        Parameters
+        ----------
+        name : str, default="mdfa_subgroup"
+            Name of the feature.
+        violation : Violation or None, default=None
+            Search whose subgroup is meant; None: the worst case.
+        index : array-like of shape (n_samples,) or None, default=None
+            Index of the Series, such as ``X.index``; None: positions.
+
+        Returns
+        -------
+        feature : Series of str of shape (n_samples,)
+            "inside" or "outside", by a model that has not seen the row. After a 70/30 split the
+            rows the search learned from are "not held out": a table that counted them among the
+            others would flatter the search. All "outside" if nothing could be measured.
+
+        Examples
+        --------
+        >>> from mdfa_fairness_plugin import AuditResult, Violation
+        >>> violation = Violation(group="f", outcome=1, membership=np.array([True, False]))
+        >>> AuditResult(violations=(violation,), n_samples=2).as_control_feature(
+        ...     violation=violation
+        ... ).tolist()
+        ['inside', 'outside']
+        """
+        chosen = self.worst_case if violation is None else violation
+        values = np.full(self.n_samples, "outside", dtype=object)
+        if chosen is not None and len(chosen.membership) != self.n_samples:
+            raise InputError(
+                "as_control_feature: a distributed audit keeps no row; use the result's "
+                "membership(ddf)."
+            )
+        if chosen is not None:
+            values[chosen.membership] = "inside"
+            if self.provenance.get("parameters", {}).get("evaluation") == "holdout":
+                values[~chosen.held_out] = "not held out"
+        return pd.Series(values, index=index, name=name, dtype=object)
+
+    def null_distribution(
+        self,
+        n_draws: int = 199,
+        *,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        progress: bool = False,
+    ) -> NullDistribution:
+        """Repeat the whole audit with sensitive values redrawn given the features.
+
+        Says where the observed violations fall among what the same search finds where there is
+        nothing to find. See :func:`mdfa_fairness_plugin.replicate.null_distribution`.
+
+        Parameters
+        ----------
+        n_draws : int, default=199
+        n_jobs, random_state, progress
+            Draws at a time; seed, None for the audit's own; whether to show a progress bar.
+
+        Returns
+        -------
+        null : NullDistribution
+        """
+        return null_distribution(
+            self, n_draws, n_jobs=n_jobs, random_state=random_state, progress=progress
+        )
+
+    def stability(
+        self,
+        n_repeats: int = 20,
+        *,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        progress: bool = False,
+    ) -> Stability:
+        """Repeat the audit on half samples and compare the people it finds.
+
+        See :func:`mdfa_fairness_plugin.replicate.stability`.
+
+        Parameters
+        ----------
+        n_repeats : int, default=20
+        n_jobs, random_state, progress
+            Repeats at a time; seed, None for the audit's own; whether to show a progress bar.
+
+        Returns
+        -------
+        stability : Stability
+        """
+        return stability(
+            self, n_repeats, n_jobs=n_jobs, random_state=random_state, progress=progress
+        )
+
+    def measure(
+        self, where: Any, *, extra: Any = None, violation: Violation | None = None
+    ) -> Answers:
+        """Measure rows that somebody names: whether a group among them is treated worse.
+
+        See :func:`mdfa_fairness_plugin.replicate.measure_asked`. What was thought of after looking at
+        these rows is not confirmed by them.
+
+        Parameters
+        ----------
+        where : str, array-like of bool, callable, or several of these
+            Such as ``"age < 25 and priors >= 3"``; several are one family.
+        extra : table of shape (n_samples, n_columns), optional
+            Columns beside the audited features that may be named.
+        violation : Violation or None, default=None
+            Search whose group and outcome are meant; None: those of every search.
+
+        Returns
+        -------
+        answers : tuple of AskedSubgroup
+            One per question and search, with ``to_frame()`` and ``summary()``.
+        """
+        return Answers(measure_asked(self, where, extra=extra, violation=violation))
+
+    def explained(self, *, n_jobs: int | None = None, progress: bool = False) -> Explained:
+        """Measure the subgroups again with each feature left out in turn: what it explains.
+
+        Says which features carry the difference between the rates as observed and at equal features.
+        See :func:`mdfa_fairness_plugin.replicate.explained`.
+
+        Parameters
+        ----------
+        n_jobs, progress
+            Features at a time; whether to show a progress bar.
+
+        Returns
+        -------
+        explained : Explained
+        """
+        return explained(self, n_jobs=n_jobs, progress=progress)
+
+    def power(
+        self,
+        ratio: float | None = None,
+        n_draws: int = 40,
+        *,
+        violation: Violation | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        progress: bool = False,
+    ) -> PlantedPower:
+        """Plant a violation into the audit's own rows and count how often it is found.
+
+        In random boxes and half-spaces of two features, of the ``detectable_mass``. See
+        :func:`mdfa_fairness_plugin.replicate.power`.
+
+        Parameters
+        ----------
+        ratio : float or None, default=None
+            Ratio of the rates; None: the ``detectable_ratio`` that the search states.
+        n_draws : int, default=40
+        violation : Violation or None, default=None
+            Search that has to find it; None: that of the worst case.
+        n_jobs, random_state, progress
+            Draws at a time; seed, None for the audit's own; whether to show a progress bar.
+
+        Returns
+        -------
+        power : PlantedPower
+        """
+        return power(
+            self,
+            ratio,
+            n_draws,
+            violation=violation,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            progress=progress,
+        )

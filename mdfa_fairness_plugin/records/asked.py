@@ -1,0 +1,95 @@
+"""Records of what was asked of a result: rows that somebody named, measured without a search."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from mdfa_fairness_plugin.fields import Column, number, rows, said, text
+from mdfa_fairness_plugin.records.searches import INSUFFICIENT, SearchKey
+from mdfa_fairness_plugin.records.sets import ModelDependence, Subgroup, ratio_of
+
+# What holds of every set that was named, and is said with it.
+NOT_CONFIRMED: Final = (
+    "Nothing was searched for here, so nothing is taken off for a search: p and intervals hold for "
+    "what was asked before these rows were looked at. What was thought of after looking at them is not "
+    "confirmed by them; measure it on new rows."
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class AskedSubgroup(Subgroup):
+    """Rows that somebody named, and how unequally a group among them is treated.
+
+    What a ``Violation`` says of a region that was searched for, and a ``Subgroup`` of any set, said of
+    these rows: the same estimate, interval, test and verdict, without anything for a search.
+
+    Parameters
+    ----------
+    label : str
+        What was asked: the expression, or the name of a mask or function.
+    sensitive_feature, group, reference, outcome
+        Who gets which outcome more often than whom, as for ``Violation``.
+    verdict : {"violation", "none_larger_than_detectable", "insufficient_evidence"}
+    reason : str
+        As for ``Violation``.
+    p_value : float
+        Of these rows by themselves.
+    p_value_adjusted : float
+        Adjusted over all that was asked at once (Holm); a question and its mirror count once.
+    share : float
+        ``n_rows`` over the rows compared.
+    confidence_level : float
+    detectable_delta : float
+        Smallest delta that would have been called a violation here with 80 % probability.
+    depends_on_models : ModelDependence or None
+        As for ``Violation``.
+    membership : ndarray of bool of shape (n_samples,)
+        Rows named, compared or not.
+    """
+
+    sensitive_feature: str = field(
+        default="sensitive_feature",
+        metadata=said("always", Column("sensitive_feature", 1, dtype=object), json="label"),
+    )
+    group: Hashable = field(
+        default=None, metadata=said("always", Column("group", 2, dtype=object), json="label")
+    )
+    reference: Hashable | None = field(
+        default=None, metadata=said("always", Column("reference", 3, dtype=object), json="label")
+    )
+    outcome: Hashable = field(
+        default=None, metadata=said("always", Column("outcome", 4, dtype=object), json="label")
+    )
+    verdict: str = text("always", Column("verdict", 5, 1, dtype=object), default=INSUFFICIENT)
+    reason: str = text("rule", Column("reason", 26, 20, dtype=object))
+    p_value_adjusted: float = number("always", Column("p_value_adjusted", 10, 3))
+    share: float = number("rule", Column("share", 12, 7))
+    confidence_level: float = number("always", default=0.95)
+    detectable_delta: float = number("always", Column("detectable_ratio", 19, 8, ratio_of))
+    depends_on_models: ModelDependence | None = field(default=None, metadata=said("rule"))
+    membership: np.ndarray = rows(bool, "bits")
+
+    @property
+    def detectable_ratio(self) -> float:
+        """Smallest ratio that would have been called a violation here with 80 % probability."""
+        return ratio_of(self.detectable_delta)
+
+    @property
+    def key(self) -> SearchKey:
+        """Who is compared with whom."""
+        return SearchKey(
+            sensitive_feature=self.sensitive_feature,
+            group=self.group,
+            reference=self.reference,
+            outcome=self.outcome,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"AskedSubgroup({self.label!r}, {self.sensitive_feature}={self.group!r}, "
+            f"outcome={self.outcome!r}, {self.verdict}, {self._figures()})"
+        )

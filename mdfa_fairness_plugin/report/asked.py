@@ -1,0 +1,133 @@
+"""What was asked of a result: told in sentences and a table, as far as it may be printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from mdfa_fairness_plugin.describe.wording import clean, label_text, named
+from mdfa_fairness_plugin.fields import figures, known
+from mdfa_fairness_plugin.records import (
+    NOT_CONFIRMED,
+    AskedSubgroup,
+    AuditRecord,
+    Violation,
+)
+from mdfa_fairness_plugin.report import text
+from mdfa_fairness_plugin.report.copies import made_of_cells, printed, thin
+from mdfa_fairness_plugin.report.document import (
+    HTML,
+    Bullets,
+    Document,
+    Paragraphs,
+    Section,
+    Table,
+    Value,
+)
+from mdfa_fairness_plugin.report.sentences import (
+    case_sentence,
+    interval_cell,
+    p_number,
+    ratio_cell,
+    short_verdict,
+)
+
+
+class Answers(tuple[AskedSubgroup, ...]):
+    """What was asked at once: a tuple of ``AskedSubgroup`` that tells of itself."""
+
+    __slots__ = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per question and search; ``asked`` is what was asked."""
+        return pd.DataFrame([{"asked": own.label, **figures(own, "table")} for own in self])
+
+    def summary(self) -> str:
+        """Tell the answers in plain text, and what confirms none of them."""
+        return text.render(Document("", (asked_section(self),)))
+
+
+def asked_section(answers: tuple[AskedSubgroup, ...]) -> Section:
+    """Every question with its answers."""
+    if not answers:
+        return Section("asked", "", ())
+    by_question: dict[str, list[AskedSubgroup]] = {}
+    for own in answers:
+        by_question.setdefault(own.label, []).append(own)
+    told = tuple(_told(own) for own in by_question.values())
+    rows: list[tuple[Value, ...]] = [
+        (
+            clean(own.label, 60),
+            named(own.sensitive_feature, own.group, 24),
+            label_text(own.outcome, 16),
+            ratio_cell(own),
+            interval_cell(own),
+            own.n_rows,
+            p_number(own.p_value_adjusted),
+            short_verdict(own),
+        )
+        for own in answers
+    ]
+    table = Table(
+        header=("Asked", "Who", "Outcome", "Ratio", "Between", "Rows", "p", "Verdict"),
+        rows=tuple(rows),
+        caption="What was asked, for every group with every outcome",
+        titled=HTML,
+        n_text=3,
+        text_last=True,
+    )
+    return Section(
+        "asked", "What was asked", (Bullets(told), table, Paragraphs((NOT_CONFIRMED,), "note"))
+    )
+
+
+def _told(answers: list[AskedSubgroup]) -> str:
+    """The answer with the highest lower limit, which is the one for the group treated worse."""
+    known_ones = [own for own in answers if not math.isnan(own.lower)]
+    if not known_ones:
+        first = answers[0]
+        why = clean(first.reason, 200).rstrip(". ") or "nothing could be measured"
+        return f"{clean(first.label, 400)}: not enough evidence ({why})."
+    worst = max(known_ones, key=lambda own: own.lower)
+    why = clean(worst.reason, 300).rstrip(". ")
+    verdict = f"Verdict: {short_verdict(worst)}{': ' if why else ''}{why}."
+    return f"{case_sentence(worst)} {verdict}"
+
+
+def printable_asked(
+    result: AuditRecord,
+    shown: Violation | None,
+    min_cell: int,
+    masked: Callable[[str], str],
+) -> tuple[AskedSubgroup, ...]:
+    """What may be printed: of thin cells the lower limit alone; no sizes that differ by few."""
+    whole = {
+        own.key: known(own.population.n_rows)
+        for own in result.violations
+        if own.population.measured
+    }
+    sizes = {known(own.n_rows) for own in result.asked} | {0}
+    sizes |= set(whole.values()) | ({known(shown.n_rows)} if shown is not None else set())
+
+    def copy(own: AskedSubgroup) -> AskedSubgroup:
+        n = known(own.n_rows)
+        few = any(0 < abs(n - other) < min_cell for other in sizes)
+        if thin(own.counts, min_cell):
+            low = own.lower if math.isfinite(own.lower) else math.nan
+            allowed: dict[str, Any] = {"interval": (low, math.nan)}
+        else:
+            allowed = made_of_cells(own)
+        if not few:
+            allowed["share"] = own.share
+        return printed(
+            AskedSubgroup,
+            own,
+            **allowed,
+            n_rows=None if few else n,
+            reason=masked(own.reason),
+        )
+
+    return tuple(map(copy, result.asked))
