@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.data.expressions import MOST_CHARACTERS, parse
 from mdfa_fairness_plugin.data.questions import columns_of
 from mdfa_fairness_plugin.exceptions import InputError
 
+DATES = ["2020-01-01", "2021-06-30", "NaT", "2022-03-01T12", "2023", "2024"]
 PEOPLE = pd.DataFrame(
     {
         "age": [17.0, 18.0, 24.0, 25.0, np.nan, 60.0],
@@ -24,7 +25,7 @@ PEOPLE = pd.DataFrame(
         "city": ["Oslo", "Bergen", None, "Oslo", "O'Hare", "Bergen"],
         "size": pd.Categorical(list("smlsml"), categories=["s", "m", "l"], ordered=True),
         "employed": [True, False, True, False, True, True],
-        "since": np.array("2020-01-01 2021-06-30 NaT 2022-03-01T12 2023 2024".split(), "M8[ns]"),
+        "since": np.array(DATES, "M8[ns]"),
         "zip": ["01", "10", "02", "1", "03", "x"],
         "not": [1, 2, 3, 4, 5, 6],
         "__class__": [1, 1, 1, 0, 0, 0],

@@ -19,7 +19,6 @@ from mdfa_fairness_plugin.replicate.asked import counted
 from mdfa_fairness_plugin.report.schema import load_schema
 from mdfa_fairness_plugin.settings import Settings
 
-
 CITIES, SIZES = ["Oslo", "Bergen", "Moss", "Voss", "Ski"], ["s", "m", "l"]
 
 

@@ -18,6 +18,7 @@ from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.exceptions import AuditWarning, MDFAWarning
 from mdfa_fairness_plugin.records import (
+    AskedSubgroup,
     AuditRecord,
     ModelDependence,
     Silence,

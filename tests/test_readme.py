@@ -1,0 +1,60 @@
+"""Walks through the README that ask something of a result: they run as they are printed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.cli import main
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+# What a walk begins with, and options of the commands that belong to it.
+WALKS = ("**Ask about a group you have in mind.**",)
+COMMANDS = ("--measure",)
+
+
+@pytest.fixture(scope="module")
+def arrests():
+    pytest.importorskip("sklego", reason="scikit-lego is not installed")
+    data = mdfa.datasets.load_arrests()
+    rows = np.sort(np.random.default_rng(0).choice(len(data.X), 800, replace=False))
+    return (
+        data.X.iloc[rows],
+        data.y.iloc[rows],
+        data.sensitive_features.iloc[rows],
+        data.frame.iloc[rows],
+    )
+
+
+@pytest.fixture(scope="module")
+def namespace(arrests):
+    """What the README has made before its walks, of fewer rows."""
+    X, y, A, _ = arrests
+    result = mdfa.audit(X, y, sensitive_features=A, learner="tree", n_splits=2, n_repeats=1)
+    return {"mdfa": mdfa, "X": X, "y": y, "A": A, "result": result, "worst": result.worst_case}
+
+
+@pytest.mark.parametrize("start", WALKS)
+def test_walks_run(start, namespace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = re.search(r"```python\n(.*?)```", README[README.index(start) :], re.DOTALL)
+    exec(compile(code.group(1), start, "exec"), dict(namespace))
+
+
+@pytest.mark.parametrize("option", COMMANDS)
+def test_commands_run(option, arrests, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arrests[-1].to_csv("arrests.csv", index=False)
+    lines = [
+        line for line in README.splitlines() if line.startswith("mdfa audit") and option in line
+    ]
+    assert lines
+    for line in lines:
+        done = CliRunner().invoke(main, [*shlex.split(line, comments=True)[1:], "--repeats", "1"])
+        assert done.exit_code in (0, 1), done.output
