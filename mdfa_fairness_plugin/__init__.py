@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mdfa_fairness_plugin import datasets, exceptions
     from mdfa_fairness_plugin.auditor import MDFAuditor, audit
     from mdfa_fairness_plugin.comparison import ComparisonResult, compare
+    from mdfa_fairness_plugin.data.quantities import to_quantities
     from mdfa_fairness_plugin.planning import detectable_ratio, rows_by_theorem, rows_needed
     from mdfa_fairness_plugin.records import Silence, Subgroup, Violation, WorstCasePath
     from mdfa_fairness_plugin.results import AuditResult
@@ -32,6 +33,7 @@ _HOMES = {
     "Subgroup": "records",
     "Violation": "records",
     "WorstCasePath": "records",
+    "to_quantities": "data.quantities",
 }
 _MODULES = ("datasets", "exceptions")
 
@@ -51,6 +53,7 @@ __all__ = [
     "exceptions",
     "rows_by_theorem",
     "rows_needed",
+    "to_quantities",
 ]
 
 

@@ -139,6 +139,10 @@ class FeatureWarning(MDFAWarning):
     """A feature could not be used as it was given."""
 
 
+class ParsedTextWarning(MDFAWarning):
+    """Text was read as the numbers, dates or durations that it stands for."""
+
+
 class SmallGroupWarning(MDFAWarning):
     """A group is too small to audit; it is listed as insufficient evidence."""
 

@@ -17,14 +17,22 @@ from mdfa_fairness_plugin.cli.table import find_columns, read_table
 def run(request: Request) -> int:
     """Audit, deliver, and give the gate's status."""
     check_outputs(request)
-    in_memory = (
-        *(request.null_draws, request.n_repeats, request.explained, request.na_values),
-        *(request.where, request.measure),
-    )
-    if request.is_spread_out and any(in_memory):
+    in_memory = {
+        "--null-draws": request.null_draws,
+        "--stability": request.n_repeats,
+        "--explained": request.explained,
+        "--where": request.where,
+        "--measure": request.measure,
+        "--na-values": request.na_values,
+        "--decimal": request.decimal,
+        "--thousands": request.thousands,
+        "--date-format": request.date_format,
+        "--categorical": request.categorical,
+    }
+    if request.is_spread_out and any(in_memory.values()):
         raise CommandError(
-            "--null-draws, --stability, --explained, --where, --measure and --na-values need the rows "
-            "in memory, so they cannot be used with several files or a scheduler."
+            f"{', '.join(option for option, asked in in_memory.items() if asked)}: the rows have to be "
+            "in memory for this, so it cannot be used with several files or a scheduler."
         )
     with collected_notes() as notes:
         result = audit_parts(request) if request.is_spread_out else _audit_file(request)

@@ -21,11 +21,24 @@ from mdfa_fairness_plugin.exceptions import MDFAError, MDFAWarning
 # What arguments of the package are called on the command line.
 _OPTIONS = {
     "clusters": "--cluster",
+    "date_format": "--date-format",
+    "decimal": "--decimal",
     "decision_inputs": "--decision-input",
     "outcomes": "--outcome-label",
     "outcomes_by_model": "--outcomes",
     "sample_weight": "--weight",
+    "thousands": "--thousands",
 }
+
+# What messages on columns say of Python, as it is said on the command line.
+_WORDS = (
+    (r" with mdfa_fairness_plugin\.to_quantities\(X, \.\.\.\),", ":"),
+    (r"\b(decimal|thousands)=('[^']+')", r"--\1 \2"),
+    (r"\bdate_format=('[^']+')", r"--date-format \1"),
+    (r"Replace what means missing by None", "Say what means missing with --na-values"),
+    (r"say so with \.astype\('category'\)", "say so with --categorical"),
+    (r"can be read with mdfa_fairness_plugin\.to_quantities", "can be read with --decimal"),
+)
 
 USAGE_ERROR = 2
 
@@ -166,6 +179,8 @@ def in_options(error: MDFAError) -> str:
         str(error),
     )
     message = re.sub(r"weight_type='(\w+)'", r"--weight-type \1", message)
+    for python, typed in _WORDS:
+        message = re.sub(python, typed, message)
     message = message.replace("name it in decision_inputs.", "name it with --decision-input.")
     message = message.replace(
         "name the ones to audit in outcomes.", "name one with --outcome-label."

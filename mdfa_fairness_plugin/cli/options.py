@@ -47,6 +47,10 @@ class Request:
     separator: str | None = None
     encoding: str = "utf-8-sig"
     na_values: tuple[str, ...] = ()
+    decimal: str | None = None
+    thousands: str | None = None
+    date_format: str | None = None
+    categorical: tuple[str, ...] = ()
     data_home: Path | None = None
     # How it is audited.
     alpha: float | str | None = None
@@ -371,6 +375,25 @@ na_values = option(
     metavar="TEXT",
     help="Text that means missing, beside the empty cell; may be repeated.",
 )
+decimal = option(
+    "--decimal",
+    metavar="CHAR",
+    help="Decimal mark of numbers: . or , . Asked for where 1.234 may be two numbers.",
+)
+thousands = option(
+    "--thousands", metavar="CHAR", help="Mark between thousands: , . ' _ or a blank."
+)
+date_format = option(
+    "--date-format",
+    metavar="FORMAT",
+    help="How dates are written, such as %d/%m/%Y. Asked for where 03/04/2005 may be two days.",
+)
+categorical = option(
+    "--categorical",
+    multiple=True,
+    metavar="COL[,COL]",
+    help="Columns of labels, such as codes, although they look like numbers or dates.",
+)
 data_home = option(
     "--data-home",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -439,6 +462,6 @@ COLUMNS = (
     weight_type,
     cluster,
 )
-READING = (separator, encoding, na_values)
+READING = (separator, encoding, na_values, decimal, thousands, date_format, categorical)
 RUNNING = (confidence, seed, jobs)
 AUDIT = (outcome, *COLUMNS, alpha, missing, balance, estimator, min_ratio, repeats, *RUNNING)

@@ -13,8 +13,11 @@ from typing import Any
 import pandas as pd
 
 from mdfa_fairness_plugin._optional import import_optional
-from mdfa_fairness_plugin.cli.console import CommandError, complain
+from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, complain
 from mdfa_fairness_plugin.cli.options import Request, given
+from mdfa_fairness_plugin.data.columns import read_labels
+from mdfa_fairness_plugin.data.quantities import to_quantities
+from mdfa_fairness_plugin.data.written import Marks, find_writing
 
 _CSV_SUFFIXES = (".csv", ".tsv", ".txt")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
@@ -87,6 +90,7 @@ class Table:
                 )
         candidates = asked or [c for c in self.frame.columns if not str(c).startswith(_UNNAMED)]
         chosen = [c for c in candidates if c not in role_of and c not in dropped]
+        self._read_as_asked(request, [*chosen, *roles.get("--weight", ())])
         if not chosen:
             raise CommandError(
                 "no column is left as an audited feature; name fewer columns in --drop, or some in "
@@ -96,6 +100,21 @@ class Table:
             for remark in self._remarks(chosen):
                 complain(f"note: {remark}")
         return chosen
+
+    def _read_as_asked(self, request: Request, columns: Sequence[Hashable]) -> None:
+        """Read labels and quantities among these columns as the options say."""
+        for column in self.columns(request.categorical, "--categorical"):
+            self.frame[column] = self.frame[column].astype("category")
+        how = given(
+            decimal=request.decimal, thousands=request.thousands, date_format=request.date_format
+        )
+        if how and columns:
+            with collected_notes() as notes:
+                read = to_quantities(self.frame[list(columns)], **how)
+            for column in columns:
+                self.frame[column] = read[column]
+            for note in () if request.quiet else notes:
+                complain(f"note: {note}")
 
     def _remarks(self, features: Sequence[Hashable]) -> Iterator[str]:
         """Say what looks wrong with the features."""
@@ -251,13 +270,20 @@ def _read_csv(path: Path, separator: str, encoding: str, na_values: Sequence[str
 
 
 def _keep_codes(frame: pd.DataFrame, path: Path, how: dict[str, Any]) -> None:
-    """Give columns with a leading zero somewhere, such as postal codes, their text back."""
+    """Give numbers their text back that may be none, or others than they look.
+
+    Those with a leading zero somewhere, such as postal codes, and those whose points may all separate
+    thousands.
+    """
     numeric = [i for i, kind in enumerate(frame.dtypes) if kind.kind in "iuf"]
     if not numeric:
         return
     text = pd.read_csv(path, usecols=numeric, dtype=str, **how)
     for place, column in zip(numeric, text.columns, strict=True):
-        if text[column].str.fullmatch(r"0[0-9]+").any():
+        texts = text[column].dropna()
+        dotted = texts[texts.str.contains(".", regex=False)]
+        unclear = len(dotted) and dotted.str.fullmatch(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}").all()
+        if unclear or texts.str.fullmatch(r"0[0-9]+").any():
             frame.isetitem(place, text[column])
 
 
@@ -280,19 +306,14 @@ def _remarks_on_column(name: str, values: pd.Series) -> Iterator[str]:
     if not is_text and not pd.api.types.is_integer_dtype(present):
         return
     distinct = present.drop_duplicates()
-    if len(distinct) == len(values) and len(values) > 20:
-        yield (
-            f"column {name!r} has another value in every row; if it only names the rows, add "
-            f"--drop {name}"
-        )
-    elif is_text:
-        words = distinct[pd.to_numeric(distinct.astype(str), errors="coerce").isna()].tolist()
-        if 0 < len(words) <= 2 and len(distinct) - len(words) >= 10:
-            listed = " and ".join(repr(word) for word in words)
-            yield (
-                f"column {name!r} holds numbers but also {listed}, so it is read as text; if that "
-                f"means missing, add --na-values {words[0]!r}"
-            )
+    if len(distinct) < len(values) or len(values) <= 20:
+        return
+    if is_text and find_writing(read_labels(values.array, name), Marks()) is not None:
+        return
+    yield (
+        f"column {name!r} has another value in every row; if it only names the rows, add "
+        f"--drop {name}"
+    )
 
 
 def find_label(text: str, values: pd.Series, option: str) -> Hashable:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, Message
 
-Kind = Literal["numeric", "boolean", "categorical", "ordinal", "datetime", "timedelta"]
+Kind = Literal["numeric", "boolean", "categorical", "ordinal", "datetime", "timedelta", "time"]
 
 _MICROSECONDS_PER_DAY = 86_400_000_000
 
@@ -262,5 +262,5 @@ _OBJECT_READERS: dict[str, tuple[Kind, Callable[[np.ndarray], np.ndarray]]] = {
     "date": ("datetime", _dates_to_days),
     "timedelta": ("timedelta", _durations_to_days),
     "timedelta64": ("timedelta", _durations_to_days),
-    "time": ("timedelta", _times_to_days),
+    "time": ("time", _times_to_days),
 }

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from mdfa_fairness_plugin.data.columns import Kind, TypedColumn, listing, read_column
 from mdfa_fairness_plugin.data.pairing import alignment
+from mdfa_fairness_plugin.data.written import Writing
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
 
 
@@ -28,6 +29,8 @@ class Table:
     index: pd.Index | None = None  # None: rows are paired by position
     named: bool = True  # False if the names were made up here
     matrix: Any = None  # sparse columns, never densified together
+    # How columns whose text was read as quantities are written, by place; None: not looked at yet.
+    written: dict[int, Writing] | None = None
     _typed: dict[int, TypedColumn] = field(default_factory=dict, repr=False)
 
     @property
@@ -63,7 +66,9 @@ class Table:
             arrays = []
         else:
             matrix, arrays = None, [array.take(rows) for array in self.arrays]
-        return Table(self.argument, self.names, arrays, len(rows), None, self.named, matrix)
+        return Table(
+            self.argument, self.names, arrays, len(rows), None, self.named, matrix, self.written
+        )
 
 
 def read_table(data: Any, argument: str, *, column_name: str | None = None) -> Table:
@@ -306,7 +311,7 @@ def _array_from_narwhals(series: Any) -> Any:
         levels = getattr(dtype, "categories", None) or series.cat.get_categories().to_list()
         return pd.Categorical(series.cast(nw.String).to_list(), categories=list(levels))
     if dtype == nw.Categorical:
-        series = series.cast(nw.String)
+        return pd.Categorical(series.cast(nw.String).to_list())
     values = np.empty(len(series), dtype=object)
     values[:] = series.to_list()
     return values

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,17 @@ import pandas as pd
 from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn, listing, python_value
 from mdfa_fairness_plugin.data.containers import Table, read_table
 from mdfa_fairness_plugin.data.display import DisplayFeature, Reader, display_frame, find_shown
-from mdfa_fairness_plugin.data.plans import MISSING, OTHER, LevelPlan, NumberPlan, Plan, leveled
+from mdfa_fairness_plugin.data.plans import (
+    MISSING,
+    OTHER,
+    LevelPlan,
+    NumberPlan,
+    Plan,
+    leveled,
+    unit_of,
+)
+from mdfa_fairness_plugin.data.quantities import as_written, with_quantities
+from mdfa_fairness_plugin.data.written import fewest_rows
 from mdfa_fairness_plugin.exceptions import Count, FeatureWarning, InputError, Message, WarningLog
 from mdfa_fairness_plugin.numerics.rows import RowView
 
@@ -37,11 +46,12 @@ class FeatureEncoder:
 
     Numbers stay as they are, with the median (the commoner value of a 0/1 column) where one is
     missing and a column ``name is missing`` that says so. Ordered categoricals become the place in
-    their order, dates and durations days. Text and other labels become one 0/1 column per level
-    that enough rows have; the others are pooled into ``name=(other levels)``, so that no column
-    picks out a handful of people. Should even those together be too few, they are encoded like the
-    most frequent level, and shown as ``(other levels)`` all the same; `levels` tells all apart. Missing
-    labels are a level ``name=(missing)`` of their own, however few. Constant columns are left out.
+    their order; dates, durations and times of day become days, and text that is any of these is read
+    as such. Other labels become one 0/1 column per level that enough rows have; the others are pooled
+    into ``name=(other levels)``, so that no column picks out a handful of people. Should even those
+    together be too few, they are encoded like the most frequent level, and shown as ``(other levels)``
+    all the same; `levels` tells all apart. Missing labels are a level ``name=(missing)`` of their own,
+    however few. Constant columns are left out.
 
     A level needs at least `min_level_count` rows (None: 5 below 200 rows, else 0.5 % of the rows
     and at least 10), as do the nonzeros of a sparse column; at most `max_levels` are kept.
@@ -76,8 +86,8 @@ class FeatureEncoder:
         `transform` takes inputs with or without these. `arrange` orders the encoded columns: what
         reports show keeps the order of the input.
         """
-        table = read_table(X, "X")
         log = WarningLog() if log is None else log
+        table = with_quantities(read_table(X, "X"), log)
         if table.n_rows == 0 or table.n_columns == 0:
             raise InputError(
                 f"X: {table.n_rows} rows and {table.n_columns} columns were given; "
@@ -85,10 +95,9 @@ class FeatureEncoder:
             )
         self.dropped_ = dict(exclude or {})
         self.feature_names_in_ = table.names
-        self._named = table.named
+        self._named, self._written = table.named, dict(table.written or {})
         if self.min_level_count is None:
-            few = math.ceil(0.005 * table.n_rows)
-            self.min_level_count_ = 5 if table.n_rows < 200 else max(10, few)
+            self.min_level_count_ = fewest_rows(table.n_rows)
         else:
             self.min_level_count_ = max(1, int(self.min_level_count))
 
@@ -129,8 +138,7 @@ class FeatureEncoder:
         a column that had none) not seen when fitting go to ``(other levels)`` where the column has
         that, else to zeros in all of its levels; numbers missing where none was get the median.
         """
-        table = read_table(X, "X")
-        positions = self._positions(table)
+        table, positions = self._read(X)
         n_rows = table.n_rows if rows is None else len(rows)
         out = np.zeros((n_rows, len(self.encoded_names_)))
         plans = sorted(self._plans, key=lambda plan: plan.places)
@@ -152,7 +160,7 @@ class FeatureEncoder:
 
         Codes of shape (n_rows, n_such_features), int32; -1 where the level is missing or new.
         """
-        read = self._reader(read_table(X, "X"))
+        read = self._reader(X)
         if not self.leveled_:
             return None
         at = slice(None) if rows is None else rows
@@ -160,27 +168,28 @@ class FeatureEncoder:
 
     def rows(self, X: Any) -> RowView:
         """All rows as models see them: encoded, with their own levels beside."""
-        table = read_table(X, "X")
+        table, _ = self._read(X)
         return RowView(self.transform(table), levels=self.levels(table))
 
     def encoded_columns(self, X: Any) -> Iterator[np.ndarray]:
         """Columns of what `transform` would give, one at a time and without the matrix."""
-        return map(self._column_reader(read_table(X, "X")), range(len(self.encoded_names_)))
+        return map(self._column_reader(X), range(len(self.encoded_names_)))
 
     def display_frame(
         self, X: Any, *, rows: np.ndarray | None = None, encoded: np.ndarray | None = None
     ) -> pd.DataFrame:
         """Rows at these positions, or all, as reports show them: a column per display.
 
-        Numbers and booleans are float with NaN, dates dates, labels text with ``"(missing)"`` and
+        Numbers and booleans are float with NaN, as are durations in the unit of their kind and times
+        in hours; dates are dates, labels text with ``"(missing)"`` and
         ``"(other levels)"``. With what `transform` gave for the same rows as `encoded`, numbers and
         booleans without gaps are read-only columns of that and take no memory of their own.
         """
-        return display_frame(self._shown, self._reader(read_table(X, "X")), rows, encoded)
+        return display_frame(self._shown, self._reader(X), rows, encoded)
 
     def unseen(self, X: Any) -> dict[str, int]:
         """Rows with a new label, or with no value where none was missing; features with any."""
-        read = self._reader(read_table(X, "X"))
+        read = self._reader(X)
         return {
             str(plan.name): count
             for plan in self._plans
@@ -212,14 +221,20 @@ class FeatureEncoder:
             )
         return kept
 
-    def _reader(self, table: Table) -> Reader:
-        """Find and read the column of a plan."""
+    def _read(self, X: Any) -> tuple[Table, dict[int, int]]:
+        """Columns as those fitted to were read, and where those in use lie."""
+        table = read_table(X, "X")
         positions = self._positions(table)
+        return as_written(table, self._written, positions), positions
+
+    def _reader(self, X: Any) -> Reader:
+        """Find and read the column of a plan."""
+        table, positions = self._read(X)
         return lambda plan: table.typed(positions[plan.position], plan.kind)
 
-    def _column_reader(self, table: Table) -> Callable[[int], np.ndarray]:
+    def _column_reader(self, X: Any) -> Callable[[int], np.ndarray]:
         """Make an encoded column by its place."""
-        read = self._reader(table)
+        read = self._reader(X)
         owners = {
             place: (plan, which) for plan in self._plans for which, place in enumerate(plan.places)
         }
@@ -279,7 +294,6 @@ class _Planning:
         self.missing: list[Message] = []
         self.pooled: list[Message] = []
         self.merged: list[Message] = []
-        self.text_numbers: list[Hashable] = []
 
     def add(self, table: Table, position: int) -> None:
         """Plan one column, or drop it with a reason."""
@@ -329,6 +343,7 @@ class _Planning:
             has_indicator=n_missing > 0,
             steps=steps,
             levels=levels,
+            unit=unit_of(present) if kind == "timedelta" else None,
         )
 
     def _levels(self, labels: Labels, position: int, name: Hashable) -> Plan | str:
@@ -352,8 +367,6 @@ class _Planning:
             targets.update({labels.values[place]: other for place in rare})
             levels = Count(len(rare), of=len(counts), unit="levels")
             self.pooled.append(Message(levels, f" of {name!r} (", Count(n_rare), ")"))
-            if len(counts) > self.max_levels and _are_numbers(labels.values):
-                self.text_numbers.append(name)
         elif len(rare):
             largest = int(np.argmax(counts[kept]))
             targets.update({labels.values[place]: largest for place in rare})
@@ -409,12 +422,6 @@ class _Planning:
                 f"compared: {listing(rare)}. Leave identifiers out, "
                 "or pass them as clusters= if they say whose each row is; group the levels of others."
                 + (f" Models tell apart those of {listing(told)} all the same." if told else ""),
-            )
-        if self.text_numbers:
-            log.warn(
-                FeatureWarning,
-                f"X: {listing(self.text_numbers)} hold(s) numbers stored as text, read as labels. "
-                "Convert with pandas.to_numeric if they are quantities.",
             )
         if self.pooled:
             log.note("PooledLevels", f"X: pooled into {OTHER!r}: ", listing(self.pooled), ".")
@@ -477,13 +484,6 @@ def _level_texts(values: list[Hashable]) -> list[str]:
         repr(value) if texts.count(text) > 1 else text
         for value, text in zip(values, texts, strict=True)
     ]
-
-
-def _are_numbers(values: Iterable[Hashable]) -> bool:
-    try:
-        return all(isinstance(value, str) and math.isfinite(float(value)) for value in values)
-    except ValueError:
-        return False
 
 
 def _unique(names: list[str]) -> list[str]:

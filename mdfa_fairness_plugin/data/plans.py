@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -13,7 +13,24 @@ from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn
 MISSING = "(missing)"
 OTHER = "(other levels)"
 
-DisplayKind = Literal["numeric", "boolean", "categorical", "datetime"]
+DisplayKind = Literal[
+    "numeric", "boolean", "categorical", "datetime", "time", "days", "hours", "minutes", "seconds"
+]
+# Durations are shown as numbers of one of these, times of day as hours.
+PER_DAY: Final[dict[DisplayKind, int]] = {
+    "days": 1, "hours": 24, "minutes": 1_440, "seconds": 86_400,
+}  # fmt: skip
+_MICROSECONDS = 86_400_000_000
+_TWO_DIGITS = 10  # of the median before its point, for cut points that are no fractions of it
+
+
+def unit_of(days: np.ndarray) -> DisplayKind:
+    """Unit that durations are read best in: days if all are whole ones, else by their median."""
+    if (days == np.floor(days)).all():
+        return "days"
+    median = float(np.median(np.abs(days)))
+    longest = (unit for unit, n in PER_DAY.items() if median * n >= _TWO_DIGITS)
+    return next(longest, "seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +46,7 @@ class NumberPlan:
     has_indicator: bool
     steps: Mapping[Hashable, float] | None = None  # ordinal: label -> place in its order
     levels: tuple[str, ...] = ()
+    unit: DisplayKind | None = None  # that a duration is shown in
 
     @property
     def width(self) -> int:
@@ -40,9 +58,9 @@ class NumberPlan:
         """As what kind it is shown, and with which levels if that is categorical."""
         if self.kind == "ordinal":
             return "categorical", (*self.levels, MISSING) if self.has_indicator else self.levels
-        if self.kind in ("datetime", "timedelta"):
-            return "datetime", ()
-        return "boolean" if self.kind == "boolean" else "numeric", ()
+        if self.kind == "timedelta":
+            return self.unit or "days", ()
+        return self.kind if self.kind in ("boolean", "datetime", "time") else "numeric", ()
 
     def encoded_names(self, label: str) -> list[str]:
         """Names of the encoded columns."""
@@ -100,11 +118,14 @@ class NumberPlan:
             ]
             return texts([*known, MISSING], column.labels.codes[rows])
         values = self.values(column)[rows]
-        if self.kind in ("datetime", "timedelta"):
+        if self.kind == "datetime":
             missing = np.isnan(values)
-            ticks = np.round(np.where(missing, 0.0, values) * 86_400_000_000).astype("i8")
+            ticks = np.round(np.where(missing, 0.0, values) * _MICROSECONDS).astype("i8")
             ticks[missing] = np.iinfo("i8").min  # NaT
-            return ticks.view("M8[us]" if self.kind == "datetime" else "m8[us]")
+            return ticks.view("M8[us]")
+        if self.kind in ("timedelta", "time"):
+            per_day = 24 if self.kind == "time" else PER_DAY[self.unit or "days"]
+            return np.round(values * _MICROSECONDS) / (_MICROSECONDS // per_day)
         return values.copy() if isinstance(rows, slice) else values
 
 

@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.data.given import NOTHING_GIVEN, GivenProbabilities, r
 from mdfa_fairness_plugin.data.leaks import Answer, check_leaks, leaked_features
 from mdfa_fairness_plugin.data.order import canonical_order, input_hash
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
+from mdfa_fairness_plugin.data.quantities import with_quantities
 from mdfa_fairness_plugin.data.sensitive import (
     UNNAMED,
     SensitiveFeature,
@@ -151,6 +152,7 @@ def build_problem(
             f"X: {table.n_rows} row(s) were given; at least two are needed to compare."
         )
 
+    table = with_quantities(table, log)
     labels = read_decisions(decided.array(0), "y")
     refuse_constant(labels.values, len(labels.codes), "y")
     audited = audited_outcomes(asked.outcomes, labels.values)

@@ -144,6 +144,7 @@ def weight_numbers(weight: Any) -> np.ndarray:
     column = read_column(weight, "sample_weight")
     if column.kind not in ("numeric", "boolean"):
         raise InputError(
-            f"sample_weight: {column.kind} values were given; non-negative numbers are needed."
+            f"sample_weight: {column.kind} values were given; non-negative numbers are needed. "
+            "Numbers written as text can be read with mdfa_fairness_plugin.to_quantities."
         )
     return column.numbers

@@ -49,7 +49,7 @@ def make_feature(display: pd.DataFrame, column: int, kind: str, rows: np.ndarray
     order = np.argsort(values)  # missing values last
     known = values[order[: len(values) - int(np.isnan(values).sum())]]
     whole = all_whole(known)
-    edges = _edges(known, whole)
+    edges = _edges(known, whole, kind == "time")
     ends = [0, *np.searchsorted(known, edges, side="right").tolist(), len(known), len(values)]
     codes = np.empty(len(values), dtype=np.int32)
     codes[order] = np.repeat(np.arange(len(edges) + 2, dtype=np.int32), np.diff(ends))
@@ -66,7 +66,7 @@ def make_feature(display: pd.DataFrame, column: int, kind: str, rows: np.ndarray
     )
 
 
-def _edges(x: np.ndarray, whole: bool) -> np.ndarray:
+def _edges(x: np.ndarray, whole: bool, clock: bool) -> np.ndarray:
     """Cut points of sorted values: bins of about as many rows, rounded where that is harmless."""
     last = np.flatnonzero(x[1:] != x[:-1])  # of its value
     if len(last) < _N_BINS:
@@ -76,7 +76,7 @@ def _edges(x: np.ndarray, whole: bool) -> np.ndarray:
     following = x[np.searchsorted(x, marks, side="right")].tolist()
     return np.array(
         [
-            simplest_between(a, b, whole=whole)
+            simplest_between(a, b, whole=whole, clock=clock)
             for a, b in zip(marks.tolist(), following, strict=True)
         ]
     )

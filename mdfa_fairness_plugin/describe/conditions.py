@@ -11,8 +11,14 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.cells import row_blocks, tally
-from mdfa_fairness_plugin.describe.profile import as_levels, numeric_values
-from mdfa_fairness_plugin.describe.wording import is_missing, label_text, number
+from mdfa_fairness_plugin.describe.profile import as_levels, is_ordered, numeric_values
+from mdfa_fairness_plugin.describe.wording import (
+    clock,
+    is_missing,
+    label_text,
+    number,
+    quantity,
+)
 
 EVERYBODY: Final = "everybody"
 NOBODY: Final = "nobody"
@@ -34,7 +40,9 @@ class Condition:
 
     column: int  # position in the display frame
     name: str  # safe to show
-    kind: str  # "numeric", "datetime" (days since 1970), "categorical" or "boolean"
+    # "numeric", "datetime" (days since 1970), "time" (hours), a unit of durations, "categorical" or
+    # "boolean"
+    kind: str
     low: float = -math.inf
     high: float = math.inf
     whole: bool = False  # all values are whole numbers, which changes the wording only
@@ -45,7 +53,7 @@ class Condition:
     @property
     def numeric(self) -> bool:
         """Whether the condition is on an ordered quantity."""
-        return self.kind in ("numeric", "datetime")
+        return is_ordered(self.kind)
 
     @property
     def cost(self) -> float:
@@ -83,17 +91,18 @@ class Condition:
             return "is recorded"
         step = self.low + 1 if self.whole else math.nextafter(self.low, math.inf)
         one_value = step == self.high
-        if self.kind == "datetime":
-            below, above = f"until {_date(self.high)}", f"after {_date(self.low)}"
-            between = f"is {_date(self.high)}" if one_value else f"{above} and {below}"
+        if self.kind in ("datetime", "time"):
+            said = _date if self.kind == "datetime" else clock
+            below, above = f"until {said(self.high)}", f"after {said(self.low)}"
+            between = f"is {said(self.high)}" if one_value else f"{above} and {below}"
         elif self.whole:
-            first, last = number(self.low + 1), number(self.high)
-            below, above = f"at most {last}", f"at least {first}"
-            between = f"is {first}" if one_value else f"from {first} to {last}"
+            first, last = number(self.low + 1), quantity(self.high, self.kind)
+            below, above = f"at most {last}", f"at least {quantity(self.low + 1, self.kind)}"
+            between = f"is {last}" if one_value else f"from {first} to {last}"
         else:
-            below, above = f"at most {number(self.high)}", f"above {number(self.low)}"
-            between = f"between {number(self.low)} and {number(self.high)}"
-            between = f"is {number(self.high)}" if one_value else between
+            last = quantity(self.high, self.kind)
+            below, above = f"at most {last}", f"above {quantity(self.low, self.kind)}"
+            between = f"is {last}" if one_value else f"between {number(self.low)} and {last}"
         words = between if low and high else below if high else above
         return f"{words} (or missing)" if self.missing else words
 
@@ -190,10 +199,10 @@ def values_of(display: pd.DataFrame, column: int, kind: str, rows: np.ndarray | 
     series = display.iloc[:, column]
     plain = isinstance(series.dtype, np.dtype)
     series = pd.Series((series.to_numpy() if plain else series.array)[rows], copy=False)
-    if kind == "numeric":
-        return numeric_values(series)
     if kind == "datetime":
         return np.floor(numeric_values(series))
+    if is_ordered(kind):
+        return numeric_values(series)
     return _factorize(as_levels(series, kind))
 
 

@@ -20,7 +20,7 @@ from mdfa_fairness_plugin.describe.cells import (
     value_codes,
     value_counts,
 )
-from mdfa_fairness_plugin.describe.wording import label_text
+from mdfa_fairness_plugin.describe.wording import UNITS, label_text
 
 ROWS: Final = "(rows)"
 MISSING: Final = "(missing)"
@@ -87,7 +87,7 @@ def profile_subgroups(
         parts.append(_Part(subgroup, cells, weights))
     for column, kind in enumerate(feature_kinds(display, displays)):
         name, series = label_text(display.columns[column]), display.iloc[:, column]
-        if kind in ("numeric", "datetime"):
+        if is_ordered(kind):
             _add_numbers(name, numeric_values(series), kind, batches, weights)
         else:
             codes, names = level_codes(as_levels(series, kind))
@@ -175,7 +175,11 @@ def _add_numbers(
     x, known_weights = x[known], None if weights is None else weights[known]
     codes, n_codes = value_codes(x)
     # A date's mean is read best as a year.
-    origin, unit, suffix = (1970.0, 365.2425, " (year)") if kind == "datetime" else (0.0, 1.0, "")
+    origin, unit, suffix = 0.0, 1.0, f" ({kind})" if kind in UNITS else ""
+    if kind == "datetime":
+        origin, unit, suffix = 1970.0, 365.2425, " (year)"
+    if kind == "time":
+        suffix = " (hours)"
     for cells, parts in batches:
         of_row = cells.of_row[known]
         found = cell_moments(x, of_row, cells.n_cells, known_weights)
@@ -258,7 +262,7 @@ def _apart(means: np.ndarray, variances: np.ndarray) -> float:
 
 
 def feature_kinds(display: pd.DataFrame, displays: Sequence[Any] | None = None) -> list[str]:
-    """Kind of each column: ``numeric``, ``boolean``, ``categorical`` or ``datetime``.
+    """Kind of each column: ``numeric``, ``boolean``, ``categorical``, ``datetime``, ``time`` or a unit.
 
     A declared kind that the column's type contradicts gives way to the type.
     """
@@ -273,13 +277,22 @@ def _kind(series: pd.Series, declared: str | None) -> str:
         return "boolean"
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         return "datetime"
+    if pd.api.types.is_timedelta64_dtype(series.dtype):
+        return "days"
     if pd.api.types.is_numeric_dtype(series.dtype):
-        return "boolean" if declared == "boolean" else "numeric"
+        return declared if declared in ("boolean", "time", *UNITS) else "numeric"
     return declared if declared in ("boolean", "categorical") else "categorical"
 
 
+def is_ordered(kind: str) -> bool:
+    """Whether values of a kind of feature are quantities rather than levels."""
+    return kind in ("numeric", "datetime", "time", *UNITS)
+
+
 def numeric_values(series: pd.Series) -> np.ndarray:
-    """Give a numeric column as floats, a date column as days since 1970; missing is NaN."""
+    """Give a numeric column as floats, dates (since 1970) and durations as days; missing is NaN."""
+    if pd.api.types.is_timedelta64_dtype(series.dtype):
+        return series.to_numpy(dtype="timedelta64[us]") / np.timedelta64(1, "D")
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         elapsed = series.to_numpy(dtype="datetime64[us]") - np.datetime64("1970-01-01", "us")
         return elapsed / np.timedelta64(1, "D")

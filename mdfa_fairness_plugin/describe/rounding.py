@@ -13,13 +13,20 @@ from mdfa_fairness_plugin.describe.sample import Draft, Sample, phi
 
 # What a rounder cut point may lose.
 _ROUNDING_LOSS: Final = 0.004
+_CLOCK_STEPS: Final = (21_600, 10_800, 3_600, 1_800, 900, 300, 60, 1)  # seconds
 
 
-def simplest_between(low: float, high: float, *, whole: bool = False) -> float:
-    """Roundest number from ``low`` up to, not including, ``high``: 0.35 from 0.337 to 0.362."""
+def simplest_between(low: float, high: float, *, whole: bool = False, clock: bool = False) -> float:
+    """Roundest number from ``low`` up to, not including, ``high``: 0.35 from 0.337 to 0.362.
+
+    Of a ``clock`` the roundest time, in hours.
+    """
     low, high = float(low), float(high)  # numbers of numpy take twice as long
     if not low < high:
         return low
+    if clock:
+        times = (math.ceil(low * 3_600 / step) * step / 3_600 for step in _CLOCK_STEPS)
+        return next((time for time in times if low <= time < high), low)
     if low <= 0 < high:
         return 0.0
     exponent = math.floor(math.log10(max(abs(low), abs(high)))) + 1
@@ -120,7 +127,8 @@ def _best_end(
     last = worse[worse > best].min(initial=len(scores)) - 1
     shift = 1.0 if condition.whole and not upper else 0.0  # "at least" names the next number
     ends = cuts[first] + shift, cuts[last + 1] + shift
-    return simplest_between(*ends, whole=condition.whole) - shift
+    clock = condition.kind == "time"
+    return simplest_between(*ends, whole=condition.whole, clock=clock) - shift
 
 
 def _plainest(rule: Draft, part: int, place: int, sample: Sample) -> Condition:

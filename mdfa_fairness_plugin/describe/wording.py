@@ -17,6 +17,8 @@ import pandas as pd
 _REORDERING: Final = frozenset(
     "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
 )
+# Kinds of feature whose numbers have a unit, that of the same name.
+UNITS: Final = ("days", "hours", "minutes", "seconds")
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -130,6 +132,24 @@ def number(value: float) -> str:
         # Years keep their usual form.
         return f"{int(value):,d}" if abs(value) >= 10_000 else f"{int(value):d}"
     return repr(float(value))
+
+
+def quantity(value: float, kind: str) -> str:
+    """Write a value of a feature of some kind, with the unit it has: 390 days, 08:15, 25."""
+    if kind == "time":
+        return clock(value)
+    if kind not in UNITS or math.isnan(value):
+        return number(value)
+    return f"{number(value)} {kind[:-1] if value == 1 else kind}"
+
+
+def clock(hours: float) -> str:
+    """Write a time of day: 08:15, or 08:15:30 if it is no whole minute."""
+    if not math.isfinite(hours):
+        return "ever"
+    minutes, seconds = divmod(round(hours * 3_600), 60)
+    text = f"{minutes // 60:02d}:{minutes % 60:02d}"
+    return f"{text}:{seconds:02d}" if seconds else text
 
 
 def rounded(value: float, digits: int = 3) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mdfa_fairness_plugin.describe.wording import label_text, named
+from mdfa_fairness_plugin.describe.wording import UNITS, label_text, named
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.person.comparators import (
     Comparators,
@@ -206,6 +206,7 @@ def make_card(
     check_whole("n_comparators", n_comparators, 1)
     check_whole("min_cell", min_cell, 0)
     problem = result.source.problem
+    features = problem.encoder.displays_
     violation, searched = choose_search(result, searches, person)
     side, has_outcome = person.side_of(violation), person.got_outcome_of(violation)
     row = person.row
@@ -231,7 +232,7 @@ def make_card(
     names = (named(violation.sensitive_feature, violation.group), others)
 
     shown_cell = 0 if show_records or min_cell <= 1 else int(min_cell)
-    distance = squared_distance(problem.X[searched.rows], person.rows[0], problem.encoder.displays_)
+    distance = squared_distance(problem.X[searched.rows], person.rows[0], features)
     pool = around(searched.member, searched.scores) if inside else np.ones(len(own), dtype=bool)
     pool &= ~theirs
     sides = [nearest(distance, pool & (searched.s == s), cluster) for s in (1, -1)]
@@ -242,6 +243,10 @@ def make_card(
             return Comparators(label=names[i], suppressed=True)
         chosen = sides[i][:size]
         records = problem.display.iloc[searched.rows[chosen]] if show_records else None
+        if records is not None:
+            units = [one for one in features if one.kind == "time" or one.kind in UNITS]
+            texts = {u.name: [value_text(x, u.kind) for x in records[u.name]] for u in units}
+            records = records.assign(**texts)
         positive = searched.positive[chosen]
         return counted(names[i], distance[chosen], positive, records, outcome_name)
 
@@ -256,8 +261,8 @@ def make_card(
         received=person.received,
         has_outcome=has_outcome,
         features=tuple(
-            (label_text(name, None), value_text(person.display.iloc[0, i]))
-            for i, name in enumerate(person.display.columns)
+            (label_text(name, None), value_text(person.display.iloc[0, i], feature.kind))
+            for i, (name, feature) in enumerate(zip(person.display, features, strict=True))
         ),
         row=row,
         comparable=not left_out,

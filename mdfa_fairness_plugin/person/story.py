@@ -10,7 +10,16 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
-from mdfa_fairness_plugin.describe.wording import clean, label_text, number, percent, rounded
+from mdfa_fairness_plugin.describe.wording import (
+    UNITS,
+    clean,
+    is_missing,
+    label_text,
+    number,
+    percent,
+    quantity,
+    rounded,
+)
 from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
 from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION
@@ -31,8 +40,10 @@ _UNSAID: Final = (
 )
 
 
-def value_text(value: Any) -> str:
-    """Write one feature's value; years keep their usual form."""
+def value_text(value: Any, kind: str = "numeric") -> str:
+    """Write one feature's value, with its unit; years keep their usual form."""
+    if (kind == "time" or kind in UNITS) and not is_missing(value):
+        return quantity(float(value), kind)
     if isinstance(value, float | np.floating) and not math.isnan(value):
         whole = float(value) == math.floor(value)
         return number(float(value)) if whole else rounded(float(value), 5)

@@ -404,7 +404,7 @@ def test_columns_without_a_name_and_row_numbers_are_remarked(tmp_path, mdfa, fak
     table = pd.DataFrame(
         {
             "case": [f"c{i}" for i in range(n)],
-            "age": ["?" if i == 3 else i % 20 for i in range(n)],
+            "age": [i % 20 for i in range(n)],
             "race": ["a", "b"] * (n // 2),
             "approved": [0, 1, 1, 0] * (n // 4),
         }
@@ -414,7 +414,6 @@ def test_columns_without_a_name_and_row_numbers_are_remarked(tmp_path, mdfa, fak
     assert list(fake_audit.call["X"]) == ["case", "age"]
     assert "'Unnamed: 0' has no name" in result.stderr
     assert "add --drop case" in result.stderr
-    assert "column 'age' holds numbers but also '?'" in result.stderr
     assert mdfa(*audit_arguments(tmp_path / "t.csv", "-q")).stderr == ""
 
 

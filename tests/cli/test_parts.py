@@ -83,6 +83,7 @@ def test_labels_are_found_in_any_file(mdfa, folder):
         ("part-*.parquet", ["--outcome-label", "5"], ["--outcome-label", "no value '5'"]),
         ("part-*.parquet", ["--null-draws", "9"], ["--null-draws", "in memory"]),
         ("part-*.parquet", ["--explained"], ["--explained", "in memory"]),
+        ("part-*.parquet", ["--decimal", ","], ["--decimal", "in memory"]),
         ("part-*.parquet", ["--scheduler", "nowhere"], ["scheduler:", "tcp://"]),
         ("part-0.parquet", ["--scheduler", "nowhere"], ["scheduler:", "tcp://"]),
     ],

@@ -13,6 +13,7 @@ import pandas as pd
 from mdfa_fairness_plugin.describe.profile import (
     as_levels,
     feature_kinds,
+    is_ordered,
     level_codes,
     numeric_values,
 )
@@ -216,7 +217,7 @@ def _chosen(
     strength = [_strength(frame.iloc[:, i], kinds[i], inside) for i in range(frame.shape[1])]
     best = sorted(range(len(strength)), key=lambda i: -strength[i])[:2]
     # A numeric feature is read best along the horizontal axis.
-    return sorted(best, key=lambda i: kinds[i] not in ("numeric", "datetime"))
+    return sorted(best, key=lambda i: not is_ordered(kinds[i]))
 
 
 def _strength(series: pd.Series, kind: str, inside: np.ndarray) -> float:
@@ -237,7 +238,7 @@ def _strength(series: pd.Series, kind: str, inside: np.ndarray) -> float:
 
 def _laid_out(series: pd.Series, kind: str) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     """Bin of each row (-1 if unknown), ends of the bins, and levels of a categorical feature."""
-    if kind in ("numeric", "datetime"):
+    if is_ordered(kind):
         x = numeric_values(series)
         if kind == "datetime":
             x = 1970 + x / 365.2425

@@ -1,0 +1,157 @@
+"""Columns of text that hold quantities, in a table or for a user."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from mdfa_fairness_plugin.data.columns import Labels, as_list, listing
+from mdfa_fairness_plugin.data.containers import Table, read_table
+from mdfa_fairness_plugin.data.written import (
+    Marks,
+    Unclear,
+    Writing,
+    find_writing,
+    refusal,
+    told,
+    unread,
+)
+from mdfa_fairness_plugin.exceptions import (
+    Count,
+    InputError,
+    Message,
+    ParsedTextWarning,
+    WarningLog,
+)
+
+_NOTHING_SAID = Marks()
+
+
+def to_quantities(
+    X: Any,
+    *,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    date_format: str | None = None,
+    columns: Any = None,
+) -> pd.DataFrame:
+    """Read columns of text as the numbers, dates, times of day and durations they stand for.
+
+    What an audit does by itself where it is clear how they are written; here one can say it.
+
+    Parameters
+    ----------
+    X : table of shape (n_samples, n_features)
+        Features as an audit takes them: pandas, polars, a mapping or an array.
+    decimal : {".", ","} or None, default=None
+        Decimal mark. None: the one with which nearly all texts of a column are numbers.
+    thousands : {",", ".", " ", "'", "_"} or None, default=None
+        Mark between groups of three digits. None: any but the decimal mark.
+    date_format : str or None, default=None
+        As of ``datetime.strptime``, such as ``"%d/%m/%Y"``. None: ISO 8601 and the usual forms, the
+        order of day and month being what all texts of a column allow.
+    columns : name, list of names or None, default=None
+        Columns to read; None: all that hold text.
+
+    Returns
+    -------
+    quantities : DataFrame of shape (n_samples, n_features)
+        Columns of the table, those that hold quantities as such. Texts among them that are none are
+        missing; a ``ParsedTextWarning`` names them.
+
+    Raises
+    ------
+    InputError
+        If a column holds quantities that can be read in two ways, or too many texts that are none.
+
+    Notes
+    -----
+    Numbers may have one currency or per cent, and marks between thousands. A column with leading
+    zeros holds codes, not numbers, and a categorical labels.
+
+    Examples
+    --------
+    >>> import mdfa_fairness_plugin as mdfa
+    >>> mdfa.to_quantities({"income": ["1.234", "2.500"]}, decimal=",")["income"].tolist()
+    [1234.0, 2500.0]
+    """
+    marks = Marks.checked(decimal, thousands, date_format)
+    table = read_table(X, "X")
+    chosen = None if columns is None else as_list(columns)
+    unknown = [name for name in chosen or () if name not in table.names]
+    if unknown:
+        raise InputError(
+            f"columns: {listing(unknown)} not found; there are {listing(table.names)}."
+        )
+    table = with_quantities(table, WarningLog(), marks=marks, columns=chosen, quiet=True)
+    arrays = [table.array(position) for position in range(table.n_columns)]
+    return pd.DataFrame(dict(zip(table.names, arrays, strict=True)), index=table.index)
+
+
+def with_quantities(
+    table: Table,
+    log: WarningLog,
+    *,
+    marks: Marks = _NOTHING_SAID,
+    columns: Sequence[Hashable] | None = None,
+    quiet: bool = False,
+) -> Table:
+    """Read columns of text that hold quantities, and say so; `quiet` says only what was not read."""
+    if table.written is not None or table.matrix is not None:
+        return table
+    arrays, written = list(table.arrays), {}
+    done: list[str] = []
+    lost: list[Message] = []
+    for position, name in enumerate(table.names):
+        labels = _texts(table, position)
+        if labels is None or (columns is not None and name not in columns):
+            continue
+        found = find_writing(labels, marks)
+        if isinstance(found, Unclear):
+            raise refusal(f"{table.argument}: column {name!r}", found)
+        if found is None:
+            continue
+        written[position], arrays[position] = found, found.array(labels)
+        done.append(Message(told(name, found, labels)))
+        rest = unread(found, labels)
+        lost += [Message(f"{text!r} of {name!r} (", Count(n), ")") for text, n in rest.items()]
+    if done and (lost or not quiet):
+        log.warn(
+            ParsedTextWarning,
+            f"{table.argument}: text was read as what it stands for: {listing(done)}. Pass numbers or "
+            "dates, or .astype('category') if they are labels, to have no doubt.",
+            *((" Read as missing: ", listing(lost), ".") if lost else ()),
+        )
+    return _replaced(table, arrays, written)
+
+
+def as_written(table: Table, written: Mapping[int, Writing], positions: Mapping[int, int]) -> Table:
+    """Read columns of text as those of another table were, whose places these positions map."""
+    if table.written is not None or not written:
+        return table
+    arrays, read = list(table.arrays), {}
+    for position, writing in written.items():
+        own = positions.get(position)
+        labels = None if own is None else _texts(table, own)
+        if own is not None and labels is not None:
+            read[own], arrays[own] = writing, writing.array(labels)
+    return _replaced(table, arrays, read)
+
+
+def _replaced(table: Table, arrays: list[Any], written: dict[int, Writing]) -> Table:
+    """A table with other arrays in some places."""
+    kept = {place: one for place, one in table._typed.items() if place not in written}
+    return replace(table, arrays=arrays, written=written, _typed=kept)
+
+
+def _texts(table: Table, position: int) -> Labels | None:
+    """A column's labels if they are text that nobody declared to be labels."""
+    array = table.array(position)
+    if isinstance(array, pd.Categorical) or getattr(array.dtype, "kind", "O") not in "OUT":
+        return None
+    labels = table.typed(position).labels
+    some = labels is not None and any(isinstance(value, str) for value in labels.values)
+    return labels if some else None
