@@ -14,6 +14,7 @@ from mdfa_fairness_plugin.cli.table import Columns, Table
 from mdfa_fairness_plugin.data.containers import read_table
 from mdfa_fairness_plugin.data.expressions import parse
 from mdfa_fairness_plugin.data.questions import columns_of
+from mdfa_fairness_plugin.data.written import Marks
 from mdfa_fairness_plugin.exceptions import renaming
 
 
@@ -22,12 +23,18 @@ def restricted(table: Table, request: Request) -> Table:
     if request.where is None:
         return table
     with renaming({"where": "--where"}):
-        inside = parse(request.where).told(columns_of(read_table(table.frame, "where"))).holds
+        columns = columns_of(read_table(table.frame, "where"), _marks(request))
+        inside = parse(request.where).told(columns).holds
     if not inside.any():
         raise CommandError(f"--where: no row of {request.file} meets {request.where!r}.")
     if not request.quiet:
         complain(f"note: --where: {inside.sum():,} of {len(inside):,} rows are audited")
     return replace(table, frame=table.frame[inside])
+
+
+def _marks(request: Request) -> Marks:
+    """How numbers and dates are said to be written."""
+    return Marks.checked(request.decimal, request.thousands, request.date_format)
 
 
 def told_of_rows(result: Any, where: str) -> Any:
@@ -40,7 +47,7 @@ def check_asked(frame: pd.DataFrame, named: Columns, request: Request) -> None:
     if not request.measure:
         return
     with renaming({"where": "--measure"}):
-        columns = columns_of(read_table(frame, "where"))
+        columns = columns_of(read_table(frame, "where"), _marks(request))
         for text in request.measure:
             expression = parse(text)
             if str(named.outcome) in expression.names:

@@ -6,6 +6,7 @@ Read by the parser below and looked up among columns; nothing is ever evaluated 
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 
 from mdfa_fairness_plugin.data.columns import TypedColumn, listing
+from mdfa_fairness_plugin.data.written import Writing
 from mdfa_fairness_plugin.exceptions import InputError
 
 # Longer and deeper ones are no question that a person asks; Python's own stack holds far more.
@@ -447,6 +449,11 @@ def _same(label: Hashable, value: float | str | bool) -> bool:
 
 def _as_number(name: str, kind: str, value: float | str | bool) -> float:
     """A value on the scale of a column of numbers; dates and times as days."""
+    if kind == "time":
+        found = Writing(kind="time").value(value) if isinstance(value, str) else math.nan
+        if math.isnan(found):
+            _refuse(f'column {name!r} holds times of day; write one as "08:15", not {value!r}')
+        return found
     dates = kind in ("datetime", "timedelta")
     if isinstance(value, str) and kind == "datetime":
         if re.fullmatch(r"\d{4}(-\d\d){0,2}([T ]\d\d:\d\d(:\d\d)?)?", value):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from mdfa_fairness_plugin.data.columns import Labels, as_list, listing
+from mdfa_fairness_plugin.data.columns import Labels, TypedColumn, as_list, listing
 from mdfa_fairness_plugin.data.containers import Table, read_table
 from mdfa_fairness_plugin.data.written import (
     Marks,
@@ -27,7 +27,7 @@ from mdfa_fairness_plugin.exceptions import (
     WarningLog,
 )
 
-_NOTHING_SAID = Marks()
+NOTHING_SAID = Marks()
 
 
 def to_quantities(
@@ -86,20 +86,20 @@ def to_quantities(
         raise InputError(
             f"columns: {listing(unknown)} not found; there are {listing(table.names)}."
         )
-    table = with_quantities(table, WarningLog(), marks=marks, columns=chosen, quiet=True)
+    table = with_quantities(table, WarningLog(), marks=marks, columns=chosen, asked=True)
     arrays = [table.array(position) for position in range(table.n_columns)]
     return pd.DataFrame(dict(zip(table.names, arrays, strict=True)), index=table.index)
 
 
 def with_quantities(
     table: Table,
-    log: WarningLog,
+    log: WarningLog | None,
     *,
-    marks: Marks = _NOTHING_SAID,
+    marks: Marks = NOTHING_SAID,
     columns: Sequence[Hashable] | None = None,
-    quiet: bool = False,
+    asked: bool = False,
 ) -> Table:
-    """Read columns of text that hold quantities, and say so; `quiet` says only what was not read."""
+    """Read columns of text that hold quantities, and say so; where it was asked, only what is lost."""
     if table.written is not None or table.matrix is not None:
         return table
     arrays, written = list(table.arrays), {}
@@ -118,7 +118,7 @@ def with_quantities(
         done.append(Message(told(name, found, labels)))
         rest = unread(found, labels)
         lost += [Message(f"{text!r} of {name!r} (", Count(n), ")") for text, n in rest.items()]
-    if done and (lost or not quiet):
+    if log is not None and done and (lost or not asked):
         log.warn(
             ParsedTextWarning,
             f"{table.argument}: text was read as what it stands for: {listing(done)}. Pass numbers or "
@@ -126,6 +126,13 @@ def with_quantities(
             *((" Read as missing: ", listing(lost), ".") if lost else ()),
         )
     return _replaced(table, arrays, written)
+
+
+def typed_quantity(table: Table, position: int, marks: Marks = NOTHING_SAID) -> TypedColumn:
+    """One column of a table, read as a quantity if it is text that is one."""
+    array, name = table.array(position), table.names[position]
+    one = Table(table.argument, (name,), [array], table.n_rows)
+    return with_quantities(one, None, marks=marks).typed(0)
 
 
 def as_written(table: Table, written: Mapping[int, Writing], positions: Mapping[int, int]) -> Table:

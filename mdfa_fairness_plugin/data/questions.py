@@ -13,6 +13,8 @@ from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.expressions import Columns, find_name, parse
 from mdfa_fairness_plugin.data.pairing import alignment, check_length
 from mdfa_fairness_plugin.data.problem import AuditProblem
+from mdfa_fairness_plugin.data.quantities import NOTHING_SAID, typed_quantity
+from mdfa_fairness_plugin.data.written import Marks
 from mdfa_fairness_plugin.exceptions import InputError
 
 _NOT_THE_OUTCOME = (
@@ -43,10 +45,10 @@ def _is_mask(where: Any) -> bool:
     return len(where) > 0 and all(isinstance(one, bool | np.bool_) for one in where)
 
 
-def columns_of(table: Table) -> Columns:
-    """Columns of a table by name."""
+def columns_of(table: Table, marks: Marks = NOTHING_SAID) -> Columns:
+    """Columns of a table by name, text that holds quantities read as such."""
     places = {name: place for place, name in enumerate(table.names)}
-    return lambda name: table.typed(places[find_name(name, table.names)])
+    return lambda name: typed_quantity(table, places[find_name(name, table.names)], marks)
 
 
 class Questioned:
@@ -101,7 +103,7 @@ class Questioned:
                 levels = problem.levels[:, encoder.leveled_.index(plan)]
             return plan.decoded(problem.X, levels)
         assert self.extra is not None
-        column = self.extra.typed(others.index(found))
+        column = typed_quantity(self.extra, others.index(found))
         codes = column.numbers if column.labels is None else column.labels.codes
         if _repeats(np.unique(codes, return_inverse=True)[1], problem.y):
             raise InputError(f"where: {name!r} repeats the outcome; {_NOT_THE_OUTCOME}.")

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin.cli.options import Request
+from mdfa_fairness_plugin.cli.questions import restricted
 from mdfa_fairness_plugin.cli.table import read_table
 
 
@@ -93,3 +94,9 @@ def test_numbers_that_differ_in_every_row_are_no_row_names(tmp_path, mdfa, fake_
         "audit", written(tmp_path, [f"{i},5" for i in range(60)], ";"), *ROLES, "--separator", ";"
     )
     assert "another value in every row" not in result.stderr
+
+
+def test_rows_are_chosen_by_text_as_by_numbers(tmp_path):
+    path = written(tmp_path, ["1.234", "950", "2.500"] * 10)
+    request = Request(file=path, decimal=",", where="x >= 1234", quiet=True)
+    assert len(restricted(read_table(request), request).frame) == 20

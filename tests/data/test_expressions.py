@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import time
 
 import numpy as np
@@ -237,3 +238,13 @@ def test_whatever_is_written_is_read_or_refused(text):
         assert_about_where(error)
         return
     assert len(told) == 2
+
+
+def test_times_and_text_are_asked_about_as_quantities():
+    frame = pd.DataFrame(
+        {"at": [datetime.time(8), datetime.time(9, 30)], "income": ["1.234,50", "2,00"]}
+    )
+    assert inside('at <= "08:15"', frame) == [1, 0]
+    assert inside("income > 1000", frame) == [1, 0]
+    with pytest.raises(InputError, match='write one as "08:15"'):
+        inside("at <= 8", frame)
