@@ -63,7 +63,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     code = (
         "import sys, types\n"
         "import mdfa_fairness_plugin\n"
-        "result = types.SimpleNamespace(violations=(), summary=lambda: 'line\\n' * 100_000)\n"
+        "result = types.SimpleNamespace(violations=(), asked=(), summary=lambda: 'line\\n' * 100_000)\n"
         "mdfa_fairness_plugin.audit = lambda *args, **kwargs: result\n" + SCRIPT
     )
     arguments = ["audit", str(table), "--outcome", "approved", "--sensitive", "race"]
