@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +16,13 @@ from mdfa_fairness_plugin.replicate import (
     NullDistribution,
     PlantedPower,
     Stability,
+    Sweep,
     explained,
     measure_asked,
     null_distribution,
     power,
     stability,
+    sweep,
 )
 from mdfa_fairness_plugin.report.asked import Answers
 
@@ -149,6 +152,32 @@ class Questions(AuditRecord):
             One per question and search, with ``to_frame()`` and ``summary()``.
         """
         return Answers(measure_asked(self, where, extra=extra, violation=violation))
+
+    def sweep(
+        self,
+        scores: Any,
+        thresholds: Sequence[float],
+        *,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> Sweep:
+        """Audit the outcome "a score of at least this" at every threshold, each from scratch.
+
+        See :func:`mdfa_fairness_plugin.replicate.sweep`. No verdict is given on the cut that looks
+        best.
+
+        Parameters
+        ----------
+        scores : array-like of float of shape (n_samples,)
+        thresholds : sequence of float
+        n_jobs, progress
+            Thresholds at a time; whether to show a progress bar.
+
+        Returns
+        -------
+        sweep : Sweep
+        """
+        return sweep(self, scores, thresholds, n_jobs=n_jobs, progress=progress)
 
     def explained(self, *, n_jobs: int | None = None, progress: bool = False) -> Explained:
         """Measure the subgroups again with each feature left out in turn: what it explains.

@@ -10,7 +10,13 @@ from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, comm
 from mdfa_fairness_plugin.cli.options import Request
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
 from mdfa_fairness_plugin.cli.parts import audit_parts
-from mdfa_fairness_plugin.cli.questions import check_asked, restricted, told_of_rows, with_answers
+from mdfa_fairness_plugin.cli.questions import (
+    check_asked,
+    restricted,
+    told_of_rows,
+    with_answers,
+    with_outcome,
+)
 from mdfa_fairness_plugin.cli.table import find_columns, read_table
 
 
@@ -48,7 +54,7 @@ def run(request: Request) -> int:
 
 def _audit_file(request: Request) -> Any:
     """Audit one table in memory."""
-    table = restricted(read_table(request), request)
+    table, request = with_outcome(restricted(read_table(request), request), request)
     frame = table.frame
     named = find_columns(table, request, frame.__getitem__)
     check_asked(frame, named, request)

@@ -30,6 +30,7 @@ class Request:
     # What is audited.
     file: Path = Path()
     outcome: str = ""
+    decided_by: tuple[str, ...] = ()  # columns of a condition that is the outcome
     outcomes: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
     truth: str | None = None
@@ -179,7 +180,13 @@ def json_option(text: str) -> Option:
 one_file = argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 any_files = argument("file", type=click.Path(path_type=Path), callback=_existing_or_parts)
 
-outcome = option("--outcome", required=True, metavar="COL", help="What the classifier answered.")
+outcome = option(
+    "--outcome",
+    required=True,
+    metavar="COL",
+    help="What the classifier answered: a column, or a condition such as 'score >= 7', whose columns "
+    "are then no features.",
+)
 outcomes = option(
     "--outcomes",
     required=True,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.cli.console import CommandError, complain
@@ -16,6 +17,9 @@ from mdfa_fairness_plugin.data.expressions import parse
 from mdfa_fairness_plugin.data.questions import columns_of
 from mdfa_fairness_plugin.data.written import Marks
 from mdfa_fairness_plugin.exceptions import renaming
+
+# What no name of a column that was misspelt has.
+_CONDITION: Final = re.compile(r"[<>=≤≥≠]| in | is ")
 
 
 def restricted(table: Table, request: Request) -> Table:
@@ -37,6 +41,31 @@ def _marks(request: Request) -> Marks:
     return Marks.checked(request.decimal, request.thousands, request.date_format)
 
 
+def with_outcome(table: Table, request: Request) -> tuple[Table, Request]:
+    """The outcome that ``--outcome`` writes as a condition, as one more column."""
+    text = request.outcome
+    if text in map(str, table.frame.columns) or not _CONDITION.search(text):
+        return table, request
+    with renaming({"where": "--outcome"}):
+        expression = parse(text)
+        told = expression.told(columns_of(read_table(table.frame, "where"), _marks(request)))
+    for option, names in (("--features", request.features), ("--sensitive", request.sensitive)):
+        both = set(expression.names) & {str(name) for name in table.columns(names, option)}
+        if both:
+            raise CommandError(f"{option}: {both.pop()!r} decides the outcome {text!r}.")
+    answers = np.full(len(table.frame), None, dtype=object)
+    answers[told.holds], answers[told.fails] = expression.sides
+    name = expression.sides[0]
+    frame = table.frame.assign(**{name: answers})
+    own = replace(
+        request,
+        outcome=name,
+        decided_by=expression.names,
+        drop=(*request.drop, *expression.names),
+    )
+    return replace(table, frame=frame), own
+
+
 def told_of_rows(result: Any, where: str) -> Any:
     """The result with which rows it is about."""
     return replace(result, provenance={**result.provenance, "where": " ".join(where.split())})
@@ -50,9 +79,10 @@ def check_asked(frame: pd.DataFrame, named: Columns, request: Request) -> None:
         columns = columns_of(read_table(frame, "where"), _marks(request))
         for text in request.measure:
             expression = parse(text)
-            if str(named.outcome) in expression.names:
+            told = {str(named.outcome), *request.decided_by}.intersection(expression.names)
+            if told:
                 raise CommandError(
-                    f"--measure: {str(named.outcome)!r} is the outcome, which is what is compared; "
+                    f"--measure: {told.pop()!r} is the outcome, which is what is compared; "
                     "name columns that were there before it."
                 )
             expression.told(columns)
@@ -62,8 +92,8 @@ def with_answers(result: Any, frame: pd.DataFrame, named: Columns, request: Requ
     """The result with what ``--measure`` asked."""
     if not request.measure:
         return result
-    taken: set[Hashable] = {named.outcome, *named.features}
-    others = frame[[column for column in frame.columns if column not in taken]]
+    taken = {str(one) for one in (named.outcome, *named.features, *request.decided_by)}
+    others = frame[[column for column in frame.columns if str(column) not in taken]]
     with renaming({"where": "--measure"}):
         asked = result.measure(list(request.measure), extra=None if others.empty else others)
     return replace(result, asked=asked)

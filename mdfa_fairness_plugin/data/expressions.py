@@ -172,14 +172,15 @@ class Expression:
         return tuple(dict.fromkeys(_names(self.node)))
 
     @property
-    def negation(self) -> str:
-        """Its opposite in words."""
+    def sides(self) -> tuple[str, str]:
+        """It and its opposite in words, such as ``score >= 7`` and ``score < 7``."""
         node = self.node
         if isinstance(node, Compared) and isinstance(node.right, Value):
             left, _, right = self.text.partition(_written(node.sign, self.text))
             if right and left.strip(" `") == node.left.name:
-                return f"{left.strip()} {NEGATED[node.sign]} {right.strip()}"
-        return f"not ({self.text})"
+                signs = (node.sign, NEGATED[node.sign])
+                return tuple(f"{left.strip()} {sign} {right.strip()}" for sign in signs)  # type: ignore[return-value]
+        return self.text, f"not ({self.text})"
 
     def told(self, columns: Columns) -> Told:
         """Judge every row of these columns."""

@@ -58,7 +58,7 @@ class Questioned:
         self.problem = problem
         self.extra: Table | None = None
         if extra is not None:
-            self.extra = self._paired(read_table(extra, "extra", column_name="extra"))
+            self.extra = self.paired(read_table(extra, "extra", column_name="extra"))
         self._read: dict[str, TypedColumn] = {}
 
     def inside(self, where: Any) -> np.ndarray:
@@ -68,7 +68,7 @@ class Questioned:
         elif callable(where):
             inside = self._called(where)
         else:
-            inside = _mask(self._paired(read_vector(where, "where")))
+            inside = _mask(self.paired(read_vector(where, "where")))
         y = self.problem.y
         inside = np.broadcast_to(inside, y.shape)
         if len(np.unique(y[inside])) == 1 and not np.isin(y[~inside], y[inside]).any():
@@ -130,7 +130,7 @@ class Questioned:
             )
         return _mask(table)
 
-    def _paired(self, table: Table) -> Table:
+    def paired(self, table: Table) -> Table:
         """Rows of an argument as the working rows, by index where both sides have one."""
         check_length(table, self.problem.n_samples, "X")
         rows = self.problem.source_row

@@ -4,6 +4,7 @@ from mdfa_fairness_plugin.replicate.asked import measure_asked
 from mdfa_fairness_plugin.replicate.halves import Stability, stability
 from mdfa_fairness_plugin.replicate.null import NullDistribution, null_distribution
 from mdfa_fairness_plugin.replicate.plants import PlantedPower, power
+from mdfa_fairness_plugin.replicate.sweep import Sweep, sweep
 from mdfa_fairness_plugin.replicate.without import Explained, explained
 
 __all__ = [
@@ -11,9 +12,11 @@ __all__ = [
     "NullDistribution",
     "PlantedPower",
     "Stability",
+    "Sweep",
     "explained",
     "measure_asked",
     "null_distribution",
     "power",
     "stability",
+    "sweep",
 ]

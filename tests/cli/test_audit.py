@@ -685,3 +685,42 @@ def test_what_cannot_be_asked_is_refused_before_the_audit(asked_of, mdfa, fake_a
     assert (result.exit_code, fake_audit.calls) == (2, [])
     assert says in result.stderr
     assert len(result.stderr) < 700
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory):
+    path = tmp_path_factory.mktemp("scores") / "scores.csv"
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"score": rng.integers(0, 11, 300), "x": rng.normal(size=300).round(3)})
+    frame["race"] = rng.choice(["a", "b"], 300)
+    frame.loc[0, "score"] = np.nan
+    frame.to_csv(path, index=False)
+    return path, frame
+
+
+def test_an_outcome_may_be_a_condition(scores, mdfa, fake_audit):
+    """Both answers in words; what it is made from is no feature; a gap stays one."""
+    path, frame = scores
+    asked = ("audit", path, "--outcome", "score>=7", "--sensitive", "race")
+    result = mdfa(*asked, "--outcome-label", "score < 7")
+    assert result.exit_code == 0, result.stderr
+    call = fake_audit.call
+    assert call["y"].name == "score >= 7"
+    assert call["y"].isna().tolist() == frame["score"].isna().tolist()
+    assert (call["y"] == "score >= 7").tolist() == (frame["score"] >= 7).tolist()
+    assert call["outcomes"] == ["score < 7"]
+    assert list(call["X"]) == ["x"]
+    assert mdfa(*asked, "--features", "score,x").exit_code == 2
+    wrong = mdfa("audit", path, "--outcome", "scor >= 7", "--sensitive", "race")
+    assert "--outcome: there is no column 'scor'. Did you mean 'score'" in wrong.stderr
+    wrong = mdfa("audit", path, "--outcome", "scor", "--sensitive", "race")
+    assert "--outcome: the table has no column 'scor'. Did you mean 'score'" in wrong.stderr
+    wrong = mdfa(*asked, "--measure", "score > 3")
+    assert "--measure: 'score' is the outcome" in wrong.stderr
+
+
+def test_a_column_called_like_a_condition_is_that_column(tmp_path, mdfa, fake_audit):
+    path = tmp_path / "odd.csv"
+    path.write_text("race,a>1,x\n" + "\n".join(f"{'ab'[i % 2]},{i % 3 % 2},{i}" for i in range(9)))
+    assert mdfa("audit", path, "--outcome", "a>1", "--sensitive", "race", "-q").exit_code == 0
+    assert fake_audit.call["y"].tolist() == [i % 3 % 2 for i in range(9)]

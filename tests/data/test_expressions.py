@@ -151,8 +151,9 @@ def test_refusals_are_short_however_long_the_expression():
     ],
 )
 def test_the_opposite_in_words(text, opposite):
-    assert parse(text).negation == opposite
+    assert parse(text).sides[1] == opposite
     parse(opposite)
+    assert parse(parse(text).sides[0]).node == parse(text).node
 
 
 def test_names_are_told():
@@ -213,7 +214,7 @@ def test_a_condition_and_its_opposite_share_no_row(pair, gaps):
     told = parse(pair[0]).told(columns_of(read_table(frame, "X")))
     assert not (told.holds & told.fails).any()
     assert (told.holds | told.fails)[~np.array(gaps)].all()
-    opposite = parse(parse(pair[0]).negation).told(columns_of(read_table(frame, "X")))
+    opposite = parse(parse(pair[0]).sides[1]).told(columns_of(read_table(frame, "X")))
     np.testing.assert_array_equal(opposite.holds, told.fails)
 
 

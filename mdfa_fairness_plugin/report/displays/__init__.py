@@ -9,6 +9,7 @@ from mdfa_fairness_plugin.report.displays.path import WorstCasePathDisplay
 from mdfa_fairness_plugin.report.displays.profile import ProfileDisplay
 from mdfa_fairness_plugin.report.displays.region import RegionMapDisplay
 from mdfa_fairness_plugin.report.displays.searches import SearchesDisplay
+from mdfa_fairness_plugin.report.displays.sweep import SweepDisplay
 
 __all__ = [
     "ComparisonDisplay",
@@ -19,5 +20,6 @@ __all__ = [
     "ProfileDisplay",
     "RegionMapDisplay",
     "SearchesDisplay",
+    "SweepDisplay",
     "WorstCasePathDisplay",
 ]
