@@ -42,6 +42,7 @@ from mdfa_fairness_plugin.report.document import (
     Value,
 )
 from mdfa_fairness_plugin.report.pictures import pictured
+from mdfa_fairness_plugin.report.reading import held_in_part
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.story import leaks_section, warnings_section
 
@@ -162,6 +163,7 @@ def _scope(result: ComparisonResult) -> tuple[str, ...]:
         more = len(audit.feature_names) - 12
         features += f" and {more} more" if more > 0 else ""
         lines.append(f"People are alike if they agree in: {features}.")
+        lines += held_in_part(audit.warnings)
         if people := say.clusters_sentence(audit.provenance):
             lines.append(people)
     sensitive = ", ".join(dict.fromkeys(label_text(s.sensitive_feature) for s in result.searches))

@@ -12,6 +12,7 @@ import pandas as pd
 from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn, listing, python_value
 from mdfa_fairness_plugin.data.containers import Table, read_table
 from mdfa_fairness_plugin.data.display import DisplayFeature, Reader, display_frame, find_shown
+from mdfa_fairness_plugin.data.held import merged, note_unequal, pooled
 from mdfa_fairness_plugin.data.plans import (
     MISSING,
     OTHER,
@@ -110,6 +111,7 @@ class FeatureEncoder:
             planning.add(table, position)
         self.dropped_.update(planning.dropped)
         planning.write(log)
+        note_unequal(planning.in_part, self.dropped_, log)
         if not planning.plans:
             reasons = [Message(f"{name!r} ({reason})") for name, reason in self.dropped_.items()]
             raise InputError(
@@ -292,18 +294,19 @@ class _Planning:
         self.width = 0
         self.dropped: dict[Hashable, str] = {}
         self.missing: list[Message] = []
-        self.pooled: list[Message] = []
-        self.merged: list[Message] = []
+        self.in_part: list[Message] = []
 
     def add(self, table: Table, position: int) -> None:
         """Plan one column, or drop it with a reason."""
         column, name = table.typed(position), table.names[position]
+        said = len(self.in_part)
         if column.kind == "categorical":
             plan = self._levels(column.labels.used(), position, name)
         else:
             plan = self._numbers(column, position, name)
         if isinstance(plan, str):
             self.dropped[name] = plan
+            del self.in_part[said:]
         else:
             self.plans.append(plan)
             self.width += plan.width
@@ -366,12 +369,12 @@ class _Planning:
             texts.append(OTHER)
             targets.update({labels.values[place]: other for place in rare})
             levels = Count(len(rare), of=len(counts), unit="levels")
-            self.pooled.append(Message(levels, f" of {name!r} (", Count(n_rare), ")"))
+            self.in_part.append(pooled(name, levels, n_rare, len(labels.codes)))
         elif len(rare):
             largest = int(np.argmax(counts[kept]))
             targets.update({labels.values[place]: largest for place in rare})
             shown_as_other = frozenset(labels.values[place] for place in rare)
-            self.merged.append(Message(Count(n_rare), f" of {name!r} like {texts[largest]!r}"))
+            self.in_part.append(merged(name, texts[largest], n_rare, len(labels.codes)))
         missing = other
         if n_missing:
             missing = len(texts)
@@ -422,15 +425,6 @@ class _Planning:
                 f"compared: {listing(rare)}. Leave identifiers out, "
                 "or pass them as clusters= if they say whose each row is; group the levels of others."
                 + (f" Models tell apart those of {listing(told)} all the same." if told else ""),
-            )
-        if self.pooled:
-            log.note("PooledLevels", f"X: pooled into {OTHER!r}: ", listing(self.pooled), ".")
-        if self.merged:
-            log.note(
-                "PooledLevels",
-                "X: too few to stand alone even when pooled, encoded like the most frequent level: ",
-                listing(self.merged),
-                ".",
             )
         if self.missing:
             log.note(

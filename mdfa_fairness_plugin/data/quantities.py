@@ -10,6 +10,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.data.columns import Labels, TypedColumn, as_list, listing
 from mdfa_fairness_plugin.data.containers import Table, read_table
+from mdfa_fairness_plugin.data.held import NOT_HELD_EQUAL, left_unread
 from mdfa_fairness_plugin.data.written import (
     Marks,
     Unclear,
@@ -117,6 +118,8 @@ def with_quantities(
         written[position], arrays[position] = found, found.array(labels)
         done.append(Message(told(name, found, labels)))
         rest = unread(found, labels)
+        if log is not None and len(rest) > 1:
+            log.note(NOT_HELD_EQUAL, left_unread(name, sum(rest.values()), table.n_rows))
         lost += [Message(f"{text!r} of {name!r} (", Count(n), ")") for text, n in rest.items()]
     if log is not None and done and (lost or not asked):
         log.warn(

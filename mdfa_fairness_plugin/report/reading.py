@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mdfa_fairness_plugin.data.held import NOT_HELD_EQUAL
 from mdfa_fairness_plugin.describe.wording import clean
 from mdfa_fairness_plugin.exceptions import AuditWarning, LeakWarning
 from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, Violation, ranked
@@ -19,6 +20,12 @@ def shown_case(result: AuditRecord) -> Violation | None:
 def leaks(warnings: Sequence[AuditWarning]) -> tuple[str, ...]:
     """What may leave an audit nothing to find, to be told before anything else."""
     return tuple(clean(w.message) for w in warnings if w.category == LeakWarning.__name__)
+
+
+def held_in_part(warnings: Sequence[AuditWarning]) -> tuple[str, ...]:
+    """What people are not compared at equal values of, or only in part."""
+    notes = [clean(w.message) for w in warnings if w.category == NOT_HELD_EQUAL]
+    return (f"Not held equal, or only in part: {'; '.join(notes)}.",) if notes else ()
 
 
 def comparison(key: Any) -> tuple[Any, Any]:

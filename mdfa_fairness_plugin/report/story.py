@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from mdfa_fairness_plugin.data.held import NOT_HELD_EQUAL
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import (
     clean,
@@ -60,6 +61,7 @@ from mdfa_fairness_plugin.report.pictures import pictures
 from mdfa_fairness_plugin.report.reading import (
     comparison,
     entries,
+    held_in_part,
     leaks,
     shown_case,
 )
@@ -133,6 +135,7 @@ def _scope(result: AuditRecord, media: frozenset[str]) -> Section:
         ("At equal values of", result.feature_names),
     )
     lines = [f"{title}: {_listed(names)}." for title, names in parts if names]
+    lines += held_in_part(result.warnings)
     if where := result.provenance.get("where"):
         lines.insert(0, f"Only rows where {clean(where, 400)}.")
     if people := say.clusters_sentence(result.provenance):
@@ -435,7 +438,8 @@ def leaks_section(warnings: Sequence[AuditWarning]) -> Section:
 
 def warnings_section(warnings: Sequence[AuditWarning]) -> Section:
     """What the user was warned of."""
-    lines = tuple(f"{clean(w.message)} [{clean(w.category, 40)}]" for w in warnings)
+    told = [w for w in warnings if w.category != NOT_HELD_EQUAL]  # that is said beside the features
+    lines = tuple(f"{clean(w.message)} [{clean(w.category, 40)}]" for w in told)
     return Section("warnings", "Warnings", (Bullets(lines),))
 
 

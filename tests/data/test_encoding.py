@@ -197,7 +197,7 @@ def test_rare_levels_are_pooled(encode):
         "b": 40,
         "(other levels)": 10,
     }
-    assert "10 of 12 levels of 'x' (10 rows)" in notes_of(X)["PooledLevels"]
+    assert "'x': 10 of 12 levels count as one (10 % of rows)" in notes_of(X)["NotHeldEqual"]
 
 
 def test_levels_beyond_the_most_are_pooled(rng, encode):
@@ -214,7 +214,7 @@ def test_a_pool_of_too_few_joins_the_most_frequent_level_and_is_shown_apart(enco
     assert out.iloc[-1].tolist() == [0, 1]
     assert encoder.display_frame(X)["x"].tolist()[-1] == "(other levels)"
     assert "(other levels)" in encoder.displays_[0].levels
-    assert "1 rows of 'x' like 'b'" in notes_of(X)["PooledLevels"]
+    assert "'x': rare levels count as 'b' (2 % of rows)" in notes_of(X)["NotHeldEqual"]
 
 
 def wide(rng, n_levels):
