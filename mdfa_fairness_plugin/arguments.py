@@ -33,6 +33,8 @@ _OF_THE_PROBLEM = (
     "decision_inputs",
     "propensity",
     "outcome_probability",
+    "missing_outcome",
+    "merge_spellings",
 )
 
 

@@ -126,6 +126,13 @@ class MDFAuditor(Judging):
         Likewise of the outcome given the features, whatever the sensitive value: an array is of the
         larger of two labels (1 of 0 and 1), a mapping of label to array says it. Models fitted to the
         same rows tell too well, which hides what is looked for; what seems so is warned of.
+    missing_outcome : {"raise", "exclude"}, default="raise"
+        Rows without an outcome: an error, or left out and counted. Leaving them out compares only
+        those who were decided about, which may be unlike those who were not.
+    merge_spellings : bool, default=False
+        Take labels that differ in capital letters, blanks at the ends or a dot at the end alone for
+        one, the commonest spelling that ends in neither: of groups, outcomes and levels of features,
+        also of new rows. False: such labels are warned of. Unicode forms (NFC, NFD) are always one.
 
     Attributes
     ----------
@@ -194,6 +201,8 @@ class MDFAuditor(Judging):
         propensity=_DEFAULT.propensity,
         outcome_probability=_DEFAULT.outcome_probability,
         n_repeats=_DEFAULT.n_repeats,
+        missing_outcome=_DEFAULT.missing_outcome,
+        merge_spellings=_DEFAULT.merge_spellings,
     ):
         self.alpha = alpha
         self.outcomes = outcomes
@@ -223,6 +232,8 @@ class MDFAuditor(Judging):
         self.propensity = propensity
         self.outcome_probability = outcome_probability
         self.n_repeats = n_repeats
+        self.missing_outcome = missing_outcome
+        self.merge_spellings = merge_spellings
 
     @classmethod
     def as_in_paper(cls, **overrides: Any) -> MDFAuditor:
@@ -296,26 +307,39 @@ class MDFAuditor(Judging):
                 "sensitive_features: None was given; pass the column(s) whose groups are to be "
                 "compared."
             )
-        log = WarningLog()
-        started = time.perf_counter()
-        problem = problem_of(
-            X, y, sensitive_features, sample_weight, settings, log, clusters=clusters
-        )
-        audit = run_audit(problem, settings.reseeded(draw_seed(self.random_state)), log, X)
-        result = result_of(audit, log, time.perf_counter() - started)
-        worst = result.worst_case
-        region = None
-        if worst is not None:
-            region = audit.searches[result.violations.index(worst)].region
-        names = [str(name) for name in problem.encoder.feature_names_in_]
-        named = names if hasattr(X, "columns") else None
-        # Only searches that found something keep their models: these take most of the memory.
-        searches = tuple(
-            search.kept(region=found.verdict == VIOLATION or found is worst)
-            for search, found in zip(audit.searches, result.violations, strict=True)
-        )
-        self.attach(result, problem.encoder, region, named, searches)
+        rows = {"sample_weight": sample_weight, "clusters": clusters}
+        _fit(self, settings, X, y, sensitive_features, **rows)
         return self
+
+
+def _fit(
+    auditor: MDFAuditor,
+    settings: Settings,
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    *,
+    sample_weight: Any,
+    clusters: Any,
+) -> None:
+    """Make the audit, and the auditor one that is fitted."""
+    log = WarningLog()
+    started = time.perf_counter()
+    problem = problem_of(X, y, sensitive_features, sample_weight, settings, log, clusters=clusters)
+    audit = run_audit(problem, settings.reseeded(draw_seed(auditor.random_state)), log, X)
+    result = result_of(audit, log, time.perf_counter() - started)
+    worst = result.worst_case
+    region = None
+    if worst is not None:
+        region = audit.searches[result.violations.index(worst)].region
+    names = [str(name) for name in problem.encoder.feature_names_in_]
+    named = names if hasattr(X, "columns") else None
+    # Only searches that found something keep their models: these take most of the memory.
+    searches = tuple(
+        search.kept(region=found.verdict == VIOLATION or found is worst)
+        for search, found in zip(audit.searches, result.violations, strict=True)
+    )
+    auditor.attach(result, problem.encoder, region, named, searches)
 
 
 def audit(X, y, *, sensitive_features, sample_weight=None, clusters=None, **params) -> AuditResult:

@@ -159,6 +159,10 @@ class OverlapWarning(MDFAWarning):
     """Some rows have no comparable row in the other group."""
 
 
+class SpellingWarning(MDFAWarning):
+    """Labels differ in their spelling alone: capital letters, blanks, a dot, the Unicode form."""
+
+
 class SearchWarning(MDFAWarning):
     """A search ended before it was done."""
 

@@ -387,7 +387,13 @@ def _labels(values: Any, argument: str, n_rows: int) -> Labels:
         )
     check_length(table, n_rows, "X")
     labels = read_labels(table.array(0), argument).used()
-    refuse_missing(int((labels.codes < 0).sum()), n_rows, argument, "values")
+    refuse_missing(
+        int((labels.codes < 0).sum()),
+        n_rows,
+        argument,
+        "values",
+        "Drop those rows from every argument",
+    )
     return labels
 
 

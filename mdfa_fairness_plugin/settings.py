@@ -18,6 +18,7 @@ Estimator = Literal["hajek", "raw", "unweighted", "doubly_robust"]
 Overlap = Literal["trim", "refuse"]
 WeightType = Literal["sampling", "frequency", "auto"]
 Missing = Literal["exclude", "category", "raise"]
+MissingOutcome = Literal["raise", "exclude"]
 
 # What draws at random, each with a seed of its own.
 STAGES = ("folds", "propensity", "outcome", "learner", "balance", "test")
@@ -71,6 +72,8 @@ class Settings:
     decision_inputs: Any = None
     propensity: Any = None
     outcome_probability: Any = None
+    missing_outcome: str = "raise"
+    merge_spellings: bool = False
     seed: int = 0
     own_seeds: Mapping[str, int] | None = None  # of the stages, where they do not follow from one
 
@@ -98,6 +101,8 @@ class Settings:
             )
             settings = replace(settings, weight_type="sampling")
         check_choice("missing", settings.missing, get_args(Missing))
+        check_choice("missing_outcome", settings.missing_outcome, get_args(MissingOutcome))
+        check_choice("merge_spellings", settings.merge_spellings, (True, False))
         check_choice("estimator", settings.estimator, get_args(Estimator))
         if not (isinstance(settings.min_ratio, str) and settings.min_ratio == AUTO):
             ratio = settings.min_ratio
@@ -229,7 +234,7 @@ def check_whole(name: str, value: Any, least: int, *, or_else: str = "") -> None
         )
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Refuse what is none of the choices."""
     if value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)

@@ -181,6 +181,8 @@ def in_options(error: MDFAError) -> str:
     message = re.sub(r"weight_type='(\w+)'", r"--weight-type \1", message)
     for python, typed in _WORDS:
         message = re.sub(python, typed, message)
+    message = message.replace("merge_spellings=True", "--merge-spellings")
+    message = message.replace("missing_outcome='exclude'", "--drop-missing-outcomes")
     message = message.replace("name it in decision_inputs.", "name it with --decision-input.")
     message = message.replace(
         "name the ones to audit in outcomes.", "name one with --outcome-label."

@@ -56,6 +56,8 @@ class Request:
     # How it is audited.
     alpha: float | str | None = None
     missing: str | None = None
+    drop_missing_outcomes: bool = False
+    merge_spellings: bool = False
     balance: str | None = None
     estimator: str | None = None
     min_ratio: float | None = None
@@ -92,6 +94,8 @@ class Request:
         return given(
             alpha=self.alpha,
             missing=self.missing,
+            missing_outcome="exclude" if self.drop_missing_outcomes else None,
+            merge_spellings=self.merge_spellings or None,
             weight_type=self.weight_type,
             balance=self.balance,
             estimator=self.estimator,
@@ -267,6 +271,17 @@ missing = option(
     "--missing",
     type=Choice(["exclude", "category", "raise"]),
     help="Rows with a missing sensitive value: leave out (default), a group of their own, refuse.",
+)
+drop_missing_outcomes = option(
+    "--drop-missing-outcomes",
+    is_flag=True,
+    help="Leave out rows without an outcome, counted. Default: refuse them.",
+)
+merge_spellings = option(
+    "--merge-spellings",
+    is_flag=True,
+    help="Take labels for one that differ only in capital letters, blanks at the ends or a dot at the "
+    "end, such as Male, male and 'male '. Default: warn of them.",
 )
 balance = option("--balance", type=Choice(BALANCES), help="How the groups are made comparable.")
 estimator = option(
@@ -468,6 +483,8 @@ COLUMNS = (
     weight,
     weight_type,
     cluster,
+    drop_missing_outcomes,
+    merge_spellings,
 )
 READING = (separator, encoding, na_values, decimal, thousands, date_format, categorical)
 RUNNING = (confidence, seed, jobs)

@@ -15,7 +15,7 @@ import pandas as pd
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, complain
 from mdfa_fairness_plugin.cli.options import Request, given
-from mdfa_fairness_plugin.data.columns import read_labels
+from mdfa_fairness_plugin.data.columns import composed, read_labels
 from mdfa_fairness_plugin.data.quantities import to_quantities
 from mdfa_fairness_plugin.data.written import Marks, find_writing
 
@@ -38,7 +38,8 @@ class Table:
 
     def column(self, name: str, option: str) -> Hashable:
         """Column of that name, or an error that lists the ones there are."""
-        by_name = {str(column): column for column in self.frame.columns}
+        by_name = {composed(str(column)): column for column in self.frame.columns}
+        name = composed(name)
         if name not in by_name:
             raise CommandError(
                 f"{option}: the table has no column {name!r}.{_closest(name, by_name)} "
@@ -53,9 +54,9 @@ class Table:
 
     def columns(self, given: Sequence[str], option: str) -> list[Hashable]:
         """Columns named as ``A,B``; a name with a comma may be given whole or in quotes."""
-        known = {str(column) for column in self.frame.columns}
+        known = {composed(str(column)) for column in self.frame.columns}
         names: list[str] = []
-        for text in given:
+        for text in map(composed, given):
             parts = [text] if text in known else next(csv.reader([text], skipinitialspace=True))
             names.extend(part if part in known else part.strip() for part in parts)
         return [self.column(name, option) for name in dict.fromkeys(names) if name]
@@ -319,7 +320,8 @@ def _remarks_on_column(name: str, values: pd.Series) -> Iterator[str]:
 def find_label(text: str, values: pd.Series, option: str) -> Hashable:
     """Value of a column that a text stands for: the same when printed, or the same number."""
     labels = list(values.dropna().unique())
-    same = [label for label in labels if str(label) == text]
+    text = composed(text)
+    same = [label for label in labels if composed(str(label)) == text]
     if not same:
         same = [label for label in labels if _as_number(label) == _as_number(text)]
     if not same:

@@ -21,12 +21,21 @@ from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.decisions import read_decisions, refuse_scores
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
 from mdfa_fairness_plugin.data.sensitive import UNNAMED
+from mdfa_fairness_plugin.data.spelling import (
+    ADVICE,
+    MERGED,
+    commonest_spellings,
+    reading_as,
+    respelled,
+    told_apart_by,
+)
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     InputTypeError,
     NothingToAuditError,
     WarningLog,
 )
+from mdfa_fairness_plugin.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,21 +44,23 @@ class Answers:
 
     models: tuple[Hashable, ...]  # names, as the user gave them
     labels: tuple[Hashable, ...]  # every outcome any model gives
-    # (n_models, n_samples); position in ``labels``, in the order of the rows of ``X``.
+    # (n_models, n_samples); position in ``labels``, in the order of the rows of ``X``; -1 in rows
+    # where some model gave no outcome.
     codes: np.ndarray
     truth: np.ndarray | None  # (n_samples,); true labels in the same coding; -1 where unknown
 
     def constant(self, codes: np.ndarray) -> str:
         """Why a model of these codes cannot be audited, if it answers everybody alike."""
-        if (codes != codes[0]).any():
+        given = codes[codes >= 0]
+        if (given != given[0]).any():
             return ""
-        return f"every one of the {len(codes):,} outcomes is {self.labels[codes[0]]!r}"
+        return f"every one of the {len(given):,} outcomes is {self.labels[given[0]]!r}"
 
     @property
     def patterns(self) -> np.ndarray:
-        """One label per combination of the models' answers, shape (n_samples,)."""
+        """One label per combination of the models' answers, shape (n_samples,); None for none."""
         _, pattern = np.unique(self.codes, axis=1, return_inverse=True)
-        return pattern.reshape(-1)
+        return np.where(self.codes[0] < 0, np.array(None), pattern.reshape(-1).astype(object))
 
 
 def read_answers(
@@ -61,8 +72,8 @@ def read_answers(
     clusters: Any,
     y_true: Any,
     model_features: Any,
-    outcomes: Any,
-    seed: int,
+    settings: Settings,
+    log: WarningLog,
 ) -> Answers:
     """Read, align and check the answers of every model.
 
@@ -75,7 +86,7 @@ def read_answers(
         argument = f"outcomes_by_model[{name!r}]"
         if hasattr(value, "predict"):
             frame = _features_of(name, model_features, X)
-            value = _predicted(value, frame, sensitive_features, seed, argument)
+            value = _predicted(value, frame, sensitive_features, settings.seed, argument)
         vectors.append(read_vector(value, argument))
     if y_true is not None:
         vectors.append(read_vector(y_true, "y_true"))
@@ -84,9 +95,11 @@ def read_answers(
     labels = {}
     for vector in vectors:
         check_length(vector, table.n_rows, "X")
-        labels[vector.argument] = _decisions(pairing.align(vector))
+        labels[vector.argument] = _decisions(pairing.align(vector), settings.missing_outcome)
     truth = labels.pop("y_true", None)
-    return _coded(tuple(given), labels, truth, outcomes)
+    if settings.merge_spellings:
+        labels, truth = _merged(labels, truth, log)
+    return _coded(tuple(given), labels, truth, settings.outcomes)
 
 
 def _as_mapping(outcomes_by_model: Any) -> dict[Hashable, Any]:
@@ -155,10 +168,35 @@ def _pairing(
     return pairing
 
 
-def _decisions(answers: Table) -> Labels:
+def _merged(
+    labels: dict[str, Labels], truth: Labels | None, log: WarningLog
+) -> tuple[dict[str, Labels], Labels | None]:
+    """Every model's labels, and the true ones, with one spelling of each word."""
+    values = list(dict.fromkeys(value for own in labels.values() for value in own.values))
+    distinct = [values[place] for place in natural_order(values)]
+    counts = [
+        sum(
+            int(own.counts[own.values.index(value)])
+            for own in labels.values()
+            if value in own.values
+        )
+        for value in distinct
+    ]
+    spellings = commonest_spellings(distinct, counts)
+    if spellings:
+        n_rows = sum(counts[distinct.index(value)] for value in spellings)
+        log.note(
+            MERGED, "outcomes_by_model: spellings read as one: ", reading_as(spellings, n_rows), "."
+        )
+    known = [value for value in distinct if value not in spellings]
+    labels = {name: respelled(own, known).used() for name, own in labels.items()}
+    return labels, truth if truth is None else respelled(truth, known).used()
+
+
+def _decisions(answers: Table, missing: str) -> Labels:
     """What one model decided; true labels may be missing."""
     if answers.argument != "y_true":
-        return read_decisions(answers.array(0), answers.argument)
+        return read_decisions(answers.array(0), answers.argument, missing=missing)
     labels = read_labels(answers.array(0), answers.argument).used()
     refuse_scores(labels.values, answers.argument)
     return labels
@@ -175,12 +213,17 @@ def _coded(
     for own in labels.values():
         values += [value for value in own.values if find_label(value, values) is None]
     values = [values[place] for place in natural_order(values)]
-    if outcomes is None and len(values) > 2:
+    # Models of two outcomes each that have more together do not mean the same by them.
+    coded = len(values) > 2 and all(len(own.values) <= 2 for own in labels.values())
+    difference, apart = told_apart_by(values)
+    if len(values) > 2 and (outcomes is None or coded or apart):
         each = "; ".join(f"{argument}: {listing(own.values)}" for argument, own in labels.items())
+        advice = "" if coded or apart else ", or name the ones to audit in outcomes"
         raise InputError(
             f"outcomes_by_model: {len(values)} different outcomes were found, and a comparison needs "
-            f"the same two from every model ({each}). Recode them alike, or name the ones to audit "
-            f"in outcomes."
+            f"the same two from every model ({each})."
+            + (f" Some differ only in {difference}: {apart}. {ADVICE}" if apart else "")
+            + f" Recode them alike{advice}."
         )
     if all(len(own.values) == 1 for own in labels.values()):
         raise NothingToAuditError(
@@ -188,6 +231,11 @@ def _coded(
             "Pass outcomes that differ between people."
         )
     codes = np.stack([_recoded(own, values) for own in labels.values()])
+    codes[:, (codes < 0).any(axis=0)] = -1
+    if not (codes >= 0).any():
+        raise InputError(
+            "outcomes_by_model: no row has an outcome of every model. Compare fewer models."
+        )
     true_codes = None
     if truth is not None:
         strange = [value for value in truth.values if find_label(value, values) is None]

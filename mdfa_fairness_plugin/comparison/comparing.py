@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.comparison.result import ComparisonResult
 from mdfa_fairness_plugin.comparison.splits import run_splits
 from mdfa_fairness_plugin.data.columns import as_list, find_label, listing, read_labels
 from mdfa_fairness_plugin.data.containers import read_table
+from mdfa_fairness_plugin.data.spelling import asked_as
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     MDFAWarning,
@@ -174,9 +175,11 @@ def compare(
         **rows,
         y_true=y_true,
         model_features=model_features,
-        outcomes=settings.outcomes,
-        seed=seed,
+        settings=settings,
+        log=log,
     )
+    if settings.merge_spellings:
+        settings = replace(settings, outcomes=asked_as(settings.outcomes, answers.labels))
     baseline = _check_baseline(baseline, answers.models)
     outcome_probability = _of_models(settings.outcome_probability, answers.models)
     _note_answers(X, answers, log)
@@ -232,7 +235,8 @@ def _bench(rows: Mapping[str, Any], answers: Answers, settings: Settings) -> Ben
     first, so the splits are the same however the models are ordered.
     """
     patterns = answers.patterns
-    one, without = [int(patterns[0])], {"outcome_probability": None}
+    one = [next(pattern for pattern in patterns if pattern is not None)]
+    without = {"outcome_probability": None}
     problem = problem_of(y=patterns, settings=settings, outcomes=one, told="", **rows, **without)
     outcomes = _audited(answers, settings.outcomes)
     keys = tuple(
@@ -302,8 +306,8 @@ def _audit_one(
     log = WarningLog()
     if len(present) < len(bench.outcomes):
         settings = replace(settings, outcomes=[labels[outcome] for outcome in present])
-    coded = np.empty(len(labels), dtype=object)
-    coded[:] = labels
+    coded = np.empty(len(labels) + 1, dtype=object)
+    coded[:-1] = labels  # the last is of rows without an outcome
     y = coded[bench.answers.codes[bench.answers.models.index(model)]]
     told = f"the outcome of {model!r}"
     problem = problem_of(y=y, settings=settings, log=log, told=told, **rows)

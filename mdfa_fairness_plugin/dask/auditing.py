@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -32,6 +33,7 @@ from mdfa_fairness_plugin.dask.survey import (
     check_survey,
     draw_sample,
     merge_surveys,
+    spellings_of,
     survey_block,
 )
 from mdfa_fairness_plugin.data.columns import as_list, listing
@@ -157,12 +159,15 @@ def audit_dask(
     with _scheduler(client, scheduler) as where:
         blocks = source.blocks(columns.needed)
         survey = _survey(blocks, columns, most, seed, where)
-        n_missing = check_survey(survey, columns, settings.missing)
+        n_missing = check_survey(survey, columns, settings.missing, settings.missing_outcome)
         weight_type = "none"
         if columns.weight is not None:
             weight_type = survey.weights.weight_type(settings.weight_type)
         if survey.n_present <= 2 * most:
             return _in_memory(survey, settings, columns)
+        if settings.merge_spellings and (spellings := spellings_of(survey, columns, log)):
+            columns = replace(columns, spellings=spellings)
+            survey = _survey(blocks, columns, most, seed, where)
         sample = draw_sample(survey, most)
         learning = time.perf_counter()
         audit, learned_log = learn(sample, survey, settings, columns, weight_type, n_missing, log)
@@ -419,11 +424,10 @@ def _in_memory(survey: Survey, settings: Settings, columns: Columns) -> DaskAudi
     log = WarningLog()
     audit = audit_frame(frame, columns, settings, log, keep_one_model=False)
     result = result_of(audit, log, time.perf_counter() - started)
-    n_zero = survey.weights.n_zero
     values = {name: getattr(result, name) for name in result.__dataclass_fields__}
     values |= {
         "violations": tuple(without_rows(violation) for violation in result.violations),
-        "excluded": ({"zero weight": n_zero} if n_zero else {}) | dict(result.excluded),
+        "excluded": survey.left_out | dict(result.excluded),
         "n_samples": survey.n_rows,
         "source": None,
     }

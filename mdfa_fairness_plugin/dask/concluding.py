@@ -292,7 +292,7 @@ def _silence(sample: AuditResult, by_contrast: dict[SearchKey, BlockSums]) -> tu
 
 
 def _excluded(reading: Reading, by_contrast: dict[SearchKey, BlockSums]) -> dict[str, int]:
-    counts = {"zero weight": reading.survey.weights.n_zero}
+    counts = reading.survey.left_out
     if reading.audit.settings.missing == "exclude":
         for position, name in enumerate(reading.columns.sensitive):
             counts[f"missing sensitive value ({name})"] = sum(

@@ -199,10 +199,12 @@ def add_measurements(parts: Sequence[Measurement]) -> Measurement:
 
 def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measurement:
     n_rows, columns = len(frame), panel.columns
+    frame = columns.read(frame)
     weight = np.ones(n_rows)
     if columns.weight is not None:
         weight, _ = read_weights(frame[columns.weight])
     outcome = _known(read_labels(frame[columns.outcome].array, "y"), panel.outcomes, "y")
+    weight[outcome.codes < 0] = 0.0
     sensitive = [
         _known(
             read_labels(frame[name].array, f"sensitive_features: column {str(name)!r}"),

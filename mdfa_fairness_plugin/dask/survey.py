@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,11 +12,24 @@ import pandas as pd
 from mdfa_fairness_plugin.dask.blocks import chunks_of
 from mdfa_fairness_plugin.dask.groups import MOST_GROUPS, cluster_keys, content_ids
 from mdfa_fairness_plugin.data.clusters import refuse_clusters
-from mdfa_fairness_plugin.data.columns import Labels, listing, natural_order, read_labels
-from mdfa_fairness_plugin.data.decisions import refuse_constant, refuse_missing, refuse_scores
+from mdfa_fairness_plugin.data.columns import (
+    Labels,
+    composed,
+    listing,
+    natural_order,
+    read_labels,
+)
+from mdfa_fairness_plugin.data.decisions import (
+    EXCLUDE,
+    MISSING_OUTCOME,
+    refuse_constant,
+    refuse_missing,
+    refuse_scores,
+)
 from mdfa_fairness_plugin.data.sensitive import refuse_measurements, refuse_missing_sensitive
+from mdfa_fairness_plugin.data.spelling import MERGED, commonest_spellings, reading_as
 from mdfa_fairness_plugin.data.weights import WeightSums, weight_numbers
-from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 
 CHUNK_ROWS = 65_536
 # More values than this are no labels; what there is of them is enough for the error message.
@@ -38,6 +51,8 @@ class Columns:
     weight: Hashable | None = None
     cluster: Hashable | None = None
     by_content: bool = False  # rows equal in features and groups are one cluster's
+    # Of outcomes and sensitive values, what is read as another spelling of the same word.
+    spellings: Mapping[Hashable, Mapping[Hashable, Hashable]] = field(default_factory=dict)
 
     @property
     def clustered(self) -> bool:
@@ -49,6 +64,18 @@ class Columns:
         """Every column that is read."""
         others = (name for name in (self.weight, self.cluster) if name is not None)
         return (*self.features, *self.sensitive, self.outcome, *others)
+
+    def read(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Columns needed, with one spelling of each word where these are merged."""
+        frame = frame[list(self.needed)]
+        for name, spellings in self.spellings.items():
+            frame = frame.copy(deep=False)
+            is_categorical = isinstance(frame[name].dtype, pd.CategoricalDtype)
+            spelled = (
+                frame[name].astype(object).map(lambda v, own=spellings: own.get(composed(v), v))
+            )
+            frame[name] = spelled.astype("category") if is_categorical else spelled
+        return frame
 
     def clusters(self, frame: pd.DataFrame) -> pd.Series | None:
         """Id of each row's cluster; None: every row is another's."""
@@ -87,6 +114,12 @@ class Survey:
     def n_present(self) -> int:
         """Rows with a positive weight and an outcome."""
         return sum(self.counts.values())
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Rows left out whatever is asked, by reason."""
+        counts = {"zero weight": self.weights.n_zero, MISSING_OUTCOME: self.n_missing_outcome}
+        return {reason: count for reason, count in counts.items() if count}
 
     def trimmed(self, n_sample: int) -> Survey:
         """Drop rows that cannot be in a sample of ``n_sample`` of these and any other rows."""
@@ -229,26 +262,23 @@ def _in_order(series: Sequence[pd.Series]) -> list[Any]:
 
 def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Survey:
     n_rows = len(frame)
-    frame = frame[list(columns.needed)]
-    weights = WeightSums()
+    frame = columns.read(frame)
+    outcome = read_labels(frame[columns.outcome].array, "y").used()
+    known = outcome.codes >= 0
+    weights, weighs = WeightSums(), np.ones(n_rows, dtype=bool)
     if columns.weight is not None:
-        weight, weights = read_weights(frame[columns.weight])
-        rows = np.flatnonzero(weight > 0)
-        if len(rows) < n_rows:
-            frame, key = frame.take(rows), key[rows]
-    else:
-        rows = np.arange(n_rows)
+        weight = weight_numbers(frame[columns.weight].array)
+        weighs = np.isfinite(weight) & (weight > 0)
+        weights = WeightSums.of(weight[known | ~weighs])
+    n_missing = int((weighs & ~known).sum())
+    rows = np.flatnonzero(weighs & known)
+    if len(rows) < n_rows:
+        frame, key, outcome = frame.take(rows), key[rows], outcome.take(rows).used()
+    check_scores(outcome.values)
     n_unknown, clusters = 0, np.empty(0)
     if columns.clustered:
         n_unknown = int(np.isnan(key).sum())
         clusters = _smallest(key[~np.isnan(key)])
-    outcome = read_labels(frame[columns.outcome].array, "y").used()
-    check_scores(outcome.values)
-    known = outcome.codes >= 0
-    n_missing = int((~known).sum())
-    if n_missing:
-        frame, key, rows = frame[known], key[known], rows[known]
-        outcome = Labels(codes=outcome.codes[known], values=outcome.values)
     sensitive = [
         read_labels(frame[name].array, f"sensitive_features: column {str(name)!r}")
         for name in columns.sensitive
@@ -318,14 +348,37 @@ def read_weights(column: pd.Series) -> tuple[np.ndarray, WeightSums]:
     return np.where(usable, values, 0.0), WeightSums.of(values)
 
 
-def check_survey(survey: Survey, columns: Columns, missing: str) -> dict[str, int]:
+def spellings_of(
+    survey: Survey, columns: Columns, log: WarningLog
+) -> dict[Hashable, dict[Hashable, Hashable]]:
+    """Outcomes and sensitive values to be read as another spelling of the same word, by column."""
+    found = {}
+    for place, name in enumerate((*columns.sensitive, columns.outcome)):
+        counts: dict[Hashable, int] = {}
+        for stratum, count in survey.counts.items():
+            counts[stratum[place]] = counts.get(stratum[place], 0) + count
+        values = [one for one in counts if one is not None]
+        values = [values[position] for position in natural_order(values)]
+        if spellings := commonest_spellings(values, [counts[one] for one in values]):
+            found[name] = spellings
+            n_rows = sum(counts[one] for one in spellings)
+            log.note(
+                MERGED, f"{name!r}: spellings read as one: ", reading_as(spellings, n_rows), "."
+            )
+    return found
+
+
+def check_survey(
+    survey: Survey, columns: Columns, missing: str, missing_outcome: str
+) -> dict[str, int]:
     """Refuse what no audit can work with, wherever the rows lie."""
     if survey.n_rows == 0:
         raise InputError("ddf: it has no rows; there is nobody to compare.")
     outcomes = list(dict.fromkeys(stratum[-1] for stratum in survey.counts))
     values = tuple(outcomes[place] for place in natural_order(outcomes))
     n_outcomes = survey.n_present + survey.n_missing_outcome
-    refuse_missing(survey.n_missing_outcome, n_outcomes, "y")
+    if missing_outcome == "raise" or not survey.n_present:
+        refuse_missing(survey.n_missing_outcome, n_outcomes, "y", "outcomes", EXCLUDE)
     refuse_scores(values, "y")
     check_scores(values)
     refuse_constant(values, n_outcomes, "y")

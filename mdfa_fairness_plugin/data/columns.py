@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import math
 import numbers
+import unicodedata
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -27,11 +29,18 @@ class Labels:
     codes: np.ndarray  # position in `values`; -1 where the value is missing
     values: tuple[Hashable, ...]
     ordered: bool = False  # whether the user declared that order (an ordered categorical)
+    forms: tuple[str, ...] = ()  # text that came in more than one Unicode form
 
     @property
     def counts(self) -> np.ndarray:
         """Rows per label, shape (n_values,)."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
+
+    def called(self, values: Sequence[Hashable]) -> Labels:
+        """With these values in the place of its own, those of the same value as one."""
+        where = {value: place for place, value in enumerate(dict.fromkeys(values))}
+        codes = np.array([*(where[value] for value in values), -1], dtype=np.intp)
+        return replace(self, codes=codes[self.codes], values=tuple(where))
 
     def used(self) -> Labels:
         """Without the labels no row has."""
@@ -93,7 +102,7 @@ def read_labels(array: Any, name: str) -> Labels:
         categories = [python_value(value) for value in array.categories]
         codes = np.asarray(array.codes, dtype=np.intp)
         if array.ordered:
-            return Labels(codes=codes, values=tuple(categories), ordered=True)
+            return _composed(Labels(codes=codes, values=tuple(categories), ordered=True))
         return _sorted_labels(codes, categories)
     if isinstance(array, pd.arrays.SparseArray):
         array = np.asarray(array)
@@ -111,11 +120,29 @@ def read_labels(array: Any, name: str) -> Labels:
 
 
 def _sorted_labels(codes: np.ndarray, values: list[Hashable]) -> Labels:
-    order = natural_order(values)
-    position = np.empty(len(values) + 1, dtype=np.intp)
-    position[order] = np.arange(len(values))
+    found = _composed(Labels(codes=codes, values=tuple(values)))
+    order = natural_order(found.values)
+    position = np.empty(len(order) + 1, dtype=np.intp)
+    position[order] = np.arange(len(order))
     position[-1] = -1
-    return Labels(codes=position[codes], values=tuple(values[place] for place in order))
+    values = [found.values[place] for place in order]
+    return replace(found, codes=position[found.codes], values=tuple(values))
+
+
+def composed(value: Any) -> Any:
+    """Text in the form (NFC) in which letters that look the same are the same; others as they are."""
+    if isinstance(value, tuple):
+        return tuple(map(composed, value))
+    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
+
+
+def _composed(labels: Labels) -> Labels:
+    """Labels with their text in one Unicode form."""
+    if all(not isinstance(value, str) or value.isascii() for value in labels.values):
+        return labels
+    values = [composed(value) for value in labels.values]
+    forms = [str(value) for value, count in Counter(values).items() if count > 1]
+    return replace(labels.called(values), forms=tuple(forms))
 
 
 def natural_order(values: Sequence[Any]) -> list[int]:
@@ -157,7 +184,7 @@ def as_list(values: Any) -> list[Any]:
 
 def find_label(label: Any, values: Sequence[Hashable]) -> int | None:
     """Place of a label among `values`, None if it is not there."""
-    label = python_value(label)
+    label = composed(python_value(label))
     for place, value in enumerate(values):
         if isinstance(value, str) == isinstance(label, str) and value == label:
             return place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -12,7 +12,14 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from mdfa_fairness_plugin.data.columns import Kind, TypedColumn, listing, read_column
+from mdfa_fairness_plugin.data.columns import (
+    Kind,
+    Labels,
+    TypedColumn,
+    composed,
+    listing,
+    read_column,
+)
 from mdfa_fairness_plugin.data.pairing import alignment
 from mdfa_fairness_plugin.data.written import Writing
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
@@ -59,6 +66,18 @@ class Table:
             self._typed[position] = column
         return column
 
+    def labelled(self) -> dict[int, Labels]:
+        """Labels of the columns that hold any, by position."""
+        if self.matrix is not None:
+            return {}
+        read = {position: self.typed(position).labels for position in range(self.n_columns)}
+        return {position: labels for position, labels in read.items() if labels is not None}
+
+    def relabelled(self, labels: Mapping[int, Labels]) -> None:
+        """Read these columns as these labels from now on."""
+        for position, own in labels.items():
+            self._typed[position] = replace(self.typed(position), labels=own)
+
     def take(self, rows: np.ndarray) -> Table:
         """Return the rows at these positions, in this order; the index is left behind."""
         if self.matrix is not None:
@@ -87,9 +106,9 @@ def read_table(data: Any, argument: str, *, column_name: str | None = None) -> T
         return _table_from_mapping(data, argument)
     frame = _eager_frame(data, argument)
     if frame is not None:
-        names = tuple(frame.columns)
+        names = tuple(map(composed, frame.columns))
         _refuse_duplicates(names, argument)
-        arrays = [_array_from_narwhals(frame[name]) for name in names]
+        arrays = [_array_from_narwhals(frame[name]) for name in frame.columns]
         return Table(argument, names, arrays, len(frame))
     array, index, name = _read_array(data, argument)
     if array.ndim == 1:
@@ -99,7 +118,8 @@ def read_table(data: Any, argument: str, *, column_name: str | None = None) -> T
                 "columns are needed. Use .to_frame() on a Series or .reshape(-1, 1) on an array "
                 "that is a single column."
             )
-        return Table(argument, (column_name if name is None else name,), [array], len(array), index)
+        name = column_name if name is None else composed(name)
+        return Table(argument, (name,), [array], len(array), index)
     if array.ndim != 2:
         raise InputError(
             f"{argument}: an array of {array.ndim} dimensions (shape {array.shape}) was given; "
@@ -146,7 +166,7 @@ def _refuse_duplicates(names: Sequence[Hashable], argument: str) -> None:
 
 
 def _table_from_pandas(frame: pd.DataFrame, argument: str) -> Table:
-    names = tuple(frame.columns)
+    names = tuple(map(composed, frame.columns))
     _refuse_duplicates(names, argument)
     if names and all(_is_zero_filled_sparse(dtype) for dtype in frame.dtypes):
         matrix = _clean_sparse(frame.sparse.to_coo())  # type: ignore[attr-defined]
@@ -165,10 +185,11 @@ def _is_zero_filled_sparse(dtype: Any) -> bool:
 
 
 def _table_from_mapping(data: Mapping[Hashable, Any], argument: str) -> Table:
-    names = tuple(data)
+    names = tuple(map(composed, data))
+    _refuse_duplicates(names, argument)
     arrays: list[Any] = []
     index: pd.Index | None = None
-    for name in names:
+    for name in data:
         column = read_vector(data[name], f"{argument}[{name!r}]")
         array = column.array(0)
         if arrays and len(array) != len(arrays[0]):

@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.columns import as_list, find_label, listing, python_value
+from mdfa_fairness_plugin.data.columns import (
+    as_list,
+    composed,
+    find_label,
+    listing,
+    python_value,
+)
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature, joint_feature
 from mdfa_fairness_plugin.exceptions import (
     Count,
@@ -119,12 +125,13 @@ def _select(
     requests = [(list(range(len(columns))), asked)]
     if asked is None or isinstance(asked, Mapping):
         names = [column.name for column in columns]
-        unknown = [key for key in asked or () if str(key) not in names]
+        by_name = {composed(str(key)): values for key, values in (asked or {}).items()}
+        unknown = [key for key in by_name if key not in names]
         if unknown:
             raise InputError(
                 f"{argument}: {unknown[0]!r} is not a sensitive feature. Found: {listing(names)}."
             )
-        requests = [([names.index(str(key))], values) for key, values in (asked or {}).items()]
+        requests = [([names.index(key)], values) for key, values in by_name.items()]
     elif not single and not as_list(asked):
         raise InputError(f"{argument}: an empty list was given. Pass None for every group.")
     for where, values in requests:

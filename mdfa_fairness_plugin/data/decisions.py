@@ -13,23 +13,33 @@ from mdfa_fairness_plugin.data.columns import (
     listing,
     read_labels,
 )
+from mdfa_fairness_plugin.data.spelling import ADVICE, told_apart_by
 from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditError
 
+# Reason in ``AuditResult.excluded`` of rows without an outcome.
+MISSING_OUTCOME = "missing outcome"
+# What can be done about rows without an outcome, where that is an argument.
+EXCLUDE = "Pass missing_outcome='exclude' to leave those rows out, counted"
 
-def read_decisions(array: Any, argument: str, what: str = "outcomes") -> Labels:
-    """Decisions of each row; those of none missing, no scores."""
+
+def read_decisions(
+    array: Any, argument: str, what: str = "outcomes", *, missing: str = "raise"
+) -> Labels:
+    """Decisions of each row, no scores; missing ones are refused unless they are to be left out."""
     labels = read_labels(array, argument).used()
-    refuse_missing(int((labels.codes < 0).sum()), len(labels.codes), argument, what)
+    n_missing, n_rows = int((labels.codes < 0).sum()), len(labels.codes)
+    if missing == "raise" or n_missing == n_rows:
+        refuse_missing(n_missing, n_rows, argument, what, EXCLUDE)
     refuse_scores(labels.values, argument)
     return labels
 
 
-def refuse_missing(n_missing: int, n_rows: int, argument: str, what: str = "outcomes") -> None:
+def refuse_missing(n_missing: int, n_rows: int, argument: str, what: str, advice: str) -> None:
     """Refuse rows without an outcome."""
     if n_missing:
         raise InputError(
-            f"{argument}: {n_missing:,} of {n_rows:,} {what} are missing. Drop those rows from every "
-            "argument, or give them a label of their own (such as 'no decision')."
+            f"{argument}: {n_missing:,} of {n_rows:,} {what} are missing. {advice}, or give them a "
+            "label of their own (such as 'no decision')."
         )
 
 
@@ -57,10 +67,16 @@ def audited_outcomes(asked: Any, found: tuple[Hashable, ...]) -> tuple[Hashable,
     """Outcomes to audit, each against the others, in the order in which they were found."""
     if asked is None:
         if len(found) > 2:
+            difference, apart = told_apart_by(found)
             raise InputError(
-                f"y: {len(found):,} different outcomes were found: {listing(found)}. Name the ones "
-                "to audit, each against all others, as in "
-                f"outcomes=[{found[0]!r}]; or merge them into two."
+                f"y: {len(found):,} different outcomes were found: {listing(found)}. "
+                + (
+                    f"Some differ only in {difference}: {apart}. {ADVICE} Or name"
+                    if apart
+                    else "Name"
+                )
+                + f" the ones to audit, each against all others, as in outcomes=[{found[0]!r}]; or "
+                "merge them into two."
             )
         return found
     labels = as_list(asked)

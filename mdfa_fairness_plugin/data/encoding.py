@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn, listing, python_value
+from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn, listing
 from mdfa_fairness_plugin.data.containers import Table, read_table
 from mdfa_fairness_plugin.data.display import DisplayFeature, Reader, display_frame, find_shown
 from mdfa_fairness_plugin.data.held import merged, note_unequal, pooled
@@ -19,10 +19,14 @@ from mdfa_fairness_plugin.data.plans import (
     LevelPlan,
     NumberPlan,
     Plan,
+    level_texts,
     leveled,
+    refuse_infinite,
+    steps_of,
     unit_of,
 )
 from mdfa_fairness_plugin.data.quantities import as_written, with_quantities
+from mdfa_fairness_plugin.data.spelling import respelled
 from mdfa_fairness_plugin.data.written import fewest_rows
 from mdfa_fairness_plugin.exceptions import Count, FeatureWarning, InputError, Message, WarningLog
 from mdfa_fairness_plugin.numerics.rows import RowView
@@ -34,8 +38,6 @@ _ROWS_AT_A_TIME, _FEATURES_AT_A_TIME = 4_096, 8
 _FEWEST_OF_A_LEVEL = 5
 # The encoded matrix is the largest object of an audit; beyond this a sparse input is refused.
 _LARGEST_DENSE_BYTES = 2**30
-# Squares must fit a double and the numbers themselves a single.
-_LARGEST_NUMBER = 1e30
 
 
 # Gives an order of encoded columns from what gives one of them, and the kind of each.
@@ -70,9 +72,16 @@ class FeatureEncoder:
     dropped_: dict[Hashable, str]  # columns left out and why
     min_level_count_: int  # the count used
 
-    def __init__(self, max_levels: int = 30, min_level_count: int | None = None) -> None:
+    def __init__(
+        self,
+        max_levels: int = 30,
+        min_level_count: int | None = None,
+        *,
+        merge_spellings: bool = False,
+    ) -> None:
         self.max_levels = max_levels
         self.min_level_count = min_level_count
+        self.merge_spellings = merge_spellings  # of labels of new rows
 
     def fit(
         self,
@@ -140,15 +149,16 @@ class FeatureEncoder:
         a column that had none) not seen when fitting go to ``(other levels)`` where the column has
         that, else to zeros in all of its levels; numbers missing where none was get the median.
         """
-        table, positions = self._read(X)
+        table = read_table(X, "X")
+        read = self._reader(table)
         n_rows = table.n_rows if rows is None else len(rows)
         out = np.zeros((n_rows, len(self.encoded_names_)))
         plans = sorted(self._plans, key=lambda plan: plan.places)
         for start in range(0, len(plans), _FEATURES_AT_A_TIME):
             values = []
             for plan in plans[start : start + _FEATURES_AT_A_TIME]:
-                column = table.typed(positions[plan.position], plan.kind)
-                _refuse_infinite(column.numbers, table.names[positions[plan.position]])
+                column = read(plan)
+                refuse_infinite(column.numbers, plan.name)
                 values.append((plan, plan.values(column)))
             for first in range(0, n_rows, _ROWS_AT_A_TIME):
                 own = slice(first, first + _ROWS_AT_A_TIME)
@@ -232,7 +242,14 @@ class FeatureEncoder:
     def _reader(self, X: Any) -> Reader:
         """Find and read the column of a plan."""
         table, positions = self._read(X)
-        return lambda plan: table.typed(positions[plan.position], plan.kind)
+
+        def read(plan: Plan) -> TypedColumn:
+            column = table.typed(positions[plan.position], plan.kind)
+            if not self.merge_spellings or column.labels is None:
+                return column
+            return replace(column, labels=respelled(column.labels, plan.known_labels))
+
+        return read
 
     def _column_reader(self, X: Any) -> Callable[[int], np.ndarray]:
         """Make an encoded column by its place."""
@@ -315,13 +332,13 @@ class _Planning:
         steps: dict[Hashable, float] | None = None
         levels: tuple[str, ...] = ()
         if column.labels is not None:
-            steps = _steps(column.labels)
+            steps = steps_of(column.labels)
             levels = tuple(str(value) for value in column.labels.used().values)
             values = np.array([*steps.values(), np.nan])[column.labels.codes]
         else:
             # Columns of a row-major array are strided; every look at one costs ten times a copy's.
             values = np.ascontiguousarray(column.numbers)
-            _refuse_infinite(values, name)
+            refuse_infinite(values, name)
         missing = np.isnan(values)
         n_missing = int(missing.sum())
         if n_missing == len(values):
@@ -360,7 +377,7 @@ class _Planning:
         kept = np.sort(by_count[counts[by_count] >= self.min_level_count])
         rare = np.setdiff1d(np.arange(len(counts)), kept)
         n_rare = int(counts[rare].sum())
-        texts = _level_texts([labels.values[place] for place in kept])
+        texts = level_texts([labels.values[place] for place in kept])
         targets = {labels.values[place]: rank for rank, place in enumerate(kept)}
         other = -1
         shown_as_other: frozenset[Hashable] = frozenset()
@@ -436,25 +453,6 @@ class _Planning:
             )
 
 
-def _refuse_infinite(numbers: np.ndarray | None, name: Hashable) -> None:
-    if numbers is None or not len(numbers):
-        return
-    numbers = np.ascontiguousarray(numbers)
-    # NaN are passed over, and are what is left if there is nothing else.
-    lowest, highest = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
-    largest = max(-lowest, highest)
-    if np.isinf(largest):
-        raise InputError(
-            f"X: column {name!r} has {int(np.isinf(numbers).sum()):,} infinite value(s). Replace them "
-            "by a finite bound, or by NaN if the value is unknown."
-        )
-    if largest > _LARGEST_NUMBER:
-        raise InputError(
-            f"X: column {name!r} has values as large as {largest:.3g}, too large to compare without "
-            "overflow. Give it another unit, its logarithm for instance."
-        )
-
-
 def _median(values: np.ndarray) -> float:
     """Median without NaN; ``np.median`` takes six times as long to look for them."""
     middle = len(values) // 2
@@ -462,22 +460,6 @@ def _median(values: np.ndarray) -> float:
     if len(values) % 2:
         return float(parted[middle])
     return float((parted[:middle].max() + parted[middle]) / 2.0)
-
-
-def _steps(labels: Labels) -> dict[Hashable, float]:
-    """Place of each level in its order, counting the levels in use; unused ones lie between."""
-    in_use = labels.counts > 0
-    place = np.cumsum(in_use) - 1.0
-    place[~in_use] += 0.5
-    return dict(zip(labels.values, place.tolist(), strict=True))
-
-
-def _level_texts(values: list[Hashable]) -> list[str]:
-    texts = [str(python_value(value)) for value in values]
-    return [
-        repr(value) if texts.count(text) > 1 else text
-        for value, text in zip(values, texts, strict=True)
-    ]
 
 
 def _unique(names: list[str]) -> list[str]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn
+from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn, python_value
+from mdfa_fairness_plugin.exceptions import InputError
 
 MISSING = "(missing)"
 OTHER = "(other levels)"
+
+# Squares must fit a double and the numbers themselves a single.
+_LARGEST_NUMBER = 1e30
 
 DisplayKind = Literal[
     "numeric", "boolean", "categorical", "datetime", "time", "days", "hours", "minutes", "seconds"
@@ -52,6 +56,11 @@ class NumberPlan:
     def width(self) -> int:
         """Encoded columns."""
         return self.has_value + self.has_indicator
+
+    @property
+    def known_labels(self) -> Iterable[Hashable]:
+        """Labels seen when fitting."""
+        return self.steps or ()
 
     @property
     def shown(self) -> tuple[DisplayKind, tuple[str, ...]]:
@@ -149,6 +158,11 @@ class LevelPlan:
         return len(self.levels)
 
     @property
+    def known_labels(self) -> Iterable[Hashable]:
+        """Labels seen when fitting."""
+        return self.targets
+
+    @property
     def hides_levels(self) -> bool:
         """Whether levels share an encoded column."""
         return len(set(self.targets.values())) < len(self.targets)
@@ -220,6 +234,43 @@ def leveled(plans: Sequence[Plan], unshown: Sequence[LevelPlan]) -> tuple[LevelP
     own = [plan for plan in plans if isinstance(plan, LevelPlan) and plan.hides_levels]
     own.sort(key=lambda plan: plan.places)
     return (*own, *sorted(unshown, key=lambda plan: str(plan.name)))
+
+
+def refuse_infinite(numbers: np.ndarray | None, name: Hashable) -> None:
+    """Refuse numbers of a column that nothing can be computed with."""
+    if numbers is None or not len(numbers):
+        return
+    numbers = np.ascontiguousarray(numbers)
+    # NaN are passed over, and are what is left if there is nothing else.
+    lowest, highest = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
+    largest = max(-lowest, highest)
+    if np.isinf(largest):
+        raise InputError(
+            f"X: column {name!r} has {int(np.isinf(numbers).sum()):,} infinite value(s). Replace them "
+            "by a finite bound, or by NaN if the value is unknown."
+        )
+    if largest > _LARGEST_NUMBER:
+        raise InputError(
+            f"X: column {name!r} has values as large as {largest:.3g}, too large to compare without "
+            "overflow. Give it another unit, its logarithm for instance."
+        )
+
+
+def steps_of(labels: Labels) -> dict[Hashable, float]:
+    """Place of each level in its order, counting the levels in use; unused ones lie between."""
+    in_use = labels.counts > 0
+    place = np.cumsum(in_use) - 1.0
+    place[~in_use] += 0.5
+    return dict(zip(labels.values, place.tolist(), strict=True))
+
+
+def level_texts(values: list[Hashable]) -> list[str]:
+    """Levels as text, in which no two are the same."""
+    texts = [str(python_value(value)) for value in values]
+    return [
+        repr(value) if texts.count(text) > 1 else text
+        for value, text in zip(values, texts, strict=True)
+    ]
 
 
 def texts(levels: list[str], codes: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,12 @@ from mdfa_fairness_plugin.data.column_order import column_order
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.contrasts import Contrast, build_contrasts, with_intersections
 from mdfa_fairness_plugin.data.copies import RowColumns, find_copies
-from mdfa_fairness_plugin.data.decisions import audited_outcomes, read_decisions, refuse_constant
+from mdfa_fairness_plugin.data.decisions import (
+    MISSING_OUTCOME,
+    audited_outcomes,
+    read_decisions,
+    refuse_constant,
+)
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.data.given import NOTHING_GIVEN, GivenProbabilities, read_given
 from mdfa_fairness_plugin.data.leaks import Answer, check_leaks, leaked_features
@@ -27,6 +32,7 @@ from mdfa_fairness_plugin.data.sensitive import (
     SensitiveFeature,
     read_sensitive,
 )
+from mdfa_fairness_plugin.data.spelling import asked_as, read_spellings
 from mdfa_fairness_plugin.data.weights import read_weighting
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog
 from mdfa_fairness_plugin.numerics.rows import RowView
@@ -144,8 +150,16 @@ def build_problem(
     if weighting.n_zero:
         excluded["zero weight"] = weighting.n_zero
     rows = weighting.rows
+    decisions = decided.array(0) if rows is None else decided.take(rows).array(0)
+    labels = read_decisions(decisions, "y", missing=asked.missing_outcome)
+    known = labels.codes >= 0
+    if not known.all():
+        decided_on = np.flatnonzero(known)
+        weighting, labels = weighting.take(decided_on), labels.take(decided_on)
+        rows = decided_on if rows is None else rows[decided_on]
+        excluded[MISSING_OUTCOME] = n_samples - weighting.n_zero - len(np.unique(rows))
     if rows is not None:
-        table, groups_of, decided = table.take(rows), groups_of.take(rows), decided.take(rows)
+        table, groups_of = table.take(rows), groups_of.take(rows)
         people = None if people is None else people.take(rows)
     if table.n_rows < 2:
         raise InputError(
@@ -153,13 +167,26 @@ def build_problem(
         )
 
     table = with_quantities(table, log)
-    labels = read_decisions(decided.array(0), "y")
+    merge = asked.merge_spellings
+    if merge:
+        labels = read_spellings({"": labels}, "y", log, merge=True)[""]
+        asked = replace(asked, outcomes=asked_as(asked.outcomes, labels.values))
     refuse_constant(labels.values, len(labels.codes), "y")
     audited = audited_outcomes(asked.outcomes, labels.values)
+    if not merge:
+        read_spellings({"": labels}, "y", log, merge=False)
     in_use = np.arange(n_samples) if rows is None else rows
-    columns = read_sensitive(groups_of, asked.missing, in_use, log, excluded)
+    columns = read_sensitive(groups_of, asked.missing, in_use, log, excluded, merge=merge)
+    if merge:
+        _read_levels(table, log, merge=True)
+        values = [value for column in columns for value in column.labels.values]
+        asked = replace(
+            asked,
+            groups=asked_as(asked.groups, values),
+            reference_group=asked_as(asked.reference_group, values),
+        )
     leaks = leaked_features(table, columns, log)
-    encoder = FeatureEncoder().fit(
+    encoder = FeatureEncoder(merge_spellings=merge).fit(
         table,
         log,
         exclude=leaks,
@@ -170,6 +197,8 @@ def build_problem(
             weight=weighting.values,
         ),
     )
+    if not merge:
+        _read_levels(table, log, merge=False, but=encoder.dropped_)
     cluster = None if people is None else read_clusters(people.array(0))
     unit = cluster
     hashed = input_hash(table, labels, columns, weighting.values, cluster)
@@ -235,6 +264,18 @@ def build_problem(
     name = decided.names[0]
     named = name if isinstance(name, str) and name != "y" else ""
     return replace(problem, given=given, index=pairing.index, outcome_name=named)
+
+
+def _read_levels(
+    table: Table, log: WarningLog, *, merge: bool, but: Collection[Hashable] = ()
+) -> None:
+    """Merge spellings of one level, or warn of them, in columns but these."""
+    places = {str(name): i for i, name in enumerate(table.names) if name not in but}
+    labelled = table.labelled()
+    given = {name: labelled[place] for name, place in places.items() if place in labelled}
+    read = read_spellings(given, "X", log, merge=merge)
+    if merge:
+        table.relabelled({places[name]: labels for name, labels in read.items()})
 
 
 def _answers(

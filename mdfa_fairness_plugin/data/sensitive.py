@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.data.columns import (
 )
 from mdfa_fairness_plugin.data.containers import Table
 from mdfa_fairness_plugin.data.plans import MISSING
+from mdfa_fairness_plugin.data.spelling import read_spellings
 from mdfa_fairness_plugin.exceptions import (
     Count,
     InputError,
@@ -46,19 +47,31 @@ class SensitiveFeature:
 
 
 def read_sensitive(
-    table: Table, missing: str, rows: np.ndarray, log: WarningLog, excluded: dict[str, int]
+    table: Table,
+    missing: str,
+    rows: np.ndarray,
+    log: WarningLog,
+    excluded: dict[str, int],
+    *,
+    merge: bool = False,
 ) -> list[SensitiveFeature]:
     """Read sensitive columns and apply the policy for missing values.
 
     `rows` are the input rows that those of the table are; `excluded` gains how many of them have no
-    value, per column.
+    value, per column; spellings of one word are merged if asked.
     """
     columns = []
-    for position, name in enumerate(table.names):
-        text = str(name)
-        array = table.array(position)
-        labels = read_labels(array, f"sensitive_features: column {text!r}")
-        if not isinstance(array, pd.Categorical):
+    given = {
+        str(name): read_labels(table.array(position), f"sensitive_features: column {str(name)!r}")
+        for position, name in enumerate(table.names)
+    }
+    if len(given) < table.n_columns:
+        raise InputError(
+            f"sensitive_features: column names must differ as text: {listing(table.names)}."
+        )
+    read = read_spellings(given, "sensitive_features", log, merge=merge)
+    for position, (text, labels) in enumerate(read.items()):
+        if not isinstance(table.array(position), pd.Categorical):
             refuse_measurements(text, labels.values)
         absent = labels.codes < 0
         n_missing = len(np.unique(rows[absent]))
@@ -79,10 +92,6 @@ def read_sensitive(
                 "values are needed."
             )
         columns.append(SensitiveFeature(name=text, labels=labels))
-    if len({column.name for column in columns}) < len(columns):
-        raise InputError(
-            f"sensitive_features: column names must differ as text: {listing(table.names)}."
-        )
     return columns
 
 

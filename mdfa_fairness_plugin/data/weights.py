@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,14 @@ class Weighting:
     values: np.ndarray  # with mean 1
     weight_type: str
     n_zero: int
+
+    def take(self, places: np.ndarray) -> Weighting:
+        """Some of the working rows, their weights again with mean 1."""
+        rows = places if self.rows is None else self.rows[places]
+        values = self.values[places]
+        if self.weight_type == "sampling":
+            values = values * (len(values) / math.fsum(values))
+        return replace(self, rows=rows, values=values)
 
 
 def read_weighting(weight: Any, asked: str, n_samples: int, log: WarningLog) -> Weighting:

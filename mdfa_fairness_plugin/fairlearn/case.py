@@ -125,7 +125,14 @@ def audit_case(
 ) -> MDFAuditor:
     """Audit the event; the result also says which predictions were audited."""
     refuse_unknown("fairlearn", settings, Settings.names(), first="its own and ")
-    found = occurrence(case.y_true, case.y_pred.array(repeat), event, pos_label)
+    found = occurrence(
+        case.y_true,
+        case.y_pred.array(repeat),
+        event,
+        pos_label,
+        missing=settings.get("missing_outcome", "raise"),
+        merge=bool(settings.get("merge_spellings", False)),
+    )
     weight = case.sample_weight
     if found.among is not None:  # Rows of zero weight are absent.
         weight = np.where(found.among, 1.0 if weight is None else weight_numbers(weight), 0.0)

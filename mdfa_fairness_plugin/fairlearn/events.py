@@ -10,6 +10,7 @@ import numpy as np
 
 from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, python_value
 from mdfa_fairness_plugin.data.decisions import read_decisions
+from mdfa_fairness_plugin.data.spelling import asked_as, merged, respelled
 from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditError
 
 
@@ -40,11 +41,24 @@ class Occurrence:
     positive: Hashable = None  # label that means selected, where that matters
 
 
-def occurrence(y_true: Any, y_pred: Any, event: str, pos_label: Any) -> Occurrence:
-    """Tell in which rows the event happened, and refuse what leaves nothing to compare."""
+def occurrence(
+    y_true: Any,
+    y_pred: Any,
+    event: str,
+    pos_label: Any,
+    *,
+    missing: str = "raise",
+    merge: bool = False,
+) -> Occurrence:
+    """Tell in which rows the event happened, and refuse what leaves nothing to compare.
+
+    Rows without a label are refused or have no outcome; spellings of one label are merged if asked.
+    """
     if event not in EVENTS:
         raise InputError(f"event: one of {listing(EVENTS)} expected, {event!r} found.")
-    labels = read_decisions(y_pred, "y_pred", "predictions")
+    labels = read_decisions(y_pred, "y_pred", "predictions", missing=missing)
+    labels = merged(labels) if merge else labels
+    pos_label = asked_as(pos_label, labels.values) if merge else pos_label
     if event == "selection":
         positive = _positive(pos_label, labels.values)
         place = find_label(positive, labels.values)
@@ -61,7 +75,8 @@ def occurrence(y_true: Any, y_pred: Any, event: str, pos_label: Any) -> Occurren
             f"y_true: None was given; event={event!r} needs true labels. Pass them, or audit "
             "event='selection'."
         )
-    truth = read_decisions(y_true, "y_true", "true labels")
+    truth = read_decisions(y_true, "y_true", "true labels", missing=missing)
+    truth = respelled(merged(truth), labels.values) if merge else truth
     values, codes = _joined(labels.values, truth)
     rule, among, positive = EVENTS[event], None, None
     if event == "error":
@@ -71,7 +86,7 @@ def occurrence(y_true: Any, y_pred: Any, event: str, pos_label: Any) -> Occurren
         place = find_label(positive, values)
         # A label that nobody has is none of the places.
         place, positive = (-1, positive) if place is None else (place, values[place])
-        among = (codes == place) == rule.among_positive
+        among = ((codes == place) == rule.among_positive) & (codes >= 0)
         happened = (labels.codes == place) != (event == "false_negative")
         if not among.any():
             other = "" if rule.among_positive else " other than"
@@ -79,7 +94,8 @@ def occurrence(y_true: Any, y_pred: Any, event: str, pos_label: Any) -> Occurren
                 f"y_true: no row has a true label{other} {positive!r}, so there is no rate of "
                 f"event={event!r}."
             )
-    seen = happened if among is None else happened[among]
+    known = (labels.codes >= 0) & (codes >= 0)
+    seen = happened[known if among is None else known & among]
     if seen.all() or not seen.any():
         only = event if seen.any() else rule.opposite
         raise NothingToAuditError(
@@ -87,6 +103,7 @@ def occurrence(y_true: Any, y_pred: Any, event: str, pos_label: Any) -> Occurren
             f"of {only!r}: nothing to audit."
         )
     outcome = np.where(happened, event, rule.opposite).astype(object)
+    outcome[~known] = None
     return Occurrence(outcome=outcome, audited=event, among=among, positive=positive)
 
 
@@ -105,7 +122,7 @@ def _joined(predicted: tuple[Hashable, ...], truth: Labels) -> tuple[list[Hashab
             f"y_true: it has no label in common with y_pred: {listing(truth.values)} against "
             f"{listing(predicted)}. Give both the same labels."
         )
-    return values, np.array(places, dtype=np.intp)[truth.codes]
+    return values, np.array([*places, -1], dtype=np.intp)[truth.codes]
 
 
 def _positive(pos_label: Any, labels: Sequence[Hashable]) -> Hashable:

@@ -13,6 +13,7 @@ from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.data.columns import read_labels
 from mdfa_fairness_plugin.data.containers import Table
 from mdfa_fairness_plugin.data.plans import MISSING
+from mdfa_fairness_plugin.data.spelling import merged
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fairlearn.case import CONTROLS, audit_case, pair
 from mdfa_fairness_plugin.results import AuditResult
@@ -154,7 +155,8 @@ class MDFAMetricFrame(MetricFrame):
             others={_param_name(path): value for path, value in params.items()},
         )
         predicted = case.only_repeat()
-        sensitive = _columns(case.sensitive, auditor.get("missing", "exclude"))
+        merge = bool(auditor.get("merge_spellings", False))
+        sensitive = _columns(case.sensitive, auditor.get("missing", "exclude"), merge=merge)
         controls = _controls(case.others.get(CONTROLS))
         _refuse_clashes(sensitive, controls, subgroup_name, params)
         self.auditor_ = audit_case(
@@ -164,7 +166,8 @@ class MDFAMetricFrame(MetricFrame):
 
         level = self.result_.as_control_feature(subgroup_name).to_numpy(dtype=object)
         known = np.array([[value is not None for value in column] for column in sensitive.values()])
-        self.kept_rows_ = known.all(axis=0) & (level != "not held out")
+        decided = read_labels(predicted, "y_pred").codes >= 0
+        self.kept_rows_ = known.all(axis=0) & decided & (level != "not held out")
         kept = np.flatnonzero(self.kept_rows_)
 
         def table(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
@@ -250,11 +253,12 @@ def _controls(table: Table | None) -> dict[str, np.ndarray]:
     return controls
 
 
-def _columns(table: Table, missing: str) -> dict[str, np.ndarray]:
+def _columns(table: Table, missing: str, *, merge: bool = False) -> dict[str, np.ndarray]:
     """Values of grouping columns as Python objects, None where missing."""
     columns = {}
     for position, name in enumerate(table.names):
         labels = read_labels(table.array(position), f"{table.argument}: column {name!r}")
+        labels = merged(labels) if merge else labels
         values = np.empty(len(labels.values) + 1, dtype=object)
         values[:-1] = labels.values
         column = values[labels.codes]

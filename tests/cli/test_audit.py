@@ -586,6 +586,32 @@ def test_errors_name_the_option_and_not_the_argument(tmp_path, mdfa):
     assert "in outcomes" not in result.stderr
 
 
+def test_missing_outcomes_and_spellings_name_the_options_that_help(tmp_path, mdfa, fake_audit):
+    path = tmp_path / "people.csv"
+    frame = pd.DataFrame(
+        {"sex": ["f", "m"] * 60, "age": range(120), "y": ["no", "yes", "yes."] * 40}
+    )
+    frame.to_csv(path, index=False)
+    options = ("audit", path, "--outcome", "y", "--sensitive", "sex")
+    assert mdfa(*options, "--drop-missing-outcomes", "--merge-spellings").exit_code == 0
+    assert fake_audit.call["missing_outcome"] == "exclude"
+    assert fake_audit.call["merge_spellings"] is True
+    assert mdfa(*options).exit_code == 0
+    assert not {"missing_outcome", "merge_spellings"} & set(fake_audit.calls[1])
+
+
+def test_errors_about_missing_outcomes_and_spellings_name_options(tmp_path, mdfa):
+    path = tmp_path / "people.csv"
+    frame = pd.DataFrame(
+        {"sex": ["f", "m"] * 60, "age": range(120), "y": ["no", "yes", "yes."] * 40}
+    )
+    options = ("audit", path, "--outcome", "y", "--sensitive", "sex")
+    frame.to_csv(path, index=False)
+    check_error(mdfa(*options), "a dot at the end: 'yes' and 'yes.'. Pass --merge-spellings")
+    frame.assign(y=frame["y"].mask(frame.index < 7)).to_csv(path, index=False)
+    check_error(mdfa(*options), "7 of 120 outcomes are missing. Pass --drop-missing-outcomes")
+
+
 # -- features that tell the outcome
 
 

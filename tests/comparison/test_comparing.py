@@ -403,6 +403,11 @@ def test_splits_hold_out_three_tenths_of_each_group(few, folds_seen):
             InputError,
             r"4 different outcomes .*\['n'\]: 0, 1; .*\['t'\]: 'no', 'yes'",
         ),
+        (
+            {"low": ["no", "yes"] * 250, "up": ["NO", "YES"] * 250},
+            InputError,
+            "capital letters: 'NO' and 'no', 'YES' and 'yes'. Pass merge_spellings=True",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_model_is_named(outcomes, kind, said, few):
@@ -715,3 +720,36 @@ def test_probabilities_of_one_model_only_are_refused(planted, given):
         mdfa.exceptions.InputError, match=r"^outcome_probability: every model.*'A', 'C'"
     ):
         mdfa.compare(planted.X, models, sensitive_features=planted.group, outcome_probability=given)
+
+
+@pytest.mark.parametrize("other", [[1, 2], [-1, 1], ["0", "1"]])
+def test_models_coded_differently_are_refused_even_where_an_outcome_is_named(few, other):
+    """Only models that have more outcomes than two may have some that others never give."""
+    outcomes = {"A": few.outcomes["A"], "B": np.array(other)[few.outcomes["B"]]}
+    with pytest.raises(InputError, match=r"different outcomes were found.*Recode them alike"):
+        mdfa.compare(few.X, outcomes, sensitive_features=few.group, outcomes=[1], n_splits=0)
+
+
+def test_spellings_and_missing_outcomes_of_models_as_if_there_were_none(few):
+    absent = np.arange(500) % 10 == 0
+    words = {name: pd.Series(np.array(["no", "yes"])[y]) for name, y in few.outcomes.items()}
+    dirty = words | {
+        "A": words["A"].mask(absent),
+        "B": words["B"].where(np.arange(500) % 3 > 0, words["B"] + "."),
+    }
+    how = {"groups": ["a"], "n_splits": 1, "n_folds": 2, "learner": "tree", "random_state": 0}
+    found = mdfa.compare(
+        few.X, dirty, sensitive_features=few.group, merge_spellings=True, missing_outcome="exclude",
+        outcomes=["Yes"], **how,
+    )  # fmt: skip
+    clean = mdfa.compare(
+        few.X[~absent],
+        {name: y[~absent] for name, y in words.items()},
+        sensitive_features=few.group[~absent],
+        outcomes=["yes"],
+        **how,
+    )
+    pd.testing.assert_frame_equal(found.to_frame(), clean.to_frame())
+    assert found.outcome_labels == ("no", "yes")
+    assert found.audits["A"].excluded["missing outcome"] == 50
+    assert any(one.category == "MergedSpellings" for one in found.warnings)

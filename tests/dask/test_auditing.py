@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.dask.concluding import LEARNED_FROM
-from mdfa_fairness_plugin.exceptions import InputError, LeakWarning
+from mdfa_fairness_plugin.exceptions import InputError, LeakWarning, SpellingWarning
 
 dd = pytest.importorskip("dask.dataframe")
 
@@ -206,3 +206,26 @@ def test_the_users_estimators_judge_rows_elsewhere(frame, run, result):
     found = run(frame, propensity=own, outcome_probability=own)
     for v, w in zip(found.violations, result.violations, strict=True):
         assert v.population.delta == pytest.approx(w.population.delta, abs=0.1)
+
+
+def test_spellings_are_merged_and_rows_without_an_outcome_left_out_as_if_there_were_none(
+    frame, run
+):
+    """What a clean frame gives, whichever part of the rows has the other spelling."""
+    frame, place = frame.head(3_000), np.arange(3_000)
+    dirty = frame.assign(
+        race=frame["race"].where(place % 7 > 0, frame["race"].str.upper()),
+        denied=frame["denied"].where(place < 1_500, frame["denied"] + ".").mask(place % 50 == 0),
+    )
+    with pytest.warns(SpellingWarning):
+        run(dirty, outcomes=["yes"], groups=["black"], missing_outcome="exclude")
+    merged = run(dirty, merge_spellings=True, missing_outcome="exclude")
+    assert merged.outcome_labels == ("no", "yes")
+    assert merged.excluded["missing outcome"] == 60
+    assert {v.group for v in merged.violations} == {"black", "white"}
+    # Rows have other random numbers where others are absent, so figures are near, not the same.
+    clean = run(frame[place % 50 > 0].reset_index(drop=True))
+    for one, other in zip(merged.violations, clean.violations, strict=True):
+        assert one.population.delta == pytest.approx(other.population.delta, abs=0.05)
+    with pytest.raises(InputError, match="60 of 3,000 outcomes are missing"):
+        run(dirty, outcomes=["yes"])

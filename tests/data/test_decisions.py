@@ -64,7 +64,7 @@ def test_nothing_to_audit_names_the_outcome(sample):
 )
 def test_missing_outcomes_are_refused(y, sample):
     X, _, sex = sample()
-    with pytest.raises(InputError, match=r"y: 1 of 240 outcomes are missing. Drop those rows"):
+    with pytest.raises(InputError, match=r"y: 1 of 240 outcomes are missing. Pass missing_outcome"):
         build_problem(X, y, sex)
 
 

@@ -178,3 +178,22 @@ def test_text_labels_equal_numbers_once_the_favourable_one_is_said(case):
 def test_predictions_that_cannot_be_audited(case, change, message):
     with pytest.raises(InputError, match=message):
         worst_case_violation(case.y_true, change(case.y_pred), **case.arguments)
+
+
+def test_spellings_and_missing_labels_as_if_there_were_none(case):
+    """Of predictions and true labels; rows that lack either have no event."""
+    words = np.array(["no", "yes"])
+    true, predicted = (pd.Series(words[np.asarray(y)]) for y in (case.y_true, case.y_pred))
+    place = np.arange(len(true))
+    absent = (place % 20 == 0) | (place % 30 == 0)
+    how = {"sensitive_features": case.s, "audit_features": case.X, "event": "false_positive"}
+    found = audit_predictions(
+        true.where(place % 3 > 0, true.str.upper()).mask(place % 20 == 0),
+        predicted.where(place % 4 > 0, predicted + " ").mask(place % 30 == 0),
+        **how, pos_label="Yes", merge_spellings=True, missing_outcome="exclude", **QUICK,
+    )  # fmt: skip
+    how = {name: value[~absent] if name != "event" else value for name, value in how.items()}
+    clean = audit_predictions(true[~absent], predicted[~absent], **how, pos_label="yes", **QUICK)
+    for one, other in zip(found.violations, clean.violations, strict=True):
+        assert one.delta == pytest.approx(other.delta, nan_ok=True)
+        assert one.n_rows == other.n_rows
