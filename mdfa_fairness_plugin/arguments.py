@@ -35,6 +35,10 @@ _OF_THE_PROBLEM = (
     "outcome_probability",
     "missing_outcome",
     "merge_spellings",
+    "favorable_label",
+    "outcome_name",
+    "outcome_names",
+    "group_names",
 )
 
 

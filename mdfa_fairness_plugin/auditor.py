@@ -11,7 +11,7 @@ from mdfa_fairness_plugin.judging import Judging
 from mdfa_fairness_plugin.pipeline import run_audit
 from mdfa_fairness_plugin.records import VIOLATION
 from mdfa_fairness_plugin.results import AuditResult, result_of
-from mdfa_fairness_plugin.settings import ALPHA_IN_PAPER, Settings, draw_seed, refuse_unknown
+from mdfa_fairness_plugin.settings import Settings, draw_seed, refuse_unknown
 
 _DEFAULT = Settings()
 
@@ -133,6 +133,15 @@ class MDFAuditor(Judging):
         Take labels that differ in capital letters, blanks at the ends or a dot at the end alone for
         one, the commonest spelling that ends in neither: of groups, outcomes and levels of features,
         also of new rows. False: such labels are warned of. Unicode forms (NFC, NFD) are always one.
+    favorable_label : label or None, default=None
+        The good outcome. Getting another one more often is then *harm*, which the worst case, the
+        first lines of reports and gates are about; getting the good one more often is *advantage*,
+        others' harm seen from the other side, and no second violation (``Violation.harm``).
+    outcome_name : str or None, default=None
+        What the outcome is called; None: as its Series or column.
+    outcome_names, group_names : mapping of label to str or None, default=None
+        What sentences call people with an outcome, after "are", and groups: ``{0: "refused a loan"}``
+        and ``{"F": "women"}``. Groups also by column: ``{"sex": {"F": "women"}}``.
 
     Attributes
     ----------
@@ -203,6 +212,10 @@ class MDFAuditor(Judging):
         n_repeats=_DEFAULT.n_repeats,
         missing_outcome=_DEFAULT.missing_outcome,
         merge_spellings=_DEFAULT.merge_spellings,
+        favorable_label=_DEFAULT.favorable_label,
+        outcome_name=_DEFAULT.outcome_name,
+        outcome_names=_DEFAULT.outcome_names,
+        group_names=_DEFAULT.group_names,
     ):
         self.alpha = alpha
         self.outcomes = outcomes
@@ -234,34 +247,10 @@ class MDFAuditor(Judging):
         self.n_repeats = n_repeats
         self.missing_outcome = missing_outcome
         self.merge_spellings = merge_spellings
-
-    @classmethod
-    def as_in_paper(cls, **overrides: Any) -> MDFAuditor:
-        """Give the paper's own configuration (Section 3.4).
-
-        The MMD network's weights, its last hidden layer as the auditor's features, learned on the
-        joint objective Eq. ``risk2``, Algorithm 1 with the ratio of its line 4, subgroups of a mass
-        of at least .05 and one fit on a 70/30 split. Needs torch.
-
-        Parameters
-        ----------
-        **overrides
-            Any argument of the constructor.
-
-        Returns
-        -------
-        auditor : MDFAuditor
-        """
-        settings: dict[str, Any] = {
-            "alpha": ALPHA_IN_PAPER,
-            "estimator": "raw",
-            "min_ratio": 1.0,
-            "balance": "mmd_network",
-            "learner": "network_features",
-            "solver": "iterative",
-            "evaluation": "holdout",
-        }
-        return cls(**(settings | overrides))
+        self.favorable_label = favorable_label
+        self.outcome_name = outcome_name
+        self.outcome_names = outcome_names
+        self.group_names = group_names
 
     def fit(self, X, y, sensitive_features=None, sample_weight=None, clusters=None):
         """Audit the outcomes ``y``.

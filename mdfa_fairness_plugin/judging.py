@@ -1,6 +1,8 @@
-"""What a fitted auditor says of new rows, and of one person."""
+"""What a fitted auditor says of new rows, and of one person; and the paper's configuration."""
 
 from __future__ import annotations
+
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,10 +16,39 @@ from mdfa_fairness_plugin.person.find import find_person
 from mdfa_fairness_plugin.results import AuditResult
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.search.solver import Region
+from mdfa_fairness_plugin.settings import ALPHA_IN_PAPER
 
 
 class Judging(BaseEstimator):
     """An auditor once it is fitted; see ``MDFAuditor``."""
+
+    @classmethod
+    def as_in_paper(cls, **overrides: Any) -> Self:
+        """Give the paper's own configuration (Section 3.4).
+
+        The MMD network's weights, its last hidden layer as the auditor's features, learned on the
+        joint objective Eq. ``risk2``, Algorithm 1 with the ratio of its line 4, subgroups of a mass
+        of at least .05 and one fit on a 70/30 split. Needs torch.
+
+        Parameters
+        ----------
+        **overrides
+            Any argument of the constructor.
+
+        Returns
+        -------
+        auditor : MDFAuditor
+        """
+        settings: dict[str, Any] = {
+            "alpha": ALPHA_IN_PAPER,
+            "estimator": "raw",
+            "min_ratio": 1.0,
+            "balance": "mmd_network",
+            "learner": "network_features",
+            "solver": "iterative",
+            "evaluation": "holdout",
+        }
+        return cls(**(settings | overrides))
 
     def attach(
         self,

@@ -361,13 +361,7 @@ def judge(
     )
 
     def violation(search: Search, own: dict[str, Any], overlap: dict[str, Any]) -> Violation:
-        key = search.key
-        named: dict[str, Any] = {
-            "sensitive_feature": key.sensitive_feature,
-            "group": key.group,
-            "reference": key.reference,
-            "outcome": key.outcome,
-        }
+        named = problem.words.told(search.key)
         if not search.made:
             nobody = np.zeros(problem.n_samples, dtype=bool)
             return Violation(

@@ -45,6 +45,10 @@ class AuditResult(Questions):
         Rows the user gave.
     outcome_labels : tuple
         Every outcome label found.
+    outcome_name : str
+        What the outcome is called; empty if it has no name.
+    favorable_label : label or None
+        The good outcome, if it was said.
     sensitive_names : tuple of str
         Sensitive columns audited.
     feature_names : tuple of str
@@ -176,6 +180,8 @@ def result_of(audit: Audit, log: WarningLog, seconds: float) -> AuditResult:
         confidence_level=float(settings.confidence_level),
         n_samples=problem.n_samples,
         outcome_labels=problem.outcome_labels,
+        outcome_name=problem.words.outcome_name,
+        favorable_label=problem.words.favorable,
         sensitive_names=tuple(dict.fromkeys(c.sensitive_feature for c in problem.contrasts)),
         feature_names=tuple(display.name for display in problem.encoder.displays_),
         source=AuditSource(problem=problem, settings=audit.asked),

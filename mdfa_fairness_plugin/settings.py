@@ -74,6 +74,10 @@ class Settings:
     outcome_probability: Any = None
     missing_outcome: str = "raise"
     merge_spellings: bool = False
+    favorable_label: Any = None
+    outcome_name: str | None = None
+    outcome_names: Any = None
+    group_names: Any = None
     seed: int = 0
     own_seeds: Mapping[str, int] | None = None  # of the stages, where they do not follow from one
 

@@ -15,8 +15,12 @@ from mdfa_fairness_plugin.cli import main
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
 # What a walk begins with, and options of the commands that belong to it.
-WALKS = ("**Ask about a group you have in mind.**", "**Ask what another cut would do**")
-COMMANDS = ("--measure", '--outcome "')
+WALKS = (
+    "**Say which outcome is good",
+    "**Ask about a group you have in mind.**",
+    "**Ask what another cut would do**",
+)
+COMMANDS = ("--favorable-label", "--measure", '--outcome "')
 
 
 @pytest.fixture(scope="module")

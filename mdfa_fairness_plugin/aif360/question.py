@@ -149,7 +149,11 @@ class Question:
 
     def _parameters(self) -> dict[str, Any]:
         """Auditor's arguments, with label values as outcomes' names."""
-        parameters = dict(self.auditor)
+        # The dataset says which label is good, and an audit of it is about harm.
+        parameters = {"favorable_label": FAVORABLE, **self.auditor}
+        if parameters["favorable_label"] is not None:
+            good = self.outcome_name(parameters["favorable_label"], "favorable_label")
+            parameters["favorable_label"] = good
         asked = parameters.get("outcomes")
         if asked is not None:
             listed = [asked] if isinstance(asked, str) or np.ndim(asked) == 0 else list(asked)

@@ -7,7 +7,6 @@ from typing import Any
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, command_line, progress
-from mdfa_fairness_plugin.cli.options import Request
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
 from mdfa_fairness_plugin.cli.parts import audit_parts
 from mdfa_fairness_plugin.cli.questions import (
@@ -17,6 +16,7 @@ from mdfa_fairness_plugin.cli.questions import (
     with_answers,
     with_outcome,
 )
+from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.cli.table import find_columns, read_table
 
 

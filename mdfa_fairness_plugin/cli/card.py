@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, progress
-from mdfa_fairness_plugin.cli.options import Request
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver
 from mdfa_fairness_plugin.cli.questions import with_outcome
+from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.cli.table import find_columns, read_table
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from mdfa_fairness_plugin.cli import options
+from mdfa_fairness_plugin.cli.request import Request
 
 
 def _work(name: str, asked: dict[str, Any]) -> None:
     """Do what is asked, by a module that is imported only now: what commands need is slow to load."""
     module = importlib.import_module(f"mdfa_fairness_plugin.cli.{name}")
-    status = module.run(options.Request(**asked))
+    status = module.run(Request(**asked))
     click.get_current_context().exit(status or 0)
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, progress
-from mdfa_fairness_plugin.cli.options import Request, given
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver
+from mdfa_fairness_plugin.cli.request import Request, given
 from mdfa_fairness_plugin.cli.table import (
     Table,
     find_inputs,

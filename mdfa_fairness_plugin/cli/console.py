@@ -24,6 +24,8 @@ _OPTIONS = {
     "date_format": "--date-format",
     "decimal": "--decimal",
     "decision_inputs": "--decision-input",
+    "favorable_label": "--favorable-label",
+    "outcome_name": "--outcome-name",
     "outcomes": "--outcome-label",
     "outcomes_by_model": "--outcomes",
     "sample_weight": "--weight",

@@ -10,8 +10,8 @@ from mdfa_fairness_plugin.cli.console import (
     say,
     show_notes,
 )
-from mdfa_fairness_plugin.cli.options import Request
 from mdfa_fairness_plugin.cli.outputs import check_outputs, write
+from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.datasets import load_arrests
 
 

@@ -1,15 +1,16 @@
-"""The options of the commands, and the request that they fill. Nothing here is slow to import."""
+"""The options of the commands. Nothing here is slow to import."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import click
 from click import Choice, FloatRange, IntRange, argument, option
+
+from mdfa_fairness_plugin.cli.request import are_parts
 
 Option = Callable[[Any], Any]
 
@@ -20,108 +21,6 @@ ESTIMATORS = ("doubly_robust", "hajek", "raw", "unweighted")
 EXPERIMENTS = (
     "table1", "table2", "table3", "table4", "figure1a", "figure1b", "figure1c", "figure1d",
 )  # fmt: skip
-STDOUT: Final = Path("-")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What a command line asks for; what its command has no option for stays as it is here."""
-
-    # What is audited.
-    file: Path = Path()
-    outcome: str = ""
-    decided_by: tuple[str, ...] = ()  # columns of a condition that is the outcome
-    outcomes: tuple[str, ...] = ()
-    sensitive: tuple[str, ...] = ()
-    truth: str | None = None
-    features: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    outcome_label: tuple[str, ...] = ()
-    group: tuple[str, ...] = ()
-    reference: str | None = None
-    weight: str | None = None
-    weight_type: str | None = None
-    cluster: str | None = None
-    decision_input: tuple[str, ...] = ()
-    row: int = 0
-    # How its file is read.
-    separator: str | None = None
-    encoding: str = "utf-8-sig"
-    na_values: tuple[str, ...] = ()
-    decimal: str | None = None
-    thousands: str | None = None
-    date_format: str | None = None
-    categorical: tuple[str, ...] = ()
-    data_home: Path | None = None
-    # How it is audited.
-    alpha: float | str | None = None
-    missing: str | None = None
-    drop_missing_outcomes: bool = False
-    merge_spellings: bool = False
-    balance: str | None = None
-    estimator: str | None = None
-    min_ratio: float | None = None
-    repeats: int | None = None
-    confidence_level: float | None = None
-    baseline: str | None = None
-    splits: int = 100
-    n_comparators: int = 5
-    null_draws: int | None = None
-    n_repeats: int | None = None
-    where: str | None = None
-    measure: tuple[str, ...] = ()
-    explained: bool = False
-    name: str = "all"
-    quick: bool = False
-    seed: int = 0
-    n_jobs: int | None = None
-    scheduler: str | None = None
-    # What is said, and where it is written.
-    report: Path | None = None
-    html_file: Path | None = None
-    json_file: Path | None = None
-    junit_file: Path | None = None
-    plot: Path | None = None
-    out: Path | None = None
-    min_cell: int = 11
-    show_records: bool = False
-    fail_above: float | None = None
-    quiet: bool = False
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Settings of an audit that were given."""
-        return given(
-            alpha=self.alpha,
-            missing=self.missing,
-            missing_outcome="exclude" if self.drop_missing_outcomes else None,
-            merge_spellings=self.merge_spellings or None,
-            weight_type=self.weight_type,
-            balance=self.balance,
-            estimator=self.estimator,
-            min_ratio=self.min_ratio,
-            n_repeats=self.repeats,
-            confidence_level=self.confidence_level,
-            n_jobs=self.n_jobs,
-            random_state=self.seed,
-        )
-
-    @property
-    def outputs(self) -> dict[str, Path]:
-        """Files to write by the option that names them."""
-        pages = {"--report": self.report, "--html": self.html_file}
-        files = {"--json": self.json_file, "--junit": self.junit_file, "--plot": self.plot}
-        return given(**pages, **files)
-
-    @property
-    def is_spread_out(self) -> bool:
-        """Whether the rows are audited where they lie."""
-        return self.scheduler is not None or are_parts(self.file)
-
-
-def given(**values: Any) -> dict[str, Any]:
-    """Leave out what is None."""
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def with_options(*options: Option) -> Option:
@@ -133,11 +32,6 @@ def with_options(*options: Option) -> Option:
         return command
 
     return decorate
-
-
-def are_parts(file: Path) -> bool:
-    """Whether a name stands for several files: a folder, or a pattern that is no file's name."""
-    return file.is_dir() or (not file.exists() and any(mark in str(file) for mark in "*?["))
 
 
 def _existing_or_parts(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
@@ -226,6 +120,17 @@ outcome_label = option(
     multiple=True,
     metavar="VALUE",
     help="Outcome to audit; may be repeated. Default: both of two.",
+)
+favorable_label = option(
+    "--favorable-label",
+    metavar="VALUE",
+    help="The good outcome. Getting another one more often is then harm, which the first lines of the "
+    "report, the worst case and --fail-above are about.",
+)
+outcome_name = option(
+    "--outcome-name",
+    metavar="TEXT",
+    help="What sentences call the outcome. Default: its column.",
 )
 reference = option(
     "--reference",
@@ -488,4 +393,16 @@ COLUMNS = (
 )
 READING = (separator, encoding, na_values, decimal, thousands, date_format, categorical)
 RUNNING = (confidence, seed, jobs)
-AUDIT = (outcome, *COLUMNS, alpha, missing, balance, estimator, min_ratio, repeats, *RUNNING)
+AUDIT = (
+    outcome,
+    outcome_name,
+    favorable_label,
+    *COLUMNS,
+    alpha,
+    missing,
+    balance,
+    estimator,
+    min_ratio,
+    repeats,
+    *RUNNING,
+)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mdfa_fairness_plugin.cli.console import CommandError, complain, say, show_notes
-from mdfa_fairness_plugin.cli.options import STDOUT, Request
+from mdfa_fairness_plugin.cli.request import STDOUT, Request
 from mdfa_fairness_plugin.describe.wording import label_text, named
 from mdfa_fairness_plugin.records import INSUFFICIENT
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from mdfa_fairness_plugin.cli.console import CommandError, progress
-from mdfa_fairness_plugin.cli.options import Request
+from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.cli.table import Table, find_columns
 from mdfa_fairness_plugin.dask import audit_dask
 from mdfa_fairness_plugin.dask.blocks import Source, chunks_of, open_source

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.cli.console import CommandError, complain
-from mdfa_fairness_plugin.cli.options import Request
+from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.cli.table import Columns, Table
 from mdfa_fairness_plugin.data.containers import read_table
 from mdfa_fairness_plugin.data.expressions import parse

@@ -8,7 +8,7 @@ from pathlib import Path
 from mdfa_fairness_plugin import experiments
 from mdfa_fairness_plugin.cli import console
 from mdfa_fairness_plugin.cli.console import CommandError
-from mdfa_fairness_plugin.cli.options import Request
+from mdfa_fairness_plugin.cli.request import Request
 
 
 def run(request: Request) -> None:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, complain
-from mdfa_fairness_plugin.cli.options import Request, given
+from mdfa_fairness_plugin.cli.request import Request, given
 from mdfa_fairness_plugin.data.columns import composed, read_labels
 from mdfa_fairness_plugin.data.quantities import to_quantities
 from mdfa_fairness_plugin.data.written import Marks, find_writing
@@ -175,6 +175,7 @@ def find_columns(
         settings=request.settings
         | given(
             outcomes=labels,
+            favorable_label=find_favorable(request, outcome, values),
             reference_group=find_reference(request, sensitive, values),
             decision_inputs=find_inputs(table, request),
         ),
@@ -193,6 +194,15 @@ def find_labels(
     found = pd.concat([values(column) for column in columns], ignore_index=True)
     found.name = ", ".join(str(column) for column in columns)
     return [find_label(text, found, option) for text in texts]
+
+
+def find_favorable(
+    request: Request, outcome: Hashable, values: Callable[[Hashable], pd.Series]
+) -> Hashable | None:
+    """Outcome that ``--favorable-label`` means; None for none."""
+    if request.favorable_label is None:
+        return None
+    return find_label(request.favorable_label, values(outcome), "--favorable-label")
 
 
 def find_inputs(table: Table, request: Request) -> list[Hashable] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -34,6 +34,7 @@ from mdfa_fairness_plugin.data.sensitive import (
 )
 from mdfa_fairness_plugin.data.spelling import asked_as, read_spellings
 from mdfa_fairness_plugin.data.weights import read_weighting
+from mdfa_fairness_plugin.data.words import Words, read_words
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.settings import Settings
@@ -69,6 +70,7 @@ class AuditProblem:
     given: GivenProbabilities = NOTHING_GIVEN
     index: pd.Index | None = None  # of the input's rows; None: they have none
     outcome_name: str = ""  # of the column of outcomes; empty: it has none
+    words: Words = field(default_factory=Words)  # what outcomes and groups are called
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -170,7 +172,11 @@ def build_problem(
     merge = asked.merge_spellings
     if merge:
         labels = read_spellings({"": labels}, "y", log, merge=True)[""]
-        asked = replace(asked, outcomes=asked_as(asked.outcomes, labels.values))
+        asked = replace(
+            asked,
+            outcomes=asked_as(asked.outcomes, labels.values),
+            favorable_label=asked_as(asked.favorable_label, labels.values),
+        )
     refuse_constant(labels.values, len(labels.codes), "y")
     audited = audited_outcomes(asked.outcomes, labels.values)
     if not merge:
@@ -263,7 +269,8 @@ def build_problem(
     given = read_given(problem, asked.propensity, asked.outcome_probability, pairing)
     name = decided.names[0]
     named = name if isinstance(name, str) and name != "y" else ""
-    return replace(problem, given=given, index=pairing.index, outcome_name=named)
+    words = read_words(asked, labels.values, problem.sensitive, named)
+    return replace(problem, given=given, index=pairing.index, outcome_name=named, words=words)
 
 
 def _read_levels(

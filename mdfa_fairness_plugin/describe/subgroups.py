@@ -66,6 +66,8 @@ def part_described(
     figures: dict[str, Any], search: Search, problem: AuditProblem
 ) -> dict[str, Any]:
     """Figures of one search, with who is in the part of everybody that is told beside them."""
+    impact = problem.words.impact_ratio(search.key.outcome, figures["rates"])
+    figures = figures | {"impact_ratio": impact}
     for name, inside in (("core", search.held_core), ("searched", search.held_searched)):
         if figures[name].beside and not inside.all():
             rule = rule_of(search, inside, problem).rule

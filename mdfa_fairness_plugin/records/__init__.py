@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from mdfa_fairness_plugin.records.asked import NOT_CONFIRMED, AskedSubgroup
-from mdfa_fairness_plugin.records.audits import NO_COMPARABLE_ROW, AuditRecord, Silence, ranked
+from mdfa_fairness_plugin.records.audits import (
+    NO_COMPARABLE_ROW,
+    AuditRecord,
+    Silence,
+    harmful,
+    ranked,
+)
 from mdfa_fairness_plugin.records.searches import (
     INSUFFICIENT,
     NONE_LARGER,
@@ -38,6 +44,7 @@ __all__ = [
     "Subgroup",
     "Violation",
     "WorstCasePath",
+    "harmful",
     "ranked",
     "ratio_of",
 ]

@@ -31,7 +31,7 @@ class AskedSubgroup(Subgroup):
     ----------
     label : str
         What was asked: the expression, or the name of a mask or function.
-    sensitive_feature, group, reference, outcome
+    sensitive_feature, group, reference, outcome, outcome_text, group_text, reference_text, harm
         Who gets which outcome more often than whom, as for ``Violation``.
     verdict : {"violation", "none_larger_than_detectable", "insufficient_evidence"}
     reason : str
@@ -63,6 +63,12 @@ class AskedSubgroup(Subgroup):
     )
     outcome: Hashable = field(
         default=None, metadata=said("always", Column("outcome", 4, dtype=object), json="label")
+    )
+    outcome_text: str = text("always")
+    group_text: str = text("always")
+    reference_text: str = text("always")
+    harm: bool | None = field(
+        default=None, metadata=said("always", Column("harm", 34, 28, dtype=object))
     )
     verdict: str = text("always", Column("verdict", 5, 1, dtype=object), default=INSUFFICIENT)
     reason: str = text("rule", Column("reason", 26, 20, dtype=object))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -83,6 +83,8 @@ class AuditRecord(Record):
     confidence_level: float = number("always", default=0.95)
     n_samples: int | None = whole("rule")
     outcome_labels: tuple[Hashable, ...] = several("always")
+    outcome_name: str = text("always")
+    favorable_label: Hashable | None = field(default=None, metadata=said("always", json="label"))
     sensitive_names: tuple[str, ...] = several("always")
     feature_names: tuple[str, ...] = several("always")
     source: Any = field(default=None, metadata=said("never", json="no"))
@@ -92,9 +94,11 @@ class AuditRecord(Record):
         """Worst violation by its lower confidence bound, or None if nothing was measured.
 
         Searches whose verdict is ``"violation"`` come before all others, so look at its
-        ``verdict`` before calling it a violation.
+        ``verdict`` before calling it a violation. With a favourable label it is about harm, unless
+        nothing but advantage was searched for.
         """
-        return next((v for v in ranked(self.violations) if math.isfinite(v.lower)), None)
+        known = [v for v in ranked(self.violations) if math.isfinite(v.lower)]
+        return next(iter(harmful(known)), None)
 
     def __repr__(self) -> str:
         n = len(self.violations)
@@ -119,16 +123,24 @@ class AuditRecord(Record):
         return pd.DataFrame(columns)
 
 
+def harmful(violations: Sequence[Violation]) -> Sequence[Violation]:
+    """Searches that are not about advantage; all of them if nothing else was searched for."""
+    return [v for v in violations if v.harm is not False] or violations
+
+
 def ranked(violations: Iterable[Violation]) -> list[Violation]:
     """Searches by what holds up: violations first; in each part the highest lower limit first.
 
     Intervals above 1 thus stand before those that include it, and what is unknown comes last. Ties go
     by the name of the sensitive feature, and then by its values, in whose order searches are made.
+    Advantage comes after all harm.
     """
 
-    def key(violation: Violation) -> tuple[bool, bool, float, str]:
+    def key(violation: Violation) -> tuple[bool, bool, bool, float, str]:
+        good = violation.harm is False
         unknown = math.isnan(violation.lower)
         place = 0.0 if unknown else -violation.lower
-        return violation.verdict != VIOLATION, unknown, place, str(violation.sensitive_feature)
+        name = str(violation.sensitive_feature)
+        return good, violation.verdict != VIOLATION, unknown, place, name
 
     return sorted(violations, key=key)

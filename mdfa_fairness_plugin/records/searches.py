@@ -154,6 +154,14 @@ class Violation(Measured):
     searched : Subgroup
         What the search proposed before it was held beside everybody: the subgroup itself, or what
         everybody stands in the place of.
+    outcome_text, group_text, reference_text : str
+        How sentences say who gets what: "are refused (approved = 0)", "women"; empty: by the labels.
+    harm : bool or None
+        Whether the outcome is not the favourable one, so that getting it more often is harm and not
+        advantage; None if no outcome is said to be favourable.
+    impact_ratio : float
+        Favourable rate of the group over that of those it is compared with, in the subgroup; below 1
+        is harm. NaN if no outcome is said to be favourable, or there are more than two.
     depends_on_models : ModelDependence or None
         How the ratio moved while the models of the features got better; None if both are the
         user's own.
@@ -240,6 +248,14 @@ class Violation(Measured):
             Column("spread_shared", 33, 27, lambda own: math.nan if own is None else own.shared),
         ),
     )
+
+    outcome_text: str = text("always")
+    group_text: str = text("always")
+    reference_text: str = text("always")
+    harm: bool | None = field(
+        default=None, metadata=said("always", Column("harm", 34, 28, dtype=object))
+    )
+    impact_ratio: float = number("cells", Column("impact_ratio", 35, 29))
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:

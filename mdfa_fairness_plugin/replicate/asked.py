@@ -93,17 +93,13 @@ def measure_asked(
             kept = {"reason": search.reason}
         elif found["counts"].to_numpy().sum(axis=1).min() == 0:
             kept["reason"] = "nobody there is on one of the two sides"
-        key, said = search.key, named[label]
-        if isinstance(said, str):
+        if isinstance(named[label], str):
             kept |= {"rule": label, "rule_fidelity": 1.0}
         answers.append(
             AskedSubgroup(
                 **kept,
                 label=label,
-                sensitive_feature=key.sensitive_feature,
-                group=key.group,
-                reference=key.reference,
-                outcome=key.outcome,
+                **problem.words.told(search.key),
                 membership=by_sample(np.flatnonzero(insides[label]), problem),
             )
         )

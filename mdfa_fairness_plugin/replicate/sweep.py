@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.data.containers import read_vector
 from mdfa_fairness_plugin.data.leaks import best_teller
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.questions import Questioned
+from mdfa_fairness_plugin.data.words import Words
 from mdfa_fairness_plugin.describe.wording import label_text, named, number, rounded
 from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
 from mdfa_fairness_plugin.pipeline import AuditSource, run_audit
@@ -187,7 +188,9 @@ def _cut(
         )
     labels = (f"{name} < {number(cut)}", f"{name} >= {number(cut)}")
     y = above.astype(problem.y.dtype)
-    return replace(problem, y=y, outcome_labels=labels, outcomes=labels, outcome_name="")
+    return replace(
+        problem, y=y, outcome_labels=labels, outcomes=labels, outcome_name="", words=Words()
+    )
 
 
 def _audited(problem: AuditProblem, source: AuditSource) -> tuple[Violation, ...]:

@@ -47,7 +47,7 @@ class Answers(tuple[AskedSubgroup, ...]):
 
     def summary(self) -> str:
         """Tell the answers in plain text, and what confirms none of them."""
-        return text.render(Document("", (asked_section(self),)))
+        return text.render(Document("", (asked_section(self),))).lstrip("\n")
 
 
 def asked_section(answers: tuple[AskedSubgroup, ...]) -> Section:
@@ -86,7 +86,8 @@ def asked_section(answers: tuple[AskedSubgroup, ...]) -> Section:
 
 def _told(answers: list[AskedSubgroup]) -> str:
     """The answer with the highest lower limit, which is the one for the group treated worse."""
-    known_ones = [own for own in answers if not math.isnan(own.lower)]
+    known_ones = [own for own in answers if not math.isnan(own.lower) and own.harm is not False]
+    known_ones = known_ones or [own for own in answers if not math.isnan(own.lower)]
     if not known_ones:
         first = answers[0]
         why = clean(first.reason, 200).rstrip(". ") or "nothing could be measured"

@@ -18,8 +18,9 @@ _SUITE: Final = "mdfa"
 
 
 def trips(violation: Any, fail_above: float) -> bool:
-    """Whether a search is surely above the gate: its lower confidence limit of delta is."""
-    return bool(violation.interval[0] > fail_above)
+    """Whether a search for harm is surely above the gate: its lower confidence limit of delta is."""
+    harm = getattr(violation, "harm", None) is not False
+    return harm and bool(violation.interval[0] > fail_above)
 
 
 def to_junit(result: AuditRecord, fail_above: float | None = None) -> str:

@@ -48,6 +48,8 @@ def to_plain(result: AuditRecord) -> dict[str, Any]:
         "alpha": plain_value(result.alpha),
         "confidence_level": plain_float(result.confidence_level),
         "n_samples": plain_value(result.n_samples),
+        "outcome_name": result.outcome_name,
+        "favorable_label": plain_label(result.favorable_label),
         "outcome_labels": [plain_label(label) for label in result.outcome_labels],
         "sensitive_names": [plain_label(name) for name in result.sensitive_names],
         "feature_names": [plain_label(name) for name in result.feature_names],

@@ -8,12 +8,12 @@ from typing import Any
 from mdfa_fairness_plugin.data.held import NOT_HELD_EQUAL
 from mdfa_fairness_plugin.describe.wording import clean
 from mdfa_fairness_plugin.exceptions import AuditWarning, LeakWarning
-from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, Violation, ranked
+from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, Violation, harmful, ranked
 
 
 def shown_case(result: AuditRecord) -> Violation | None:
     """Search told first: the worst case, or a violation whose interval is unbounded below."""
-    first = next(iter(ranked(result.violations)), None)
+    first = next(iter(harmful(ranked(result.violations))), None)
     return first if first is not None and first.verdict == VIOLATION else result.worst_case
 
 

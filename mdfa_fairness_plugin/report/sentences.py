@@ -188,6 +188,8 @@ def alpha_sentence(alpha: float | str, searches: Sequence[Violation] = ()) -> st
 
 def group_of(search: SearchKey | Violation | AskedSubgroup) -> str:
     """Who is audited, of a violation or of what names a search."""
+    if said := getattr(search, "group_text", ""):
+        return clean(said, 80)
     return f"those with {named(search.sensitive_feature, search.group)}"
 
 
@@ -195,43 +197,48 @@ def others_of(search: SearchKey | Violation | AskedSubgroup) -> str:
     """Whom they are compared with."""
     if search.reference is None:
         return "everyone else"
+    if said := getattr(search, "reference_text", ""):
+        return clean(said, 80)
     return f"those with {named(search.sensitive_feature, search.reference)}"
+
+
+def gets(search: Violation | AskedSubgroup) -> str:
+    """What the group does more often, such as ``get the outcome "yes"``."""
+    return clean(search.outcome_text, 120) or f'get the outcome "{label_text(search.outcome)}"'
 
 
 def case_sentence(violation: Violation | AskedSubgroup) -> str:
     """Who gets which outcome how much more often than whom, and where."""
     start = f"{_where(violation, violation.share)}{group_of(violation)}"
     others = others_of(violation)
-    start, outcome = capital(start), f'the outcome "{label_text(violation.outcome)}"'
+    start, get = capital(start), gets(violation)
+    do = "are" if get.startswith("are ") else "do"
     span = between(*violation.ratio_interval)
     confidence = f"with {percent(violation.confidence_level)} confidence"
     if violation.delta == math.inf:
         text = (
-            f"{start} get {outcome} and {others} with equal audited features never do here, so "
-            "that no ratio can be given"
+            f"{start} {get} and {others} with equal audited features never {do} here, so that no "
+            "ratio can be given"
         )
     elif violation.delta == -math.inf:
-        text = (
-            f"{start} never get {outcome} here, while some of {others} with equal audited "
-            "features do"
-        )
+        text = f"{start} never {get} here, while some of {others} with equal audited features {do}"
     elif violation.measured:
         text = (
-            f"{start} get {outcome} {ratio_text(violation.ratio)} times as often as {others} "
-            "with equal audited features"
+            f"{start} {get} {ratio_text(violation.ratio)} times as often as {others} with equal "
+            "audited features"
         )
     elif math.isfinite(violation.lower):
         # The estimate itself is withheld: it would tell of too few people.
         return (
-            f"{start} get {outcome} at least {ratio_text(violation.ratio_interval[0])} times as "
+            f"{start} {get} at least {ratio_text(violation.ratio_interval[0])} times as "
             f"often as {others} with equal audited features, {confidence}."
         )
     else:
         lost = "is withheld, as too few people are behind it"
         lost = lost if "delta" in violation.withheld else "could not be measured"
         return (
-            f"{start}: how much more often they get {outcome} than {others} with equal audited "
-            f"features {lost}."
+            f"{start}: how much more often they {get} than {others} with equal audited features "
+            f"{lost}."
         )
     return f"{text}: {span}, {confidence}." if span else f"{text}."
 
@@ -339,6 +346,8 @@ def unrecorded_sentence(violation: Violation) -> str:
 def four_fifths_sentence(violation: Violation) -> str:
     """The smaller rate over the larger, as numbers without a judgement; empty if unmeasured."""
     low, high = violation.ratio_interval
+    if violation.harm is not None:
+        return _impact_sentence(violation)
     if not violation.measured and math.isnan(low):
         return ""
     if not violation.measured:
@@ -351,6 +360,18 @@ def four_fifths_sentence(violation: Violation) -> str:
         f"Divided the other way round, {others_of(violation)} get it {value}{span} times as often; "
         "the four-fifths rule of thumb, meant for favourable outcomes, looks at whether such a "
         "number is below 0.8. That is no legal judgement."
+    )
+
+
+def _impact_sentence(violation: Violation) -> str:
+    """The favourable rates, one over the other."""
+    impact = violation.impact_ratio
+    if math.isnan(impact):
+        return ""
+    return (
+        f"The favourable outcome goes to {group_of(violation)} {ratio_text(impact)} times as often as "
+        f"to {others_of(violation)}; the four-fifths rule of thumb looks at whether such a number is "
+        "below 0.8. That is no legal judgement."
     )
 
 
@@ -416,7 +437,7 @@ def _known(value: Any) -> float | None:
 def short_verdict(violation: Violation | AskedSubgroup) -> str:
     """The verdict in a table."""
     if violation.verdict == VIOLATION:
-        return "violation"
+        return "advantage" if violation.harm is False else "violation"
     if violation.verdict == INSUFFICIENT:
         return "not enough evidence"
     # Everything the interval holds is less often than others: no sign of a violation this way.

@@ -26,6 +26,7 @@ from mdfa_fairness_plugin.records import (
     VIOLATION,
     AuditRecord,
     Violation,
+    harmful,
     ranked,
 )
 from mdfa_fairness_plugin.report import sentences as say
@@ -129,12 +130,15 @@ def tell_card(result: AuditRecord, min_cell: int) -> Document:
 
 
 def _scope(result: AuditRecord, media: frozenset[str]) -> Section:
+    of = f" of {label_text(result.outcome_name)}" if result.outcome_name else ""
     parts: Sequence[tuple[str, tuple[Any, ...]]] = (
-        ("Outcomes", result.outcome_labels),
+        (f"Outcomes{of}", result.outcome_labels),
         ("Compared by", result.sensitive_names),
         ("At equal values of", result.feature_names),
     )
     lines = [f"{title}: {_listed(names)}." for title, names in parts if names]
+    if result.favorable_label is not None:
+        lines[0] += f" Favourable: {label_text(result.favorable_label)}."
     lines += held_in_part(result.warnings)
     if where := result.provenance.get("where"):
         lines.insert(0, f"Only rows where {clean(where, 400)}.")
@@ -180,7 +184,7 @@ def _verdict(result: AuditRecord) -> Section:
 
 def _nothing_found(result: AuditRecord) -> tuple[str, str]:
     """Headline and verdict where no search found a violation."""
-    searches = result.violations
+    searches = harmful(result.violations)
     if not searches:
         return "Nothing was audited: there was no group to compare.", "Verdict: none."
     blind = [v for v in searches if v.verdict == INSUFFICIENT]
@@ -342,7 +346,8 @@ def _people(result: AuditRecord) -> Section:
 
 def _also(result: AuditRecord) -> Section:
     case = _found_case(result)
-    found = [v for v in ranked(result.violations) if v.verdict == VIOLATION and v is not case]
+    every = [v for v in ranked(result.violations) if v.verdict == VIOLATION and v is not case]
+    found = [v for v in every if v in harmful(result.violations)]
     lines = [
         " ".join(_given(say.case_sentence(v), _beside(v)))
         + f" ({say.p_text(v.p_value_adjusted)}, adjusted.)"
@@ -350,6 +355,12 @@ def _also(result: AuditRecord) -> Section:
     ]
     if len(found) > _MOST_ALSO:
         lines.append(f"{len(found) - _MOST_ALSO} more violations are listed below.")
+    # What is a group's advantage is others' harm, and no second violation.
+    best = next((v for v in every if v not in found), None)
+    if best is not None:
+        lines.append(
+            f"Advantage, which is the same seen from the other side: {say.case_sentence(best)}"
+        )
     return Section("also", "Also found", (Bullets(tuple(lines)),))
 
 

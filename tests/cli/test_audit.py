@@ -750,3 +750,13 @@ def test_a_column_called_like_a_condition_is_that_column(tmp_path, mdfa, fake_au
     path.write_text("race,a>1,x\n" + "\n".join(f"{'ab'[i % 2]},{i % 3 % 2},{i}" for i in range(9)))
     assert mdfa("audit", path, "--outcome", "a>1", "--sensitive", "race", "-q").exit_code == 0
     assert fake_audit.call["y"].tolist() == [i % 3 % 2 for i in range(9)]
+
+
+def test_the_good_outcome_is_matched_as_text_or_number_and_named(scores, mdfa, fake_audit):
+    path, _ = scores
+    asked = ("audit", path, "--outcome", "score >= 7", "--sensitive", "race")
+    result = mdfa(*asked, "--favorable-label", "score >= 7", "--outcome-name", "test passed")
+    assert result.exit_code == 0, result.stderr
+    call = fake_audit.call
+    assert (call["favorable_label"], call["outcome_name"]) == ("score >= 7", "test passed")
+    assert "no value 'x'" in mdfa(*asked, "--favorable-label", "x").stderr

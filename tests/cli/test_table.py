@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from mdfa_fairness_plugin.cli.options import Request
 from mdfa_fairness_plugin.cli.questions import restricted
+from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.cli.table import read_table
 
 

@@ -1,0 +1,118 @@
+"""What a command line asks for, as its options fill it. Nothing here is slow to import."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+STDOUT: Final = Path("-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a command line asks for; what its command has no option for stays as it is here."""
+
+    # What is audited.
+    file: Path = Path()
+    outcome: str = ""
+    decided_by: tuple[str, ...] = ()  # columns of a condition that is the outcome
+    outcomes: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    truth: str | None = None
+    features: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    outcome_label: tuple[str, ...] = ()
+    favorable_label: str | None = None
+    outcome_name: str | None = None
+    group: tuple[str, ...] = ()
+    reference: str | None = None
+    weight: str | None = None
+    weight_type: str | None = None
+    cluster: str | None = None
+    decision_input: tuple[str, ...] = ()
+    row: int = 0
+    # How its file is read.
+    separator: str | None = None
+    encoding: str = "utf-8-sig"
+    na_values: tuple[str, ...] = ()
+    decimal: str | None = None
+    thousands: str | None = None
+    date_format: str | None = None
+    categorical: tuple[str, ...] = ()
+    data_home: Path | None = None
+    # How it is audited.
+    alpha: float | str | None = None
+    missing: str | None = None
+    drop_missing_outcomes: bool = False
+    merge_spellings: bool = False
+    balance: str | None = None
+    estimator: str | None = None
+    min_ratio: float | None = None
+    repeats: int | None = None
+    confidence_level: float | None = None
+    baseline: str | None = None
+    splits: int = 100
+    n_comparators: int = 5
+    null_draws: int | None = None
+    n_repeats: int | None = None
+    where: str | None = None
+    measure: tuple[str, ...] = ()
+    explained: bool = False
+    name: str = "all"
+    quick: bool = False
+    seed: int = 0
+    n_jobs: int | None = None
+    scheduler: str | None = None
+    # What is said, and where it is written.
+    report: Path | None = None
+    html_file: Path | None = None
+    json_file: Path | None = None
+    junit_file: Path | None = None
+    plot: Path | None = None
+    out: Path | None = None
+    min_cell: int = 11
+    show_records: bool = False
+    fail_above: float | None = None
+    quiet: bool = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings of an audit that were given."""
+        return given(
+            alpha=self.alpha,
+            missing=self.missing,
+            missing_outcome="exclude" if self.drop_missing_outcomes else None,
+            merge_spellings=self.merge_spellings or None,
+            weight_type=self.weight_type,
+            balance=self.balance,
+            estimator=self.estimator,
+            min_ratio=self.min_ratio,
+            n_repeats=self.repeats,
+            confidence_level=self.confidence_level,
+            n_jobs=self.n_jobs,
+            random_state=self.seed,
+            outcome_name=self.outcome_name,
+        )
+
+    @property
+    def outputs(self) -> dict[str, Path]:
+        """Files to write by the option that names them."""
+        pages = {"--report": self.report, "--html": self.html_file}
+        files = {"--json": self.json_file, "--junit": self.junit_file, "--plot": self.plot}
+        return given(**pages, **files)
+
+    @property
+    def is_spread_out(self) -> bool:
+        """Whether the rows are audited where they lie."""
+        return self.scheduler is not None or are_parts(self.file)
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """Leave out what is None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def are_parts(file: Path) -> bool:
+    """Whether a name stands for several files: a folder, or a pattern that is no file's name."""
+    return file.is_dir() or (not file.exists() and any(mark in str(file) for mark in "*?["))
