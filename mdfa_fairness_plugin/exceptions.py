@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,39 @@ logger = logging.getLogger(__name__)
 _PACKAGE_ROOT: Final = str(Path(__file__).resolve().parent)
 # What the text of an error begins with: "X: ", "X['age']: ", "y_true, y_pred: ".
 _ARGUMENT: Final = re.compile(r"(\w+(?:, \w+)*)(\[.*?\])?: ", re.DOTALL)
+
+
+# Characters that reorder or hide the text around them, or are a letter that shows nothing.
+_HIDING: Final = frozenset(
+    "\u061c\u115f\u1160\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u3164"
+    "\ufeff\uffa0"
+)
+_JOINERS: Final = "\u200c\u200d"
+
+
+def is_hidden(character: str) -> bool:
+    """Whether a character shows nothing, or moves or colours what is around it."""
+    kind = unicodedata.category(character)
+    unseen = kind == "Cf" and unicodedata.bidirectional(character) == "BN"
+    return character in _HIDING or kind in ("Cc", "Cs") or unseen
+
+
+def visible(text: str) -> str:
+    """Text whose characters are all seen, line breaks and tabs aside.
+
+    Others become ``\ufffd``, but for joiners between letters, which some scripts are written with.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+
+    def shown(place: int, one: str) -> str:
+        if one in "\n\t" or not is_hidden(one):
+            return one
+        around = text[place - 1 : place] + text[place + 1 : place + 2]
+        joins = one in _JOINERS and len(around) == 2 and not around.isascii()
+        return one if joins else "\ufffd"
+
+    return "".join(shown(place, one) for place, one in enumerate(text))
 
 
 @dataclass(frozen=True)
@@ -57,6 +91,9 @@ class Message(str):
 
 class MDFAError(Exception):
     """Base class of every error this package raises on purpose."""
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
     @property
     def argument(self) -> str:
@@ -216,6 +253,7 @@ class WarningLog:
 
 
 def _text(parts: tuple[str | Count, ...]) -> str:
+    parts = tuple(visible(one) if type(one) is str else one for one in parts)
     return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else Message(*parts)
 
 

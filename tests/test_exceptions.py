@@ -22,6 +22,7 @@ from mdfa_fairness_plugin.exceptions import (
     OverlapError,
     WarningLog,
     renaming,
+    visible,
 )
 
 
@@ -143,3 +144,34 @@ def tiny_groups():
     X.loc[X.index % 8 == 1, "far"] += 6
     sensitive = pd.DataFrame({"race": race})
     return X, rng.choice(["no", "yes"], n), sensitive
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("d\u00e9j\u00e0 vu \u4e2d\u6587 \u2265", "d\u00e9j\u00e0 vu \u4e2d\u6587 \u2265"),
+        ("two\nlines\tand a tab", "two\nlines\tand a tab"),
+        ("\x1b[31mred\x07\x9b", "\ufffd[31mred\ufffd\ufffd"),
+        ("a\u202eb\u2066c\u200bd\ufeff\u2060\u00ad", "a\ufffdb\ufffdc\ufffdd" + 3 * "\ufffd"),
+        (
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647",
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647",
+        ),
+        ("male\u200c", "male\ufffd"),
+        ("\U000e0041tag", "\ufffdtag"),
+    ],
+)
+def test_what_cannot_be_seen_is_shown_as_such(text, shown):
+    """Joiners stay where a script needs them: between letters of it."""
+    assert visible(text) == shown
+    assert str(InputError(text)) == shown
+    log = WarningLog()
+    log.note("Anything", text, Count(3))
+    assert log.records[0].message == f"{shown}3 rows"
+
+
+def test_the_argument_of_an_error_is_found_whatever_else_it_says():
+    error = InputError("X['\x1b[31m']: it is \u202ewrong")
+    assert error.argument == "X"
+    assert str(error.renamed("features")) == "features['\ufffd[31m']: it is \ufffdwrong"

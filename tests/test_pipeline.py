@@ -326,3 +326,15 @@ def test_the_feature_that_tells_the_group_is_named():
     place = np.where(rng.random(n) < 0.97, s, ~s) * 50 + rng.integers(0, 50, n)
     with pytest.warns(OverlapWarning, match="'place' alone tells the side of 9[67]% of the rows"):
         audit(pd.DataFrame({"age": age, "place": place}), y, s)
+
+
+def test_of_features_that_tell_the_group_together_the_best_is_named_beside_a_guess():
+    """The sum tells the group; each part little more than that most are not in it."""
+    rng = np.random.default_rng(0)
+    n = 2000
+    s, y, a = rng.random(n) < 0.4, rng.integers(0, 2, n), rng.normal(0, 3, n)
+    X = pd.DataFrame({"a": a, "b": 4 * s - a + rng.normal(0, 0.1, n), "c": rng.normal(size=n)})
+    with pytest.raises(
+        OverlapError, match=r"feature 'b' alone tells the side of [67]\d% of the rows \(a guess 59%"
+    ):
+        audit(X, y, s)

@@ -15,7 +15,7 @@ import click
 from mdfa_fairness_plugin import __version__
 from mdfa_fairness_plugin.cli.commands import COMMANDS
 from mdfa_fairness_plugin.cli.console import USAGE_ERROR, complain, in_options
-from mdfa_fairness_plugin.exceptions import MDFAError
+from mdfa_fairness_plugin.exceptions import MDFAError, visible
 
 __all__ = ["main"]
 
@@ -29,7 +29,10 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit):
+        except click.ClickException as error:
+            error.message = visible(error.message)  # type: ignore[misc]
+            raise
+        except click.exceptions.Exit:
             raise
         except (KeyboardInterrupt, click.Abort):
             complain("Interrupted.")

@@ -16,7 +16,7 @@ from typing import TextIO
 
 import click
 
-from mdfa_fairness_plugin.exceptions import MDFAError, MDFAWarning
+from mdfa_fairness_plugin.exceptions import MDFAError, MDFAWarning, visible
 
 # What arguments of the package are called on the command line.
 _OPTIONS = {
@@ -75,6 +75,7 @@ def complain(text: str) -> None:
 
 
 def _write(stream: TextIO, text: str) -> None:
+    text = visible(text)
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
@@ -97,7 +98,7 @@ class _Status(logging.Handler):
 
     def show(self, message: str) -> None:
         width = shutil.get_terminal_size().columns - 1
-        line = " ".join(message.split())[:width].encode("ascii", "replace").decode("ascii")
+        line = " ".join(visible(message).split())[:width].encode("ascii", "replace").decode("ascii")
         try:
             sys.stderr.write(f"\r\x1b[2K{line}")
             sys.stderr.flush()

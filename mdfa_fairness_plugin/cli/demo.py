@@ -10,7 +10,7 @@ from mdfa_fairness_plugin.cli.console import (
     say,
     show_notes,
 )
-from mdfa_fairness_plugin.cli.outputs import check_outputs, write
+from mdfa_fairness_plugin.cli.outputs import check_outputs, refuse_unwritten, write
 from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.datasets import load_arrests
 
@@ -23,10 +23,11 @@ def run(request: Request) -> None:
         result = mdfa.audit(
             data.X, data.y, sensitive_features=data.sensitive_features, random_state=request.seed
         )
-    write(request, result, page={"min_cell": request.min_cell, "command": command_line()})
+    failed = write(request, result, page={"min_cell": request.min_cell, "command": command_line()})
     summary = result.summary()
     say(f"{len(data.X):,} arrests for possession of marijuana in Toronto: released or not?\n")
     say(summary)
     show_notes(notes, summary)
+    refuse_unwritten(failed)
     if request.report is not None:
         say(f"\nReport: {request.report}")

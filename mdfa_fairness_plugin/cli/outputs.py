@@ -12,6 +12,7 @@ from mdfa_fairness_plugin.cli.request import STDOUT, Request
 from mdfa_fairness_plugin.describe.wording import label_text, named
 from mdfa_fairness_plugin.records import INSUFFICIENT
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
+from mdfa_fairness_plugin.report.files import written_beside
 from mdfa_fairness_plugin.report.junit import trips
 
 DONE = 0
@@ -44,10 +45,11 @@ def _check_writable(path: Path, option: str, source: Path) -> None:
         raise CommandError(f"{option}: {str(path)!r} is the input; give another name.")
 
 
-def write(request: Request, result: Any, page: Mapping[str, Any]) -> None:
-    """Write the files asked for, the page with these arguments."""
-    try:
-        for option, path in request.outputs.items():
+def write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, str]:
+    """Write the files asked for, the page with these arguments; tell which could not be, and why."""
+    failed: dict[Path, str] = {}
+    for option, path in request.outputs.items():
+        try:
             if option == "--json" and path == STDOUT:
                 say(result.to_json().rstrip("\n"))
             elif option == "--json":
@@ -56,11 +58,20 @@ def write(request: Request, result: Any, page: Mapping[str, Any]) -> None:
                 result.to_junit(path, fail_above=request.fail_above)
             elif option == "--plot":
                 figure: Any = ComparisonDisplay.from_result(result).plot().figure_
-                figure.savefig(path, dpi=150, facecolor=figure.get_facecolor())
+                with written_beside(path) as part:
+                    figure.savefig(part, dpi=150, facecolor=figure.get_facecolor())
             else:
                 result.to_html(path, **page)
-    except OSError as error:
-        raise CommandError(f"cannot write {error.filename}: {error.strerror}.") from error
+        except OSError as error:
+            failed[path] = error.strerror or str(error)
+    return failed
+
+
+def refuse_unwritten(failed: Mapping[Path, str]) -> None:
+    """Say which files could not be written, once all else is done."""
+    if failed:
+        each = "; ".join(f"{str(path)!r} ({reason})" for path, reason in failed.items())
+        raise CommandError(f"cannot write {each}. What was there before is left as it was.")
 
 
 def deliver(
@@ -72,9 +83,20 @@ def deliver(
     more: Iterable[str] = (),
 ) -> None:
     """Write the files, then say the summary, more texts, and notes that these do not repeat."""
-    write(request, result, page)
-    if request.quiet:
-        return
+    failed = write(request, result, page)
+    if not request.quiet:
+        _tell(request, result, notes, more, failed)
+    refuse_unwritten(failed)
+
+
+def _tell(
+    request: Request,
+    result: Any,
+    notes: list[str],
+    more: Iterable[str],
+    failed: Mapping[Path, str],
+) -> None:
+    """Say the summary, more texts, notes that these do not repeat, and what was written."""
     # What is written for machines stays alone on stdout.
     is_alone = request.json_file == STDOUT
     summary = "" if is_alone else result.summary()
@@ -84,7 +106,7 @@ def deliver(
         (complain if is_alone else say)(text)
     show_notes(notes, summary)
     for path in request.outputs.values():
-        if path != STDOUT:
+        if path != STDOUT and path not in failed:
             complain(f"written: {path}")
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
+from mdfa_fairness_plugin.data.columns import no_labels
+from mdfa_fairness_plugin.exceptions import InputError
 
 
 def read_clusters(given: Any) -> np.ndarray | None:
@@ -26,10 +27,8 @@ def numbered(given: Any) -> tuple[np.ndarray, Any]:
     """Number of each row's cluster as they first appear, -1 where it is missing, and their ids."""
     try:
         return pd.factorize(given)
-    except TypeError as error:
-        raise InputTypeError(
-            f"clusters holds values that cannot be labels ({error}). Use text or numbers."
-        ) from error
+    except (TypeError, NotImplementedError) as error:
+        raise no_labels(given, "clusters") from error
 
 
 def as_text(value: Hashable) -> str:

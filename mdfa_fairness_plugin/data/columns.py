@@ -110,12 +110,20 @@ def read_labels(array: Any, name: str) -> Labels:
         array = array.astype(object)
     try:
         codes, uniques = pd.factorize(array)
-    except TypeError as error:
-        raise InputTypeError(
-            f"{name} holds values that cannot be labels ({error}). Use text, numbers or booleans."
-        ) from error
+    except (TypeError, NotImplementedError) as error:
+        raise no_labels(array, name) from error
     return _sorted_labels(
         np.asarray(codes, dtype=np.intp), [python_value(value) for value in uniques]
+    )
+
+
+def no_labels(array: Any, name: str) -> InputTypeError:
+    """Say that a column holds what is neither a number nor a label, and what that is."""
+    kinds = (type(value).__name__ for value in array if not isinstance(value, Hashable))
+    held = getattr(array.dtype, "pyarrow_dtype", None) or next(kinds, array.dtype)
+    return InputTypeError(
+        f"{name} holds values that cannot be labels (of type {held}). Use text, numbers or booleans: a "
+        "column for each part, for instance."
     )
 
 

@@ -248,6 +248,11 @@ def _read_array(data: Any, argument: str) -> tuple[Any, pd.Index | None, Hashabl
         return _plain(data), data.index, data.name
     if isinstance(data, (pd.Index, pd.api.extensions.ExtensionArray)):
         return _plain(pd.Series(data)), None, None
+    if isinstance(data, np.matrix):
+        raise InputTypeError(
+            f"{argument}: a numpy matrix was given, whose columns stay matrices. Pass "
+            "numpy.asarray(...) of it, for one value per row with .ravel()."
+        )
     if isinstance(data, np.ndarray):
         if isinstance(data, np.ma.MaskedArray) or data.dtype.names is not None:
             raise InputTypeError(

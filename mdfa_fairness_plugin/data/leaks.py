@@ -166,16 +166,20 @@ class Answer:
         return Answer(self.positive[rows], self.weight[rows], unit)
 
 
-def best_teller(columns: pd.DataFrame, rows: np.ndarray, answer: Answer) -> tuple[str, float]:
+def best_teller(
+    columns: pd.DataFrame, rows: np.ndarray, answer: Answer, *, however_badly: bool = False
+) -> tuple[str, float]:
     """Column that tells the answer of these rows best, and for which share of people.
 
-    Without a name if even that leaves open half as many as a guess gets wrong.
+    Without a name if even that leaves open half as many as a guess gets wrong, unless it is to be
+    named ``however_badly`` it tells.
     """
     some = _thinned(rows)
     asked = answer.take(some)
     left = {str(name): asked.left_open(columns[name].to_numpy()[some]) for name in columns}
     best = min(left, key=left.__getitem__)
-    return best if left[best] < asked.rarer / 2 else "", 1.0 - left[best]
+    named = however_badly or left[best] < asked.rarer / 2
+    return best if named else "", 1.0 - left[best]
 
 
 def _thinned(rows: np.ndarray) -> np.ndarray:

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from mdfa_fairness_plugin.data.columns import Labels, listing
-from mdfa_fairness_plugin.exceptions import Count, Message, SpellingWarning, WarningLog
+from mdfa_fairness_plugin.exceptions import Count, Message, SpellingWarning, WarningLog, is_hidden
 
 MERGED = "MergedSpellings"
 ADVICE = "Pass merge_spellings=True to take them for one."
 
 # What spellings may differ in, and what takes it away, in this order.
 _DIFFERENCES: Mapping[str, Callable[[str], str]] = {
+    "invisible characters": lambda text: "".join(c for c in text if not is_hidden(c)),
     "blanks at the ends": str.strip,
     "a dot at the end": lambda text: text.rstrip(".") or text,
     "capital letters": str.casefold,

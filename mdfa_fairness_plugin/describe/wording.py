@@ -6,29 +6,27 @@ import datetime as dt
 import enum
 import math
 import re
-import unicodedata
 from collections.abc import Hashable
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
-# Characters that reorder or hide the text around them.
-_REORDERING: Final = frozenset(
-    "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
-)
+from mdfa_fairness_plugin.exceptions import visible
+
 # Kinds of feature whose numbers have a unit, that of the same name.
 UNITS: Final = ("days", "hours", "minutes", "seconds")
+_BREAK: Final = re.compile("[\t\n\r\v\f\x85\u2028\u2029]")
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def clean(text: object, limit: int | None = None) -> str:
     r"""Make text from data safe for a terminal, on one line, its middle left out beyond ``limit``.
 
-    Line breaks and tabs become spaces; other control characters, terminal escapes, marks that
-    reorder text and lone surrogates become ``\ufffd``.
+    Line breaks and tabs become spaces; other control characters, terminal escapes, marks that hide
+    or reorder text and lone surrogates become ``\ufffd``.
     """
-    shown = "".join(_visible(character) for character in str(text))
+    shown = visible(_BREAK.sub(" ", str(text)))
     if limit is not None and len(shown) > limit:
         tail = limit // 3
         shown = shown[: limit - tail - 1] + "…" + shown[len(shown) - tail :]
@@ -38,14 +36,6 @@ def clean(text: object, limit: int | None = None) -> str:
 def for_xml(text: str) -> str:
     """Text without the characters that XML 1.0 has no way to write."""
     return _NOT_XML.sub("\ufffd", text)
-
-
-def _visible(character: str) -> str:
-    if character in "\t\n\r\v\f\x85\u2028\u2029":
-        return " "
-    if character in _REORDERING or unicodedata.category(character) in ("Cc", "Cs"):
-        return "\ufffd"
-    return character
 
 
 def is_missing(label: object) -> bool:

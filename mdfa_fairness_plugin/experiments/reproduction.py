@@ -17,6 +17,8 @@ import pandas as pd
 import sklearn
 
 from mdfa_fairness_plugin import __version__
+from mdfa_fairness_plugin.report.files import written_beside
+from mdfa_fairness_plugin.report.plain import written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -211,15 +213,16 @@ class Reproduction:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         files = [folder / f"{self.name}{end}" for end in (".csv", "_runs.csv", ".json")]
-        self.to_frame().to_csv(files[0], index=False)
-        self.runs.to_csv(files[1], index=False)
-        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
-        files[2].write_text(text + "\n", encoding="utf-8")
+        for table, path in zip((self.to_frame(), self.runs), files, strict=False):
+            with written_beside(path) as part:
+                table.to_csv(part, index=False)
+        written(json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n", files[2])
         if self.panels:
             figure: Figure = self.plot().axes_[0].figure
             files.append(folder / f"{self.name}.png")
             # Without the date or the library's version the same numbers give the same file.
-            figure.savefig(files[-1], dpi=150, metadata={"Software": None})
+            with written_beside(files[-1]) as part:
+                figure.savefig(part, dpi=150, metadata={"Software": None})
         return files
 
 

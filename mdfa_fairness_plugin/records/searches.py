@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.exceptions import visible
 from mdfa_fairness_plugin.fields import Column, frame, number, pair, rows, said, text, whole
 from mdfa_fairness_plugin.records.sets import (
     Measured,
@@ -288,6 +289,6 @@ class Violation(Measured):
 
     def __repr__(self) -> str:
         return (
-            f"Violation({self.sensitive_feature}={self.group!r}, outcome={self.outcome!r}, "
+            f"Violation({visible(self.sensitive_feature)}={self.group!r}, outcome={self.outcome!r}, "
             f"{self.verdict}, {self._figures()})"
         )

@@ -176,8 +176,8 @@ def stability(
         sources = problem.source_row[rows]
         frequency[j, sources] = np.mean([inside for _, inside in told], axis=0)
         for i, _ in told:
-            for feature in parts[i][j][1]:
-                used[names.index(feature), j] += 1.0
+            for place in parts[i][j][1]:
+                used[place, j] += 1.0
         used[:, j] /= len(told)
     searches = searched(result)
     features = pd.DataFrame(used, index=pd.Index(names, dtype=object, name="feature"))
@@ -195,8 +195,8 @@ def stability(
 
 def _half(
     source: AuditSource, seed: int, number: int
-) -> list[tuple[np.ndarray, tuple[str, ...]] | None] | None:
-    """Who is inside by an audit of one half, and the features its rule names, per search."""
+) -> list[tuple[np.ndarray, tuple[int, ...]] | None] | None:
+    """Who is inside by an audit of one half, and places of the features its rule names, per search."""
     problem = source.problem
     pair, own = divmod(number, 2)
     rng = np.random.default_rng([seed, 2, pair])
@@ -224,7 +224,7 @@ def _half(
     if searches is None:
         return None
     everyone = Asked(problem.encoded)
-    told: list[tuple[np.ndarray, tuple[str, ...]] | None] = []
+    told: list[tuple[np.ndarray, tuple[int, ...]] | None] = []
     for search in searches:
         if not search.made:
             told.append(None)
@@ -239,7 +239,7 @@ def _half(
             displays=problem.encoder.displays_,
             sample_weight=half.sample_weight[held],
         )
-        features = {c.name for conditions in rule.alternatives for c in conditions}
+        features = {c.column for conditions in rule.alternatives for c in conditions}
         told.append((inside, tuple(sorted(features))))
     return told
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
-from mdfa_fairness_plugin.exceptions import AuditWarning
+from mdfa_fairness_plugin.exceptions import AuditWarning, is_hidden
 from mdfa_fairness_plugin.records import AskedSubgroup, AuditRecord, Violation
+from mdfa_fairness_plugin.report.files import written_beside
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA
 
 _FORMAT: Final = "mdfa-audit-result"
 _FORMAT_VERSION: Final = 3
+_NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
 # Differ between two runs of the same audit.
 _UNSTABLE: Final = frozenset({"timings"})
 
@@ -75,15 +77,21 @@ def plain_origin(warnings: Sequence[AuditWarning], provenance: Mapping[str, Any]
 
 
 def as_json(plain: Mapping[str, Any]) -> str:
-    """Strict JSON with sorted keys, ending with a line break."""
+    """Strict JSON with sorted keys, ending with a line break; what cannot be seen is escaped."""
     text = json.dumps(plain, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True)
-    return f"{text}\n"
+    return f"{_NOT_ASCII.sub(_escaped, text)}\n"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found.group()
+    return json.dumps(character)[1:-1] if is_hidden(character) else character
 
 
 def written(text: str, path: str | os.PathLike[str] | None) -> str:
     """The text; if there is a path also as a file, UTF-8 with the same line ends on every system."""
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8", newline="\n")
+        with written_beside(path) as part:
+            part.write_text(text, encoding="utf-8", newline="\n")
     return text
 
 

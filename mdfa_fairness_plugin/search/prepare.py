@@ -152,7 +152,8 @@ class Grounds:
                 s = sign * contrast.s
                 self._grounds[own] = Ground(self._compared[pair], s, self._parts, given, inside)
             except OverlapError as error:
-                message = Message(error.args[0], *_told_by_one(contrast, self._problem))
+                told = _told_by_one(contrast, self._problem, refused=True)
+                message = Message(error.args[0], *told)
                 self._grounds[own] = OverlapError(message)
         return self._grounds[own]
 
@@ -180,15 +181,21 @@ def warn_of_outside(
         )
 
 
-def _told_by_one(contrast: Contrast, problem: AuditProblem) -> tuple[str | Count, ...]:
-    """Which feature tells most of a group from those compared with it, if one alone does."""
-    rows = np.flatnonzero(contrast.rows)
-    name, share = best_teller(problem.display, rows, problem.answer(contrast.s > 0))
+def _told_by_one(
+    contrast: Contrast, problem: AuditProblem, *, refused: bool = False
+) -> tuple[str | Count, ...]:
+    """Which feature tells most of a group from those compared with it.
+
+    Of an audit that is not refused only one that tells it alone.
+    """
+    rows, answer = np.flatnonzero(contrast.rows), problem.answer(contrast.s > 0)
+    name, share = best_teller(problem.display, rows, answer, however_badly=refused)
     if not name:
         return ()
-    n, of = round(share * len(rows)), len(rows)
-    told = Count(n, of=of, said=f"{share:.0%} of the rows")
-    return f" The feature {name!r} alone tells the side of ", told, "."
+    of, guess = len(rows), 1.0 - answer.take(rows).rarer
+    told = Count(round(share * of), of=of, said=f"{share:.0%} of the rows")
+    guessed = Count(round(guess * of), of=of, said=f"{guess:.0%}")
+    return f" The feature {name!r} alone tells the side of ", told, " (a guess ", guessed, ")."
 
 
 def searches_of(

@@ -1,5 +1,6 @@
 """``mdfa audit``: what it hands to the audit, what it writes, and its exit status."""
 
+import errno
 import json
 import os
 import shlex
@@ -12,7 +13,7 @@ import pytest
 
 from mdfa_fairness_plugin import audit
 from mdfa_fairness_plugin.datasets import make_synthetic
-from mdfa_fairness_plugin.exceptions import InputError, SmallGroupWarning
+from mdfa_fairness_plugin.exceptions import InputError, SmallGroupWarning, visible
 
 ROWS = """\
 id,race,sex,age,job,weight,approved
@@ -569,6 +570,49 @@ def test_one_file_is_not_written_twice(loans, tmp_path, mdfa, fake_audit, one, t
         check_error(result, f"{one} and {two}: both would be written to")
     assert not fake_audit.calls
     assert mdfa(*audit_arguments(loans, one, path, two, tmp_path / "other")).exit_code == 0
+
+
+def test_a_full_disk_is_named_and_what_else_was_asked_for_is_done(
+    loans, tmp_path, mdfa, fake_audit, monkeypatch
+):
+    """The old file is whole, later files are written, and the summary is said."""
+    page, table = tmp_path / "page.html", tmp_path / "audit.json"
+    page.write_text("old")
+
+    def full(self, path, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(type(fake_audit), "_to_html", full)
+    result = mdfa(*audit_arguments(loans, "--report", page, "--json", table))
+    assert result.exit_code == 2
+    assert f"cannot write '{page}' (No space left on device)" in result.stderr
+    assert f"written: {table}" in result.stderr
+    assert f"written: {page}" not in result.stderr
+    assert result.stdout.startswith("The summary.")
+    assert page.read_text() == "old"
+    assert table.read_text() == "{}\n"
+
+
+@pytest.mark.parametrize("odd", ["\x1b[31mred", "a\u202eb", "\u200bzero"])
+def test_nothing_unseen_reaches_the_terminal(tmp_path, mdfa, odd):
+    """Of names of files and columns, of values and options, whoever writes the message."""
+    path = tmp_path / f"{odd}.csv"
+    frame = pd.DataFrame({odd: ["f", "m"] * 60, "age": range(120), "y": ["no", "yes", odd] * 40})
+    frame.to_csv(path, index=False)
+    options = ("--outcome", "y", "--sensitive", odd)
+    for words in (
+        ("audit", path, "--outcome", odd, "--sensitive", "sex"),
+        ("audit", path, *options),
+        ("audit", path, *options, "--outcome-label", f"{odd}?"),
+        ("audit", path, *options, "--outcome-label", "no", "--report", tmp_path / odd / "r.html"),
+        ("audit", tmp_path / f"{odd}.txt.no", *options),
+        ("audit", path, f"--{odd}"),
+        (odd,),
+    ):
+        result = mdfa(*words)
+        assert result.exit_code == 2
+        assert result.stderr == visible(result.stderr)
+        assert "\ufffd" in result.stderr or ascii(odd)[1:-1] in result.stderr
 
 
 def test_errors_name_the_option_and_not_the_argument(tmp_path, mdfa):

@@ -238,3 +238,25 @@ def test_a_column_keeps_the_kind_asked_for():
 def test_listing_is_cut():
     assert listing(range(3)) == "0, 1, 2"
     assert listing(range(5000), 2) == "0, 1 and 4,998 more"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["list", "fixed_list", "struct", "map"],
+)
+def test_nested_arrow_columns_are_refused_as_lists_are(kind):
+    pa = pytest.importorskip("pyarrow")
+    types = {
+        "list": (pa.list_(pa.int64()), [[1], [2], None]),
+        "fixed_list": (pa.list_(pa.int64(), 2), [[1, 2], [3, 4], None]),
+        "struct": (pa.struct([("a", pa.int64())]), [{"a": 1}, {"a": 2}, None]),
+        "map": (pa.map_(pa.string(), pa.int64()), [[("a", 1)], [("b", 2)], None]),
+    }
+    dtype, values = types[kind]
+    with pytest.raises(InputTypeError, match="x holds values that cannot be labels") as caught:
+        read_column(pd.array(values, dtype=pd.ArrowDtype(dtype)), "x")
+    assert str(dtype) in str(caught.value)
+    assert "unhashable" not in str(caught.value)
+    for one in ([1], {"a": 1}, {1}):
+        with pytest.raises(InputTypeError, match=f"of type {type(one).__name__}"):
+            read_column(object_array([one, one]), "x")

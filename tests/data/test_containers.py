@@ -173,3 +173,10 @@ def test_series_of_a_mapping_are_aligned_to_the_first():
     a = pd.Series([1, 2, 3], index=[7, 8, 9])
     table = read_table({"a": a, "b": a.iloc[::-1]}, "X")
     assert table.typed(1).numbers.tolist() == [1, 2, 3]
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("column_name", [None, "y"])
+def test_a_matrix_is_refused_whatever_it_is_for(column_name):
+    with pytest.raises(InputTypeError, match=r"it: a numpy matrix .*numpy\.asarray"):
+        read_table(np.matrix([[1, 2]]).T, "it", column_name=column_name)
