@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mdfa_fairness_plugin import datasets, exceptions
     from mdfa_fairness_plugin.auditor import MDFAuditor, audit
     from mdfa_fairness_plugin.comparison import ComparisonResult, compare
+    from mdfa_fairness_plugin.data.binning import to_groups
     from mdfa_fairness_plugin.data.quantities import to_quantities
     from mdfa_fairness_plugin.planning import detectable_ratio, rows_by_theorem, rows_needed
     from mdfa_fairness_plugin.records import Silence, Subgroup, Violation, WorstCasePath
@@ -33,6 +34,7 @@ _HOMES = {
     "Subgroup": "records",
     "Violation": "records",
     "WorstCasePath": "records",
+    "to_groups": "data.binning",
     "to_quantities": "data.quantities",
 }
 _MODULES = ("datasets", "exceptions")
@@ -53,6 +55,7 @@ __all__ = [
     "exceptions",
     "rows_by_theorem",
     "rows_needed",
+    "to_groups",
     "to_quantities",
 ]
 

@@ -34,6 +34,7 @@ def run(request: Request) -> int:
         "--thousands": request.thousands,
         "--date-format": request.date_format,
         "--categorical": request.categorical,
+        "--bins": request.bins,
     }
     if request.is_spread_out and any(in_memory.values()):
         raise CommandError(

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from mdfa_fairness_plugin.cli import options
+from mdfa_fairness_plugin.cli.reading import READING
 from mdfa_fairness_plugin.cli.request import Request
 
 
@@ -36,7 +37,7 @@ def _work(name: str, asked: dict[str, Any]) -> None:
     options.measure,
     options.scheduler,
     options.min_cell,
-    *options.READING,
+    *READING,
     options.quiet_option("Print nothing but errors and a tripped gate."),
 )
 def audit(**asked: Any) -> None:
@@ -64,7 +65,7 @@ def audit(**asked: Any) -> None:
     options.json_option("text"),
     options.min_cell,
     *options.AUDIT,
-    *options.READING,
+    *READING,
     options.quiet_option("Print nothing but errors and a tripped gate."),
 )
 def card(**asked: Any) -> None:
@@ -100,7 +101,7 @@ def card(**asked: Any) -> None:
     *options.RUNNING,
     options.report,
     options.json_option("summary"),
-    *options.READING,
+    *READING,
 )
 def compare(**asked: Any) -> None:
     """Compare the models whose outcomes are columns of FILE, a .csv or .parquet table.

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -32,12 +32,21 @@ _OPTIONS = {
     "thousands": "--thousands",
 }
 
+
+def _as_bins(call: re.Match[str]) -> str:
+    """Groups of numbers as they are asked for on the command line."""
+    name, cuts = call[0].removeprefix("as in mdfa_fairness_plugin.to_groups(").rsplit(", [", 1)
+    typed = cuts[: cuts.index("]")].replace(" ", "")
+    return f"as in --bins {shlex.quote(f'{name}={typed}')} or --bins {shlex.quote(f'{name}=q4')}"
+
+
 # What messages on columns say of Python, as it is said on the command line.
-_WORDS = (
+_WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r" with mdfa_fairness_plugin\.to_quantities\(X, \.\.\.\),", ":"),
     (r"\b(decimal|thousands)=('[^']+')", r"--\1 \2"),
     (r"\bdate_format=('[^']+')", r"--date-format \1"),
     (r"Replace what means missing by None", "Say what means missing with --na-values"),
+    (r"as in mdfa_fairness_plugin\.to_groups\(.*?, \[.*?\]\) or to_groups\(.*?, 4\)", _as_bins),
     (r"say so with \.astype\('category'\)", "say so with --categorical"),
     (r"can be read with mdfa_fairness_plugin\.to_quantities", "can be read with --decimal"),
 )

@@ -290,37 +290,6 @@ quick = option(
     "machine, equalized odds in Table 3, and most points of Figures 1a and 1d.",
 )
 
-separator = option(
-    "--separator", metavar="CHAR", help="Separates the cells of a CSV. Default: comma."
-)
-encoding = option(
-    "--encoding", default="utf-8-sig", show_default=False, help="Encoding of a CSV. Default: UTF-8."
-)
-na_values = option(
-    "--na-values",
-    multiple=True,
-    metavar="TEXT",
-    help="Text that means missing, beside the empty cell; may be repeated.",
-)
-decimal = option(
-    "--decimal",
-    metavar="CHAR",
-    help="Decimal mark of numbers: . or , . Asked for where 1.234 may be two numbers.",
-)
-thousands = option(
-    "--thousands", metavar="CHAR", help="Mark between thousands: , . ' _ or a blank."
-)
-date_format = option(
-    "--date-format",
-    metavar="FORMAT",
-    help="How dates are written, such as %d/%m/%Y. Asked for where 03/04/2005 may be two days.",
-)
-categorical = option(
-    "--categorical",
-    multiple=True,
-    metavar="COL[,COL]",
-    help="Columns of labels, such as codes, although they look like numbers or dates.",
-)
 data_home = option(
     "--data-home",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -391,7 +360,6 @@ COLUMNS = (
     drop_missing_outcomes,
     merge_spellings,
 )
-READING = (separator, encoding, na_values, decimal, thousands, date_format, categorical)
 RUNNING = (confidence, seed, jobs)
 AUDIT = (
     outcome,

@@ -40,6 +40,7 @@ class Request:
     thousands: str | None = None
     date_format: str | None = None
     categorical: tuple[str, ...] = ()
+    bins: tuple[str, ...] = ()
     data_home: Path | None = None
     # How it is audited.
     alpha: float | str | None = None

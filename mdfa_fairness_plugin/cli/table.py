@@ -15,9 +15,11 @@ import pandas as pd
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, complain
 from mdfa_fairness_plugin.cli.request import Request, given
+from mdfa_fairness_plugin.data.binning import to_groups
 from mdfa_fairness_plugin.data.columns import composed, read_labels
 from mdfa_fairness_plugin.data.quantities import to_quantities
 from mdfa_fairness_plugin.data.written import Marks, find_writing
+from mdfa_fairness_plugin.exceptions import renaming
 
 _CSV_SUFFIXES = (".csv", ".tsv", ".txt")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
@@ -92,6 +94,7 @@ class Table:
         candidates = asked or [c for c in self.frame.columns if not str(c).startswith(_UNNAMED)]
         chosen = [c for c in candidates if c not in role_of and c not in dropped]
         self._read_as_asked(request, [*chosen, *roles.get("--weight", ())])
+        self._make_groups(request, roles["--sensitive"])
         if not chosen:
             raise CommandError(
                 "no column is left as an audited feature; name fewer columns in --drop, or some in "
@@ -116,6 +119,24 @@ class Table:
                 self.frame[column] = read[column]
             for note in () if request.quiet else notes:
                 complain(f"note: {note}")
+
+    def _make_groups(self, request: Request, sensitive: Sequence[Hashable]) -> None:
+        """Make groups of the numbers of sensitive columns, as ``--bins`` says."""
+        for text in request.bins:
+            name, _, cuts = text.rpartition("=")
+            column = self.column(name, "--bins")
+            if column not in sensitive:
+                raise CommandError(f"--bins: {name!r} is not among the columns of --sensitive.")
+            try:
+                count = cuts.lower().startswith("q")
+                bins = int(cuts[1:]) if count else [float(cut) for cut in cuts.split(",")]
+            except ValueError:
+                raise CommandError(
+                    f"--bins: {text!r} was given; cuts such as {name}=18,25,45 or a number of groups "
+                    f"such as {name}=q4 expected."
+                ) from None
+            with renaming({"bins": "--bins", "values": f"--bins: column {name!r}"}):
+                self.frame[column] = to_groups(self.frame[column], bins)
 
     def _remarks(self, features: Sequence[Hashable]) -> Iterator[str]:
         """Say what looks wrong with the features."""

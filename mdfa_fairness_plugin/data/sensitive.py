@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
@@ -11,14 +12,13 @@ import pandas as pd
 from mdfa_fairness_plugin.data.columns import (
     Labels,
     find_label,
-    is_fractional,
-    is_real,
     listing,
     read_labels,
 )
 from mdfa_fairness_plugin.data.containers import Table
 from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.data.spelling import read_spellings
+from mdfa_fairness_plugin.data.written import Writing
 from mdfa_fairness_plugin.exceptions import (
     Count,
     InputError,
@@ -29,9 +29,8 @@ from mdfa_fairness_plugin.exceptions import (
 UNNAMED = "sensitive_feature"
 JOINT = " & "
 
-# Above these, a column of numbers is a measurement rather than a set of groups.
-_MOST_WHOLE_VALUES = 50
-_MOST_FRACTIONAL_VALUES = 20
+# Above this, a column of numbers is a measurement, such as an age, rather than a set of groups.
+_MOST_NUMBERS = 20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,20 +117,24 @@ def warn_of_missing(n_missing: int, name: str, log: WarningLog) -> None:
 
 def refuse_measurements(name: str, values: tuple[Hashable, ...]) -> None:
     """Refuse a sensitive column whose values are measurements rather than groups."""
-    if len(values) <= _MOST_FRACTIONAL_VALUES:
+    if len(values) <= _MOST_NUMBERS:
         return
-    many = len(values) > _MOST_WHOLE_VALUES
-    if all(map(is_real, values)) and (many or any(map(is_fractional, values))):
-        what = "numbers"
-    elif many and all(isinstance(value, (pd.Timestamp, pd.Timedelta)) for value in values):
-        what = "dates"
-    else:
-        return
-    raise InputError(
-        f"sensitive_features: {name!r} holds {len(values):,} different {what}, which are no "
-        f"groups. Bin them first, as in pandas.cut({name}, bins=4) or pandas.qcut({name}, q=4); if "
-        "they are codes, say so with .astype('category')."
-    )
+    labels = "if they are codes, say so with .astype('category')"
+    number = Writing(kind="numeric").value
+    if not any(math.isnan(number(value)) for value in values):
+        numbers = sorted(map(number, values))
+        shown = [float(f"{numbers[len(numbers) * k // 4]:.3g}") for k in (1, 2, 3)]
+        cuts = ", ".join(f"{cut:.15g}" for cut in dict.fromkeys(shown))
+        raise InputError(
+            f"sensitive_features: {name!r} holds {len(values):,} different numbers, which are no "
+            f"groups. Make some first, as in mdfa_fairness_plugin.to_groups({name}, [{cuts}]) or "
+            f"to_groups({name}, 4); {labels}."
+        )
+    if all(isinstance(value, (pd.Timestamp, pd.Timedelta)) for value in values):
+        raise InputError(
+            f"sensitive_features: {name!r} holds {len(values):,} different dates, which are no groups. "
+            f"Make some first, as in pandas.cut({name}, bins=4); {labels}."
+        )
 
 
 def joint_feature(columns: list[SensitiveFeature]) -> SensitiveFeature:

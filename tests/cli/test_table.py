@@ -100,3 +100,49 @@ def test_rows_are_chosen_by_text_as_by_numbers(tmp_path):
     path = written(tmp_path, ["1.234", "950", "2.500"] * 10)
     request = Request(file=path, decimal=",", where="x >= 1234", quiet=True)
     assert len(restricted(read_table(request), request).frame) == 20
+
+
+@pytest.fixture
+def ages(tmp_path):
+    """A file with an age from 18 to 59 in each row."""
+    path = tmp_path / "ages.csv"
+    rows = [f"{i % 42 + 18},{'ab'[i % 2]},{i % 3 % 2},{i % 7}" for i in range(420)]
+    path.write_text("\n".join(["age,sex,y,x", *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("bins", "groups"),
+    [
+        ("age=25,45", ["25 to 44", "45 or more", "under 25"]),
+        ("age=q2", ["39 or more", "under 39"]),
+    ],
+)
+def test_groups_of_numbers_are_made_as_asked(bins, groups, ages, mdfa, fake_audit):
+    asked = ["--outcome", "y", "--sensitive", "age,sex", "--reference", groups[0]]
+    result = mdfa("audit", ages, *asked[:4], "--bins", bins)
+    assert result.exit_code == 0
+    assert sorted(fake_audit.call["sensitive_features"]["age"].unique()) == groups
+    fake_audit.calls.clear()
+    assert (
+        mdfa("audit", ages, *asked[:2], "--sensitive", "age", *asked[4:], "--bins", bins).exit_code
+        == 0
+    )
+    assert fake_audit.call["reference_group"] == groups[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], ["--bins age=28,39,49 or --bins age=q4", "--categorical"]),
+        (["--bins", "age=old"], ["--bins: 'age=old' was given", "age=q4"]),
+        (["--bins", "age=25,18"], ["--bins: ascending numbers"]),
+        (["--bins", "sex=q2"], ["'sex' is not among the columns of --sensitive"]),
+        (["--bins", "edad=q2"], ["no column 'edad'"]),
+    ],
+)
+def test_ages_are_asked_to_be_grouped(options, said, ages, mdfa):
+    result = mdfa("audit", ages, "--outcome", "y", "--sensitive", "age", *options)
+    assert result.exit_code == 2
+    assert all(words in result.stderr for words in said), result.stderr
+    assert "to_groups" not in result.stderr
