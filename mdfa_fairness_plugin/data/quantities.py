@@ -115,9 +115,10 @@ def with_quantities(
             raise refusal(f"{table.argument}: column {name!r}", found)
         if found is None:
             continue
-        written[position], arrays[position] = found, found.array(labels)
-        done.append(Message(told(name, found, labels)))
-        rest = unread(found, labels)
+        read = found.read(labels)
+        written[position], arrays[position] = found, found.array(labels, read)
+        done.append(Message(told(name, found, labels, read)))
+        rest = unread(labels, read)
         if log is not None and len(rest) > 1:
             log.note(NOT_HELD_EQUAL, left_unread(name, sum(rest.values()), table.n_rows))
         lost += [Message(f"{text!r} of {name!r} (", Count(n), ")") for text, n in rest.items()]
@@ -147,7 +148,7 @@ def as_written(table: Table, written: Mapping[int, Writing], positions: Mapping[
         own = positions.get(position)
         labels = None if own is None else _texts(table, own)
         if own is not None and labels is not None:
-            read[own], arrays[own] = writing, writing.array(labels)
+            read[own], arrays[own] = writing, writing.array(labels, writing.read(labels))
     return _replaced(table, arrays, read)
 
 

@@ -47,6 +47,8 @@ _DATES: Final = tuple(
         (rf"(\d{{4}})[ -]?{_MONTH}", "ym"),
     )
 )
+_EITHER_ORDER = re.compile(r"\d{1,2}([-/])\d{1,2}\1\d{2}")
+_FULL_YEAR = re.compile(r"\d{4}")
 _TIME = re.compile(_CLOCK, re.IGNORECASE)
 _DURATION = re.compile(
     r"(-?\d+(?:\.\d+)?) ?days?(?:,? \+?(-?)(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?))?"
@@ -112,9 +114,13 @@ class Writing:
             return _date(plain, self.day_first, self.century)
         return _time(plain) if self.kind == "time" else _duration(plain)
 
-    def array(self, labels: Labels) -> Any:
+    def read(self, labels: Labels) -> np.ndarray:
+        """What each of the labels is; NaN where it is no quantity."""
+        return np.array([self.value(value) for value in labels.values], dtype=np.float64)
+
+    def array(self, labels: Labels, read: np.ndarray) -> Any:
         """Quantities of the rows in a type that says what they are; missing where there is none."""
-        days = np.array([*map(self.value, labels.values), math.nan])[labels.codes]
+        days = np.append(read, math.nan)[labels.codes]
         if self.kind == "numeric":
             return days
         missing = np.isnan(days)
@@ -166,7 +172,7 @@ def find_writing(labels: Labels, marks: Marks, max_levels: int = 30) -> Writing 
     texts = [value for value in values if isinstance(value, str)]
     if not texts or any(_CODE.fullmatch(text.strip()) for text in texts):
         return None
-    ways = _ways(marks)
+    ways = _ways(marks, texts)
     # Evenly over the sorted texts: codes of one kind stand together.
     some = texts[:: -(-len(texts) // _FIRST)]
     shares = [[_share_read(way, some) for way in group] for group in ways]
@@ -221,23 +227,20 @@ def refusal(name: str, unclear: Unclear) -> InputError:
     )
 
 
-def told(name: Hashable, writing: Writing, labels: Labels) -> str:
+def told(name: Hashable, writing: Writing, labels: Labels, read: np.ndarray) -> str:
     """What a column was read as, with an example."""
-    read = [one for one in labels.values if not math.isnan(writing.value(one))]
-    text = max(map(str, read), key=lambda one: (len(one), one))
+    known = (str(labels.values[i]) for i in np.flatnonzero(~np.isnan(read)))
+    text = max(known, key=lambda one: (len(one), one))
     unit = f" in {writing.unit}" if writing.unit else ""
     value = writing.shown(writing.value(text))
     return f"{name!r} ({_NAMES[writing.kind]}{unit}, {text!r} is {value})"
 
 
-def unread(writing: Writing, labels: Labels) -> Mapping[str, int]:
+def unread(labels: Labels, read: np.ndarray) -> Mapping[str, int]:
     """Texts that are no quantities, and how many rows have each."""
-    counts = labels.counts.tolist()
-    return {
-        str(value): count
-        for value, count in zip(labels.values, counts, strict=True)
-        if count and math.isnan(writing.value(value))
-    }
+    counts = labels.counts
+    lost = np.flatnonzero(np.isnan(read) & (counts > 0))
+    return {str(labels.values[i]): int(counts[i]) for i in lost}
 
 
 _NAMES: Final[Mapping[str, str]] = {
@@ -299,7 +302,7 @@ def _share_read(way: Writing, texts: Sequence[str]) -> float:
     return sum(map(one, texts)) / len(texts)
 
 
-def _ways(marks: Marks) -> list[list[Writing]]:
+def _ways(marks: Marks, texts: Sequence[str]) -> list[list[Writing]]:
     """Ways of reading by what is read; what the user says goes before all that they leave open."""
     numbers = [
         Writing(kind="numeric", decimal=decimal, thousands=marks.thousands)
@@ -308,8 +311,8 @@ def _ways(marks: Marks) -> list[list[Writing]]:
     ]
     dates = [
         Writing(kind="datetime", day_first=day_first, century=century)
-        for day_first in (True, False)
-        for century in (2000, 1900)
+        for day_first in ((True, False) if any(map(_EITHER_ORDER.search, texts)) else (True,))
+        for century in ((2000, 1900) if not all(map(_FULL_YEAR.search, texts)) else (2000,))
     ]
     others = [[Writing(kind="time")], [Writing(kind="timedelta")]]
     given: list[list[Writing]] = []

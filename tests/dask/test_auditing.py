@@ -15,7 +15,12 @@ from sklearn.linear_model import LogisticRegression
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.dask.concluding import LEARNED_FROM
-from mdfa_fairness_plugin.exceptions import InputError, LeakWarning, SpellingWarning
+from mdfa_fairness_plugin.exceptions import (
+    InputError,
+    LeakWarning,
+    ParsedTextWarning,
+    SpellingWarning,
+)
 
 dd = pytest.importorskip("dask.dataframe")
 
@@ -229,3 +234,13 @@ def test_spellings_are_merged_and_rows_without_an_outcome_left_out_as_if_there_w
         assert one.population.delta == pytest.approx(other.population.delta, abs=0.05)
     with pytest.raises(InputError, match="60 of 3,000 outcomes are missing"):
         run(dirty, outcomes=["yes"])
+
+
+def test_text_is_read_in_every_part_as_in_the_sample(frame, run):
+    """Rows learned from say how numbers are written; other parts are read so, whatever they hold."""
+    frame = frame.iloc[:2_000]
+    number = frame["x1"].round(3)
+    text = number.map("{:,.3f}".format).str.translate(str.maketrans(",.", ".,"))
+    with pytest.warns(ParsedTextWarning, match="'x1'"):
+        read = run(frame.assign(x1=text))
+    pd.testing.assert_frame_equal(read.to_frame(), run(frame.assign(x1=number)).to_frame())

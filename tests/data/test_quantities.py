@@ -32,11 +32,16 @@ def incomes():
     return X, pd.Series(np.where(paid, "yes", "no")), sex
 
 
+@pytest.fixture(scope="module")
+def expected(incomes):
+    X, y, sex = incomes
+    return mdfa.audit(X, y, sensitive_features=sex, **FAST)
+
+
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, dict])
-def test_an_audit_of_text_is_that_of_the_numbers(incomes, frame):
+def test_an_audit_of_text_is_that_of_the_numbers(incomes, expected, frame):
     """Equal people are found equal however their income is written, and a warning says so."""
     X, y, sex = incomes
-    expected = mdfa.audit(X, y, sensitive_features=sex, **FAST)
     text = {"income": german(X["income"]), "age": X["age"].tolist()}
     with pytest.warns(ParsedTextWarning, match=r"'income' \(numbers, '.*' is .*\)") as caught:
         result = mdfa.audit(frame(text), y, sensitive_features=sex, **FAST)

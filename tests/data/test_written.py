@@ -35,7 +35,7 @@ def read(texts, **said):
     """Quantities of a column of texts that is clear."""
     writing, labels = found(texts, **said)
     assert isinstance(writing, Writing)
-    return writing.array(labels)
+    return writing.array(labels, writing.read(labels))
 
 
 def english(value):
@@ -176,10 +176,10 @@ def test_the_most_frequent_other_text_and_a_few_are_missing():
     numbers = [f"{i},5" for i in range(1000)]
     texts = [*numbers, *["k. A."] * 600, *["?"] * 9]
     writing, labels = found(texts)
-    values = writing.array(labels)
+    values = writing.array(labels, writing.read(labels))
     assert values[:1000].tolist() == [i + 0.5 for i in range(1000)]
     assert np.isnan(values[1000:]).all()
-    assert unread(writing, labels) == {"k. A.": 600, "?": 9}
+    assert unread(labels, writing.read(labels)) == {"k. A.": 600, "?": 9}
 
 
 def test_too_many_other_texts_are_refused():

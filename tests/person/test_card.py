@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import pickle
 
@@ -239,3 +240,18 @@ def test_a_person_of_equal_rows_is_found(people, fitted):
     assert card.row == 7
     for side in card.nearest:
         assert 7 not in side.records["age"].tolist()
+
+
+def test_durations_and_times_have_their_unit(people, fitted):
+    """Also those of other people, where they are shown."""
+    X, y, sex = people(600)
+    at = [datetime.time(int(age) % 24, 30) for age in X["age"]]
+    X = X.assign(age=pd.to_timedelta(X["age"] * 10, unit="D"), at=at)
+    auditor = fitted(X, y, sex, learner="tree", n_splits=2, n_repeats=1)
+    card = auditor.explain_row(None, row=0, show_records=True, min_cell=1, n_comparators=3)
+    features = dict(card.features)
+    assert features["age"] == f"{X['age'][0].days} days"
+    assert features["at"] == at[0].strftime("%H:%M")
+    records = card.nearest[0].records
+    assert records["age"].str.fullmatch(r"\d+ days").all()
+    assert records["at"].str.fullmatch(r"\d\d:30").all()
