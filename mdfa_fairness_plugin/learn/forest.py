@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import config_context
@@ -20,12 +21,17 @@ class MultiscaleForest(RegressorMixin, BaseEstimator):
     A fine forest follows the borders of a region where outcomes are nearly certain; where they are
     noisy only large leaves show a difference. One fit gives both: a prediction at a larger leaf size
     is that of the smallest node on the row's way down that has as many rows. Leaf sizes go from
-    ``0.7 n^0.3`` (at least 5) to a fifteenth of the rows.
+    ``0.7 n^0.3`` (at least 5) to a fifteenth of the rows. Cuts fall between ranks: what a feature is
+    measured in does not matter, nor do its outliers.
 
     Chosen by overlap with planted regions over seeds at 1,000, 5,000 and 50,000 rows: at 1,000 rows
     the fine forest alone had .67 / .78 / .79 for delta .5 / 1.5 / 3 against .56 / .74 / .75 of a
     random forest and .55 / .71 / .75 of gradient boosting. Smaller exponents are too noisy for weak
     violations, larger ones blur the borders.
+
+    A feature is cut by a share of the trees: by all, if coarse trees use it as much as they use any
+    column of the features' shuffled rows, else in proportion. Among 24 features that do nothing
+    overlap goes from .62 / .81 to .70 / .84 (2,000 rows, delta .5 / 1.5), alone it stays.
     """
 
     def __init__(self, n_estimators: int = 100, random_state: int = 0) -> None:
@@ -37,25 +43,45 @@ class MultiscaleForest(RegressorMixin, BaseEstimator):
         n = len(X)
         fine = max(5, round(0.7 * n**0.3))
         self.leaf_sizes_ = (fine, max(fine, n // N_CELLS), max(fine, n // 15))
-        X = np.ascontiguousarray(X, dtype=np.float32)
+        columns = [Ranks.of(column) for column in np.asarray(X, dtype=np.float32).T]
+        X = np.column_stack([one.of_rows for one in columns])
         y = np.ascontiguousarray(y, dtype=np.float64).reshape(-1, 1)
         # All of up to a hundred columns are tried at each cut, a third of more. With a third of 100, 98
         # of them noise, overlap with the planted region falls from .76 / .87 / .89 to .58 / .74 / .79
         # (10,000 rows, delta .5 / 1.5 / 3).
         n_tried = min(X.shape[1], max(100, X.shape[1] // 3))
-        seeds = np.random.default_rng(self.random_state).integers(2**31 - 1, size=self.n_estimators)
-        # Grown one by one: half of an ExtraTreesRegressor's time on small data goes to cloning.
-        with config_context(skip_parameter_validation=True):
-            self.trees_ = [
-                ExtraTreeRegressor(
-                    min_samples_leaf=fine, max_features=n_tried, random_state=int(seed)
-                )
-                .fit(X, y, sample_weight=sample_weight, check_input=False)
-                .tree_
-                for seed in seeds
-            ]
+        rng = np.random.default_rng(self.random_state)
+        grow = functools.partial(_grow, y=y, sample_weight=sample_weight, n_tried=n_tried)
+        shares = self._shares(X, grow, rng)
+        self.trees_ = []
+        for seed in rng.integers(2**31 - 1, size=self.n_estimators):
+            left_out = rng.random(len(shares)) >= shares
+            left_out[np.argmax(shares)] = False
+            # What is constant is never cut.
+            own = np.where(left_out, np.float32(0.0), X) if left_out.any() else X
+            self.trees_.append(grow(own, fine, int(seed)))
+        for tree in self.trees_:
+            for feature in np.unique(tree.feature[tree.feature >= 0]):
+                cut = tree.feature == feature
+                tree.threshold[cut] = columns[feature].values_at(tree.threshold[cut])
         self.values_ = [_values_by_scale(tree, self.leaf_sizes_) for tree in self.trees_]
         return self
+
+    def _shares(
+        self, X: np.ndarray, grow: Callable[..., Any], rng: np.random.Generator
+    ) -> np.ndarray:
+        """Of the trees, by which each feature may be cut; (d,)."""
+        both = np.hstack([X, rng.permutation(X)])
+        seeds = rng.integers(2**31 - 1, size=self.n_estimators)
+        used = np.mean(
+            [
+                grow(both, self.leaf_sizes_[1], int(seed)).compute_feature_importances()
+                for seed in seeds
+            ],
+            axis=0,
+        )
+        own, shuffled = used[: X.shape[1]], used[X.shape[1] :].max()
+        return np.minimum(own / shuffled, 1.0) if shuffled > 0 else np.ones(X.shape[1])
 
     def predict_scales(self, X, n_trees: int | None = None) -> np.ndarray:
         """Predict at every leaf size, shape (n_scales, n), by the first of the trees or all."""
@@ -71,6 +97,36 @@ class MultiscaleForest(RegressorMixin, BaseEstimator):
     def predict(self, X) -> np.ndarray:
         """Predict at the finest leaf size."""
         return self.predict_scales(X)[0]
+
+
+class Ranks(NamedTuple):
+    """A feature by how many rows have less of it: the same whatever its scale."""
+
+    of_rows: np.ndarray  # (n,); of rows that tie, their mean
+    ranks: np.ndarray  # (n_values,); distinct, in ascending order
+    values: np.ndarray  # (n_values,); the feature's own
+
+    @classmethod
+    def of(cls, column: np.ndarray) -> Ranks:
+        """Rank a column."""
+        values, place, counts = np.unique(column, return_inverse=True, return_counts=True)
+        ranks = np.cumsum(counts) - 0.5 * counts
+        return cls(ranks[place].astype(np.float32), ranks, values.astype(float))
+
+    def values_at(self, cuts: np.ndarray) -> np.ndarray:
+        """Cuts between ranks, as cuts between the same rows' values."""
+        above = np.searchsorted(self.ranks, cuts, side="right").clip(max=len(self.ranks) - 1)
+        between = np.interp(cuts, self.ranks, self.values)
+        return np.minimum(between, np.nextafter(self.values[above], -np.inf))
+
+
+def _grow(
+    X: np.ndarray, leaf: int, seed: int, *, y: np.ndarray, sample_weight: Any, n_tried: int
+) -> Any:
+    """One tree; a forest grown by scikit-learn spends half its time on small data on cloning."""
+    with config_context(skip_parameter_validation=True):
+        tree = ExtraTreeRegressor(min_samples_leaf=leaf, max_features=n_tried, random_state=seed)
+        return tree.fit(X, y, sample_weight=sample_weight, check_input=False).tree_
 
 
 def _values_by_scale(tree: Any, leaf_sizes: Sequence[int]) -> np.ndarray:

@@ -9,6 +9,7 @@ lucky patches there. From tau, ``p1 = m + (1 - e) tau`` and ``p0 = m - e tau``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -97,8 +98,13 @@ class OrthogonalSolver:
             def tau(own: Any) -> np.ndarray:
                 return -fitted.out_of_fold[own] if turned else fitted.out_of_fold[own]
 
+            def propose(rows: Any) -> list[Family]:
+                own = tau(np.s_[:, rows])
+                losses = held_out_losses(own, data, rows)
+                return orthogonal_families(own, e[rows], m[rows], rate, losses)
+
             return Scoring(
-                lambda rows: orthogonal_families(tau(np.s_[:, rows]), e[rows], m[rows], rate),
+                propose,
                 lambda name: named[name].scores(tau(named[name].scale), e, m, rate),
             )
 
@@ -171,15 +177,34 @@ def all_choices(n_scales: int) -> list[Choice]:
     ]
 
 
-def orthogonal_families(tau: np.ndarray, e: np.ndarray, m: np.ndarray, rate: float) -> list[Family]:
+def orthogonal_families(
+    tau: np.ndarray,
+    e: np.ndarray,
+    m: np.ndarray,
+    rate: float,
+    losses: Sequence[np.ndarray | None] | None = None,
+) -> list[Family]:
     """Scores that propose regions, from the difference as this search sees it.
 
-    Shapes: ``tau`` (n_scales, n); ``e``, ``m`` (n,).
+    Shapes: ``tau`` (n_scales, n); ``e``, ``m`` and each of the scales' ``losses`` (n,).
     """
     return [
-        Family(name=one.name, scores=one.scores(tau[one.scale], e, m, rate))
+        Family(
+            name=one.name,
+            scores=one.scores(tau[one.scale], e, m, rate),
+            losses=None if losses is None else losses[one.scale],
+        )
         for one in all_choices(len(tau))
     ]
+
+
+def held_out_losses(tau: np.ndarray, data: SearchData, rows: Any) -> list[np.ndarray]:
+    """Squared errors of the regression whose solution the difference is, at each scale."""
+    assert data.propensity is not None
+    assert data.outcome is not None
+    of_s = (data.s[rows] > 0) - data.propensity[rows]
+    of_y = data.positive[rows] - data.outcome[rows]
+    return list(data.base[rows] * (of_y - of_s * tau) ** 2)
 
 
 def outcome_rate(data: SearchData) -> float:

@@ -30,6 +30,8 @@ from mdfa_fairness_plugin.search.solver import Alone, Solved
 FEWEST_ROWS = 10
 # Lower limits within one standard error of the best count as equal, as in the one-standard-error rule.
 _TIE_STANDARD_ERRORS = 1.0
+# So many standard errors make one loss plainly larger than another.
+_PLAINLY = 1.96
 # Parts of a single held-out sample, each judged by what the others chose.
 _N_PARTS = 5
 # Masses that differ by less than this count as the same.
@@ -51,6 +53,8 @@ class Family:
     thresholds: np.ndarray | None = None
     # (n_shares,); also proposes the level sets of these shares of the rows.
     shares: tuple[float, ...] = ()
+    # (n,); held-out losses of what the score is made of, one array for all that share it.
+    losses: np.ndarray | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,6 +85,52 @@ def plateau_thresholds(sweep: Sweep, alpha: float) -> np.ndarray:
     return cuts[(cuts > 0.0) & [True, cuts[1] > max(cuts[0], of_a_tenth)]]
 
 
+class Losses(NamedTuple):
+    """Which scores the held-out rows do not rule out, by the losses of what they are made of."""
+
+    place: np.ndarray  # (n_scores,); of each score's among the losses
+    counts: np.ndarray  # (n_parts,)
+    sums: np.ndarray  # (n_parts, n_losses)
+    products: np.ndarray  # (n_parts, n_losses, n_losses)
+
+    @classmethod
+    def of(
+        cls,
+        losses: Sequence[np.ndarray | None],
+        held: np.ndarray,
+        cluster: np.ndarray | None,
+        part: np.ndarray,
+    ) -> Losses:
+        """Of each score; ``part`` is the held-out rows', a cluster's rows are one."""
+        distinct = list({id(own): own for own in losses}.values())
+        place = np.array(
+            [next(i for i, one in enumerate(distinct) if one is own) for own in losses]
+        )
+        each = np.array([np.zeros(held.sum()) if own is None else own[held] for own in distinct])
+        if cluster is not None:
+            _, first, unit = np.unique(cluster[held], return_index=True, return_inverse=True)
+            each = np.array([np.bincount(unit, own) for own in each])
+            part = part[first]
+        by_part = [each[:, part == one] for one in range(part.max() + 1)]
+        return cls(
+            place,
+            np.array([own.shape[1] for own in by_part]),
+            np.array([own.sum(axis=1) for own in by_part]),
+            np.array([own @ own.T for own in by_part]),
+        )
+
+    def tenable(self, own: int | None) -> np.ndarray:
+        """Scores whose loss on all parts but one is not plainly larger than the least; bool."""
+        kept = np.arange(len(self.counts)) != (-1 if own is None else own)
+        n = self.counts[kept].sum()
+        mean = self.sums[kept].sum(axis=0) / n
+        square = self.products[kept].sum(axis=0) / n
+        best = int(np.argmin(mean))
+        more = mean - mean[best]
+        variance = np.diag(square) + square[best, best] - 2.0 * square[best] - more**2
+        return (more <= _PLAINLY * np.sqrt(np.maximum(variance, 0.0) / n))[self.place]
+
+
 class Proposals:
     """Scores of one search, counted once for every part of the held-out rows."""
 
@@ -92,20 +142,25 @@ class Proposals:
         self.n_parts = len(part)
         self.part = np.full(len(held), -1)
         self.part[held] = self._part
+        self._losses = Losses.of(
+            [family.losses for family in families], held, data.cluster, self._part
+        )
         self._bins = [Bins.of(family.scores[held]) for family in families]
         self._tallies = [
             data.tally(bins, family.scores, self._part, self.n_parts)
             for family, bins in zip(families, self._bins, strict=True)
         ]
 
-    def without(self, own: int | None) -> tuple[np.ndarray, list[Sweep]]:
-        """Held-out rows of all parts but one, and their counts by each score."""
+    def without(self, own: int | None) -> tuple[np.ndarray, list[Family], list[Sweep]]:
+        """Held-out rows of all parts but one, what may propose by them, and counts by each score."""
         rows = self.data.held_out if own is None else self.data.held_out & (self.part != own)
+        each = zip(self.families, self._bins, self._tallies, self._losses.tenable(own), strict=True)
+        asked = [(family, bins, tally) for family, bins, tally, tenable in each if tenable]
         sweeps = [
             Sweep(tally.total(own), bins, self.data.confidence_level, self.data.spread)
-            for bins, tally in zip(self._bins, self._tallies, strict=True)
+            for _, bins, tally in asked
         ]
-        return rows, sweeps
+        return rows, [family for family, _, _ in asked], sweeps
 
 
 def select_region(proposals: Proposals, own: int | None = None) -> Selection:
@@ -116,8 +171,8 @@ def select_region(proposals: Proposals, own: int | None = None) -> Selection:
     Proposals with less mass than alpha, or fewer than ten rows of an S value, grow along their own
     score until they have enough.
     """
-    data, families = proposals.data, proposals.families
-    rows, sweeps = proposals.without(own)
+    data = proposals.data
+    rows, families, sweeps = proposals.without(own)
     candidates: list[tuple[int, float]] = [(0, -np.inf)]
     for position, (family, sweep) in enumerate(zip(families, sweeps, strict=True)):
         floor = sweep.smallest(data.alpha, FEWEST_ROWS)

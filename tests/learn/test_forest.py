@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 from sklearn.base import clone
 
-from mdfa_fairness_plugin.learn.forest import MultiscaleForest
+from mdfa_fairness_plugin.learn.forest import MultiscaleForest, Ranks
 
 
 def test_finest_scale_is_the_mean_of_the_trees_own_predictions():
@@ -46,3 +47,57 @@ def test_forest_is_a_scikit_learn_estimator():
     assert (
         clone(forest).get_params() == forest.get_params() == {"n_estimators": 7, "random_state": 5}
     )
+
+
+def cuts_by_feature(forest, d):
+    """Of all inner nodes, shape (d,)."""
+    cut = np.concatenate([tree.feature[tree.feature >= 0] for tree in forest.trees_])
+    return np.bincount(cut, minlength=d) / len(cut)
+
+
+def test_features_no_better_than_shuffled_ones_are_left_out_of_some_trees():
+    """One of 16 features tells everything; by even cuts between leaves it would get far fewer."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1_000, 16))
+    y = (X[:, 3] > 0) + 0.5 * rng.normal(size=1_000)
+    forest = MultiscaleForest(n_estimators=40, random_state=0).fit(X, y)
+    used = [set(tree.feature[tree.feature >= 0]) for tree in forest.trees_]
+    assert all(3 in own for own in used)
+    assert max(len(own) for own in used) < 16
+    # Where nothing tells anything every feature is cut in most places alike.
+    noise = MultiscaleForest(n_estimators=40, random_state=0).fit(X, rng.normal(size=1_000))
+    assert cuts_by_feature(noise, 16).max() < 0.2 < cuts_by_feature(forest, 16)[3]
+
+
+def test_a_feature_alone_is_never_left_out():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(500, 1))
+    for y in (rng.normal(size=500), np.sign(X[:, 0])):
+        forest = MultiscaleForest(n_estimators=20, random_state=0).fit(X, y)
+        assert max(tree.node_count for tree in forest.trees_) > 1
+
+
+def test_what_a_feature_is_measured_in_does_not_matter():
+    """Rows learned from are told exactly the same, others but for where in a gap a cut is."""
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(800, 3)), rng.normal(size=800)
+    X[:, 2] = np.round(X[:, 2])
+    y += 2.0 * (X[:, 0] > 1.0)
+    fitted = MultiscaleForest(n_estimators=10, random_state=0).fit(X, y)
+    stretched = MultiscaleForest(n_estimators=10, random_state=0).fit(np.exp(3.0 * X), y)
+    np.testing.assert_allclose(fitted.predict_scales(X), stretched.predict_scales(np.exp(3.0 * X)))
+    new = rng.normal(size=(800, 3))
+    told, again = fitted.predict_scales(new), stretched.predict_scales(np.exp(3.0 * new))
+    assert np.corrcoef(told[1], again[1])[0, 1] > 0.98
+
+
+def test_ranks_are_scipys_and_cuts_part_the_same_rows():
+    rng = np.random.default_rng(5)
+    for column in (rng.normal(size=200), rng.integers(0, 5, 200), np.full(7, 3.0)):
+        column = column.astype(np.float32)
+        ranks = Ranks.of(column)
+        np.testing.assert_array_equal(ranks.of_rows, rankdata(column) - 0.5)
+        cuts = rng.uniform(ranks.ranks[0], ranks.ranks[-1], 50)
+        for cut, value in zip(cuts, ranks.values_at(cuts), strict=True):
+            if len(ranks.ranks) > 1:
+                np.testing.assert_array_equal(ranks.of_rows <= cut, column <= value)

@@ -254,6 +254,27 @@ def test_rates_of_zero_and_one_are_no_obstacle(cells, rates, order):
         assert set(x[kept.member]) == {int(np.argmax(truth))}
 
 
+def test_scores_made_of_what_held_out_rows_rule_out_propose_nothing(cells):
+    """By losses in pairs: .1 more in every row is plain, .1 on average among much else is not."""
+    data, x = cells([(0.5, 0.5), (0.3, 0.3), (0.8, 0.2), (0.6, 0.6)], n_folds=4)
+    rng = np.random.default_rng(0)
+    loss = rng.normal(size=len(x))
+    right = in_cells(x, [2, 0, 1, 3])
+    wrong = propose(-np.abs(x - 0.5), [-1.0], name="wrong")
+
+    def kept(more, clusters=None):
+        families = [replace(right, losses=loss + more), replace(wrong, losses=loss)]
+        proposals = Proposals(replace(data, cluster=clusters), families)
+        return select_region(proposals).family
+
+    assert kept(0.1) == "wrong"
+    assert kept(0.1 + 3.0 * rng.permutation(loss)) == kept(0.0) == kept(-0.1) == "score"
+    # What is plain of so many rows is not of two persons.
+    uneven = np.where(np.arange(len(x)) % 2, 0.5, -0.3)
+    assert kept(uneven) == "wrong"
+    assert kept(uneven, np.arange(len(x)) % 2) == "score"
+
+
 @pytest.mark.parametrize("own", range(4))
 def test_rows_have_no_say_in_the_region_they_are_judged_by(make_search, own):
     """Outcomes of one fold changed at will leave what its rows are told, and move others."""
@@ -263,11 +284,17 @@ def test_rows_have_no_say_in_the_region_they_are_judged_by(make_search, own):
     positive = rng.random(n) < np.where((score > 0.5) & (s > 0), 0.8, 0.3)
     data = make_search(np.zeros(n), s, positive, n_folds=4)
     families = [propose(score, [-1.0, 0.0, 0.5, 1.0]), propose(rng.normal(size=n), [0.0, 1.0])]
+    # Losses nearly tie: whether the first is ruled out depends on which rows are asked.
+    losses = rng.normal(size=(2, n)) + np.array([[0.1], [0.0]])
+    families = [replace(one, losses=own) for one, own in zip(families, losses, strict=True)]
     judged = cross_selected(Proposals(data, families))
     assert 0 < judged.core.sum() <= judged.member.sum() < n
     rows = data.folds == own
     changed = replace(data, positive=np.where(rows, (score < -0.5) == (s > 0), positive))
-    again = cross_selected(Proposals(changed, families))
+    moved = [
+        replace(one, losses=np.where(rows, 9.0 * k, one.losses)) for k, one in enumerate(families)
+    ]
+    again = cross_selected(Proposals(changed, moved))
     np.testing.assert_array_equal(judged.member[rows], again.member[rows])
     np.testing.assert_array_equal(judged.core[rows], again.core[rows])
     assert not np.array_equal(judged.member[~rows], again.member[~rows])
