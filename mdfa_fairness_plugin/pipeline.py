@@ -39,7 +39,13 @@ from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
 from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, Silence, Violation
 from mdfa_fairness_plugin.search.ground import Ground, outcomes_of
-from mdfa_fairness_plugin.search.input_rows import absent_rows, by_sample, membership, overlaps_of
+from mdfa_fairness_plugin.search.input_rows import (
+    absent_rows,
+    by_sample,
+    membership,
+    overlaps_of,
+    scores_of,
+)
 from mdfa_fairness_plugin.search.prepare import (
     Grounds,
     audit_folds,
@@ -242,7 +248,7 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
             return search
         rows = measured_rows(search, problem)
         member = search.held_member
-        covered = np.zeros(len(member), dtype=bool) if search.rule is None else search.rule.covered
+        covered = np.zeros(len(member), dtype=bool) if search.rule is None else search.rule.measured
         everybody = np.ones(len(member), dtype=bool)
         sets = (
             *(everybody, member, search.held_core, covered, search.held_searched),
@@ -378,6 +384,7 @@ def judge(
             **overlap,
             spread=search.spread,
             membership=membership(search, problem, absent),
+            score=scores_of(search, problem),
             held_out=by_sample(search.data.rows[search.data.held_out], problem),
             profile=search.profile,
             rule=rule.text,

@@ -24,6 +24,7 @@ from mdfa_fairness_plugin.replicate import (
     stability,
     sweep,
 )
+from mdfa_fairness_plugin.replicate.repeats import source_of
 from mdfa_fairness_plugin.report.asked import Answers
 
 
@@ -234,3 +235,53 @@ class Questions(AuditRecord):
             random_state=random_state,
             progress=progress,
         )
+
+    def members(self, *, violation: Violation | None = None) -> pd.DataFrame:
+        """Tell who they are, as rows.
+
+        Parameters
+        ----------
+        violation : Violation or None, default=None
+            Search meant; None: every one that could be made.
+
+        Returns
+        -------
+        members : DataFrame
+            One row per audited row and search, with the index of the audited data (positions if they
+            had none). ``inside``: in the subgroup, by models that had not seen the row. ``score``:
+            how unequally it seems to be treated, larger is worse; NaN where not compared. ``side``:
+            "group", "others" or "neither" (another value, or none that is known). ``comparable``:
+            has rows like it on the other side, so that the search speaks of it. ``held_out``: among
+            the rows that the figures are of.
+
+        Raises
+        ------
+        InputError
+            If the result does not hold its rows, as that of a distributed audit.
+        """
+        searches = self.violations if violation is None else (violation,)
+        made = [own for own in searches if len(own.side)]
+        if not made:
+            raise InputError(
+                "members: this result holds no rows; use one of an audit in memory that could compare "
+                "a group, or the membership(ddf) of a distributed one."
+            )
+        problem = source_of(self).problem
+        rows = np.unique(problem.source_row)
+        index = pd.RangeIndex(problem.n_samples) if problem.index is None else problem.index
+        sides = np.array(["neither", "group", "others"], dtype=object)
+        parts = []
+        for own in made:
+            who = [own.sensitive_feature, own.group, own.reference, own.outcome]
+            named = zip(("sensitive_feature", "group", "reference", "outcome"), who, strict=True)
+            told = {name: pd.Series([value] * len(rows), dtype=object) for name, value in named}
+            side = own.side[rows]
+            told |= {
+                "inside": pd.Series(own.membership[rows]),
+                "score": pd.Series(own.score[rows]),
+                "side": pd.Series(sides[side]),
+                "comparable": pd.Series((side != 0) & ~own.left_out[rows]),
+                "held_out": pd.Series(own.held_out[rows]),
+            }
+            parts.append(pd.DataFrame(told).set_axis(index[rows], axis=0))
+        return pd.concat(parts)

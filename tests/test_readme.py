@@ -16,11 +16,12 @@ from mdfa_fairness_plugin.cli import main
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
 # What a walk begins with, and options of the commands that belong to it.
 WALKS = (
+    "**See who they are, as rows**",
     "**Say which outcome is good",
     "**Ask about a group you have in mind.**",
     "**Ask what another cut would do**",
 )
-COMMANDS = ("--favorable-label", "--measure", '--outcome "')
+COMMANDS = ("--members", "--favorable-label", "--measure", '--outcome "')
 
 
 @pytest.fixture(scope="module")

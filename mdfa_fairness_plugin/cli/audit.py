@@ -29,6 +29,7 @@ def run(request: Request) -> int:
         "--explained": request.explained,
         "--where": request.where,
         "--measure": request.measure,
+        "--members": request.members,
         "--na-values": request.na_values,
         "--decimal": request.decimal,
         "--thousands": request.thousands,

@@ -35,6 +35,7 @@ def _work(name: str, asked: dict[str, Any]) -> None:
     options.explained,
     options.where,
     options.measure,
+    options.members,
     options.scheduler,
     options.min_cell,
     *READING,

@@ -169,7 +169,7 @@ def command_line() -> str:
     for parameter in context.command.params:
         name = parameter.name or ""
         given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        if not given or name in ("report", "json_file", "junit_file", "quiet"):
+        if not given or name in ("report", "json_file", "junit_file", "members", "quiet"):
             continue
         value = context.params[name]
         for one in value if isinstance(value, tuple) else (value,):

@@ -16,6 +16,11 @@ Option = Callable[[Any], Any]
 
 # As the registry of the balance stage, which is slow to import.
 BALANCES = ("auto", "mmd_network", "kernel_matching", "entropy", "propensity", "overlap", "none")
+SOLVERS = ("auto", "orthogonal", "level_set", "iterative")
+LEARNERS = (
+    "auto", "random_forest", "gradient_boosting", "svm_rbf", "svm_linear", "logistic", "tree",
+    "network_features",
+)  # fmt: skip
 ESTIMATORS = ("doubly_robust", "hajek", "raw", "unweighted")
 # As mdfa_fairness_plugin.experiments.EXPERIMENTS, likewise.
 EXPERIMENTS = (
@@ -189,6 +194,18 @@ merge_spellings = option(
     "end, such as Male, male and 'male '. Default: warn of them.",
 )
 balance = option("--balance", type=Choice(BALANCES), help="How the groups are made comparable.")
+solver = option("--solver", type=Choice(SOLVERS), help="How the subgroup is searched for.")
+learner = option(
+    "--learner", type=Choice(LEARNERS), help="Models that the subgroup is searched with."
+)
+device = option(
+    "--device", metavar="NAME", help="Where the MMD network computes: cpu or cuda. Needs torch."
+)
+intersections = option(
+    "--intersections",
+    is_flag=True,
+    help="Also audit each combination of the --sensitive columns' values.",
+)
 estimator = option(
     "--estimator",
     type=Choice(ESTIMATORS),
@@ -312,6 +329,12 @@ junit = option(
     help="Write one test case per search to this file, as continuous integration reads them: failed "
     "where the gate of --fail-above trips, skipped where there is not enough evidence.",
 )
+members = option(
+    "--members",
+    type=_OUTPUT,
+    metavar="FILE.csv",
+    help="Write who is inside to this file (.csv or .parquet), a line per row and search.",
+)
 plot = option(
     "--plot",
     type=_OUTPUT,
@@ -368,7 +391,11 @@ AUDIT = (
     *COLUMNS,
     alpha,
     missing,
+    intersections,
     balance,
+    solver,
+    learner,
+    device,
     estimator,
     min_ratio,
     repeats,

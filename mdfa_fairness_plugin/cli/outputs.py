@@ -25,6 +25,9 @@ def check_outputs(request: Request) -> None:
     for option, path in request.outputs.items():
         if path != STDOUT:
             _check_writable(path, option, request.file)
+    members = request.members
+    if members is not None and members.suffix.lower() not in (".csv", ".parquet"):
+        raise CommandError(f"--members: {members.name!r} must end in .csv or .parquet.")
     for option, path in request.outputs.items():
         first = option if path == STDOUT else taken.setdefault(path.resolve(), option)
         if first != option:
@@ -56,6 +59,9 @@ def write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, 
                 result.to_json(path)
             elif option == "--junit":
                 result.to_junit(path, fail_above=request.fail_above)
+            elif option == "--members":
+                with written_beside(path) as part:
+                    _write_members(result, part, path.suffix.lower())
             elif option == "--plot":
                 figure: Any = ComparisonDisplay.from_result(result).plot().figure_
                 with written_beside(path) as part:
@@ -65,6 +71,17 @@ def write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, 
         except OSError as error:
             failed[path] = error.strerror or str(error)
     return failed
+
+
+def _write_members(result: Any, path: Path, suffix: str) -> None:
+    """Who is inside every subgroup; labels as text, since a column of Parquet has one type."""
+    members = result.members().rename_axis("row")
+    if suffix == ".csv":
+        members.to_csv(path)
+        return
+    labels = ["group", "reference", "outcome"]
+    members[labels] = members[labels].map(lambda own: None if own is None else str(own))
+    members.to_parquet(path)
 
 
 def refuse_unwritten(failed: Mapping[Path, str]) -> None:

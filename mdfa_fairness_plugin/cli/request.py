@@ -48,6 +48,10 @@ class Request:
     drop_missing_outcomes: bool = False
     merge_spellings: bool = False
     balance: str | None = None
+    solver: str | None = None
+    learner: str | None = None
+    device: str | None = None
+    intersections: bool = False
     estimator: str | None = None
     min_ratio: float | None = None
     repeats: int | None = None
@@ -70,6 +74,7 @@ class Request:
     html_file: Path | None = None
     json_file: Path | None = None
     junit_file: Path | None = None
+    members: Path | None = None
     plot: Path | None = None
     out: Path | None = None
     min_cell: int = 11
@@ -87,6 +92,10 @@ class Request:
             merge_spellings=self.merge_spellings or None,
             weight_type=self.weight_type,
             balance=self.balance,
+            solver=self.solver,
+            learner=self.learner,
+            device=self.device,
+            intersections=self.intersections or None,
             estimator=self.estimator,
             min_ratio=self.min_ratio,
             n_repeats=self.repeats,
@@ -101,7 +110,7 @@ class Request:
         """Files to write by the option that names them."""
         pages = {"--report": self.report, "--html": self.html_file}
         files = {"--json": self.json_file, "--junit": self.junit_file, "--plot": self.plot}
-        return given(**pages, **files)
+        return given(**pages, **files, **{"--members": self.members})
 
     @property
     def is_spread_out(self) -> bool:

@@ -119,6 +119,7 @@ def without_rows(violation: Violation) -> Violation:
         held_out=_NOBODY,
         left_out=_NOBODY,
         propensity=np.empty(0),
+        score=np.empty(0),
         side=np.empty(0, dtype=np.int8),
     )
 

@@ -25,6 +25,13 @@ class HeldOutRule:
 
     rule: Rule  # learned from every row; its fit is of rules learned without the rows measured on
     covered: np.ndarray  # bool: meets a version of the rule made without access to the outcomes
+    # Where no rule fits: the best there is, which tells of other people too.
+    instead: HeldOutRule | None = None
+
+    @property
+    def measured(self) -> np.ndarray:
+        """Whom the rule covers that is told, or the one in its place."""
+        return self.covered if self.instead is None else self.instead.covered
 
 
 def describe_held_out(
@@ -55,7 +62,7 @@ def describe_held_out(
     positions = np.arange(len(inside)) if rows is None else rows
 
     def learned(
-        chosen: np.ndarray | slice, members: np.ndarray, **limits: int
+        chosen: np.ndarray | slice, members: np.ndarray, **limits: Any
     ) -> tuple[Rule, np.ndarray]:
         return describe_rule(
             members[chosen],
@@ -63,7 +70,8 @@ def describe_held_out(
             rows=positions[chosen],
             displays=displays,
             sample_weight=None if weights is None else weights[chosen],
-            **limits,
+            # Better than chance: whether it fits is asked on other rows.
+            **{"min_fidelity": 0.5} | limits,
         )
 
     rule, covered = learned(slice(None), inside)
@@ -76,9 +84,7 @@ def describe_held_out(
         other, _ = learned(~test, inside, max_rows=_ROWS_OF_A_PART)
         guessed[test] = other.applies(display, positions[test])
     fit = rule_fit(guessed, inside, weights)
-    if not fit["fidelity"] >= MIN_FIDELITY:
-        return HeldOutRule(rule=Rule(), covered=np.zeros(len(inside), dtype=bool))
-
+    fits = min(rule.fidelity, fit["fidelity"]) >= MIN_FIDELITY
     labels = np.unique(parts)
     if len(labels) > 1:
         covered = np.zeros(len(inside), dtype=bool)
@@ -88,7 +94,10 @@ def describe_held_out(
             if min(n_inside, int(own.sum()) - n_inside) >= _FEWEST_ROWS:
                 limits = {"max_conditions": rule.n_conditions, "max_rows": _ROWS_OF_A_PART}
                 _, covered[own] = learned(own, told, **limits)
-    return HeldOutRule(rule=replace(rule, **fit), covered=covered)
+    found = HeldOutRule(rule=replace(rule, **fit), covered=covered)
+    if fits:
+        return found
+    return HeldOutRule(rule=Rule(), covered=np.zeros(len(inside), dtype=bool), instead=found)
 
 
 def _halves(inside: np.ndarray, parts: np.ndarray) -> np.ndarray:

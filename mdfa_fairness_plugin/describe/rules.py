@@ -45,6 +45,7 @@ def describe_rule(
     sample_weight: np.ndarray | None = None,
     max_conditions: int = 4,
     max_rows: int = 20_000,
+    min_fidelity: float = MIN_FIDELITY,
 ) -> tuple[Rule, np.ndarray]:
     """Find a short rule for the rows marked ``inside``, and the rows it covers, bool (n_rows,).
 
@@ -55,7 +56,8 @@ def describe_rule(
     outsiders for each member.
 
     ``rows`` are positions in ``display`` of the rows described, all by default. At most ``max_rows``
-    are searched, sampled evenly inside and outside; the measures of fit are of all rows.
+    are searched, sampled evenly inside and outside; the measures of fit are of all rows. A rule that
+    fits less than ``min_fidelity`` is none.
     """
     n = len(inside)
     nobody = np.zeros(n, dtype=bool)
@@ -80,7 +82,7 @@ def describe_rule(
     rule = Rule(text=sentence(alternatives), alternatives=alternatives)
     covered = rule.applies(display, rows)
     rule = replace(rule, **rule_fit(covered, inside, weights))
-    return (rule, covered) if rule.fidelity >= MIN_FIDELITY else (Rule(), nobody)
+    return (rule, covered) if rule.fidelity >= min_fidelity else (Rule(), nobody)
 
 
 def _by_content(displays: Sequence[Any] | None, kinds: Sequence[str]) -> list[int]:

@@ -13,7 +13,7 @@ from mdfa_fairness_plugin.describe.conditions import Rule
 from mdfa_fairness_plugin.describe.held_out_rule import HeldOutRule, describe_held_out
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.describe.rules import describe_rule
-from mdfa_fairness_plugin.records import Silence
+from mdfa_fairness_plugin.records import Silence, Subgroup
 from mdfa_fairness_plugin.search.ground import Ground
 from mdfa_fairness_plugin.search.search import Search
 
@@ -68,6 +68,13 @@ def part_described(
     """Figures of one search, with who is in the part of everybody that is told beside them."""
     impact = problem.words.impact_ratio(search.key.outcome, figures["rates"])
     figures = figures | {"impact_ratio": impact}
+    best = None if search.rule is None else search.rule.instead
+    if best is not None:
+        own, rule = figures["rule_subgroup"], best.rule
+        # Worth telling only of as many as a subgroup holds, and if it says more than chance.
+        told = own.mass >= figures["alpha"] and rule.fidelity > 0.5
+        named = replace(own, rule=rule.text, rule_fidelity=rule.fidelity)
+        figures["rule_subgroup"] = named if told else Subgroup(label=own.label)
     for name, inside in (("core", search.held_core), ("searched", search.held_searched)):
         if figures[name].beside and not inside.all():
             rule = rule_of(search, inside, problem).rule

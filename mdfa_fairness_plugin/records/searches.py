@@ -142,6 +142,9 @@ class Violation(Measured):
         side of the comparison.
     side : ndarray of shape (n_samples,)
         1 for rows of the group, -1 for those it is compared with, 0 for all others.
+    score : ndarray of float32 of shape (n_samples,)
+        How unequally each row compared seems to be treated, by models that have not seen it; larger
+        is worse, on a scale of the search's own. NaN elsewhere.
     left_out : ndarray of shape (n_samples,)
         Rows of either side without a comparable row on the other.
     population : Subgroup
@@ -215,6 +218,7 @@ class Violation(Measured):
     e_value_limit: float = number("always", Column("e_value_limit", case=12))
     propensity: np.ndarray = rows(np.float64)
     side: np.ndarray = rows(np.int8)
+    score: np.ndarray = rows(np.float32)
     left_out: np.ndarray = rows(bool)
     population: Subgroup = field(
         default_factory=partial(Subgroup, label="everybody"),

@@ -201,6 +201,6 @@ def _audited(problem: AuditProblem, source: AuditSource) -> tuple[Violation, ...
             found = run_audit(problem, source.settings, WarningLog()).violations
         except OverlapError:
             return ()
-    rows = ("membership", "held_out", "propensity", "side", "left_out")
+    rows = ("membership", "held_out", "propensity", "side", "score", "left_out")
     none: dict[str, Any] = {"profile": pd.DataFrame(), **dict.fromkeys(rows, np.empty(0))}
     return tuple(replace(own, **none) for own in found)

@@ -298,10 +298,15 @@ def subgroup_sentence(start: str, subgroup: Subgroup) -> str:
 def rule_sentence(violation: Violation) -> str:
     """How well the rule describes the subgroup."""
     if not violation.rule:
-        return (
-            "No short rule describes this subgroup; its rows are marked in the membership of the "
-            "result."
+        none = "No short rule describes this subgroup; its rows are marked in the membership"
+        best = violation.rule_subgroup
+        if not best.rule:
+            return f"{none} of the result."
+        start = (
+            f"Where {clean(best.rule, 400)} ({rows_in_brackets(best.n_rows)}), which is the best "
         )
+        start = f"{start}that a short rule can say, though not of the same people,"
+        return f"{none} of the result. {subgroup_sentence(start, best)}"
     text = "The rule above is a short description of the subgroup"
     precision, recall = violation.rule_precision, violation.rule_recall
     if not (math.isnan(precision) or math.isnan(recall)):

@@ -60,6 +60,15 @@ def membership(search: Search, problem: AuditProblem, absent: RowView | None = N
     return told
 
 
+def scores_of(search: Search, problem: AuditProblem) -> np.ndarray:
+    """Scores of the input rows compared, out of fold; NaN elsewhere, a mean for several copies."""
+    rows = problem.source_row[search.data.rows]
+    n = np.bincount(rows, minlength=problem.n_samples)
+    total = np.bincount(rows, search.scores, minlength=problem.n_samples)
+    with np.errstate(invalid="ignore"):
+        return (total / n).astype(np.float32)
+
+
 def absent_rows(problem: AuditProblem, X: Any) -> RowView | None:
     """Encoded rows of zero weight, which membership is still told for; None if unusable."""
     present = np.bincount(problem.source_row, minlength=problem.n_samples)

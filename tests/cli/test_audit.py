@@ -804,3 +804,27 @@ def test_the_good_outcome_is_matched_as_text_or_number_and_named(scores, mdfa, f
     call = fake_audit.call
     assert (call["favorable_label"], call["outcome_name"]) == ("score >= 7", "test passed")
     assert "no value 'x'" in mdfa(*asked, "--favorable-label", "x").stderr
+
+
+def test_who_is_inside_is_written_as_rows(asked_of, mdfa, tmp_path):
+    path, frame = asked_of
+    csv, parquet = tmp_path / "members.csv", tmp_path / "members.parquet"
+    some = ("--where", "x1 > -1.5", "--learner", "tree", "--solver", "level_set", "-q")
+    assert mdfa(*asking(path, "--members", csv, *some)).exit_code == 0
+    assert mdfa(*asking(path, "--members", parquet, *some)).exit_code == 0
+    told = pd.read_csv(csv)
+    kept = frame.index[frame["x1"] > -1.5]
+    assert told["row"].tolist() == kept.tolist() * 4
+    again = pd.read_parquet(parquet)
+    assert again["inside"].tolist() == told["inside"].tolist()
+    assert again["group"].tolist() == told["group"].astype(str).tolist()
+    wrong = mdfa(*asking(path, "--members", tmp_path / "members.xlsx"))
+    assert "must end in .csv or .parquet" in wrong.stderr
+
+
+def test_settings_of_the_search_reach_the_audit(loans, mdfa, fake_audit):
+    some = ("--sensitive", "sex", "--intersections", "--solver", "level_set", "--learner", "tree")
+    assert mdfa(*audit_arguments(loans, *some, "--device", "cpu")).exit_code == 0
+    call = fake_audit.call
+    asked = {"intersections": True, "solver": "level_set", "learner": "tree", "device": "cpu"}
+    assert {name: call[name] for name in asked} == asked
