@@ -23,8 +23,18 @@ __all__ = ["main"]
 _INTERRUPTED = 130
 
 
+# What the loader of libraries says where there is no memory for one.
+_NO_ROOM = "failed to map segment"
+
+
 class _Group(click.Group):
     """Command group that answers every failure with one line and a status of its own."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().main(*args, **kwargs)
+        except MemoryError:  # Not even enough to say so.
+            sys.exit(USAGE_ERROR)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -42,6 +52,11 @@ class _Group(click.Group):
                 traceback.print_exception(error, file=sys.stderr)
             if isinstance(error, MDFAError):
                 complain(f"Error: {in_options(error)}")
+            elif isinstance(error, MemoryError) or _NO_ROOM in str(error):
+                complain(
+                    f"Error: out of memory{f' ({error})' if str(error) else ''}. Name fewer columns in "
+                    "--features, or audit a folder of Parquet files, which are read in parts."
+                )
             else:
                 complain(
                     f"Error: unexpected {type(error).__name__}: {error}\n"

@@ -8,11 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from mdfa_fairness_plugin.cli.console import CommandError, progress
+from mdfa_fairness_plugin.cli.console import progress
 from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.cli.table import Table, find_columns
 from mdfa_fairness_plugin.dask import audit_dask
 from mdfa_fairness_plugin.dask.blocks import Source, chunks_of, open_source
+from mdfa_fairness_plugin.exceptions import InputError, renaming
 
 # Rows that remarks on the columns are made from.
 _HEAD_ROWS = 1_000
@@ -21,7 +22,8 @@ _CHUNK_ROWS = 100_000
 
 def audit_parts(request: Request) -> Any:
     """Audit Parquet files where they lie."""
-    with progress(f"auditing {request.file} ...", quiet=request.quiet):
+    naming = renaming({"ddf": str(request.file)})
+    with naming, progress(f"auditing {request.file} ...", quiet=request.quiet):
         source = open_source(str(request.file))
         named = find_columns(Table(frame=_head(source)), request, partial(_values, source))
         return audit_dask(
@@ -41,7 +43,7 @@ def _head(source: Source) -> pd.DataFrame:
     for block in source.blocks(source.columns):
         for chunk in chunks_of(block, _HEAD_ROWS):
             return chunk
-    raise CommandError("the files have no rows.")
+    raise InputError("ddf: the files have no rows.")
 
 
 def _values(source: Source, column: Hashable) -> pd.Series:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +16,15 @@ import pandas as pd
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, complain
 from mdfa_fairness_plugin.cli.request import Request, given
+from mdfa_fairness_plugin.dask.blocks import in_microseconds, refuse_repeated
 from mdfa_fairness_plugin.data.binning import to_groups
 from mdfa_fairness_plugin.data.columns import composed, read_labels
 from mdfa_fairness_plugin.data.quantities import to_quantities
 from mdfa_fairness_plugin.data.written import Marks, find_writing
-from mdfa_fairness_plugin.exceptions import renaming
+from mdfa_fairness_plugin.exceptions import InputError, renaming
 
 _CSV_SUFFIXES = (".csv", ".tsv", ".txt")
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
+_COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 
 # Name pandas gives a column without one; saved row numbers are the usual case.
@@ -248,16 +250,23 @@ def find_reference(
 def read_table(request: Request) -> Table:
     """Read a CSV or Parquet file; in a CSV only empty cells and ``--na-values`` are missing."""
     path = request.file
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
+    # What the shell opened may have the name of a file.
+    suffixes = [suffix.lower() for suffix in (path if path.suffix else path.resolve()).suffixes]
+    packed = suffixes.pop() if suffixes and suffixes[-1] in _COMPRESSED else None
     kind = suffixes[-1] if suffixes else ""
+    content = None if path.is_file() else _read_once(path)
+    if content is not None and not kind:  # a pipe that the shell made
+        kind = ".parquet" if content.startswith(b"PAR1") else ".csv"
     if kind in _PARQUET_SUFFIXES:
-        table = _read_parquet(path, request.na_values)
+        table = _read_parquet(path, content, request.na_values)
     elif kind in _CSV_SUFFIXES:
         usual = "\t" if kind == ".tsv" else ","
-        separator = usual if request.separator is None else request.separator
-        table = _read_csv(path, separator, request.encoding, request.na_values)
+        how = {
+            "sep": usual if request.separator is None else request.separator,
+            "encoding": request.encoding,
+            "compression": None if packed is None else _COMPRESSED[packed],
+        }
+        table = _read_csv(path, content, how, request.na_values)
     else:
         raise CommandError(
             f"{path}: only files ending in .csv, .tsv or .parquet can be read; rename or convert "
@@ -268,11 +277,28 @@ def read_table(request: Request) -> Table:
     return table
 
 
-def _read_csv(path: Path, separator: str, encoding: str, na_values: Sequence[str]) -> Table:
-    how: dict[str, Any] = {"sep": separator, "encoding": encoding, "keep_default_na": False}
+def _read_once(path: Path) -> bytes:
+    """All that comes through a pipe, which cannot be read again."""
+    if not path.is_fifo():
+        raise CommandError(f"{path}: this is a device, no file; give a file or a pipe.")
+    return path.read_bytes()
+
+
+def _opened(path: Path, content: bytes | None) -> Path | io.BytesIO:
+    """What to read from, anew each time."""
+    return path if content is None else io.BytesIO(content)
+
+
+def _read_csv(
+    path: Path, content: bytes | None, how: dict[str, Any], na_values: Sequence[str]
+) -> Table:
+    how = {**how, "keep_default_na": False}
+    encoding = how["encoding"]
     try:
-        header = pd.read_csv(path, header=None, nrows=1, dtype=str, **how)
-        frame = pd.read_csv(path, na_values=["", *na_values], low_memory=False, **how)
+        header = pd.read_csv(_opened(path, content), header=None, nrows=1, dtype=str, **how)
+        frame = pd.read_csv(
+            _opened(path, content), na_values=["", *na_values], low_memory=False, **how
+        )
     except UnicodeDecodeError as error:
         raise CommandError(
             f"{path}: not readable as {encoding.removesuffix('-sig')} text ({error.reason}); say "
@@ -286,7 +312,12 @@ def _read_csv(path: Path, separator: str, encoding: str, na_values: Sequence[str
         hint = ""
         if "Expected" in str(error) and "fields" in str(error):
             hint = " If another mark than a comma separates the cells, name it: --separator ';'."
-        raise CommandError(f"{path}: cannot be read as CSV: {_first_line(error)}{hint}") from error
+        reason = (
+            _first_line(error).removeprefix("Error tokenizing data. ").removeprefix("C error: ")
+        )
+        if "out of memory" in reason:
+            raise MemoryError(f"while {path} was read") from error
+        raise CommandError(f"{path}: cannot be read as CSV: {reason}{hint}") from error
     if not isinstance(frame.index, pd.RangeIndex):
         raise CommandError(
             f"{path}: the rows have more cells than the header has names; give every column a name."
@@ -296,12 +327,12 @@ def _read_csv(path: Path, separator: str, encoding: str, na_values: Sequence[str
             f"{path}: found one column, {str(frame.columns[0])!r}. Say what separates the cells, "
             "for instance --separator ';'."
         )
-    _keep_codes(frame, path, {**how, "na_values": ["", *na_values]})
+    _keep_codes(frame, _opened(path, content), {**how, "na_values": ["", *na_values]})
     names = header.iloc[0]
     return Table(frame=frame, repeated_names=frozenset(names[names.duplicated()]))
 
 
-def _keep_codes(frame: pd.DataFrame, path: Path, how: dict[str, Any]) -> None:
+def _keep_codes(frame: pd.DataFrame, opened: Path | io.BytesIO, how: dict[str, Any]) -> None:
     """Give numbers their text back that may be none, or others than they look.
 
     Those with a leading zero somewhere, such as postal codes, and those whose points may all separate
@@ -310,7 +341,7 @@ def _keep_codes(frame: pd.DataFrame, path: Path, how: dict[str, Any]) -> None:
     numeric = [i for i, kind in enumerate(frame.dtypes) if kind.kind in "iuf"]
     if not numeric:
         return
-    text = pd.read_csv(path, usecols=numeric, dtype=str, **how)
+    text = pd.read_csv(opened, usecols=numeric, dtype=str, **how)
     for place, column in zip(numeric, text.columns, strict=True):
         texts = text[column].dropna()
         dotted = texts[texts.str.contains(".", regex=False)]
@@ -319,11 +350,23 @@ def _keep_codes(frame: pd.DataFrame, path: Path, how: dict[str, Any]) -> None:
             frame.isetitem(place, text[column])
 
 
-def _read_parquet(path: Path, na_values: Sequence[str]) -> Table:
-    import_optional("pyarrow", extra="parquet", feature=f"Reading {path.name}")
+def _read_parquet(path: Path, content: bytes | None, na_values: Sequence[str]) -> Table:
+    pyarrow = import_optional("pyarrow", extra="parquet", feature=f"Reading {path.name}")
+    parquet = import_optional("pyarrow.parquet", extra="parquet", feature=f"Reading {path.name}")
     try:
-        frame = pd.read_parquet(path, engine="pyarrow")
-    except (OSError, ValueError) as error:
+        schema = parquet.read_schema(_opened(path, content))
+        refuse_repeated(schema.names, str(path))
+        # Times of day are read apart: what pandas makes of them has no nanoseconds.
+        times = [own.name for own in schema if own.type == pyarrow.time64("ns")]
+        others = [name for name in schema.names if name not in times]
+        frame = pd.read_parquet(_opened(path, content), engine="pyarrow", columns=others)
+        if times:
+            clocks = in_microseconds(parquet.read_table(_opened(path, content), columns=times))
+            named = [name for name in schema.names if name in times or name in frame.columns]
+            frame = frame.assign(**{name: clocks[name].to_pandas().array for name in times})[named]
+    except InputError as error:
+        raise error.renamed(str(path)) from error
+    except (OSError, ValueError, NotImplementedError) as error:
         raise CommandError(f"{path}: cannot be read as Parquet: {_first_line(error)}") from error
     # An index with a name is a column that its writer moved there; any other is row numbers.
     frame = frame.reset_index(drop=all(name is None for name in frame.index.names))

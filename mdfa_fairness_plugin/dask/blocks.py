@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,11 +65,21 @@ class ParquetBlock:
             if batch is None:
                 return
             if batch.num_rows:
-                frame = pyarrow.Table.from_batches([batch]).to_pandas()
+                frame = in_microseconds(pyarrow.Table.from_batches([batch])).to_pandas()
                 # An index with a name is a column that its writer moved there.
                 named = [name for name in frame.index.names if name in self.columns]
                 frame = frame.reset_index() if named else frame.reset_index(drop=True)
                 yield frame[list(self.columns)]
+
+
+def in_microseconds(table: Any) -> Any:
+    """A pyarrow table whose times of day are such as Python has."""
+    pyarrow = import_optional("pyarrow", extra="dask", feature=_FEATURE)
+    for place, own in enumerate(table.schema):
+        if own.type == pyarrow.time64("ns"):
+            cut = table.column(place).cast(pyarrow.time64("us"), safe=False)
+            table = table.set_column(place, own.with_type(cut.type), cut)
+    return table
 
 
 def chunks_of(block: Any, n_rows: int) -> Iterator[pd.DataFrame]:
@@ -146,10 +157,58 @@ def _open_parquet(names: Sequence[str | os.PathLike[str]]) -> Source:
     else:
         files = [file for name in names for file in find_files(name)]
     try:
-        found = dataset.dataset(files, format="parquet", partitioning="hive", filesystem=filesystem)
+        how = {"format": "parquet", "partitioning": "hive", "filesystem": filesystem}
+        found = dataset.dataset(files, **how)
+        schema = _common_schema(found)
+        if schema != found.schema:
+            found = dataset.dataset(files, schema=schema, **how)
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
+        for file in files if filesystem is None else ():
+            refuse_repeated(_names_in(file), file)
         raise InputError(f"ddf: {files[0]} cannot be read as Parquet: {error}") from error
     return Source(columns=tuple(found.schema.names), data=found)
+
+
+def _names_in(file: str) -> list[str]:
+    """Names of a file's columns; none if it cannot be read."""
+    parquet = import_optional("pyarrow.parquet", extra="dask", feature="Reading Parquet files")
+    try:
+        return list(parquet.read_schema(file).names)
+    except (OSError, ValueError):
+        return []
+
+
+def refuse_repeated(names: Sequence[str], file: str) -> None:
+    """Refuse a file in which a name stands for several columns."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(
+            f"ddf: column names must differ, but {listing(repeated)} occur(s) more than once in "
+            f"{file}. Rename or drop the repeated columns."
+        )
+
+
+def _common_schema(found: Any) -> Any:
+    """Schema of all files: numbers that are whole in some and not in others are no whole ones."""
+    pyarrow = import_optional("pyarrow", extra="dask", feature=_FEATURE)
+    schema = found.schema
+    for fragment in found.get_fragments():
+        physical = fragment.physical_schema
+        refuse_repeated(physical.names, fragment.path)
+        more = [name for name in physical.names if name not in schema.names]
+        if more:
+            raise InputError(
+                f"ddf: {fragment.path} has a column {listing(more)}, which files before it lack. "
+                "All files must hold the same columns."
+            )
+        for own in physical:
+            place = schema.get_field_index(own.name)
+            kinds = {_kind(own.type), _kind(schema.field(place).type)}
+            if own.type != schema.field(place).type and kinds == {"number"}:
+                schema = schema.set(place, own.with_type(pyarrow.float64()))
+    return schema
 
 
 def _parquet_blocks(found: Any, columns: tuple[str, ...]) -> Iterator[ParquetBlock]:

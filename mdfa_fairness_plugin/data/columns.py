@@ -122,8 +122,8 @@ def no_labels(array: Any, name: str) -> InputTypeError:
     kinds = (type(value).__name__ for value in array if not isinstance(value, Hashable))
     held = getattr(array.dtype, "pyarrow_dtype", None) or next(kinds, array.dtype)
     return InputTypeError(
-        f"{name} holds values that cannot be labels (of type {held}). Use text, numbers or booleans: a "
-        "column for each part, for instance."
+        f"{name} holds values that cannot be labels (of type {held}). Leave it out, or use text, "
+        "numbers or booleans: a column for each part, for instance."
     )
 
 

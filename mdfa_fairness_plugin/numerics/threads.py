@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -13,8 +14,20 @@ from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
 _n_inside = 0
+_own = threading.local()  # how often the thread is inside
 # Threads of each library of linear algebra when the first of those now inside came.
 _before: list[int] = []
+
+
+def _begin_child() -> None:
+    """After a fork: of those inside only the thread that forked is left, and nobody has the lock."""
+    global _lock, _n_inside
+    _lock = threading.Lock()
+    _n_inside = getattr(_own, "depth", 0)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
 
 
 @contextlib.contextmanager
@@ -31,16 +44,20 @@ def one_blas_thread() -> Iterator[None]:
     blas = ThreadpoolController().select(user_api="blas").lib_controllers
     with _lock:
         if _n_inside == 0:
-            _before = [library.num_threads for library in blas]
+            # A child may have begun while they were limited: they are what they were before that.
+            _before = _before or [library.num_threads for library in blas]
             _set_threads(blas, [1] * len(blas))
         _n_inside += 1
+    _own.depth = getattr(_own, "depth", 0) + 1
     try:
         yield
     finally:
+        _own.depth -= 1
         with _lock:
             _n_inside -= 1
             if _n_inside == 0:
                 _set_threads(blas, _before)
+                _before = []
 
 
 def _set_threads(libraries: Sequence[Any], numbers: Sequence[int]) -> None:

@@ -572,6 +572,30 @@ def test_one_file_is_not_written_twice(loans, tmp_path, mdfa, fake_audit, one, t
     assert mdfa(*audit_arguments(loans, one, path, two, tmp_path / "other")).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        MemoryError("Unable to allocate 9 GiB"),
+        ImportError("x.so: failed to map segment"),
+    ],
+)
+def test_out_of_memory_is_no_tripped_gate(loans, mdfa, fake_audit, error):
+    fake_audit.raises = error
+    result = mdfa(*audit_arguments(loans, "--fail-above", "0.1"))
+    check_error(result, "Error: out of memory", "--features", "Parquet")
+    assert "report" not in result.stderr
+
+
+def test_out_of_memory_while_saying_so_is_no_tripped_gate(loans, mdfa, fake_audit, monkeypatch):
+    def complain(text):
+        raise MemoryError
+
+    fake_audit.raises = MemoryError()
+    monkeypatch.setattr("mdfa_fairness_plugin.cli.complain", complain)
+    assert mdfa(*audit_arguments(loans, "--fail-above", "0.1")).exit_code == 2
+
+
 def test_a_full_disk_is_named_and_what_else_was_asked_for_is_done(
     loans, tmp_path, mdfa, fake_audit, monkeypatch
 ):

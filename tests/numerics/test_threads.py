@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import threading
+import time
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from mdfa_fairness_plugin import audit
 from mdfa_fairness_plugin.datasets import make_synthetic
+from mdfa_fairness_plugin.numerics import threads
 from mdfa_fairness_plugin.numerics.threads import MANY_ROWS, in_threads, one_blas_thread
 
 
@@ -114,3 +119,47 @@ def told_by_two_threads(one):
     for thread in threads:
         thread.join()
     return [told[0], told[1]]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+@pytest.mark.parametrize("forks_inside", [False, True])
+def test_a_forked_child_works_whoever_was_inside(forks_inside):
+    """Another thread holds the lock, and one is inside, when the child begins."""
+    inside, done = threading.Event(), threading.Event()
+
+    def stay():
+        with one_blas_thread(), threads._lock:
+            inside.set()
+            done.wait(30)
+
+    before = blas_threads()
+    other = threading.Thread(target=stay)
+    own = one_blas_thread() if forks_inside else contextlib.nullcontext()
+    with own:
+        other.start()
+        assert inside.wait(30)
+        child = os.fork()
+        if child == 0:  # tell by the status alone, and never come back to the tests
+            ok = threads._n_inside == forks_inside
+            with one_blas_thread():
+                ok &= set(blas_threads()) <= {1}
+            ok &= threads._n_inside == forks_inside
+            os._exit(0 if ok and (forks_inside or blas_threads() == before) else 1)
+        done.set()
+        other.join(30)
+    for _ in range(300):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        pytest.fail("the child hangs")
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert blas_threads() == before
+
+
+def blas_threads():
+    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
