@@ -380,7 +380,9 @@ def _merge_task(surveys: list[Survey], n_sample: int) -> Survey:
 
 
 def _same_sample(measured: Measurement, survey: Survey, sample: Sample, columns: Columns) -> bool:
-    """Whether the second reading met the rows learned from, and those not."""
+    """Whether the second reading met the rows learned from, and those not, unchanged."""
+    if measured.digest != survey.digest:
+        return False
     if not columns.clustered:
         return measured.n_learned == len(sample.frame)
     n_present = measured.n_learned + measured.n_measured

@@ -87,6 +87,11 @@ def chunks_of(block: Any, n_rows: int) -> Iterator[pd.DataFrame]:
     if isinstance(block, ParquetBlock):
         yield from block.chunks(n_rows)
         return
+    if not isinstance(block, pd.DataFrame):
+        raise InputError(
+            f"ddf: a partition is a {type(block).__name__}, no pandas DataFrame. Give partitions that "
+            "are frames with the same columns."
+        )
     for start in range(0, len(block), n_rows):
         yield block.iloc[start : start + n_rows]
 

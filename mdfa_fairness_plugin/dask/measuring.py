@@ -159,6 +159,7 @@ class Measurement:
     n_rows: int = 0
     n_learned: int = 0
     n_measured: int = 0
+    digest: int = 0  # of what the rows say
     searches: tuple[BlockSums, ...] = ()
     # Rows with a level, or a missing value, that the rows learned from do not have.
     unseen: dict[str, int] = field(default_factory=dict)
@@ -176,6 +177,7 @@ class Measurement:
             n_rows=self.n_rows + other.n_rows,
             n_learned=self.n_learned + other.n_learned,
             n_measured=self.n_measured + other.n_measured,
+            digest=(self.digest + other.digest) % 2**64,
             searches=searches,
             unseen=unseen,
         )
@@ -187,7 +189,9 @@ def measure_block(block: Any, number: int, panel: Panel) -> Measurement:
     draw = block_keys(panel.seed, number)
     found = Measurement()
     for frame in chunks_of(block, panel.chunk_rows):
+        frame = panel.columns.read(frame)
         key = row_keys(frame, panel.columns, panel.seed, draw)
+        found += Measurement(digest=panel.columns.digest(frame))
         found += _measure_chunk(frame, key, panel)
     return found
 
@@ -199,7 +203,6 @@ def add_measurements(parts: Sequence[Measurement]) -> Measurement:
 
 def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measurement:
     n_rows, columns = len(frame), panel.columns
-    frame = columns.read(frame)
     weight = np.ones(n_rows)
     if columns.weight is not None:
         weight, _ = read_weights(frame[columns.weight])

@@ -10,7 +10,12 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.dask.blocks import chunks_of
-from mdfa_fairness_plugin.dask.groups import MOST_GROUPS, cluster_keys, content_ids
+from mdfa_fairness_plugin.dask.groups import (
+    MOST_GROUPS,
+    cluster_keys,
+    content_digest,
+    content_ids,
+)
 from mdfa_fairness_plugin.data.clusters import refuse_clusters
 from mdfa_fairness_plugin.data.columns import (
     Labels,
@@ -37,6 +42,12 @@ _MOST_LABELS = 2_000
 _MOST_STRATA = 50_000
 # Rows of each kind kept beyond twice their share, so that every kind has some.
 _SPARE_ROWS = 30
+# What pandas infers of values, by what it is to an audit; all else is labels.
+_KINDS = {
+    "numbers": ("integer", "floating", "mixed-integer-float", "decimal", "boolean"),
+    "dates": ("datetime", "datetime64", "date", "period"),
+    "durations": ("timedelta", "timedelta64", "time"),
+}
 
 Stratum = tuple[Hashable, ...]
 
@@ -67,6 +78,12 @@ class Columns:
 
     def read(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Columns needed, with one spelling of each word where these are merged."""
+        absent = [name for name in self.needed if name not in frame.columns]
+        if absent:
+            raise InputError(
+                f"ddf: some partition has no column {listing(absent)}, which others have; its columns "
+                f"are {listing(frame.columns)}. All partitions must hold the same columns."
+            )
         frame = frame[list(self.needed)]
         for name, spellings in self.spellings.items():
             frame = frame.copy(deep=False)
@@ -76,6 +93,10 @@ class Columns:
             )
             frame[name] = spelled.astype("category") if is_categorical else spelled
         return frame
+
+    def digest(self, frame: pd.DataFrame) -> int:
+        """Number that tells rows that say something else; those of parts of the rows add up."""
+        return content_digest(frame[[*self.features, *self.sensitive, self.outcome]])
 
     def clusters(self, frame: pd.DataFrame) -> pd.Series | None:
         """Id of each row's cluster; None: every row is another's."""
@@ -89,6 +110,8 @@ class Survey:
     """Counts of some rows and those of them that may be in the sample."""
 
     n_rows: int = 0  # rows, those without weight included
+    digest: int = 0  # of what the rows say
+    kinds: dict[Hashable, str] = field(default_factory=dict)  # of features, where they have values
     n_missing_outcome: int = 0
     n_missing_cluster: int = 0
     # Keys of clusters, ascending: all, or of more than ``MOST_GROUPS`` one more than that.
@@ -155,6 +178,7 @@ def survey_block(block: Any, number: int, columns: Columns, n_sample: int, seed:
     found = Survey()
     n_before = 0
     for frame in chunks_of(block, CHUNK_ROWS):
+        frame = columns.read(frame)
         part = _survey_chunk(frame, row_keys(frame, columns, seed, draw), columns)
         part.place = np.column_stack([np.full(len(part.key), number), part.place + n_before])
         n_before += len(frame)
@@ -205,6 +229,8 @@ def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
     frames = [one.kept for one in surveys if one.kept is not None]
     return Survey(
         n_rows=sum(one.n_rows for one in surveys),
+        digest=sum(one.digest for one in surveys) % 2**64,
+        kinds=_same_kinds([one.kinds for one in surveys]),
         n_missing_outcome=sum(one.n_missing_outcome for one in surveys),
         n_missing_cluster=sum(one.n_missing_cluster for one in surveys),
         clusters=_smallest(np.concatenate([one.clusters for one in surveys])),
@@ -217,6 +243,26 @@ def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
         stratum=np.concatenate(strata),
         place=np.concatenate([one.place for one in surveys]),
     ).trimmed(n_sample)
+
+
+def _kind(column: pd.Series) -> str:
+    """What the values of a feature are to an audit; empty if there are none."""
+    found = pd.api.types.infer_dtype(column, skipna=True)
+    return next(
+        (kind for kind, names in _KINDS.items() if found in names), "labels" * (found != "empty")
+    )
+
+
+def _same_kinds(parts: Sequence[dict[Hashable, str]]) -> dict[Hashable, str]:
+    """What features hold in several parts of the rows, which must be of one kind in all."""
+    found: dict[Hashable, str] = {}
+    for name, kind in (item for own in parts for item in own.items()):
+        if found.setdefault(name, kind) != kind:
+            raise InputError(
+                f"X: column {name!r} holds {found[name]} in some parts of the rows and {kind} in "
+                "others. Give it one type in all of them."
+            )
+    return found
 
 
 def _smallest(key: np.ndarray) -> np.ndarray:
@@ -262,7 +308,7 @@ def _in_order(series: Sequence[pd.Series]) -> list[Any]:
 
 def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Survey:
     n_rows = len(frame)
-    frame = columns.read(frame)
+    digest, features = columns.digest(frame), frame[list(columns.features)]
     outcome = read_labels(frame[columns.outcome].array, "y").used()
     known = outcome.codes >= 0
     weights, weighs = WeightSums(), np.ones(n_rows, dtype=bool)
@@ -294,6 +340,8 @@ def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Sur
     counts = np.bincount(stratum, minlength=len(strata))
     return Survey(
         n_rows=n_rows,
+        digest=digest,
+        kinds={name: kind for name in features if (kind := _kind(features[name]))},
         n_missing_outcome=n_missing,
         n_missing_cluster=n_unknown,
         clusters=clusters,

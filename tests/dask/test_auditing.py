@@ -88,6 +88,20 @@ def test_data_that_cannot_be_read_twice_is_refused(frame, audit_source):
         audit_source(ddf)
 
 
+@pytest.mark.parametrize("column", ["x1", "town", "denied"])
+def test_rows_that_say_something_else_when_read_again_are_refused(frame, audit_source, column):
+    """As many of each kind, so that nothing but what they say tells."""
+    seen = []
+
+    def once(part, partition_info=None):
+        seen.append(len(part))
+        return part if len(seen) < 9 else part.assign(**{column: part[column].to_numpy()[::-1]})
+
+    ddf = dd.from_pandas(frame, npartitions=6, sort=False).map_partitions(once, meta=frame.iloc[:0])
+    with pytest.raises(InputError, match="second reading"):
+        audit_source(ddf)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

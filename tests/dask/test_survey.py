@@ -126,3 +126,49 @@ def test_rows_of_no_weight_are_absent(frame, run, at_the_end):
     assert found.excluded["zero weight"] == 5
     assert found.provenance["weight_type"] == "none"
     assert found.provenance["n_working_rows"] == len(frame) - 5 - N_LEARNED
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda f: f.drop(columns="x2"), "some partition has no column 'x2', which others have"),
+        (lambda f: f.drop(columns="denied"), "some partition has no column 'denied'"),
+        (lambda f: f.assign(x1="a"), "'x1' holds numbers in some parts of the rows and labels"),
+        (lambda f: f.assign(x1=f["x1"].astype(str)), "'x1' holds numbers in some parts"),
+        (lambda f: f.assign(x2=pd.Timestamp("2020-01-01")), "'x2' holds numbers .* and dates"),
+        (lambda f: f.to_numpy(), "a partition is a ndarray, no pandas DataFrame"),
+        (lambda f: None, "a partition is a NoneType"),
+    ],
+)
+def test_a_part_unlike_the_others_is_told_by_its_column(frame, change, said):
+    parts = [frame.iloc[:300], change(frame.iloc[300:600]), frame.iloc[600:900]]
+    with pytest.raises(InputError, match=said):
+        merge_surveys(
+            [survey_block(p, i, RACE_ONLY, N_LEARNED, 0) for i, p in enumerate(parts)], 800
+        )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: f.assign(x1=f["x1"].astype("float32").astype(float), x2=np.nan),
+        lambda f: f.assign(x1=f["x1"].round().astype("Int64"), x2=None),
+        lambda f: f.assign(x1=True),
+    ],
+)
+def test_numbers_of_any_kind_and_missing_ones_are_alike(frame, change):
+    parts = [frame.iloc[:300], change(frame.iloc[300:600])]
+    surveys = [survey_block(p, i, RACE_ONLY, N_LEARNED, 0) for i, p in enumerate(parts)]
+    assert merge_surveys(surveys, 800).kinds == {"x1": "numbers", "x2": "numbers"}
+
+
+def test_the_digest_of_the_rows_depends_on_what_they_say_alone(frame):
+    """Not on parts, nor on types that say the same; on every feature, group and outcome."""
+    whole = survey_of(frame, 1, RACE_ONLY)[1].digest
+    assert survey_of(frame, 7, RACE_ONLY)[1].digest == whole
+    same = frame.assign(race=frame["race"].astype("category"), x1=frame["x1"].astype("Float64"))
+    assert survey_of(same, 3, RACE_ONLY)[1].digest == whole
+    for name in ("x1", "race", "denied"):
+        other = frame.copy()
+        other.loc[5, name] = next(value for value in other[name] if value != other[name][5])
+        assert survey_of(other, 3, RACE_ONLY)[1].digest != whole
