@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.replicate import (
     Stability,
     Sweep,
     explained,
+    group_pairs,
     measure_asked,
     null_distribution,
     power,
@@ -153,6 +154,18 @@ class Questions(AuditRecord):
             One per question and search, with ``to_frame()`` and ``summary()``.
         """
         return Answers(measure_asked(self, where, extra=extra, violation=violation))
+
+    def group_pairs(self) -> Answers:
+        """Measure every group beside every other one, among all rows of the two, without a search.
+
+        See :func:`mdfa_fairness_plugin.replicate.group_pairs`.
+
+        Returns
+        -------
+        answers : tuple of AskedSubgroup
+            One per ordered pair and outcome, with ``to_frame()`` and ``summary()``.
+        """
+        return Answers(group_pairs(self))
 
     def sweep(
         self,

@@ -30,6 +30,7 @@ def run(request: Request) -> int:
         "--where": request.where,
         "--measure": request.measure,
         "--members": request.members,
+        "--group-pairs": request.group_pairs,
         "--na-values": request.na_values,
         "--decimal": request.decimal,
         "--thousands": request.thousands,
@@ -77,5 +78,7 @@ def _repeated(request: Request, result: Any) -> Iterator[str]:
     if request.n_repeats is not None:
         stable = result.stability(request.n_repeats, **how)
         yield f"ON OTHER PEOPLE\n{stable.summary()}\n"
+    if request.group_pairs:
+        yield f"EVERY PAIR OF GROUPS\n{result.group_pairs().summary()}\n"
     if request.explained:
         yield f"WITHOUT EACH FEATURE\n{result.explained(**how).summary()}\n"

@@ -36,6 +36,7 @@ def _work(name: str, asked: dict[str, Any]) -> None:
     options.where,
     options.measure,
     options.members,
+    options.group_pairs,
     options.scheduler,
     options.min_cell,
     *READING,

@@ -293,6 +293,11 @@ measure = option(
     help="Also measure the rows where this holds, such as 'age < 25 and priors >= 3', with no search. "
     "May be repeated. It may name any column but the outcome.",
 )
+group_pairs = option(
+    "--group-pairs",
+    is_flag=True,
+    help="Also measure every group beside every other one, among everybody of the two.",
+)
 scheduler = option(
     "--scheduler",
     metavar="ADDRESS",

@@ -64,6 +64,7 @@ class Request:
     where: str | None = None
     measure: tuple[str, ...] = ()
     explained: bool = False
+    group_pairs: bool = False
     name: str = "all"
     quick: bool = False
     seed: int = 0

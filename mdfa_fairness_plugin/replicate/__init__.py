@@ -3,6 +3,7 @@
 from mdfa_fairness_plugin.replicate.asked import measure_asked
 from mdfa_fairness_plugin.replicate.halves import Stability, stability
 from mdfa_fairness_plugin.replicate.null import NullDistribution, null_distribution
+from mdfa_fairness_plugin.replicate.paired import group_pairs
 from mdfa_fairness_plugin.replicate.plants import PlantedPower, power
 from mdfa_fairness_plugin.replicate.sweep import Sweep, sweep
 from mdfa_fairness_plugin.replicate.without import Explained, explained
@@ -14,6 +15,7 @@ __all__ = [
     "Stability",
     "Sweep",
     "explained",
+    "group_pairs",
     "measure_asked",
     "null_distribution",
     "power",

@@ -84,29 +84,47 @@ def measure_asked(
         raise OverlapError("result: no group shares enough ground with the others to be compared.")
     searches, settings, _ = ready
     asked = [(label, searches[place]) for label in named for place in places]
-    measured = [_measured(search, insides[label], problem) for label, search in asked]
+    measured = [measured_in(search, insides[label], problem) for label, search in asked]
     figures = conclude(measured, settings, problem.outcome_labels)
-    answers = []
-    for (label, search), found in zip(asked, figures, strict=True):
-        kept = {name: value for name, value in found.items() if name in _KEPT}
-        if not search.made:
-            kept = {"reason": search.reason}
-        elif found["counts"].to_numpy().sum(axis=1).min() == 0:
-            kept["reason"] = "nobody there is on one of the two sides"
-        if isinstance(named[label], str):
-            kept |= {"rule": label, "rule_fidelity": 1.0}
-        answers.append(
-            AskedSubgroup(
-                **kept,
-                label=label,
-                **problem.words.told(search.key),
-                membership=by_sample(np.flatnonzero(insides[label]), problem),
-            )
+    return tuple(
+        answer_of(
+            search,
+            found,
+            insides[label],
+            problem,
+            label=label,
+            rule=label if isinstance(named[label], str) else "",
         )
-    return tuple(answers)
+        for (label, search), found in zip(asked, figures, strict=True)
+    )
 
 
-def _measured(search: Search, inside: np.ndarray, problem: AuditProblem) -> Measured | None:
+def answer_of(
+    search: Search,
+    found: dict[str, Any],
+    inside: np.ndarray,
+    problem: AuditProblem,
+    *,
+    label: str,
+    rule: str,
+) -> AskedSubgroup:
+    """What was found of rows that were named, as the result keeps it."""
+    kept = {name: value for name, value in found.items() if name in _KEPT}
+    if not search.made:
+        kept = {"reason": search.reason}
+    elif found["counts"].to_numpy().sum(axis=1).min() == 0:
+        kept["reason"] = "nobody there is on one of the two sides"
+    return AskedSubgroup(
+        **kept,
+        label=label,
+        rule=rule,
+        rule_fidelity=1.0 if rule else math.nan,
+        **problem.words.told(search.key),
+        membership=by_sample(np.flatnonzero(inside), problem),
+    )
+
+
+def measured_in(search: Search, inside: np.ndarray, problem: AuditProblem) -> Measured | None:
     """Rows of a search that are meant, counted; None if it could not be made."""
     if not search.made:
         return None

@@ -61,7 +61,7 @@ def asked_section(answers: tuple[AskedSubgroup, ...]) -> Section:
     rows: list[tuple[Value, ...]] = [
         (
             clean(own.label, 60),
-            named(own.sensitive_feature, own.group, 24),
+            _who(own),
             label_text(own.outcome, 16),
             ratio_cell(own),
             interval_cell(own),
@@ -82,6 +82,11 @@ def asked_section(answers: tuple[AskedSubgroup, ...]) -> Section:
     return Section(
         "asked", "What was asked", (Bullets(told), table, Paragraphs((NOT_CONFIRMED,), "note"))
     )
+
+
+def _who(own: AskedSubgroup) -> str:
+    who = named(own.sensitive_feature, own.group, 24)
+    return who if own.reference is None else f"{who} (vs {label_text(own.reference, 16)})"
 
 
 def _told(answers: list[AskedSubgroup]) -> str:

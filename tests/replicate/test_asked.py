@@ -226,3 +226,28 @@ def test_it_is_said_what_would_have_been_found():
     assert 0.68 <= found <= 0.92
     # And where there is nothing hardly any: one in forty, by an interval of two sides.
     assert np.mean([answer(1.0)["verdict"] == "violation" for _ in range(80)]) <= 0.07
+
+
+def test_every_pair_of_groups_is_what_a_reference_group_says_of_everybody():
+    rng = np.random.default_rng(3)
+    n = 600
+    X = pd.DataFrame({"a": rng.normal(size=n)})
+    s = np.array(["p", "q", "r"])[np.arange(n) % 3]
+    y = (rng.random(n) < np.where(s == "p", 0.6, 0.3)).astype(int)
+    some = {"sensitive_features": s, "learner": "tree", "n_splits": 2, "n_repeats": 1}
+    pairs = mdfa.audit(X, y, **some).group_pairs()
+    assert len(pairs) == 12
+    assert len({own.key for own in pairs}) == 12
+    found = {own.key: own for own in pairs}
+    alone = mdfa.audit(X, y, reference_group="q", **some)
+    for own in alone.violations:
+        pair, whole = found[own.key], own.population
+        # Folds are drawn for the values compared, so that models differ a little.
+        assert pair.delta == pytest.approx(whole.delta, abs=0.05)
+        assert pair.n_rows == pytest.approx(whole.n_rows, abs=5)
+    worse = next(own for own in pairs if (own.group, own.reference, own.outcome) == ("p", "r", 1))
+    assert worse.verdict == "violation"
+    # Six ordered pairs of two outcomes are six hypotheses: each pair and its mirror are one.
+    assert worse.p_value_adjusted <= 6 * worse.p_value + 1e-12
+    assert "group" not in pairs.summary().split("\n")[0]
+    assert "= p (vs r)" in pairs.summary()

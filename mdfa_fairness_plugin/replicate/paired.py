@@ -1,0 +1,73 @@
+"""Every group beside every other: the ratio among everybody compared, without a search."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+
+from mdfa_fairness_plugin.data.contrasts import Contrast, build_contrasts
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY
+from mdfa_fairness_plugin.exceptions import MDFAWarning, OverlapError, WarningLog
+from mdfa_fairness_plugin.measure.conclude import conclude
+from mdfa_fairness_plugin.records import AskedSubgroup, AuditRecord
+from mdfa_fairness_plugin.replicate.asked import answer_of, measured_in
+from mdfa_fairness_plugin.replicate.repeats import prepared, source_of
+
+
+def group_pairs(result: AuditRecord) -> tuple[AskedSubgroup, ...]:
+    """Measure every group beside every other one, for every outcome, among all rows of the two.
+
+    Parameters
+    ----------
+    result : AuditResult
+
+    Returns
+    -------
+    answers : tuple of AskedSubgroup
+        One per sensitive column, ordered pair of its values and outcome; ``p_value_adjusted`` is over
+        all of them, a pair and its mirror counting once. Combinations of columns take no part.
+
+    Raises
+    ------
+    InputError
+        If the result does not hold its data.
+    OverlapError
+        If no two groups share enough ground.
+
+    Notes
+    -----
+    What an audit with each value as ``reference_group`` says of everybody; nothing is searched for.
+    """
+    source = source_of(result)
+    problem, settings = source.problem, source.settings
+    contrasts: list[Contrast] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MDFAWarning)
+        for column in problem.sensitive:
+            for reference in column.labels.used().values:
+                if isinstance(reference, tuple):
+                    continue
+                contrasts += build_contrasts(
+                    [column],
+                    problem.y,
+                    problem.outcome_labels,
+                    groups=None,
+                    reference_group={column.name: reference},
+                    intersections=False,
+                    min_group_size=settings.min_group_size,
+                    cluster=problem.cluster,
+                    log=WarningLog(),
+                )
+    ready = prepared(replace(problem, contrasts=tuple(contrasts)), settings)
+    if ready is None:
+        raise OverlapError("result: no two groups share enough ground to be compared.")
+    searches, settled, _ = ready
+    everybody = np.ones(problem.n_rows, dtype=bool)
+    measured = [measured_in(search, everybody, problem) for search in searches]
+    figures = conclude(measured, settled, problem.outcome_labels)
+    return tuple(
+        answer_of(search, found, everybody, problem, label=EVERYBODY, rule=EVERYBODY)
+        for search, found in zip(searches, figures, strict=True)
+    )
