@@ -318,14 +318,14 @@ def _read_csv(
         if "out of memory" in reason:
             raise MemoryError(f"while {path} was read") from error
         raise CommandError(f"{path}: cannot be read as CSV: {reason}{hint}") from error
+    if header.shape[1] == 1 and any(mark in str(header.iloc[0, 0]) for mark in ";\t|"):
+        raise CommandError(
+            f"{path}: found one column, {str(header.iloc[0, 0])!r}. Say what separates the cells, "
+            "for instance --separator ';'."
+        )
     if not isinstance(frame.index, pd.RangeIndex):
         raise CommandError(
             f"{path}: the rows have more cells than the header has names; give every column a name."
-        )
-    if frame.shape[1] == 1 and any(mark in str(frame.columns[0]) for mark in ";\t|"):
-        raise CommandError(
-            f"{path}: found one column, {str(frame.columns[0])!r}. Say what separates the cells, "
-            "for instance --separator ';'."
         )
     _keep_codes(frame, _opened(path, content), {**how, "na_values": ["", *na_values]})
     names = header.iloc[0]

@@ -362,6 +362,7 @@ def test_missing_file(tmp_path, mdfa):
         ("t.csv", b"", ["the file is empty"]),
         ("t.csv", b"race,approved,x\n", ["no rows below its header"]),
         ("t.csv", b"race,approved\na,1,2\nb,0,3\n", ["more cells than the header"]),
+        ("t.csv", b"income;race\n1,5;a\n2,5;b\n", ["one column", "--separator ';'"]),
         ("t.csv", b"race,approved,x\na,1\nb,0,3,4,5,6\n", ["cannot be read as CSV"]),
         ("t.csv", b"race;approved\na;1\nb;0\n", ["found one column", "--separator"]),
         ("t.csv", "race,approved,x\né,1,2\n".encode("latin-1"), ["utf-8", "--encoding latin-1"]),
