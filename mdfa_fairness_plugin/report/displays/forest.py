@@ -18,6 +18,8 @@ from mdfa_fairness_plugin.report.document import WITHHELD_TEXT
 from mdfa_fairness_plugin.report.sentences import ratio_text
 
 _WIDEST: Final = 100.0
+# How a display calls a violation whose group gets a favourable outcome more often.
+ADVANTAGE: Final = "advantage"
 
 
 @dataclass(kw_only=True, eq=False)
@@ -48,7 +50,12 @@ class ForestDisplay(Display):
             ratio=np.array([record.ratio for record in records]),
             ratio_low=low,
             ratio_high=high,
-            verdicts=tuple(record.verdict for record in records),
+            verdicts=tuple(
+                ADVANTAGE
+                if record.verdict == VIOLATION and _to_advantage(record)
+                else record.verdict
+                for record in records
+            ),
             **values,
         )
         ends = [(name, records, "interval") for name in ("ratio_low", "ratio_high")]
@@ -83,7 +90,7 @@ class ForestDisplay(Display):
                 ax.plot(
                     [self.ratio[i]],
                     [i],
-                    marker="D" if violation else "o",
+                    marker="D" if violation or verdict == ADVANTAGE else "o",
                     color=color,
                     markerfacecolor=color if violation else palette.paper,
                     markersize=7,
@@ -143,3 +150,7 @@ class ForestDisplay(Display):
 def short_ratio(value: float) -> str:
     """Write a ratio where there is little room."""
     return "∞" if math.isinf(value) else ratio_text(value)
+
+
+def _to_advantage(record: Any) -> bool:
+    return getattr(record, "harm", None) is False

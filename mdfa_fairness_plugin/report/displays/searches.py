@@ -11,7 +11,7 @@ import numpy as np
 from mdfa_fairness_plugin.describe.wording import count
 from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, ranked
 from mdfa_fairness_plugin.report.displays import style
-from mdfa_fairness_plugin.report.displays.forest import ForestDisplay
+from mdfa_fairness_plugin.report.displays.forest import ADVANTAGE, ForestDisplay
 
 
 @dataclass(kw_only=True, eq=False)
@@ -27,6 +27,7 @@ class SearchesDisplay(ForestDisplay):
     everybody : ndarray of shape (n_searches,)
         Ratio over everybody compared.
     verdicts : tuple of str
+        ``"advantage"`` for violations whose group gets a favourable outcome more often.
     n_omitted : int
         Searches left out of the picture.
     withheld : frozenset of (int, str)
@@ -83,9 +84,11 @@ class SearchesDisplay(ForestDisplay):
         )
 
     def _sentence(self) -> str:
-        found = sum(verdict == VIOLATION for verdict in self.verdicts)
         text = f"Rate ratios of {count(len(self.labels), 'search', 'searches')} with intervals; "
-        text += f"{count(found, 'violation')}."
+        text += count(self.verdicts.count(VIOLATION), "violation")
+        if ADVANTAGE in self.verdicts:
+            text += f", {count(self.verdicts.count(ADVANTAGE), 'advantage')}"
+        text += "."
         for i in range(min(len(self.labels), 3)):
             text += f" {self.labels[i]}, {self._value(i)}."
         return text
@@ -94,7 +97,8 @@ class SearchesDisplay(ForestDisplay):
         limits = self._draw_rows(ax, palette)
         style.row_labels(ax, palette, self.labels)
         style.ratio_axis(ax, *limits)
-        note = "Rate ratio. ◆ violation   ○ none told from chance   | everybody compared"
+        good = "◇ advantage   " if ADVANTAGE in self.verdicts else ""
+        note = f"Rate ratio. ◆ violation   {good}○ none told from chance   | everybody compared"
         if self.n_omitted:
             note += f"\n{count(self.n_omitted, 'more search', 'more searches')} not drawn"
         style.finish(ax, palette, x=note + self._note_of_dots(), to_right=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import matplotlib
@@ -296,6 +297,16 @@ def test_searches_are_ranked_and_what_was_not_measured_left_out():
     assert display.verdicts == ("violation", "none_larger_than_detectable")
     assert display.n_omitted == 1
     assert display.ratio[0] == pytest.approx(math.exp(0.9))
+
+
+def test_an_advantage_is_drawn_and_counted_as_no_violation():
+    result, violation, _ = example()
+    good = replace(violation, outcome="yes", harm=False)
+    both = replace(result, violations=(replace(violation, harm=True), good))
+    display = SearchesDisplay.from_result(both)
+    assert sorted(display.verdicts) == ["advantage", "violation"]
+    assert "2 searches with intervals; 1 violation, 1 advantage." in display.alt_text
+    assert "advantage" not in SearchesDisplay.from_result(result).alt_text
 
 
 def test_null_takes_the_search_with_the_smallest_p():
