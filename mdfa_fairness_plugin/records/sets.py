@@ -223,7 +223,8 @@ class Subgroup(Measured):
         Whether this part is a violation of its own and its ratio above everybody's, who are reported:
         told beside them (``Violation.beside``).
     rule : str
-        Who is in such a part, in words; empty for other sets, or if no short rule describes it.
+        Who is in such a part, or in the best that a short rule describes where none fits, in words;
+        else empty.
     rule_fidelity : float
         As for ``Violation``.
     withheld : frozenset of str

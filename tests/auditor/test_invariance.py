@@ -336,10 +336,8 @@ def _assert_found_alike(one, two, *, features=None, sensitive=None, rows=slice(N
                 continue
             if isinstance(figure, np.ndarray) and len(figure) == one.n_samples:
                 np.testing.assert_array_equal(figure[rows], other, err_msg=field.name)
-            elif isinstance(figure, str):
-                assert old(figure) == old(other), field.name
             else:
-                _assert_equal(figure, other, field.name)
+                _assert_equal(figure, other, field.name, old)
         profiles = [
             own.rename(index=old, level="feature").sort_index().to_numpy()
             for own in (v.profile, w.profile)
@@ -351,10 +349,12 @@ def _assert_found_alike(one, two, *, features=None, sensitive=None, rows=slice(N
         assert {old(feature): smd for feature, smd in balance.smd_after.items()} == renamed
 
 
-def _assert_equal(one, two, name):
+def _assert_equal(one, two, name, said=str):
     if is_dataclass(one):
         for field in fields(one):
-            _assert_equal(getattr(one, field.name), getattr(two, field.name), name)
+            _assert_equal(getattr(one, field.name), getattr(two, field.name), name, said)
+    elif isinstance(one, str):
+        assert said(one) == said(two), name
     elif isinstance(one, pd.DataFrame):
         np.testing.assert_array_equal(one.to_numpy(), two.to_numpy(), err_msg=name)
     else:

@@ -185,7 +185,7 @@ def test_levels_that_only_models_tell_apart_are_left_out_too():
     bad = street % 2 == 0
     s = np.where(rng.random(n) < np.where(bad, 0.75, 0.25), "p", "q")
     y = (rng.random(n) < np.where(bad, 0.8, 0.2)).astype(int)
-    X = pd.DataFrame({"noise": rng.normal(size=n), "street": street.astype(str)})
+    X = pd.DataFrame({"noise": rng.normal(size=n), "street": [f"street {k}" for k in street]})
     with pytest.warns(MDFAWarning):
         result = mdfa.audit(X, y, sensitive_features=s, groups=["p"], outcomes=[1], **QUICK)
     assert result.feature_names == ("noise",)
