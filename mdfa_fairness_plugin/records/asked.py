@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from mdfa_fairness_plugin.fields import Column, number, rows, said, text
-from mdfa_fairness_plugin.records.searches import INSUFFICIENT, SearchKey
+from mdfa_fairness_plugin.records.searches import INSUFFICIENT, Keyed
 from mdfa_fairness_plugin.records.sets import ModelDependence, Subgroup, ratio_of
 
 # What holds of every set that was named, and is said with it.
@@ -21,7 +21,7 @@ NOT_CONFIRMED: Final = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class AskedSubgroup(Subgroup):
+class AskedSubgroup(Keyed, Subgroup):
     """Rows that somebody named, and how unequally a group among them is treated.
 
     What a ``Violation`` says of a region that was searched for, and a ``Subgroup`` of any set, said of
@@ -83,16 +83,6 @@ class AskedSubgroup(Subgroup):
     def detectable_ratio(self) -> float:
         """Smallest ratio that would have been called a violation here with 80 % probability."""
         return ratio_of(self.detectable_delta)
-
-    @property
-    def key(self) -> SearchKey:
-        """Who is compared with whom."""
-        return SearchKey(
-            sensitive_feature=self.sensitive_feature,
-            group=self.group,
-            reference=self.reference,
-            outcome=self.outcome,
-        )
 
     def __repr__(self) -> str:
         return (

@@ -48,8 +48,27 @@ class SearchKey:
     outcome: Hashable
 
 
+class Keyed:
+    """A record of one search, or of the same comparison without one."""
+
+    sensitive_feature: str
+    group: Hashable
+    reference: Hashable | None
+    outcome: Hashable
+
+    @property
+    def key(self) -> SearchKey:
+        """Who is compared with whom, by which outcome."""
+        return SearchKey(
+            sensitive_feature=self.sensitive_feature,
+            group=self.group,
+            reference=self.reference,
+            outcome=self.outcome,
+        )
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Violation(Measured):
+class Violation(Keyed, Measured):
     """Most unequally treated subgroup one search found, measured on held-out rows.
 
     A search is one-sided: it asks where rows with the sensitive value ``group`` get ``outcome``
@@ -275,16 +294,6 @@ class Violation(Measured):
         even a thousandfold one among everybody would have been. ``AuditResult.power`` simulates it.
         """
         return ratio_of(self.detectable_delta)
-
-    @property
-    def key(self) -> SearchKey:
-        """Which search it is."""
-        return SearchKey(
-            sensitive_feature=self.sensitive_feature,
-            group=self.group,
-            reference=self.reference,
-            outcome=self.outcome,
-        )
 
     @property
     def beside(self) -> Subgroup | None:
