@@ -10,7 +10,7 @@ from typing import Any, Final
 from mdfa_fairness_plugin.data.columns import find_label, listing
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.records import SearchKey
+from mdfa_fairness_plugin.records import SearchKey, ratio_of
 from mdfa_fairness_plugin.settings import Settings
 
 # Labels that answer a question, and mean nothing without its name.
@@ -52,18 +52,15 @@ class Words:
             return f'get the outcome "{which}"'
         return ""
 
-    def impact_ratio(self, outcome: Hashable, rates: tuple[float, float]) -> float:
-        """Favourable rate of the group over the others'; NaN if it is not known."""
-        own, others = rates
-        if outcome != self.favorable:
-            own, others = 1.0 - own, 1.0 - others
-            if len(self.labels) != 2:
-                return math.nan
-        if self.favorable is None or math.isnan(own + others):
-            return math.nan
-        if others > 0:
-            return own / others
-        return math.inf if own > 0 else math.nan
+    def impact(self, outcome: Hashable, figures: Mapping[str, Any]) -> dict[str, Any]:
+        """Favourable rate of the group over the others', with its interval; NaN if it is not known."""
+        told = (math.nan,) * 3
+        if self.favorable is not None and outcome == self.favorable:
+            told = (figures["delta"], *figures["interval"])
+        elif self.favorable is not None and len(self.labels) == 2:
+            told = figures["otherwise"]
+        ratio, low, high = map(ratio_of, told)
+        return {"impact_ratio": ratio, "impact_interval": (low, high)}
 
 
 def read_words(

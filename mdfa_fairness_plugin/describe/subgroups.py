@@ -66,8 +66,8 @@ def part_described(
     figures: dict[str, Any], search: Search, problem: AuditProblem
 ) -> dict[str, Any]:
     """Figures of one search, with who is in the part of everybody that is told beside them."""
-    impact = problem.words.impact_ratio(search.key.outcome, figures["rates"])
-    figures = figures | {"impact_ratio": impact}
+    figures = figures | problem.words.impact(search.key.outcome, figures)
+    del figures["otherwise"]
     best = None if search.rule is None else search.rule.instead
     if best is not None:
         own, rule = figures["rule_subgroup"], best.rule

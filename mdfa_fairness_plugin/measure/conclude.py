@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from mdfa_fairness_plugin.measure.intervals import (
     delta_interval,
     gamma_interval,
     mass_interval,
+    otherwise,
     standard_errors,
 )
 from mdfa_fairness_plugin.measure.power import FEWEST_HITS, Plan, Searching, named_detectable
@@ -192,7 +193,8 @@ def conclude(
 ) -> list[dict[str, Any]]:
     """Fields of a ``Violation`` for every search of a family, none for those not made.
 
-    ``labels`` are all outcomes, in the order of the counts.
+    And ``otherwise``, the log ratio of not having the outcome with its interval. ``labels`` are all
+    outcomes, in the order of the counts.
     """
     tests = [None if one is None else _Tested.of(one, settings) for one in searches]
     names = [None if one is None else one.hypothesis for one in searches]
@@ -313,12 +315,13 @@ def figures_of(
         sums.region.rates, sums.plain[-1], sums.region.leftover if settings.balances else None
     )
     shift = _shift(one, REGION, settings)
-    low, high = allowed.interval(sums.region.rates, confidence, spread, leftover)
+    low, high = (
+        end + shift for end in allowed.interval(sums.region.rates, confidence, spread, leftover)
+    )
     bounds = (math.nan, math.nan)
     if sums.n_missing:
         bounds = missing_bounds(rates, np.array([True, False]), sums.missing[0], sums.missing[1])
     delta = rates.delta + shift
-    low, high = low + shift, high + shift
     bounds = (bounds[0] + shift, bounds[1] + shift)
     ends = delta_interval(sums.region.rates, confidence, spread, leftover)
     measured_low = ends[0] + shift
@@ -352,6 +355,7 @@ def figures_of(
         "counts": counts_frame(sums.region.counts, one.key, labels),
         "detectable_delta": detectable,
         "detectable_mass": mass,
+        "otherwise": otherwise(sums.region.rates, confidence, spread, leftover, astuple(allowed)),
         "estimates": estimates,
         "depends_on_models": _dependence(one, decisive=_BETTER_MODELS in reason),
         "population": _subgroup(one, EVERYBODY, test, settings, level, labels),

@@ -31,6 +31,37 @@ def delta_interval(
     return float(low), float(high)
 
 
+def otherwise(
+    rates: Rates,
+    confidence_level: float,
+    spread: float = 1.0,
+    leftover: Leftover | None = None,
+    allowed: tuple[float, ...] = (0.0, 0.0, 1.0, 1.0),
+) -> tuple[float, float, float]:
+    """Log ratio of the rates of *not* having the outcome, and its interval.
+
+    A rate is known as well as its complement, so the sizes are the same. ``allowed`` is what delta may
+    still fall and rise, here around the same mean rate, and how much wider its interval is below and
+    above: the more often people have the outcome, the less often they do not.
+    """
+    fall, rise, wider_below, wider_above = allowed
+    own, sizes = _known(rates, leftover)
+    mean = own.rates.mean()
+
+    def at(delta: float) -> float:
+        half = math.tanh(delta / 2.0)
+        return float(log_ratio(*np.clip(1.0 - mean * np.array([1.0 + half, 1.0 - half]), 0.0, 1.0)))
+
+    def moved(by: float) -> float:
+        return at(own.delta + by) - at(own.delta)
+
+    rest = np.clip(1.0 - own.rates, 0.0, 1.0)
+    low, _ = log_ratio_interval(rest, sizes, confidence_level, spread * wider_above)
+    _, high = log_ratio_interval(rest, sizes, confidence_level, spread * wider_below)
+    down, up = (moved(move) if move else 0.0 for move in (rise, -fall))
+    return float(log_ratio(*rest)), float(low) + down, float(high) + up
+
+
 def standard_errors(rates: Rates, leftover: Leftover | None = None, least: float = 0.0) -> float:
     """How many standard errors the log rate ratio is above ``least``, by the interval itself.
 

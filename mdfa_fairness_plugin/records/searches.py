@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Final
 
 import numpy as np
@@ -185,6 +185,8 @@ class Violation(Keyed, Measured):
     impact_ratio : float
         Favourable rate of the group over that of those it is compared with, in the subgroup; below 1
         is harm. NaN if no outcome is said to be favourable, or there are more than two.
+    impact_interval : tuple of float
+        Ends of the interval on ``impact_ratio``, valid after the search as ``interval`` is.
     depends_on_models : ModelDependence or None
         How the ratio moved while the models of the features got better; None if both are the
         user's own.
@@ -280,6 +282,11 @@ class Violation(Keyed, Measured):
         default=None, metadata=said("always", Column("harm", 34, 28, dtype=object))
     )
     impact_ratio: float = number("cells", Column("impact_ratio", 35, 29))
+    impact_interval: tuple[float, float] = pair(
+        "cells",
+        Column("impact_low", 36, 30, itemgetter(0)),
+        Column("impact_high", 37, 31, itemgetter(1)),
+    )
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:

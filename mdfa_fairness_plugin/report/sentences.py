@@ -348,35 +348,16 @@ def unrecorded_sentence(violation: Violation) -> str:
     return f"{text}; {ratio_text(limit)} times would do to leave no more than chance explains."
 
 
-def four_fifths_sentence(violation: Violation) -> str:
-    """The smaller rate over the larger, as numbers without a judgement; empty if unmeasured."""
-    low, high = violation.ratio_interval
-    if violation.harm is not None:
-        return _impact_sentence(violation)
-    if not violation.measured and math.isnan(low):
-        return ""
-    if not violation.measured:
-        value, span = f"at most {_inverse(low)}", ""
-    else:
-        value = _inverse(violation.ratio)
-        known = not (math.isnan(low) or math.isnan(high))
-        span = f" (between {_inverse(high)} and {_inverse(low)})" if known else ""
-    return (
-        f"Divided the other way round, {others_of(violation)} get it {value}{span} times as often; "
-        "the four-fifths rule of thumb, meant for favourable outcomes, looks at whether such a "
-        "number is below 0.8. That is no legal judgement."
-    )
-
-
-def _impact_sentence(violation: Violation) -> str:
-    """The favourable rates, one over the other."""
+def impact_sentence(violation: Violation) -> str:
+    """The favourable rates, one over the other; empty if no outcome is said to be favourable."""
     impact = violation.impact_ratio
     if math.isnan(impact):
         return ""
+    span = between(*violation.impact_interval)
     return (
         f"The favourable outcome goes to {group_of(violation)} {ratio_text(impact)} times as often as "
-        f"to {others_of(violation)}; the four-fifths rule of thumb looks at whether such a number is "
-        "below 0.8. That is no legal judgement."
+        f"to {others_of(violation)}{f' ({span})' if span else ''}. The four-fifths rule of thumb looks "
+        "at whether such a number is below 0.8; that is no legal judgement."
     )
 
 
@@ -461,7 +442,3 @@ def coarser_mass(violation: Violation | AskedSubgroup) -> float:
         return 0.0
     mass = violation.detectable_mass
     return 0.0 if math.isnan(mass) or mass <= violation.alpha else mass
-
-
-def _inverse(ratio: float) -> str:
-    return ratio_text(math.inf if ratio == 0 else 1 / ratio)

@@ -278,7 +278,7 @@ def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
     beyond = (
         moved_sentence(case),
         say.paper_terms(case),
-        say.four_fifths_sentence(case),
+        say.impact_sentence(case),
         say.unrecorded_sentence(case),
     )
     core = ""

@@ -88,20 +88,27 @@ def test_the_gate_is_about_harm(loans, plain, told):
     assert 'failures="0"' in only.to_junit(fail_above=0.1)
 
 
-def test_impact_is_the_favourable_rate_over_the_others(told):
+def test_impact_is_the_favourable_rate_over_the_others(plain, told):
     for group, other in (("f", "m"), ("m", "f")):
         harm, good = found(told, group, 0), found(told, group, 1)
         own, others = harm.rates
         assert harm.impact_ratio == pytest.approx((1 - own) / (1 - others))
         assert good.impact_ratio == pytest.approx(good.ratio)
         assert harm.key.group != other
-    assert found(told, "f", 0).impact_ratio == pytest.approx(0.5, abs=0.12)
-    text = " ".join(told.summary().split())
-    impact = found(told, "f", 0).impact_ratio
+        assert good.impact_interval == good.ratio_interval
+        assert harm.impact_interval[0] < harm.impact_ratio < harm.impact_interval[1]
+    case = found(told, "f", 0)
+    assert case.impact_ratio == pytest.approx(0.5, abs=0.12)
+    # Not what dividing the unfavourable rates the other way round gives.
+    assert abs(case.impact_ratio - 1 / case.ratio) > 0.1
+    low, high = case.impact_interval
     assert (
-        f"The favourable outcome goes to women {impact:.2f} times as often as to everyone" in text
-    )
-    assert "whether such a number is below 0.8" in text
+        f"The favourable outcome goes to women {case.impact_ratio:.2f} times as often as to everyone "
+        f"else (between {low:.2f} and {high:.2f} times). The four-fifths rule of thumb looks"
+    ) in " ".join(told.summary().split())
+    assert "four-fifths" not in plain.summary()
+    frame = told.to_frame().query("group == 'f' and outcome == 0")
+    assert frame[["impact_low", "impact_high"]].to_numpy().tolist() == [[low, high]]
 
 
 def test_sentences_say_what_the_outcome_and_the_groups_are_called(told, plain, loans):
@@ -175,4 +182,4 @@ def test_of_three_outcomes_all_but_the_good_one_are_harm(loans):
     settings = {k: v for k, v in loans[1].items() if "prob" not in k}
     result = mdfa.audit(X, y, outcomes=[0, 1], favorable_label=2, **settings)
     assert {v.harm for v in result.violations} == {True}
-    assert all(np.isnan(v.impact_ratio) for v in result.violations)
+    assert all(np.isnan([v.impact_ratio, *v.impact_interval]).all() for v in result.violations)

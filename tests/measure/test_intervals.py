@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.measure.intervals import (
     gamma_interval,
     log_ratio_interval,
     mass_interval,
+    otherwise,
     wilson_limits,
 )
 
@@ -71,6 +72,32 @@ def test_nobody_of_the_group_has_the_outcome():
     assert low == -math.inf
     assert math.isfinite(high)
     assert high < 0
+
+
+@pytest.mark.parametrize("hits", [(70, 60), (40, 0), (100, 60), (0, 100)])
+def test_the_other_outcome_has_the_interval_of_its_own(hits):
+    """Whoever counts those without the outcome finds the same; 30 of 100 against 40 is .75."""
+    sizes = (100, 100)
+    rest = rates_of([n - k for n, k in zip(sizes, hits, strict=True)], sizes)
+    delta, *ends = otherwise(rates_of(hits, sizes), 0.95, 1.3)
+    assert delta == pytest.approx(rest.delta, abs=1e-12)
+    assert ends == pytest.approx(delta_interval(rest, 0.95, 1.3), abs=1e-9)
+    if hits == (70, 60):
+        assert math.exp(delta) == pytest.approx(0.75)
+
+
+def test_what_a_ratio_may_still_fall_the_other_may_rise():
+    """From .7 against .6 to equal rates: .3 against .4 becomes equal too."""
+    rates = rates_of((70, 60), (100, 100))
+    fall = math.log(7 / 6)
+    delta, low, high = otherwise(rates, 0.95, allowed=(fall, 0.0, 1.0, 1.0))
+    _, plain_low, plain_high = otherwise(rates, 0.95)
+    assert (delta, low) == (pytest.approx(math.log(0.75)), plain_low)
+    assert high - plain_high == pytest.approx(-delta)
+    assert otherwise(rates, 0.95, allowed=(0.0, 0.0, 2.0, 1.0))[1:] == (
+        plain_low,
+        otherwise(rates, 0.95, 2.0)[2],
+    )
 
 
 @pytest.mark.parametrize("hits", [(0, 0)])

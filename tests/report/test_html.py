@@ -198,18 +198,23 @@ def test_what_an_unrecorded_feature_would_have_to_do_is_told():
     assert "as chance alone might explain it too" in " ".join(chance.split())
 
 
-def test_four_fifths_is_a_number_and_no_verdict():
-    """A ratio of 2 (1.6 to 2.5) is 0.5 (0.4 to 0.63) the other way round."""
+def test_four_fifths_are_of_favourable_rates_and_no_verdict():
+    """Refused 70 % against 60 %: hired .75 times as often. Without a good side nothing is said."""
     told = Violation(
         group="a",
-        outcome=1,
+        outcome=0,
         verdict="violation",
-        delta=math.log(2),
-        interval=(math.log(1.6), math.log(2.5)),
+        delta=math.log(7 / 6),
+        interval=(math.log(1.02), math.log(1.3)),
+        harm=True,
+        impact_ratio=0.75,
+        impact_interval=(0.6, 0.9),
     )
     text = " ".join(AuditResult(violations=(told,)).summary().split())
-    assert "get it 0.50 (between 0.40 and 0.62) times as often" in text
+    assert "0.75 times as often as to everyone else (between 0.60 and 0.90 times)" in text
     assert "no legal judgement" in text
+    unsaid = replace(told, harm=None, impact_ratio=math.nan, impact_interval=(math.nan, math.nan))
+    assert "four-fifths" not in AuditResult(violations=(unsaid,)).summary()
 
 
 def test_rows_of_unknown_group_and_their_bounds_are_told():

@@ -221,7 +221,9 @@ def of_second_schema(told: dict[str, Any]) -> dict[str, Any]:
     for new in ("outcome_name", "favorable_label"):
         told.pop(new)
     for found in told["violations"]:
-        for new in ("outcome_text", "group_text", "reference_text", "harm", "impact_ratio"):
+        for new in ("outcome_text", "group_text", "reference_text", "harm"):
+            found.pop(new)
+        for new in ("impact_ratio", "impact_interval"):
             found.pop(new)
         assert found.pop("depends_on_models") is not None
         assert found.pop("spread") is not None
