@@ -248,7 +248,9 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
             return search
         rows = measured_rows(search, problem)
         member = search.held_member
-        covered = np.zeros(len(member), dtype=bool) if search.rule is None else search.rule.measured
+        covered = (
+            np.zeros(len(member), dtype=bool) if search.rule is None else search.rule.told.covered
+        )
         everybody = np.ones(len(member), dtype=bool)
         sets = (
             *(everybody, member, search.held_core, covered, search.held_searched),

@@ -100,4 +100,6 @@ def test_where_no_rule_fits_the_best_one_is_measured_for_itself(scattered):
     assert 0 < best.n_rows < own.n_rows
     text = " ".join(result.summary().split())
     assert "No short rule describes this subgroup" in text
-    assert f"Where {best.rule} ({best.n_rows:,} rows), which is the best" in text
+    assert f"Where {best.rule}, which is the best" in text
+    assert own.rule_rows != best.n_rows
+    assert f"The rule as printed holds for {own.rule_rows:,}." in text

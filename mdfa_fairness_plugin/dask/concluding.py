@@ -102,6 +102,9 @@ def concluded(
         path = sweep.at(path_thresholds(sweep, judge.region.threshold)).recorded()
         profile = _with_totals(given.profile, sums)
         told = part_described(figures[i], search, audit.problem)
+        told["rule_rows"] = told[
+            "rule_subgroup"
+        ].n_rows  # the rule itself, of rows not learned from
         violations.append(replace(given, **told, profile=profile, path=path))
         regions.append(located(search, audit.problem.encoder, judge.region))
     _warn_of_few(few, log)

@@ -202,5 +202,5 @@ def _judge(
         adjusts=search.data.adjusts,
         bins=Bins(edges=np.unique(edges), exact=False),
         balancer=balancer,
-        rule=search.rule.rule,
+        rule=search.rule.told.rule,
     )

@@ -25,13 +25,14 @@ class HeldOutRule:
 
     rule: Rule  # learned from every row; its fit is of rules learned without the rows measured on
     covered: np.ndarray  # bool: meets a version of the rule made without access to the outcomes
+    n_printed: int  # rows that meet the rule as printed
     # Where no rule fits: the best there is, which tells of other people too.
     instead: HeldOutRule | None = None
 
     @property
-    def measured(self) -> np.ndarray:
-        """Whom the rule covers that is told, or the one in its place."""
-        return self.covered if self.instead is None else self.instead.covered
+    def told(self) -> HeldOutRule:
+        """The rule that is told, or the one in its place."""
+        return self if self.instead is None else self.instead
 
 
 def describe_held_out(
@@ -75,8 +76,9 @@ def describe_held_out(
         )
 
     rule, covered = learned(slice(None), inside)
+    n_printed = int(covered.sum())
     if rule.text in ("", EVERYBODY, NOBODY):
-        return HeldOutRule(rule=rule, covered=covered)
+        return HeldOutRule(rule=rule, covered=covered, n_printed=n_printed)
 
     guessed = np.zeros(len(inside), dtype=bool)
     half = _halves(inside, parts)
@@ -94,10 +96,11 @@ def describe_held_out(
             if min(n_inside, int(own.sum()) - n_inside) >= _FEWEST_ROWS:
                 limits = {"max_conditions": rule.n_conditions, "max_rows": _ROWS_OF_A_PART}
                 _, covered[own] = learned(own, told, **limits)
-    found = HeldOutRule(rule=replace(rule, **fit), covered=covered)
+    found = HeldOutRule(rule=replace(rule, **fit), covered=covered, n_printed=n_printed)
     if fits:
         return found
-    return HeldOutRule(rule=Rule(), covered=np.zeros(len(inside), dtype=bool), instead=found)
+    nobody = np.zeros(len(inside), dtype=bool)
+    return HeldOutRule(rule=Rule(), covered=nobody, n_printed=0, instead=found)
 
 
 def _halves(inside: np.ndarray, parts: np.ndarray) -> np.ndarray:

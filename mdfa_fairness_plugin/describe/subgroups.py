@@ -68,6 +68,8 @@ def part_described(
     """Figures of one search, with who is in the part of everybody that is told beside them."""
     figures = figures | problem.words.impact(search.key.outcome, figures)
     del figures["otherwise"]
+    if search.rule is not None:
+        figures["rule_rows"] = search.rule.told.n_printed
     best = None if search.rule is None else search.rule.instead
     if best is not None:
         own, rule = figures["rule_subgroup"], best.rule

@@ -174,6 +174,9 @@ class Violation(Keyed, Measured):
         The rule taken by itself: rows that meet it, whether they are in the subgroup or not. Each
         fold is judged by a version of the rule made without any outcome of that fold, so that its
         interval is valid after the search, as the subgroup's is; not measured without a rule.
+    rule_rows : int
+        Rows among those measured that meet the rule as printed; ``rule_subgroup.n_rows`` meet the
+        versions of it, and are told by the same rule only where no fold was judged by its own.
     searched : Subgroup
         What the search proposed before it was held beside everybody: the subgroup itself, or what
         everybody stands in the place of.
@@ -253,6 +256,7 @@ class Violation(Keyed, Measured):
     rule_subgroup: Subgroup = field(
         default_factory=partial(Subgroup, label="rule"), metadata=said("rule")
     )
+    rule_rows: int | None = whole("rule")
     searched: Subgroup = field(
         default_factory=partial(Subgroup, label="searched"), metadata=said("rule")
     )

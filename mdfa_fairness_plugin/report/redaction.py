@@ -196,6 +196,7 @@ class _Redactor:
             population=self._subgroup(violation.population, parts or ("delta",), whole=shown),
             core=self._subgroup(violation.core, parts, within=n),
             rule_subgroup=self._subgroup(violation.rule_subgroup, parts, within=n_whole),
+            rule_rows=_rule_rows(violation, self.min_cell),
             searched=self._searched(violation, parts, size_told),
             depends_on_models=depends,
             spread=spread,
@@ -385,6 +386,13 @@ class _Redactor:
         reasons = [r for r in self.given.excluded if "comparable" in r]
         told = all(kept.told(("excluded", reason)) for reason in reasons)
         return totals, told and not any(map(self.small, left))
+
+
+def _rule_rows(violation: Violation, min_cell: int) -> int | None:
+    """Whom the rule as printed holds for, unless a few make the difference to another size."""
+    n, own = known(violation.rule_rows), known(violation.rule_subgroup.n_rows)
+    others = (0, own, known(violation.n_rows), known(violation.population.n_rows))
+    return None if any(0 < abs(n - other) < min_cell for other in others) else n
 
 
 def _dependence(violation: Violation, min_cell: int) -> tuple[ModelDependence | None, int]:

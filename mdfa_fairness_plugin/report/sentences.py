@@ -295,6 +295,19 @@ def subgroup_sentence(start: str, subgroup: Subgroup) -> str:
     return f"{text} ({span.removesuffix(' times')})." if span else f"{text}."
 
 
+def ruled_sentence(start: str, violation: Violation) -> str:
+    """The ratio of all who meet the rule, and which rule each was told by."""
+    own, n_printed = violation.rule_subgroup, violation.rule_rows
+    if n_printed in (0, own.n_rows):
+        start = f"{start.removesuffix(',')} ({rows_in_brackets(own.n_rows)}),"
+        return subgroup_sentence(start, own)
+    held = "" if n_printed is None else f" The rule as printed holds for {n_printed:,d}."
+    return (
+        f"{subgroup_sentence(start, own)} Measured on {rows_text(own.n_rows)}: each part of them was "
+        f"told by a version of the rule made without its outcomes.{held}"
+    )
+
+
 def rule_sentence(violation: Violation) -> str:
     """How well the rule describes the subgroup."""
     if not violation.rule:
@@ -303,10 +316,10 @@ def rule_sentence(violation: Violation) -> str:
         if not best.rule:
             return f"{none} of the result."
         start = (
-            f"Where {clean(best.rule, 400)} ({rows_in_brackets(best.n_rows)}), which is the best "
+            f"Where {clean(best.rule, 400)}, which is the best that a short rule can say, though not "
+            "of the same people,"
         )
-        start = f"{start}that a short rule can say, though not of the same people,"
-        return f"{none} of the result. {subgroup_sentence(start, best)}"
+        return f"{none} of the result. {ruled_sentence(start, violation)}"
     text = "The rule above is a short description of the subgroup"
     precision, recall = violation.rule_precision, violation.rule_recall
     if not (math.isnan(precision) or math.isnan(recall)):

@@ -291,9 +291,7 @@ def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
         return _given(*first, *rates, "" if beside else core, *beyond)
     by_rule = ""
     if case.rule and case.rule_subgroup.measured:
-        size = say.rows_in_brackets(case.rule_subgroup.n_rows)
-        start = f"For all who meet the rule, in the subgroup or not ({size}),"
-        by_rule = say.subgroup_sentence(start, case.rule_subgroup)
+        by_rule = say.ruled_sentence("For all who meet the rule, in the subgroup or not,", case)
     everybody = say.subgroup_sentence(_EVERYBODY, case.population)
     return _given(spread, say.rule_sentence(case), by_rule, *rates, everybody, core, *beyond)
 

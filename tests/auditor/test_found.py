@@ -179,7 +179,7 @@ def test_after_a_split_the_rule_is_measured_on_the_held_out_rows_that_meet_it():
             continue
         meets = searched.rule.applies(data.X) & violation.held_out
         own, other = meets & (s == violation.group), meets & (s != violation.group)
-        assert rule.n_rows == meets.sum()
+        assert rule.n_rows == meets.sum() == violation.rule_rows
         assert rule.rates == pytest.approx(
             ((y[own] == violation.outcome).mean(), (y[other] == violation.outcome).mean())
         )

@@ -7,6 +7,7 @@ import pytest
 
 from mdfa_fairness_plugin.dask import concluding
 from mdfa_fairness_plugin.dask.concluding import LEARNED_FROM, jackknife_variance
+from mdfa_fairness_plugin.describe import held_out_rule
 from mdfa_fairness_plugin.exceptions import FeatureWarning, InputError, MissingSensitiveWarning
 
 pytest.importorskip("dask.dataframe")
@@ -82,6 +83,21 @@ def test_the_profile_counts_the_rows_measured(result):
     worst = result.worst_case
     assert worst.profile.iloc[0, 2:4].sum() == worst.n_rows
     assert worst.profile.iloc[0, :2].sum() == worst.population.n_rows
+
+
+def test_where_no_rule_fits_the_best_one_is_measured_for_itself(frame, run, result, monkeypatch):
+    """As what is printed as the rule where less is asked of its fit."""
+    monkeypatch.setattr(held_out_rule, "MIN_FIDELITY", 1.0)
+    found = run(frame)
+    named = [v for v in result.violations if v.rule != "everybody"]
+    for own, plain in zip(found.violations, result.violations, strict=True):
+        if plain in named:
+            best, rule = own.rule_subgroup, plain.rule_subgroup
+            assert (own.rule, best.rule, own.delta) == ("", plain.rule, plain.delta)
+            assert (best.delta, best.interval, own.rule_rows) == (
+                rule.delta, rule.interval, rule.n_rows,
+            )  # fmt: skip
+    assert named
 
 
 def test_missing_sensitive_values_are_counted(frame, run, at_the_end):

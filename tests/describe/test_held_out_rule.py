@@ -44,6 +44,7 @@ def test_the_printed_rule_is_the_one_of_all_rows():
     plain = describe_rule(inside, display)[0]
     assert held_out.rule.alternatives == plain.alternatives
     assert held_out.rule.text == plain.text
+    assert held_out.n_printed == plain.applies(display).sum() != held_out.covered.sum()
 
 
 @pytest.mark.parametrize("seed", range(4))

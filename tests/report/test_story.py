@@ -6,6 +6,7 @@ import html
 import json
 import math
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -137,6 +138,16 @@ def test_the_rule_has_a_ratio_of_its_own():
         "For all who meet the rule, in the subgroup or not (1,500 rows), the ratio is 1.6 "
         "(between 1.3 and 2.0)."
     ) in text
+    versions = refused(rule_subgroup=rule, rule_rows=1620)
+    told = (
+        "For all who meet the rule, in the subgroup or not, the ratio is 1.6 (between 1.3 and 2.0). "
+        "Measured on 1,500 rows: each part of them was told by a version of the rule made without its "
+        "outcomes. "
+    )
+    assert f"{told}The rule as printed holds for 1,620." in flat(audit(versions).summary())
+    few = flat(audit(replace(versions, rule_rows=1505)).to_html())
+    assert told.strip() in few
+    assert "1,505" not in few
     assert "For all who meet the rule" not in flat(audit(refused()).summary())
     everybody = flat(audit(refused(rule="everybody", rule_subgroup=rule)).summary())
     assert "For all who meet the rule" not in everybody

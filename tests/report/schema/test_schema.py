@@ -230,7 +230,7 @@ def of_second_schema(told: dict[str, Any]) -> dict[str, Any]:
         for name in ("searched", "population", "core", "rule_subgroup"):
             for new in ("p_value", "beside", "rule", "rule_fidelity"):
                 found[name].pop(new)
-        for name in ("searched", "detectable_mass", "detectable_ratio"):
+        for name in ("searched", "rule_rows", "detectable_mass", "detectable_ratio"):
             found.pop(name)
     return told | {"schema": AUDIT_SCHEMA.replace("audit-3", "audit-2"), "format_version": 2}
 
