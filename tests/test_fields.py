@@ -42,7 +42,7 @@ def test_copies_for_printing_take_it_as_it_says():
     copy = printed(More, found, odds=found.odds)
     assert (copy.odds, copy.n_homes) == (2.0, None)
     assert all(map(math.isnan, copy.span))
-    assert copy.withheld == {"span", "n_homes", "n_rows", "n_missing"}
+    assert copy.withheld == {"span", "n_homes", "n_rows", "n_missing", "rule_rows"}
 
 
 @pytest.mark.parametrize("where", ["table", "case"])
