@@ -54,4 +54,8 @@ def describe_parameter(value: Any) -> Any:
         return type(value).__name__
     if hasattr(value, "get_params"):
         return repr(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if callable(value) or " at 0x" in repr(value):
+        return f"{getattr(value, '__qualname__', type(value).__qualname__)}(...)"
     return value

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mdfa_fairness_plugin.exceptions import WarningLog
+from mdfa_fairness_plugin.fields import said
 from mdfa_fairness_plugin.pipeline import Audit, AuditSource, audit_provenance, excluded_counts
 from mdfa_fairness_plugin.questions import Questions
+from mdfa_fairness_plugin.records.audits import by_reason
 from mdfa_fairness_plugin.report import html, markdown, text
 from mdfa_fairness_plugin.report.junit import to_junit
 from mdfa_fairness_plugin.report.plain import as_json, to_plain, written
+from mdfa_fairness_plugin.report.stored import stored_fields
 from mdfa_fairness_plugin.report.story import tell, tell_card, tell_page
 
 
@@ -59,7 +62,9 @@ class AuditResult(Questions):
     """
 
     # Nothing is withheld from the result itself.
-    excluded: Mapping[str, int] = field(default_factory=dict)
+    excluded: Mapping[str, int] = field(
+        default_factory=dict, metadata=said("rule", settle=by_reason)
+    )
     n_samples: int = 0
 
     def _repr_html_(self) -> str:
@@ -71,6 +76,31 @@ class AuditResult(Questions):
         See :func:`mdfa_fairness_plugin.report.plain.to_plain` for the conventions.
         """
         return to_plain(self)
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> AuditResult:
+        """Read back what ``to_json`` wrote.
+
+        Reports, tables and ``to_json`` say what they said of the result itself; only the picture of
+        the propensities is missing from the page. What needs the data (``measure``, ``members``,
+        ``null_distribution`` and their like) is refused.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file of ``to_json`` or ``mdfa audit --json``.
+
+        Returns
+        -------
+        result : AuditResult
+            Labels as JSON has them: dates and the like are text.
+
+        Raises
+        ------
+        InputError
+            Naming the file and what is wrong with it.
+        """
+        return AuditResult(**stored_fields(path))
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Give strict JSON, the same bytes for the same result.

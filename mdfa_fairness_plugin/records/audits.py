@@ -28,6 +28,11 @@ from mdfa_fairness_plugin.records.searches import VIOLATION, Violation
 NO_COMPARABLE_ROW: Final = "no comparable row"
 
 
+def by_reason(excluded: Mapping[str, Any]) -> dict[str, Any]:
+    """Rows left out in an order that JSON keeps."""
+    return dict(sorted(excluded.items()))
+
+
 def _asked(alpha: Any) -> float | str:
     return alpha if isinstance(alpha, str) else float(alpha)
 
@@ -74,7 +79,9 @@ class AuditRecord(Record):
 
     violations: tuple[Violation, ...] = several("rule")
     balance: Mapping[tuple[str, Hashable], Any] = field(default_factory=dict, metadata=said("rule"))
-    excluded: Mapping[str, int | None] = field(default_factory=dict, metadata=said("rule"))
+    excluded: Mapping[str, int | None] = field(
+        default_factory=dict, metadata=said("rule", settle=by_reason)
+    )
     silence: tuple[Silence, ...] = several("rule")
     asked: tuple[AskedSubgroup, ...] = several("rule")
     warnings: tuple[AuditWarning, ...] = several("rule")

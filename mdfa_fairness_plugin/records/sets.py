@@ -109,6 +109,12 @@ class ModelDependence(Record):
     allowance: float = number("cells")
     decisive: bool = field(default=False, metadata=said("always", settle=bool))
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        own = (self.ratios, self.propensity_losses, self.outcome_losses, self.shares)
+        if len(set(map(len, own))) > 1:
+            raise ValueError("ratios, losses and shares: one of each for every rung expected.")
+
     def to_frame(self) -> pd.DataFrame:
         """Give one row per rung, the least first."""
         return pd.DataFrame(

@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.describe.profile import VALUES
 from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
-from mdfa_fairness_plugin.exceptions import AuditWarning, is_hidden
+from mdfa_fairness_plugin.exceptions import AuditWarning, Message, is_hidden
 from mdfa_fairness_plugin.records import AskedSubgroup, AuditRecord, Violation
 from mdfa_fairness_plugin.report.files import written_beside
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
@@ -36,7 +37,9 @@ def to_plain(result: AuditRecord) -> dict[str, Any]:
       that order; empty if unknown.
     - Labels are null, true, numbers or text where they can be, lists for tuples, ISO 8601 for
       dates and text for the rest.
-    - Tables are ``{"columns": [...], "index": [...], "values": [[...]]}``.
+    - Tables are ``{"columns": [...], "index": [...], "values": [[...]]}``. A profile has besides
+      ``counted``: of every number its values, others than the commonest, and rows with the rarest.
+    - ``messages`` are the texts that speak of counts, in parts.
     - ``worst_case`` is a position in ``violations``, or None.
     - ``balance`` is a list, each entry with its ``sensitive_feature`` and ``group``.
     - Timings are left out, so that the same audit always gives the same text.
@@ -61,8 +64,17 @@ def to_plain(result: AuditRecord) -> dict[str, Any]:
         "excluded": plain_value(result.excluded),
         "silence": [plain_value(silence) for silence in result.silence],
         **({"asked": [_plain_asked(own) for own in result.asked]} if result.asked else {}),
+        "messages": _plain_messages(result),
         **plain_origin(result.warnings, result.provenance),
     }
+
+
+def _plain_messages(result: AuditRecord) -> list[Any]:
+    """Texts that speak of counts, in parts: what is read back can then withhold these too."""
+    searches: tuple[Violation | AskedSubgroup, ...] = (*result.violations, *result.asked)
+    texts = (*(one.message for one in result.warnings), *(own.reason for own in searches))
+    counted = (one for one in texts if isinstance(one, Message))
+    return [plain_value(one.parts) for one in dict.fromkeys(counted)]
 
 
 def plain_origin(warnings: Sequence[AuditWarning], provenance: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,6 +148,7 @@ def plain_value(value: Any) -> Any:
             "columns": [plain_label(label) for label in value.columns],
             "index": [plain_label(label) for label in value.index],
             "values": [[plain_value(cell) for cell in row] for row in value.to_numpy(dtype=object)],
+            **({"counted": plain_value(value.attrs[VALUES])} if VALUES in value.attrs else {}),
         }
     if isinstance(value, pd.Series | pd.Index):
         return [plain_value(cell) for cell in value.to_numpy(dtype=object)]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mdfa_fairness_plugin.data.held import NOT_HELD_EQUAL
-from mdfa_fairness_plugin.describe.wording import clean
+from mdfa_fairness_plugin.describe.wording import clean, label_text, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning, LeakWarning
 from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, Violation, harmful, ranked
 
@@ -42,4 +42,14 @@ def diagnostics(value: Any) -> dict[str, Any]:
 def entries(provenance: Mapping[str, Any], name: str) -> dict[Any, Any]:
     """What provenance lists under a name, such as versions; empty if it lists nothing."""
     found = provenance.get(name)
-    return dict(found) if isinstance(found, Mapping) else {}
+    return {k: _recorded(v) for k, v in found.items()} if isinstance(found, Mapping) else {}
+
+
+def _recorded(value: Any) -> Any:
+    """A value as JSON keeps it, so that a report says the same of a result read back."""
+    if isinstance(value, Mapping):
+        return {
+            k if isinstance(k, str) else label_text(k, None): _recorded(v) for k, v in value.items()
+        }
+    # An object stays for its type to be told.
+    return value if " at 0x" in str(value) else plain_label(value)

@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.describe.wording import (
 )
 from mdfa_fairness_plugin.records import AuditRecord, Silence, Violation, ranked
 from mdfa_fairness_plugin.report.document import HTML, Table, Value
-from mdfa_fairness_plugin.report.reading import comparison, diagnostics, shown_case
+from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, shown_case
 from mdfa_fairness_plugin.report.sentences import (
     interval_cell,
     p_number,
@@ -213,8 +213,8 @@ def provenance_table(result: AuditRecord) -> Table:
         if name not in ("timings", "parameters", "versions", "iterations") and value is not None
     ]
     for name, between, limit in (("versions", " ", 30), ("parameters", " = ", 60)):
-        values = provenance.get(name)
-        if isinstance(values, Mapping):
+        values = entries(provenance, name)
+        if values:
             pairs = (f"{clean(k, 30)}{between}{clean(v, limit)}" for k, v in in_order(values))
             rows.append((_title(name), ", ".join(pairs)))
     return Table(header=("What", "Value"), rows=tuple(rows), caption="Provenance", n_text=2)
