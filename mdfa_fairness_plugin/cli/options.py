@@ -137,10 +137,24 @@ outcome_name = option(
     metavar="TEXT",
     help="What sentences call the outcome. Default: its column.",
 )
+outcome_names = option(
+    "--outcome-names",
+    multiple=True,
+    metavar="LABEL=NAME,...",
+    help="What sentences call each outcome, such as '1=refused,0=approved'.",
+)
+group_names = option(
+    "--group-names",
+    multiple=True,
+    metavar="VALUE=NAME,...",
+    help="What sentences call groups, such as 'f=women,m=men'.",
+)
 reference = option(
     "--reference",
-    metavar="VALUE",
-    help="Compare with this sensitive value only. Default: with everybody else.",
+    multiple=True,
+    metavar="VALUE|COL=VALUE",
+    help="Compare with this sensitive value only; with several --sensitive columns COL=VALUE. "
+    "Default: with everybody else.",
 )
 weight = option("--weight", metavar="COL", help="Column of sample weights.")
 weight_type = option(
@@ -392,6 +406,8 @@ RUNNING = (confidence, seed, jobs)
 AUDIT = (
     outcome,
     outcome_name,
+    outcome_names,
+    group_names,
     favorable_label,
     *COLUMNS,
     alpha,

@@ -25,8 +25,10 @@ class Request:
     outcome_label: tuple[str, ...] = ()
     favorable_label: str | None = None
     outcome_name: str | None = None
+    outcome_names: tuple[str, ...] = ()
+    group_names: tuple[str, ...] = ()
     group: tuple[str, ...] = ()
-    reference: str | None = None
+    reference: tuple[str, ...] = ()
     weight: str | None = None
     weight_type: str | None = None
     cluster: str | None = None

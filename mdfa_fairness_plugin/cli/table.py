@@ -6,6 +6,7 @@ import csv
 import difflib
 import io
 import math
+import shlex
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,6 +199,8 @@ def find_columns(
         settings=request.settings
         | given(
             outcomes=labels,
+            outcome_names=find_names(request.outcome_names, [outcome], values, "--outcome-names"),
+            group_names=find_names(request.group_names, sensitive, values, "--group-names"),
             favorable_label=find_favorable(request, outcome, values),
             reference_group=find_reference(request, sensitive, values),
             decision_inputs=find_inputs(table, request),
@@ -233,18 +236,51 @@ def find_inputs(table: Table, request: Request) -> list[Hashable] | None:
     return table.columns(request.decision_input, "--decision-input") or None
 
 
+def find_names(
+    texts: Sequence[str],
+    columns: Sequence[Hashable],
+    values: Callable[[Hashable], pd.Series],
+    option: str,
+) -> dict[Hashable, str] | None:
+    """Names by label, of texts such as ``1=refused,0=approved``; None for no texts."""
+    names = {}
+    for pair in (
+        pair for text in texts for pair in next(csv.reader([text], skipinitialspace=True))
+    ):
+        label, mark, name = pair.rpartition("=")
+        found = find_labels([label.strip()], columns, values, option) if mark else None
+        if found is None:
+            raise CommandError(
+                f"{option}: {pair!r} was given; pairs such as {option} '1=refused,0=approved' expected."
+            )
+        names[found[0]] = name.strip()
+    return names or None
+
+
 def find_reference(
     request: Request, sensitive: Sequence[Hashable], values: Callable[[Hashable], pd.Series]
-) -> Hashable | None:
-    """Sensitive value that ``--reference`` means, in the one sensitive column; None for none."""
-    if request.reference is None:
-        return None
-    if len(sensitive) > 1:
-        raise CommandError(
-            "--reference names one value, so it needs one --sensitive column; audit the columns "
-            "one by one."
-        )
-    return find_label(request.reference, values(sensitive[0]), "--reference")
+) -> Any:
+    """Sensitive values that ``--reference`` means, by column if it says so; None for none."""
+    found: dict[Hashable, Hashable] = {}
+    by_name = {composed(str(column)): column for column in sensitive}
+    for text in map(composed, request.reference):
+        plain = len(sensitive) == 1 and len(request.reference) == 1
+        marks = [place for place, character in enumerate(text) if character == "="]
+        named = [place for place in marks if text[:place].strip() in by_name]
+        if plain and (not named or text in map(str, values(sensitive[0]).dropna().unique())):
+            return find_label(text, values(sensitive[0]), "--reference")
+        if not named:
+            example = f"--reference {shlex.quote(f'{sensitive[0]}={text}')}"
+            raise CommandError(
+                f"--reference: {text!r} was given; which column's value it is has to be said, as in "
+                f"{example}."
+            )
+        column = by_name[text[: named[0]].strip()]
+        if column in found:
+            raise CommandError(f"--reference: two values are given for column {str(column)!r}.")
+        value = text[named[0] + 1 :].strip()
+        found[column] = find_label(value, values(column), "--reference")
+    return found or None
 
 
 def read_table(request: Request) -> Table:

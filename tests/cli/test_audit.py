@@ -120,6 +120,18 @@ def test_options_reach_the_audit(loans, mdfa, fake_audit):
     assert (call["alpha"], call["missing"], call["balance"]) == (0.1, "category", "overlap")
     assert (call["confidence_level"], call["random_state"], call["n_jobs"]) == (0.9, 7, 2)
     assert call["reference_group"] == "b"
+    assert "outcome_names" not in call
+
+
+def test_names_and_references_are_given_in_pairs(loans, mdfa, fake_audit):
+    options = ["--sensitive", "sex", "--reference", "race=b", "--reference", "sex=f"]
+    options += ["--outcome-names", "yes=given a loan,no=refused", "--group-names", "f=women"]
+    result = mdfa(*audit_arguments(loans, *options, "--group-names", '"m=men, of 18"'))
+    assert result.exit_code == 0, result.stderr
+    call = fake_audit.call
+    assert call["reference_group"] == {"race": "b", "sex": "f"}
+    assert call["outcome_names"] == {"yes": "given a loan", "no": "refused"}
+    assert call["group_names"] == {"f": "women", "m": "men, of 18"}
 
 
 def test_the_smallest_share_may_be_left_to_the_audit(loans, mdfa, fake_audit):
@@ -314,7 +326,12 @@ def check_error(result, *parts):
         (["--outcome-label", "Yes"], ["no value 'Yes'", "Did you mean 'yes'?", "yes, no"]),
         (["--outcome-label", "1"], ["no value '1'", "Its values: yes, no"]),
         (["--reference", "c"], ["--reference", "no value 'c'"]),
-        (["--sensitive", "sex", "--reference", "f"], ["needs one --sensitive column"]),
+        (["--sensitive", "sex", "--reference", "f"], ["'f' was given", "--reference race=f."]),
+        (["--reference", "race=c"], ["--reference", "'race' has no value 'c'"]),
+        (["--reference", "race=a", "--reference", "race=b"], ["two values", "column 'race'"]),
+        (["--outcome-names", "no"], ["--outcome-names: 'no' was given", "1=refused"]),
+        (["--outcome-names", "maybe=unsure"], ["--outcome-names", "no value 'maybe'"]),
+        (["--group-names", "f=women"], ["--group-names", "column 'race' has no value 'f'"]),
         (["--alpha", "1.5"], ["--alpha", "1.5"]),
         (["--balance", "magic"], ["--balance", "'overlap'"]),
         (["--estimator", "magic"], ["--estimator", "'doubly_robust'"]),
