@@ -26,6 +26,8 @@ from mdfa_fairness_plugin.person.story import tell, value_text
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report import html, text
 from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
+from mdfa_fairness_plugin.report.reading import held_in_part
+from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.schema import CARD_SCHEMA
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import check_whole
@@ -92,6 +94,8 @@ class ContestationCard:
         The nearest of the group and of the others.
     min_cell : int
         Smaller counts of others are not shown.
+    not_held_equal : tuple of str
+        What people are not compared at equal values of, or only in part, if anything.
     """
 
     violation: Violation
@@ -114,6 +118,7 @@ class ContestationCard:
     subgroup: tuple[Comparators, Comparators]
     nearest: tuple[Comparators, Comparators]
     min_cell: int
+    not_held_equal: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         v = self.violation
@@ -279,6 +284,7 @@ def make_card(
         ),
         nearest=(counted_nearest(0), counted_nearest(1)),
         min_cell=int(min_cell),
+        not_held_equal=held_in_part(redact(result, max(shown_cell, 1)).result.warnings),
     )
 
 

@@ -180,7 +180,8 @@ def _comparison(card: ContestationCard) -> tuple[str, ...]:
     where = "in the subgroup and its surroundings" if card.inside else "among all those compared"
     lines = [
         f"The people most like this one {where}, by all audited features alike, and not farther "
-        "away than half the usual distance between two people."
+        "away than half the usual distance between two people.",
+        *card.not_held_equal,
     ]
     if any(side.suppressed for side in card.nearest):
         lines.append(_hidden(card, "Counts of the nearest people"))

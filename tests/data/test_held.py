@@ -16,7 +16,7 @@ FAST = {"learner": "tree", "n_splits": 2, "n_repeats": 1, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
-def result():
+def auditor():
     """Columns of every kind that cannot be held equal, and some that can."""
     rng = np.random.default_rng(0)
     n = 800
@@ -40,7 +40,12 @@ def result():
     y = pd.Series(rng.choice(["no", "yes"], n))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return mdfa.audit(X, y, sensitive_features=sex, **FAST)
+        return mdfa.MDFAuditor(**FAST).fit(X, y, sensitive_features=sex)
+
+
+@pytest.fixture(scope="module")
+def result(auditor):
+    return auditor.result_
 
 
 def plain(text):
@@ -80,6 +85,15 @@ def test_what_is_not_held_equal_is_said_next_to_what_is(result, told):
 def test_small_counts_are_withheld_there_too(result):
     text = plain(result.to_html(min_cell=100))
     assert "'branch': a withheld number of levels count as one (a withheld number of rows)" in text
+
+
+def test_a_card_says_it_too(auditor):
+    card = auditor.explain_row(None, row=3, min_cell=1)
+    for told in (card.summary(), card.to_html(), str(card.to_dict()["not_held_equal"])):
+        assert "Not held equal, or only in part:" in plain(told)
+        assert "80 of 81 levels count as one (10 % of rows)" in plain(told)
+    withheld = auditor.explain_row(None, row=3, min_cell=100).summary()
+    assert "'branch': a withheld number of levels count as one" in plain(withheld)
 
 
 def test_it_is_in_the_json(result):
