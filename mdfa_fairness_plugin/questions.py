@@ -19,6 +19,7 @@ from mdfa_fairness_plugin.replicate import (
     Sweep,
     explained,
     group_pairs,
+    group_table,
     measure_asked,
     null_distribution,
     power,
@@ -166,6 +167,43 @@ class Questions(AuditRecord):
             One per ordered pair and outcome, with ``to_frame()`` and ``summary()``.
         """
         return Answers(group_pairs(self))
+
+    def group_table(
+        self,
+        reference: Any = "highest",
+        *,
+        exclude_below: float | None = None,
+        exclude_reason: str | None = None,
+        scores: Any = None,
+    ) -> pd.DataFrame:
+        """Give every group's favourable outcomes beside those of a reference, without a search.
+
+        Counts, rates, impact ratios, differences in points, also at equal features, tests, shortfall
+        and flips: see :func:`mdfa_fairness_plugin.replicate.group_table`. Nothing passes or fails.
+
+        Parameters
+        ----------
+        reference : {"highest", "others"}, value or dict, default="highest"
+            The group with the highest rate, all others, or a sensitive value, one per feature.
+        exclude_below : float or None, default=None
+            Groups with a smaller share of the rows are not compared; their count and rate stay.
+        exclude_reason : str or None, default=None
+            Why.
+        scores : array-like of float of shape (n_samples,) or None, default=None
+            The favourable outcome is a score above the median of all rows.
+
+        Returns
+        -------
+        table : DataFrame
+            A row per group, then per combination of sensitive features, then without a known value.
+        """
+        return group_table(
+            self,
+            reference,
+            exclude_below=exclude_below,
+            exclude_reason=exclude_reason,
+            scores=scores,
+        )
 
     def sweep(
         self,

@@ -31,6 +31,7 @@ def run(request: Request) -> int:
         "--measure": request.measure,
         "--members": request.members,
         "--group-pairs": request.group_pairs,
+        "--group-table": request.group_table,
         "--na-values": request.na_values,
         "--decimal": request.decimal,
         "--thousands": request.thousands,

@@ -37,6 +37,7 @@ def _work(name: str, asked: dict[str, Any]) -> None:
     options.measure,
     options.members,
     options.group_pairs,
+    options.group_table,
     options.scheduler,
     options.min_cell,
     *READING,

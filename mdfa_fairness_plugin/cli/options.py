@@ -354,6 +354,14 @@ members = option(
     metavar="FILE.csv",
     help="Write who is inside to this file (.csv or .parquet), a line per row and search.",
 )
+group_table = option(
+    "--group-table",
+    type=_OUTPUT,
+    metavar="FILE.csv",
+    help="Write every group's favourable outcomes (--favorable-label) to this file: counts, rates, "
+    "impact ratios to the group with the highest rate, also at equal features, tests. No count is "
+    "withheld.",
+)
 plot = option(
     "--plot",
     type=_OUTPUT,

@@ -9,6 +9,7 @@ from typing import Any
 
 from mdfa_fairness_plugin.cli.console import CommandError, complain, say, show_notes
 from mdfa_fairness_plugin.cli.request import STDOUT, Request
+from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.wording import label_text, named
 from mdfa_fairness_plugin.records import INSUFFICIENT
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
@@ -28,6 +29,14 @@ def check_outputs(request: Request) -> None:
     members = request.members
     if members is not None and members.suffix.lower() not in (".csv", ".parquet"):
         raise CommandError(f"--members: {members.name!r} must end in .csv or .parquet.")
+    table = request.group_table
+    if table is not None and table.suffix.lower() != ".csv":
+        raise CommandError(f"--group-table: {table.name!r} must end in .csv.")
+    if table is not None and request.favorable_label is None:
+        raise CommandError(
+            "--group-table: it tells who gets the favourable outcome; name that with "
+            "--favorable-label."
+        )
     for option, path in request.outputs.items():
         first = option if path == STDOUT else taken.setdefault(path.resolve(), option)
         if first != option:
@@ -62,6 +71,9 @@ def write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, 
             elif option == "--members":
                 with written_beside(path) as part:
                     _write_members(result, part, path.suffix.lower())
+            elif option == "--group-table":
+                with written_beside(path) as part:
+                    _write_groups(result, part)
             elif option == "--plot":
                 figure: Any = ComparisonDisplay.from_result(result).plot().figure_
                 with written_beside(path) as part:
@@ -82,6 +94,16 @@ def _write_members(result: Any, path: Path, suffix: str) -> None:
     labels = ["group", "reference", "outcome"]
     members[labels] = members[labels].map(lambda own: None if own is None else str(own))
     members.to_parquet(path)
+
+
+def _write_groups(result: Any, path: Path) -> None:
+    """Every group's favourable outcomes; who is in a combination is joined by "&"."""
+    table = result.group_table()
+    who = ["category", "reference"]
+    table[who] = table[who].map(
+        lambda own: JOINT.join(map(str, own)) if isinstance(own, tuple) else own
+    )
+    table.to_csv(path, index=False)
 
 
 def refuse_unwritten(failed: Mapping[Path, str]) -> None:

@@ -78,6 +78,7 @@ class Request:
     json_file: Path | None = None
     junit_file: Path | None = None
     members: Path | None = None
+    group_table: Path | None = None
     plot: Path | None = None
     out: Path | None = None
     min_cell: int = 11
@@ -113,7 +114,8 @@ class Request:
         """Files to write by the option that names them."""
         pages = {"--report": self.report, "--html": self.html_file}
         files = {"--json": self.json_file, "--junit": self.junit_file, "--plot": self.plot}
-        return given(**pages, **files, **{"--members": self.members})
+        tables = {"--members": self.members, "--group-table": self.group_table}
+        return given(**pages, **files, **tables)
 
     @property
     def is_spread_out(self) -> bool:

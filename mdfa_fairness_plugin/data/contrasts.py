@@ -66,9 +66,9 @@ def build_contrasts(
     parts = columns
     columns = list(with_intersections(parts, intersections))
     wanted = _select("groups", groups, columns)
-    references = _references(reference_group, columns)
     if len(columns) > len(parts):
-        _spread_to_joint(columns, wanted, references)
+        _spread_to_joint(columns, wanted)
+    references = references_of("reference_group", reference_group, columns, len(parts))
     n_contrasts = sum(
         len(column.labels.values if places is None else places)
         for column, places in zip(columns, wanted, strict=True)
@@ -80,9 +80,7 @@ def build_contrasts(
         )
     out: list[Contrast] = []
     for column, places, reference in zip(columns, wanted, references, strict=True):
-        found = _column_contrasts(column, places, reference, y, outcome_labels, min_group_size)
-        if cluster is not None:
-            found = [_of_enough_clusters(contrast, cluster, min_group_size) for contrast in found]
+        found = contrasts_of(column, places, reference, y, outcome_labels, min_group_size, cluster)
         small = [
             Message(f"{contrast.group!r} (", contrast.reason, ")")
             for contrast in found
@@ -151,46 +149,52 @@ def _select(
     return out
 
 
-def _references(asked: Any, columns: list[SensitiveFeature]) -> list[Hashable | None]:
-    """Value each column's groups are compared with; None: everybody else."""
-    return [
+def references_of(
+    argument: str, asked: Any, columns: list[SensitiveFeature], n_parts: int
+) -> list[Hashable | None]:
+    """Value each column's groups are compared with; None: everybody else.
+
+    The values of the parts, if each has one, hold for their combination too, unless it has its own.
+    """
+    references = [
         column.labels.values[min(places)] if places else None
         for column, places in zip(
-            columns, _select("reference_group", asked, columns, single=True), strict=True
+            columns, _select(argument, asked, columns, single=True), strict=True
         )
     ]
+    *parts, last = references
+    if len(columns) > n_parts and last is None and all(own is not None for own in parts):
+        references[-1] = tuple(parts)
+    return references
 
 
-def _spread_to_joint(
-    columns: list[SensitiveFeature],
-    wanted: list[set[int] | None],
-    references: list[Hashable | None],
-) -> None:
-    """Let choices made per column hold for their combinations, unless those were named too."""
+def _spread_to_joint(columns: list[SensitiveFeature], wanted: list[set[int] | None]) -> None:
+    """Let groups named per column hold for their combinations, unless those were named too."""
     *parts, joint = columns
-    if not wanted[-1] and any(wanted[:-1]):
-        limits = [
-            {part.labels.values[place] for place in places} if places else None
-            for part, places in zip(parts, wanted[:-1], strict=True)
-        ]
-        wanted[-1] = {
-            place
-            for place, value in enumerate(joint.labels.values)
-            if isinstance(value, tuple)
-            and all(limit is None or one in limit for one, limit in zip(value, limits, strict=True))
-        }
-    if references[-1] is None and all(reference is not None for reference in references[:-1]):
-        references[-1] = tuple(references[:-1])
+    if wanted[-1] or not any(wanted[:-1]):
+        return
+    limits = [
+        {part.labels.values[place] for place in places} if places else None
+        for part, places in zip(parts, wanted[:-1], strict=True)
+    ]
+    wanted[-1] = {
+        place
+        for place, value in enumerate(joint.labels.values)
+        if isinstance(value, tuple)
+        and all(limit is None or one in limit for one, limit in zip(value, limits, strict=True))
+    }
 
 
-def _column_contrasts(
+def contrasts_of(
     column: SensitiveFeature,
     wanted: set[int] | None,
     reference: Hashable | None,
     y: np.ndarray,
     outcome_labels: tuple[Hashable, ...],
     min_group_size: int,
+    cluster: np.ndarray | None,
 ) -> list[Contrast]:
+    """Compare the values of a column, those at the places wanted, with its reference."""
     values, codes = column.labels.values, column.labels.codes
     counts = column.labels.counts
     base = np.zeros(len(codes), dtype=np.int8)  # everybody a group is compared with
@@ -221,6 +225,8 @@ def _column_contrasts(
                 reason=_reason(group, other, y[s != 0], outcome_labels, min_group_size),
             )
         )
+    if cluster is not None:
+        out = [_of_enough_clusters(contrast, cluster, min_group_size) for contrast in out]
     return out
 
 

@@ -24,6 +24,7 @@ from mdfa_fairness_plugin.measure.estimates import (
 from mdfa_fairness_plugin.measure.intervals import (
     PLAINEST,
     delta_interval,
+    difference_interval,
     gamma_interval,
     mass_interval,
     otherwise,
@@ -183,9 +184,29 @@ class Allowance:
         """Interval on gamma that holds what the log ratio may move, at the same mass."""
         low, _ = gamma_interval(rates, level, spread * self.wider_below, leftover)
         _, high = gamma_interval(rates, level, spread * self.wider_above, leftover)
+        down, up = self._moves(reported, reported.mass)
+        return low - down, high + up
+
+    def difference_interval(
+        self, reported: Rates, rates: Rates, level: float, spread: float, leftover: Leftover | None
+    ) -> tuple[float, float]:
+        """Interval on the difference of the rates that holds what the log ratio may move.
+
+        At the same mean of both rates; it contains 0 exactly where that on the log ratio does.
+        """
+        low, _ = difference_interval(rates, level, spread * self.wider_below, leftover)
+        _, high = difference_interval(rates, level, spread * self.wider_above, leftover)
+        down, up = self._moves(reported, 4.0 * float(reported.rates.mean()))
+        delta_low, delta_high = self.interval(rates, level, spread, leftover)
+        low, high = max(low - down, -1.0), min(high + up, 1.0)
+        low = max(low, 0.0) if delta_low > 0 else min(low, 0.0)
+        return low, min(high, 0.0) if delta_high < 0 else max(high, 0.0)
+
+    def _moves(self, reported: Rates, size: float) -> tuple[float, float]:
+        """How far a certificate of so large a mass may fall and rise."""
         delta = reported.delta
-        moved = certificate_strength(reported.mass, [delta - self.fall, delta, delta + self.rise])
-        return low - float(moved[1] - moved[0]), high + float(moved[2] - moved[1])
+        moved = certificate_strength(size, [delta - self.fall, delta, delta + self.rise])
+        return float(moved[1] - moved[0]), float(moved[2] - moved[1])
 
 
 def conclude(
@@ -343,6 +364,10 @@ def figures_of(
             rates, sums.region.rates, confidence, spread, leftover
         ),
         "gamma_lemma": lemma_strength(population, sums.region.rates),
+        "difference": rates.difference,
+        "difference_interval": allowed.difference_interval(
+            rates, sums.region.rates, confidence, spread, leftover
+        ),
         "mass": rates.mass,
         "mass_interval": mass_interval(rates, confidence, spread),
         "n_missing": sums.n_missing,
@@ -393,9 +418,9 @@ def _subgroup(
     if place == RULE and own.n_rows == 0:
         return Subgroup(label=SETS[place])
     rates, leftover = one.rates(place, settings), one.leftover(place, settings)
-    interval = one.allowance(place).interval(
-        own.rates, settings.confidence_level, one.widening.sets[place], leftover
-    )
+    allowed = one.allowance(place)
+    how = (own.rates, settings.confidence_level, one.widening.sets[place], leftover)
+    interval = allowed.interval(*how)
     p_value = test.sets.get(place, math.nan)
     # Everybody, the region proposed and its core each have a third of their search's share of the
     # level (Bonferroni): none is told by chance more often, whichever of the others are violations.
@@ -405,6 +430,8 @@ def _subgroup(
         label=SETS[place],
         delta=rates.delta,
         interval=interval,
+        difference=rates.difference,
+        difference_interval=allowed.difference_interval(rates, *how),
         gamma=rates.gamma,
         mass=rates.mass,
         n_rows=own.n_rows,

@@ -61,6 +61,12 @@ class Rates(Sums):
         return float(log_ratio(*self.rates))
 
     @property
+    def difference(self) -> float:
+        """Difference of the rates."""
+        own, other = self.rates
+        return float(own - other)
+
+    @property
     def share(self) -> float:
         """Weighted share of the population in the set, each S value carrying half."""
         return float(np.mean(self.weight / self.total))

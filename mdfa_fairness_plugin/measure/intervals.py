@@ -117,6 +117,27 @@ def mass_interval(
     return float(max(rates.mass - down, 0.0)), float(min(rates.mass + up, 1.0))
 
 
+def difference_interval(
+    rates: Rates,
+    confidence_level: float,
+    spread: float = 1.0,
+    leftover: Leftover | None = None,
+) -> tuple[float, float]:
+    """Interval on the difference of the rates of one set of rows (Newcombe 1998, method 10).
+
+    Wilson's limits of each rate, combined by the method of variance estimates recovery; NaN if a side
+    has no row. ``spread`` and ``leftover`` are as for the ratio.
+    """
+    z = spread * norm.ppf(0.5 + confidence_level / 2.0)
+    own, sizes = _known(rates, leftover)
+    r = own.rates
+    lower, upper = wilson_limits(r, sizes, z)
+    difference = float(r[0] - r[1])
+    low = difference - math.hypot(r[0] - lower[0], upper[1] - r[1])
+    high = difference + math.hypot(upper[0] - r[0], r[1] - lower[1])
+    return low, high
+
+
 def gamma_interval(
     rates: Rates,
     confidence_level: float,
@@ -132,12 +153,9 @@ def gamma_interval(
     z = spread * norm.ppf(0.5 + confidence_level / 2.0)
     if not np.isfinite(rates.gamma):
         return np.nan, np.nan
-    own, sizes = _known(rates, leftover)
-    r = own.rates
-    lower, upper = wilson_limits(r, sizes, z)
-    difference = float(r[0] - r[1])
-    low = difference - math.hypot(r[0] - lower[0], upper[1] - r[1])
-    high = difference + math.hypot(upper[0] - r[0], r[1] - lower[1])
+    own, _ = _known(rates, leftover)
+    difference = float(own.rates[0] - own.rates[1])
+    low, high = difference_interval(rates, confidence_level, spread, leftover)
     share = rates.share
     error = z * math.sqrt(share * (1.0 - share) / float(_population_sizes(rates).sum()))
     gamma = share * difference / 4.0

@@ -10,7 +10,7 @@ import numpy as np
 
 from mdfa_fairness_plugin.fields import Column, number, rows, said, text
 from mdfa_fairness_plugin.records.searches import INSUFFICIENT, Keyed
-from mdfa_fairness_plugin.records.sets import ModelDependence, Subgroup, ratio_of
+from mdfa_fairness_plugin.records.sets import ModelDependence, Subgroup, deviations_of, ratio_of
 
 # What holds of every set that was named, and is said with it.
 NOT_CONFIRMED: Final = (
@@ -72,7 +72,11 @@ class AskedSubgroup(Keyed, Subgroup):
     )
     verdict: str = text("always", Column("verdict", 5, 1, dtype=object), default=INSUFFICIENT)
     reason: str = text("rule", Column("reason", 26, 20, dtype=object))
-    p_value_adjusted: float = number("always", Column("p_value_adjusted", 10, 3))
+    p_value_adjusted: float = number(
+        "always",
+        Column("p_value_adjusted", 10, 3),
+        Column("standard_deviations", 43, 37, deviations_of),
+    )
     share: float = number("rule", Column("share", 12, 7))
     confidence_level: float = number("always", default=0.95)
     detectable_delta: float = number("always", Column("detectable_ratio", 19, 8, ratio_of))
@@ -83,6 +87,11 @@ class AskedSubgroup(Keyed, Subgroup):
     def detectable_ratio(self) -> float:
         """Smallest ratio that would have been called a violation here with 80 % probability."""
         return ratio_of(self.detectable_delta)
+
+    @property
+    def standard_deviations(self) -> float:
+        """How far beyond chance: the normal deviate of ``p_value_adjusted``."""
+        return deviations_of(self.p_value_adjusted)
 
     def __repr__(self) -> str:
         return (

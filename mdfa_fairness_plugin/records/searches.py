@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.records.sets import (
     Spread,
     Subgroup,
     WorstCasePath,
+    deviations_of,
     ratio_of,
 )
 
@@ -111,6 +112,10 @@ class Violation(Keyed, Measured):
     rates : tuple of float
         Rates of the outcome in the subgroup behind ``delta``: the group's, the others'. By default
         both are of the subgroup's people weighted towards where either side is likely.
+    difference : float
+        The first of ``rates`` minus the second; times 100 in percentage points.
+    difference_interval : tuple of float
+        Ends of the interval on ``difference``, valid after the search as ``interval`` is.
     counts : DataFrame of shape (2, n_outcomes)
         Rows in the subgroup by sensitive value and outcome.
     statistic : float
@@ -218,7 +223,11 @@ class Violation(Keyed, Measured):
     share: float = number("rule", Column("share", 12, 7))
     statistic: float = number("always")
     p_value: float = number("always", Column("p_value", 23))
-    p_value_adjusted: float = number("always", Column("p_value_adjusted", 10, 3))
+    p_value_adjusted: float = number(
+        "always",
+        Column("p_value_adjusted", 10, 3),
+        Column("standard_deviations", 43, 37, deviations_of),
+    )
     detectable_delta: float = number(
         "always",
         Column("detectable_delta", 19, 8),
@@ -305,6 +314,14 @@ class Violation(Keyed, Measured):
         even a thousandfold one among everybody would have been. ``AuditResult.power`` simulates it.
         """
         return ratio_of(self.detectable_delta)
+
+    @property
+    def standard_deviations(self) -> float:
+        """How far beyond chance, after allowing for the search: the deviate of ``p_value_adjusted``.
+
+        ``statistic`` is the same without.
+        """
+        return deviations_of(self.p_value_adjusted)
 
     @property
     def beside(self) -> Subgroup | None:

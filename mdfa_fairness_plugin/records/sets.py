@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from mdfa_fairness_plugin.fields import (
     Column,
@@ -33,6 +34,11 @@ def ratio_of(delta: float) -> float:
         return math.exp(delta)
     except OverflowError:
         return math.inf
+
+
+def deviations_of(p_value: float) -> float:
+    """Standard deviations of a normal number that is larger with this probability."""
+    return float(norm.isf(p_value))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -172,6 +178,12 @@ class Measured(Record):
         Column("rate_group", 13, of=itemgetter(0)),
         Column("rate_reference", 14, of=itemgetter(1)),
     )
+    difference: float = number("cells", Column("difference", 40, 34))
+    difference_interval: tuple[float, float] = pair(
+        "cells",
+        Column("difference_low", 41, 35, itemgetter(0)),
+        Column("difference_high", 42, 36, itemgetter(1)),
+    )
     counts: pd.DataFrame = frame("rule")
 
     @property
@@ -220,6 +232,10 @@ class Subgroup(Measured):
         Rows in the set.
     rates : tuple of float
         Rates of the outcome behind ``delta``: of the group, and of those it is compared with.
+    difference : float
+        The first of ``rates`` minus the second; times 100 in percentage points.
+    difference_interval : tuple of float
+        Ends of the interval on ``difference``.
     counts : DataFrame of shape (2, n_outcomes)
         Rows by sensitive value and outcome.
     p_value : float

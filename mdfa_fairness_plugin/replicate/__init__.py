@@ -1,6 +1,7 @@
 """The audit repeated: without a leak, with a plant, on halves, without a feature, where asked."""
 
 from mdfa_fairness_plugin.replicate.asked import measure_asked
+from mdfa_fairness_plugin.replicate.groups import group_table
 from mdfa_fairness_plugin.replicate.halves import Stability, stability
 from mdfa_fairness_plugin.replicate.null import NullDistribution, null_distribution
 from mdfa_fairness_plugin.replicate.paired import group_pairs
@@ -16,6 +17,7 @@ __all__ = [
     "Sweep",
     "explained",
     "group_pairs",
+    "group_table",
     "measure_asked",
     "null_distribution",
     "power",

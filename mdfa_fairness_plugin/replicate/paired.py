@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from mdfa_fairness_plugin.data.contrasts import Contrast, build_contrasts
+from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.exceptions import MDFAWarning, OverlapError, WarningLog
 from mdfa_fairness_plugin.measure.conclude import conclude
 from mdfa_fairness_plugin.records import AskedSubgroup, AuditRecord
 from mdfa_fairness_plugin.replicate.asked import answer_of, measured_in
 from mdfa_fairness_plugin.replicate.repeats import prepared, source_of
+from mdfa_fairness_plugin.search.search import Search
+from mdfa_fairness_plugin.settings import Settings
 
 
 def group_pairs(result: AuditRecord) -> tuple[AskedSubgroup, ...]:
@@ -60,14 +64,24 @@ def group_pairs(result: AuditRecord) -> tuple[AskedSubgroup, ...]:
                     cluster=problem.cluster,
                     log=WarningLog(),
                 )
-    ready = prepared(replace(problem, contrasts=tuple(contrasts)), settings)
-    if ready is None:
+    found = measured_of_all(replace(problem, contrasts=tuple(contrasts)), settings)
+    if found is None:
         raise OverlapError("result: no two groups share enough ground to be compared.")
+    everybody = np.ones(problem.n_rows, dtype=bool)
+    return tuple(
+        answer_of(search, own, everybody, problem, label=EVERYBODY, rule=EVERYBODY)
+        for search, own in found
+    )
+
+
+def measured_of_all(
+    problem: AuditProblem, settings: Settings
+) -> list[tuple[Search, dict[str, Any]]] | None:
+    """Every search of a problem with the figures of all its rows; None without common ground."""
+    ready = prepared(problem, settings)
+    if ready is None:
+        return None
     searches, settled, _ = ready
     everybody = np.ones(problem.n_rows, dtype=bool)
     measured = [measured_in(search, everybody, problem) for search in searches]
-    figures = conclude(measured, settled, problem.outcome_labels)
-    return tuple(
-        answer_of(search, found, everybody, problem, label=EVERYBODY, rule=EVERYBODY)
-        for search, found in zip(searches, figures, strict=True)
-    )
+    return list(zip(searches, conclude(measured, settled, problem.outcome_labels), strict=True))

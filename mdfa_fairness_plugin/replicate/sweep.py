@@ -148,6 +148,19 @@ def sweep(
     """
     source = source_of(result)
     problem = source.problem
+    numbers, name = read_scores(problem, scores)
+    wanted = np.asarray(list(thresholds))
+    if wanted.ndim != 1 or not len(wanted) or wanted.dtype.kind not in "iuf":
+        raise InputError(f"thresholds: one number or more expected, {thresholds!r} found.")
+    cuts = tuple(float(one) for one in wanted)
+    problems = [_cut(problem, numbers, cut, name, source) for cut in cuts]
+    audits = repeat(lambda i: delayed(_audited)(problems[i], source), len(cuts), n_jobs, progress)
+    shares = [np.average(numbers >= cut, weights=problem.sample_weight) for cut in cuts]
+    return Sweep(name=name, thresholds=cuts, shares=np.array(shares), audits=tuple(audits))
+
+
+def read_scores(problem: AuditProblem, scores: Any) -> tuple[np.ndarray, str]:
+    """Scores of the working rows, from which outcomes are cut, and what they are called."""
     if problem.given.outcome is not None:
         raise InputError(
             "outcome_probability: it was given row by row, of one outcome. Audit with the estimator "
@@ -158,15 +171,17 @@ def sweep(
     if column.labels is not None or not np.isfinite(column.numbers).all():
         raise InputError("scores: finite numbers without a gap expected.")
     name = str(table.names[0])
-    name = "score" if name == "scores" else name
-    wanted = np.asarray(list(thresholds))
-    if wanted.ndim != 1 or not len(wanted) or wanted.dtype.kind not in "iuf":
-        raise InputError(f"thresholds: one number or more expected, {thresholds!r} found.")
-    cuts = tuple(float(one) for one in wanted)
-    problems = [_cut(problem, column.numbers, cut, name, source) for cut in cuts]
-    audits = repeat(lambda i: delayed(_audited)(problems[i], source), len(cuts), n_jobs, progress)
-    shares = [np.average(column.numbers >= cut, weights=problem.sample_weight) for cut in cuts]
-    return Sweep(name=name, thresholds=cuts, shares=np.array(shares), audits=tuple(audits))
+    return column.numbers, "score" if name == "scores" else name
+
+
+def answered(
+    problem: AuditProblem, above: np.ndarray, labels: tuple[str, str], words: Words
+) -> AuditProblem:
+    """The problem with another outcome: which side of a cut a row is on, below first."""
+    y = above.astype(problem.y.dtype)
+    return replace(
+        problem, y=y, outcome_labels=labels, outcomes=labels, outcome_name="", words=words
+    )
 
 
 def _cut(
@@ -187,10 +202,7 @@ def _cut(
             "decision_inputs."
         )
     labels = (f"{name} < {number(cut)}", f"{name} >= {number(cut)}")
-    y = above.astype(problem.y.dtype)
-    return replace(
-        problem, y=y, outcome_labels=labels, outcomes=labels, outcome_name="", words=Words()
-    )
+    return answered(problem, above, labels, Words())
 
 
 def _audited(problem: AuditProblem, source: AuditSource) -> tuple[Violation, ...]:

@@ -59,11 +59,11 @@ def to_plain(result: AuditRecord) -> dict[str, Any]:
         "sensitive_names": [plain_label(name) for name in result.sensitive_names],
         "feature_names": [plain_label(name) for name in result.feature_names],
         "worst_case": position,
-        "violations": [_plain_violation(violation) for violation in result.violations],
+        "violations": [_plain_verdict(violation) for violation in result.violations],
         "balance": [_plain_balance(key, value) for key, value in result.balance.items()],
         "excluded": plain_value(result.excluded),
         "silence": [plain_value(silence) for silence in result.silence],
-        **({"asked": [_plain_asked(own) for own in result.asked]} if result.asked else {}),
+        **({"asked": [_plain_verdict(own) for own in result.asked]} if result.asked else {}),
         "messages": _plain_messages(result),
         **plain_origin(result.warnings, result.provenance),
     }
@@ -107,21 +107,14 @@ def written(text: str, path: str | os.PathLike[str] | None) -> str:
     return text
 
 
-def _plain_violation(violation: Violation) -> dict[str, Any]:
-    return {
-        **plain_value(violation),
-        "ratio": plain_float(violation.ratio),
-        "ratio_interval": [plain_float(end) for end in violation.ratio_interval],
-        "detectable_ratio": plain_float(violation.detectable_ratio),
-    }
-
-
-def _plain_asked(own: AskedSubgroup) -> dict[str, Any]:
+def _plain_verdict(own: Violation | AskedSubgroup) -> dict[str, Any]:
+    """A search or an answer, with what follows from its fields."""
     return {
         **plain_value(own),
         "ratio": plain_float(own.ratio),
         "ratio_interval": [plain_float(end) for end in own.ratio_interval],
         "detectable_ratio": plain_float(own.detectable_ratio),
+        "standard_deviations": plain_float(own.standard_deviations),
     }
 
 

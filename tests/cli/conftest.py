@@ -25,6 +25,7 @@ class FakeAudit:
     raises: BaseException | None = None
     text: str = "The summary."
     pages: list[dict[str, Any]] = field(default_factory=list)
+    groups: Any = None
 
     def __call__(self, X: Any, y: Any, *, sensitive_features: Any, **parameters: Any) -> Any:
         self.calls.append({"X": X, "y": y, "sensitive_features": sensitive_features, **parameters})
@@ -44,6 +45,7 @@ class FakeAudit:
             worst_case=violations[0] if violations else None,
             summary=lambda: self.text,
             to_html=self._to_html,
+            group_table=lambda: self.groups,
             to_json=self._to_json,
             to_junit=lambda path, fail_above: Path(path).write_text(f"<gate>{fail_above}</gate>"),
         )

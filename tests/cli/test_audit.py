@@ -864,6 +864,20 @@ def test_who_is_inside_is_written_as_rows(asked_of, mdfa, tmp_path):
     assert "must end in .csv or .parquet" in wrong.stderr
 
 
+def test_every_group_is_written_as_a_table(loans, mdfa, fake_audit, tmp_path):
+    csv = tmp_path / "groups.csv"
+    fake_audit.groups = pd.DataFrame(
+        {"category": ["a", ("a", 1), "Unknown"], "reference": [None, ("b", 0), None], "n": [3, 2, 0]}
+    )
+    asked = audit_arguments(loans, "--group-table", csv)
+    assert "--group-table: it tells who gets the favourable outcome" in mdfa(*asked).stderr
+    done = mdfa(*asked, "--favorable-label", "yes")
+    assert (done.exit_code, done.stderr) == (0, f"written: {csv}\n")
+    assert csv.read_text() == "category,reference,n\na,,3\na & 1,b & 0,2\nUnknown,,0\n"
+    wrong = audit_arguments(loans, "--group-table", tmp_path / "g.xlsx", "--favorable-label", "yes")
+    assert "--group-table: 'g.xlsx' must end in .csv" in mdfa(*wrong).stderr
+
+
 def test_settings_of_the_search_reach_the_audit(loans, mdfa, fake_audit):
     some = ("--sensitive", "sex", "--intersections", "--solver", "level_set", "--learner", "tree")
     assert mdfa(*audit_arguments(loans, *some, "--device", "cpu")).exit_code == 0
