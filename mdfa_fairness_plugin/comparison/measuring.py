@@ -25,7 +25,7 @@ from mdfa_fairness_plugin.comparison.records import (
     Transfer,
 )
 from mdfa_fairness_plugin.comparison.splits import Splits
-from mdfa_fairness_plugin.measure.conclude import Allowance
+from mdfa_fairness_plugin.measure.allowance import Allowance
 from mdfa_fairness_plugin.measure.estimates import adjusted, measure
 from mdfa_fairness_plugin.measure.influence import (
     LogRatio,

@@ -3,6 +3,7 @@
 from mdfa_fairness_plugin.replicate.asked import measure_asked
 from mdfa_fairness_plugin.replicate.groups import group_table
 from mdfa_fairness_plugin.replicate.halves import Stability, stability
+from mdfa_fairness_plugin.replicate.inside import members
 from mdfa_fairness_plugin.replicate.null import NullDistribution, null_distribution
 from mdfa_fairness_plugin.replicate.paired import group_pairs
 from mdfa_fairness_plugin.replicate.plants import PlantedPower, power
@@ -19,6 +20,7 @@ __all__ = [
     "group_pairs",
     "group_table",
     "measure_asked",
+    "members",
     "null_distribution",
     "power",
     "stability",

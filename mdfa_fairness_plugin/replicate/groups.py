@@ -294,7 +294,7 @@ class _Column:
             elif place in self.excluded:
                 row["excluded_reason"] = self.excluded[place]
             else:
-                row |= {name: 1.0 for name in ("impact_ratio", "impact_ratio_equal_features")}
+                row |= dict.fromkeys(("impact_ratio", "impact_ratio_equal_features"), 1.0)
                 row |= {"difference_points": 0.0, "difference_points_equal_features": 0.0}
             rows.append(row)
         return rows

@@ -867,7 +867,11 @@ def test_who_is_inside_is_written_as_rows(asked_of, mdfa, tmp_path):
 def test_every_group_is_written_as_a_table(loans, mdfa, fake_audit, tmp_path):
     csv = tmp_path / "groups.csv"
     fake_audit.groups = pd.DataFrame(
-        {"category": ["a", ("a", 1), "Unknown"], "reference": [None, ("b", 0), None], "n": [3, 2, 0]}
+        {
+            "category": ["a", ("a", 1), "Unknown"],
+            "reference": [None, ("b", 0), None],
+            "n": [3, 2, 0],
+        }
     )
     asked = audit_arguments(loans, "--group-table", csv)
     assert "--group-table: it tells who gets the favourable outcome" in mdfa(*asked).stderr

@@ -160,12 +160,14 @@ def test_every_field_is_in_the_schema():
         "ratio",
         "ratio_interval",
         "detectable_ratio",
+        "standard_deviations",
     }
     assert properties(AUDIT_SCHEMA, "subgroup") == names(Subgroup)
     assert properties(AUDIT_SCHEMA, "asked") == names(AskedSubgroup) | {
         "ratio",
         "ratio_interval",
         "detectable_ratio",
+        "standard_deviations",
     }
     assert properties(AUDIT_SCHEMA, "model_dependence") == names(ModelDependence)
     assert properties(AUDIT_SCHEMA, "spread") == names(Spread)
@@ -228,10 +230,12 @@ def of_second_schema(told: dict[str, Any]) -> dict[str, Any]:
             found.pop(new)
         assert found.pop("depends_on_models") is not None
         assert found.pop("spread") is not None
+        of_sets = ("difference", "difference_interval")
         for name in ("searched", "population", "core", "rule_subgroup"):
-            for new in ("p_value", "beside", "rule", "rule_fidelity"):
+            for new in ("p_value", "beside", "rule", "rule_fidelity", *of_sets):
                 found[name].pop(new)
-        for name in ("searched", "rule_rows", "detectable_mass", "detectable_ratio"):
+        of_all = ("searched", "rule_rows", "detectable_mass", "detectable_ratio")
+        for name in (*of_all, "standard_deviations", *of_sets):
             found.pop(name)
     return told | {"schema": AUDIT_SCHEMA.replace("audit-3", "audit-2"), "format_version": 2}
 
