@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,8 @@ from mdfa_fairness_plugin.fields import (
 )
 from mdfa_fairness_plugin.records.asked import AskedSubgroup
 from mdfa_fairness_plugin.records.searches import VIOLATION, Violation
+
+_Told = TypeVar("_Told", Violation, AskedSubgroup)
 
 # Reason in ``AuditResult.excluded`` of rows outside common support.
 NO_COMPARABLE_ROW: Final = "no comparable row"
@@ -130,7 +132,7 @@ class AuditRecord(Record):
         return pd.DataFrame(columns)
 
 
-def harmful(violations: Sequence[Violation]) -> Sequence[Violation]:
+def harmful(violations: Sequence[_Told]) -> Sequence[_Told]:
     """Searches that are not about advantage; all of them if nothing else was searched for."""
     return [v for v in violations if v.harm is not False] or violations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
@@ -15,17 +15,18 @@ from mdfa_fairness_plugin.records import (
     AskedSubgroup,
     AuditRecord,
     Violation,
+    harmful,
 )
 from mdfa_fairness_plugin.report import text
 from mdfa_fairness_plugin.report.copies import made_of_cells, printed, thin
 from mdfa_fairness_plugin.report.document import (
-    HTML,
     Bullets,
     Document,
     Paragraphs,
     Section,
     Table,
     Value,
+    shown,
 )
 from mdfa_fairness_plugin.report.sentences import (
     case_sentence,
@@ -34,6 +35,9 @@ from mdfa_fairness_plugin.report.sentences import (
     ratio_cell,
     short_verdict,
 )
+
+_WIDTH: Final = 80  # of a table as text
+_LEAST: Final = 12  # of its first column
 
 
 class Answers(tuple[AskedSubgroup, ...]):
@@ -58,11 +62,22 @@ def asked_section(answers: tuple[AskedSubgroup, ...]) -> Section:
     for own in answers:
         by_question.setdefault(own.label, []).append(own)
     told = tuple(_told(own) for own in by_question.values())
-    rows: list[tuple[Value, ...]] = [
+    by_table: dict[tuple[str, str], list[AskedSubgroup]] = {}
+    for own in harmful(answers):
+        by_table.setdefault((clean(own.label, 400), label_text(own.outcome)), []).append(own)
+    tables = (
+        _table(f'{question}, outcome "{outcome}"', group)
+        for (question, outcome), group in by_table.items()
+    )
+    return Section(
+        "asked", "What was asked", (Bullets(told), *tables, Paragraphs((NOT_CONFIRMED,), "note"))
+    )
+
+
+def _table(caption: str, answers: list[AskedSubgroup]) -> Table:
+    """Every group by one outcome, among the rows of one question."""
+    numbers: list[tuple[Value, ...]] = [
         (
-            clean(own.label, 60),
-            _who(own),
-            label_text(own.outcome, 16),
             ratio_cell(own),
             interval_cell(own),
             own.n_rows,
@@ -71,22 +86,25 @@ def asked_section(answers: tuple[AskedSubgroup, ...]) -> Section:
         )
         for own in answers
     ]
-    table = Table(
-        header=("Asked", "Who", "Outcome", "Ratio", "Between", "Rows", "p", "Verdict"),
-        rows=tuple(rows),
-        caption="What was asked, for every group with every outcome",
-        titled=HTML,
-        n_text=3,
+    header = ("Ratio", "Between", "Rows", "p", "Verdict")
+    widths = [
+        max(len(shown(cell)) for cell in column) for column in zip(header, *numbers, strict=True)
+    ]
+    room = _WIDTH - sum(widths) - 2 * len(widths)
+    return Table(
+        header=("Who", *header),
+        rows=tuple((_who(own, room), *row) for own, row in zip(answers, numbers, strict=True)),
+        caption=caption,
         text_last=True,
     )
-    return Section(
-        "asked", "What was asked", (Bullets(told), table, Paragraphs((NOT_CONFIRMED,), "note"))
-    )
 
 
-def _who(own: AskedSubgroup) -> str:
-    who = named(own.sensitive_feature, own.group, 24)
-    return who if own.reference is None else f"{who} (vs {label_text(own.reference, 16)})"
+def _who(own: AskedSubgroup, room: int) -> str:
+    """Group and whom it is compared with; without the column's name where there is no room for it."""
+    beside = "" if own.reference is None else f" (vs {label_text(own.reference, 16)})"
+    who = f"{named(own.sensitive_feature, own.group, 40)}{beside}"
+    room = max(room, _LEAST)
+    return who if len(who) <= room else clean(f"{label_text(own.group, 16)}{beside}", room)
 
 
 def _told(answers: list[AskedSubgroup]) -> str:
@@ -105,7 +123,7 @@ def _told(answers: list[AskedSubgroup]) -> str:
 
 def printable_asked(
     result: AuditRecord,
-    shown: Violation | None,
+    first: Violation | None,
     min_cell: int,
     masked: Callable[[str], str],
 ) -> tuple[AskedSubgroup, ...]:
@@ -116,7 +134,7 @@ def printable_asked(
         if own.population.measured
     }
     sizes = {known(own.n_rows) for own in result.asked} | {0}
-    sizes |= set(whole.values()) | ({known(shown.n_rows)} if shown is not None else set())
+    sizes |= set(whole.values()) | ({known(first.n_rows)} if first is not None else set())
 
     def copy(own: AskedSubgroup) -> AskedSubgroup:
         n = known(own.n_rows)

@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.measure.conclude import conclude
 from mdfa_fairness_plugin.measure.sums import MeasuredRows
 from mdfa_fairness_plugin.records import NOT_CONFIRMED, SearchKey
 from mdfa_fairness_plugin.replicate.asked import counted
+from mdfa_fairness_plugin.report.asked import Answers
 from mdfa_fairness_plugin.report.schema import load_schema
 from mdfa_fairness_plugin.settings import Settings
 
@@ -190,6 +191,21 @@ def test_answers_stand_in_every_report_with_what_they_do_not_confirm(result):
     assert frame["ratio"].tolist() == [own.ratio for own in answers]
 
 
+def test_tables_of_answers_are_of_harm_and_no_wider_than_a_page(result):
+    """A table for each question and outcome, unless one of the outcomes is the good one."""
+    answers = result.measure(["age < 40", "age >= 40 and city != 'Moss' or income > 99"])
+    harm = {answers[0].outcome: True}
+    text = Answers(
+        dataclasses.replace(own, harm=harm.get(own.outcome, False)) for own in answers
+    ).summary()
+    for told, n_tables in ((answers.summary(), 4), (text, 2)):
+        lines = told.splitlines()
+        starts = [i for i, line in enumerate(lines) if line.startswith("Who ")]
+        assert len(starts) == n_tables
+        assert max(len(line) for i in starts for line in lines[i : i + 4]) <= 80
+    assert f'income > 99, outcome "{answers[0].outcome}":' in text
+
+
 def test_few_people_are_not_printed(result):
     """City Moss has about twelve people; neither their number nor a ratio of a small cell is shown."""
     (first, *_) = result.measure(["city == 'Moss'", "age < 40"])
@@ -250,4 +266,4 @@ def test_every_pair_of_groups_is_what_a_reference_group_says_of_everybody():
     # Six ordered pairs of two outcomes are six hypotheses: each pair and its mirror are one.
     assert worse.p_value_adjusted <= 6 * worse.p_value + 1e-12
     assert "group" not in pairs.summary().split("\n")[0]
-    assert "= p (vs r)" in pairs.summary()
+    assert "\np (vs r)" in pairs.summary()
