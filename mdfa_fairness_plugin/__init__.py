@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from mdfa_fairness_plugin import datasets, exceptions
     from mdfa_fairness_plugin.auditor import MDFAuditor, audit
-    from mdfa_fairness_plugin.comparison import ComparisonResult, compare
+    from mdfa_fairness_plugin.comparison import ComparisonResult, DiffResult, compare, diff
     from mdfa_fairness_plugin.data.binning import to_groups
     from mdfa_fairness_plugin.data.quantities import to_quantities
     from mdfa_fairness_plugin.planning import detectable_ratio, rows_by_theorem, rows_needed
@@ -27,6 +27,8 @@ _HOMES = {
     "AuditResult": "results",
     "ComparisonResult": "comparison",
     "compare": "comparison",
+    "DiffResult": "comparison",
+    "diff": "comparison",
     "detectable_ratio": "planning",
     "rows_by_theorem": "planning",
     "rows_needed": "planning",
@@ -42,6 +44,7 @@ _MODULES = ("datasets", "exceptions")
 __all__ = [
     "AuditResult",
     "ComparisonResult",
+    "DiffResult",
     "MDFAuditor",
     "Silence",
     "Subgroup",
@@ -52,6 +55,7 @@ __all__ = [
     "compare",
     "datasets",
     "detectable_ratio",
+    "diff",
     "exceptions",
     "rows_by_theorem",
     "rows_needed",

@@ -7,7 +7,7 @@ field that says nothing is in JSON alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Final, Literal
@@ -123,6 +123,18 @@ def figures(record: Record, where: Listing) -> dict[str, Any]:
     """Figures of a record by name, those of tables or of test cases."""
     read = columns_of(type(record), where)
     return {column.name: column.of(getattr(record, name)) for name, column in read}
+
+
+def frame_of(kind: type[Record], records: Sequence[Record]) -> pd.DataFrame:
+    """One row per record, with the columns of its kind and their types, also without rows."""
+    found = [figures(record, "table") for record in records]
+    columns = {}
+    for _, column in columns_of(kind, "table"):
+        values: np.ndarray = np.empty(len(found), dtype=column.dtype)
+        for row, named in enumerate(found):
+            values[row] = named[column.name]
+        columns[column.name] = pd.Series(values, dtype=column.dtype)
+    return pd.DataFrame(columns)
 
 
 def known(n: int | None) -> int:

@@ -20,6 +20,7 @@ WALKS = (
     "**Say which outcome is good",
     "**Ask about a group you have in mind.**",
     "**Ask what another cut would do**",
+    "**Next month, ask what changed.**",
 )
 COMMANDS = ("--members", "--favorable-label", "--measure", '--outcome "')
 

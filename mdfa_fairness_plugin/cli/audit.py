@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.cli.questions import (
 )
 from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.cli.table import find_columns, read_table
+from mdfa_fairness_plugin.report.junit import cases_of
 
 
 def run(request: Request) -> int:
@@ -53,7 +54,7 @@ def run(request: Request) -> int:
         page={"min_cell": request.min_cell, "command": command_line()},
         more=_repeated(request, result),
     )
-    return gate(request, (*result.violations, *result.asked))
+    return gate(request, cases_of(result))
 
 
 def _audit_file(request: Request) -> Any:

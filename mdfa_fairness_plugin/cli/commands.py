@@ -115,6 +115,25 @@ def compare(**asked: Any) -> None:
     _work("compare", asked)
 
 
+@click.command("diff", epilog="Example: mdfa diff march.json april.json --fail-above 0.1")
+@options.with_options(
+    options.old_and_new,
+    options.report,
+    options.json_option("summary"),
+    options.junit,
+    options.fail_above,
+    options.min_cell,
+    options.quiet_option("Print nothing but errors and a tripped gate."),
+)
+def diff(**asked: Any) -> None:
+    """Tell what changed between two audits, which mdfa audit --json wrote.
+
+    For the same groups and outcomes: what is new, gone, larger, smaller or within error, each with an
+    interval of the change. The gate of --fail-above is about the change of the log ratio.
+    """
+    _work("diff", asked)
+
+
 @click.command("demo")
 @options.with_options(options.report, options.min_cell, options.seed)
 def demo(**asked: Any) -> None:
@@ -147,4 +166,4 @@ def reproduce(**asked: Any) -> None:
     _work("reproduce", asked)
 
 
-COMMANDS = (audit, card, compare, demo, reproduce)
+COMMANDS = (audit, card, compare, demo, diff, reproduce)

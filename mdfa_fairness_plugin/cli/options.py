@@ -54,6 +54,7 @@ def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None)
 
 _OUTPUT: Final = click.Path(dir_okay=False, path_type=Path)
 _OUTPUT_OR_STDOUT: Final = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
+_JSON: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _SHARE: Final = FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -81,6 +82,10 @@ def json_option(text: str) -> Option:
 
 
 one_file = argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+old_and_new = with_options(
+    argument("file", metavar="OLD.json", type=_JSON),
+    argument("new_file", metavar="NEW.json", type=_JSON),
+)
 any_files = argument("file", type=click.Path(path_type=Path), callback=_existing_or_parts)
 
 outcome = option(

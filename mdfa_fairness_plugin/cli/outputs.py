@@ -10,11 +10,11 @@ from typing import Any
 from mdfa_fairness_plugin.cli.console import CommandError, complain, say, show_notes
 from mdfa_fairness_plugin.cli.request import STDOUT, Request
 from mdfa_fairness_plugin.data.sensitive import JOINT
-from mdfa_fairness_plugin.describe.wording import label_text, named
+from mdfa_fairness_plugin.describe.wording import clean, label_text, named
 from mdfa_fairness_plugin.records import INSUFFICIENT
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
 from mdfa_fairness_plugin.report.files import written_beside
-from mdfa_fairness_plugin.report.junit import trips
+from mdfa_fairness_plugin.report.junit import Case, trips
 
 DONE = 0
 GATE_TRIPPED = 1
@@ -149,15 +149,17 @@ def _tell(
             complain(f"written: {path}")
 
 
-def gate(request: Request, violations: Iterable[Any]) -> int:
-    """Exit status: 1 if any violation is surely larger than ``--fail-above``."""
+def gate(request: Request, cases: Iterable[Case]) -> int:
+    """Exit status: 1 if any violation or change is surely larger than ``--fail-above``."""
     if request.fail_above is None:
         return DONE
-    violations = list(violations)
-    over = [violation for violation in violations if trips(violation, request.fail_above)]
-    for violation in over:
+    cases = list(cases)
+    violations = [case.search for case in cases]
+    over = [case for case in cases if trips(case.search, request.fail_above)]
+    for case in over:
+        violation, about = case.search, f"{clean(case.about)}: " if case.about else ""
         complain(
-            f"gate: {named(violation.sensitive_feature, violation.group)}, outcome "
+            f"gate: {about}{named(violation.sensitive_feature, violation.group)}, outcome "
             f"{label_text(violation.outcome)}: lower bound of delta {violation.interval[0]:.3f} is "
             f"above --fail-above {request.fail_above:g}"
         )

@@ -15,6 +15,7 @@ class Request:
 
     # What is audited.
     file: Path = Path()
+    new_file: Path = Path()
     outcome: str = ""
     decided_by: tuple[str, ...] = ()  # columns of a condition that is the outcome
     outcomes: tuple[str, ...] = ()

@@ -1,14 +1,19 @@
 """Several models of the same people: disparate impact beside the worst case."""
 
+from mdfa_fairness_plugin.comparison.changes import Change
 from mdfa_fairness_plugin.comparison.comparing import compare
+from mdfa_fairness_plugin.comparison.diffing import DiffResult, diff
 from mdfa_fairness_plugin.comparison.records import Difference, ModelSearch, RateRatio, Transfer
 from mdfa_fairness_plugin.comparison.result import ComparisonResult
 
 __all__ = [
+    "Change",
     "ComparisonResult",
+    "DiffResult",
     "Difference",
     "ModelSearch",
     "RateRatio",
     "Transfer",
     "compare",
+    "diff",
 ]

@@ -217,3 +217,24 @@ def wilson_limits(rates, sizes, z):
     lower = np.where(rates <= 0, 0.0, np.clip(centre - half, 0.0, 1.0))
     upper = np.where(rates >= 1, 1.0, np.clip(centre + half, 0.0, 1.0))
     return lower, upper
+
+
+def change_interval(
+    first: float,
+    first_interval: tuple[float, float],
+    second: float,
+    second_interval: tuple[float, float],
+) -> tuple[float, float]:
+    """Interval on ``first - second``, two independent estimates, from the interval of each.
+
+    Method of variance estimates recovery (Zou and Donner 2008), which keeps intervals lopsided; of
+    infinite estimates only what both ends leave.
+    """
+    (low, high), (other_low, other_high) = first_interval, second_interval
+    difference = first - second
+    if not math.isfinite(difference):
+        return low - other_high, high - other_low
+    return (
+        difference - math.hypot(max(first - low, 0.0), max(other_high - second, 0.0)),
+        difference + math.hypot(max(high - first, 0.0), max(second - other_low, 0.0)),
+    )

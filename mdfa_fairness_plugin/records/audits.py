@@ -7,14 +7,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import AuditWarning
 from mdfa_fairness_plugin.fields import (
     Record,
-    columns_of,
-    figures,
+    frame_of,
     number,
     said,
     several,
@@ -122,14 +120,7 @@ class AuditRecord(Record):
         DataFrame of shape (n_searches, n_columns)
             Columns and types are the same for every audit.
         """
-        found = [figures(violation, "table") for violation in self.violations]
-        columns = {}
-        for _, column in columns_of(Violation, "table"):
-            values: np.ndarray = np.empty(len(found), dtype=column.dtype)
-            for row, named in enumerate(found):
-                values[row] = named[column.name]
-            columns[column.name] = pd.Series(values, dtype=column.dtype)
-        return pd.DataFrame(columns)
+        return frame_of(Violation, self.violations)
 
 
 def harmful(violations: Sequence[_Told]) -> Sequence[_Told]:

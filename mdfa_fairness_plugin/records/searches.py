@@ -56,6 +56,9 @@ class Keyed:
     group: Hashable
     reference: Hashable | None
     outcome: Hashable
+    outcome_text: str
+    group_text: str
+    reference_text: str
 
     @property
     def key(self) -> SearchKey:

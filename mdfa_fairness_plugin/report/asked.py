@@ -17,6 +17,7 @@ from mdfa_fairness_plugin.records import (
     Violation,
     harmful,
 )
+from mdfa_fairness_plugin.records.searches import Keyed
 from mdfa_fairness_plugin.report import text
 from mdfa_fairness_plugin.report.copies import made_of_cells, printed, thin
 from mdfa_fairness_plugin.report.document import (
@@ -93,13 +94,13 @@ def _table(caption: str, answers: list[AskedSubgroup]) -> Table:
     room = _WIDTH - sum(widths) - 2 * len(widths)
     return Table(
         header=("Who", *header),
-        rows=tuple((_who(own, room), *row) for own, row in zip(answers, numbers, strict=True)),
+        rows=tuple((who_cell(own, room), *row) for own, row in zip(answers, numbers, strict=True)),
         caption=caption,
         text_last=True,
     )
 
 
-def _who(own: AskedSubgroup, room: int) -> str:
+def who_cell(own: Keyed, room: int = 40) -> str:
     """Group and whom it is compared with; without the column's name where there is no room for it."""
     beside = "" if own.reference is None else f" (vs {label_text(own.reference, 16)})"
     who = f"{named(own.sensitive_feature, own.group, 40)}{beside}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from mdfa_fairness_plugin.describe.wording import clean, for_xml, label_text, named, plain_float
 from mdfa_fairness_plugin.exceptions import InputError
@@ -23,13 +23,37 @@ def trips(violation: Any, fail_above: float) -> bool:
     return harm and bool(violation.interval[0] > fail_above)
 
 
+class Case(NamedTuple):
+    """A search, an answer or a change, as gates and test cases take it."""
+
+    about: str  # what sets it apart beside its search
+    search: Any
+    tell: Callable[[Any], str]
+
+
+def cases_of(result: AuditRecord, about: str = "") -> tuple[Case, ...]:
+    """Searches and answers of an audit."""
+    searches: tuple[Violation | AskedSubgroup, ...] = (*result.violations, *result.asked)
+    return tuple(
+        Case(f"where {own.label}" if isinstance(own, AskedSubgroup) else about, own, _told)
+        for own in searches
+    )
+
+
 def to_junit(result: AuditRecord, fail_above: float | None = None) -> str:
-    """JUnit XML, a case per search or answer, failed if it trips, skipped if it saw too little."""
+    """JUnit XML of an audit."""
+    return junit_of(cases_of(result), _of_audit(result, fail_above), fail_above)
+
+
+def junit_of(
+    cases: Sequence[Case], properties: Mapping[str, Any], fail_above: float | None = None
+) -> str:
+    """JUnit XML, failed where a case trips, skipped where it saw too little."""
     if fail_above is not None:
         real = isinstance(fail_above, numbers.Real) and not isinstance(fail_above, bool)
         if not real or math.isnan(float(fail_above)):
             raise InputError(f"fail_above: a number or None expected, {fail_above!r} found.")
-    searches: tuple[Violation | AskedSubgroup, ...] = (*result.violations, *result.asked)
+    searches = [case.search for case in cases]
     failed = [fail_above is not None and trips(v, fail_above) for v in searches]
     skipped = [
         v.verdict == INSUFFICIENT and not fails for v, fails in zip(searches, failed, strict=True)
@@ -42,10 +66,11 @@ def to_junit(result: AuditRecord, fail_above: float | None = None) -> str:
     }
     root = ET.Element("testsuites", {"name": _SUITE, **counts})
     suite = ET.SubElement(root, "testsuite", {"name": _SUITE, **counts})
-    _add_properties(suite, _of_audit(result, fail_above))
+    _add_properties(suite, properties)
     taken: dict[tuple[str, str], int] = {}
-    for violation, fails, skips in zip(searches, failed, skipped, strict=True):
-        case = ET.SubElement(suite, "testcase", _name(violation, taken))
+    for own, fails, skips in zip(cases, failed, skipped, strict=True):
+        violation = own.search
+        case = ET.SubElement(suite, "testcase", _name(own, taken))
         _add_properties(case, figures(violation, "case"))
         if fails:
             assert fail_above is not None
@@ -54,7 +79,7 @@ def to_junit(result: AuditRecord, fail_above: float | None = None) -> str:
                 f"{float(fail_above):g}"
             )
             failure = ET.SubElement(case, "failure", {"message": message, "type": "violation"})
-            failure.text = _text(_told(violation), 2000)
+            failure.text = _text(own.tell(violation), 2000)
         elif skips:
             reason = _text(violation.reason or "no reason recorded", 500)
             ET.SubElement(case, "skipped", {"message": f"not enough evidence: {reason}"})
@@ -62,10 +87,9 @@ def to_junit(result: AuditRecord, fail_above: float | None = None) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, "unicode") + "\n"
 
 
-def _name(
-    violation: Violation | AskedSubgroup, taken: dict[tuple[str, str], int]
-) -> dict[str, str]:
+def _name(case: Case, taken: dict[tuple[str, str], int]) -> dict[str, str]:
     """Class and name of a test case, unlike all others."""
+    violation = case.search
     group = f"{_SUITE}.{_text(violation.sensitive_feature, 80).replace('.', '_')}"
     against = (
         "everyone else"
@@ -74,8 +98,8 @@ def _name(
     )
     who = _text(named(violation.sensitive_feature, violation.group), 200)
     name = f'{who} compared with {against}, outcome "{_text(label_text(violation.outcome), 80)}"'
-    if isinstance(violation, AskedSubgroup):
-        name = f"where {_text(violation.label, 200)}: {name}"
+    if case.about:
+        name = f"{_text(case.about, 206)}: {name}"
     taken[group, name] = taken.get((group, name), 0) + 1
     n = taken[group, name]
     return {"classname": group, "name": name if n == 1 else f"{name} ({n})"}

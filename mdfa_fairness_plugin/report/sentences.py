@@ -30,6 +30,7 @@ from mdfa_fairness_plugin.records import (
     Violation,
     ratio_of,
 )
+from mdfa_fairness_plugin.records.searches import Keyed
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 
 # -- numbers
@@ -186,14 +187,14 @@ def alpha_sentence(alpha: float | str, searches: Sequence[Violation] = ()) -> st
 # -- a search
 
 
-def group_of(search: SearchKey | Violation | AskedSubgroup) -> str:
+def group_of(search: SearchKey | Keyed) -> str:
     """Who is audited, of a violation or of what names a search."""
     if said := getattr(search, "group_text", ""):
         return clean(said, 80)
     return f"those with {named(search.sensitive_feature, search.group)}"
 
 
-def others_of(search: SearchKey | Violation | AskedSubgroup) -> str:
+def others_of(search: SearchKey | Keyed) -> str:
     """Whom they are compared with."""
     if search.reference is None:
         return "everyone else"
@@ -202,7 +203,7 @@ def others_of(search: SearchKey | Violation | AskedSubgroup) -> str:
     return f"those with {named(search.sensitive_feature, search.reference)}"
 
 
-def gets(search: Violation | AskedSubgroup) -> str:
+def gets(search: Keyed) -> str:
     """What the group does more often, such as ``get the outcome "yes"``."""
     return clean(search.outcome_text, 120) or f'get the outcome "{label_text(search.outcome)}"'
 

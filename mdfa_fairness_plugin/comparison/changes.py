@@ -1,0 +1,280 @@
+"""What changed between two audits of the same question: immutable records, and how they are made."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from scipy.stats import norm
+
+from mdfa_fairness_plugin.comparison.records import EVERYBODY, WORST_CASE
+from mdfa_fairness_plugin.describe.wording import label_text, plain_label
+from mdfa_fairness_plugin.fields import Column, Record, number, pair, said, text
+from mdfa_fairness_plugin.measure.intervals import change_interval
+from mdfa_fairness_plugin.records import (
+    INSUFFICIENT,
+    VIOLATION,
+    AuditRecord,
+    Measured,
+    Violation,
+    ratio_of,
+)
+from mdfa_fairness_plugin.records.searches import Keyed
+from mdfa_fairness_plugin.report.reading import entries
+
+NEW: Final = "new"
+GONE: Final = "gone"
+LARGER: Final = "larger"
+SMALLER: Final = "smaller"
+WITHIN_ERROR: Final = "within error"
+UNKNOWN: Final = "unknown"
+ONLY_NOW: Final = "only now"
+ONLY_BEFORE: Final = "only before"
+STATUSES: Final = (NEW, GONE, LARGER, SMALLER, WITHIN_ERROR, UNKNOWN, ONLY_NOW, ONLY_BEFORE)
+
+# Settings that do not decide what a ratio means.
+_OF_THE_RUN: Final = frozenset({"random_state", "n_repeats", "device"})
+
+
+def _times(name: str, table: int, case: int) -> tuple[Column, ...]:
+    """Columns of both ends of an interval on the log scale, as ratios."""
+    return (
+        Column(f"{name}_low", table, case, lambda ends: ratio_of(ends[0])),
+        Column(f"{name}_high", table + 1, case + 1, lambda ends: ratio_of(ends[1])),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Change(Keyed, Record):
+    """One ratio of two audits, before and now.
+
+    Parameters
+    ----------
+    sensitive_feature, group, reference, outcome, outcome_text, group_text, reference_text, harm
+        Whose ratio, as for ``Violation``.
+    quantity : {"worst case", "everybody"}
+        In the worst subgroup that each audit found, who need not be alike, or of everybody compared.
+    status : str
+        "new" (a violation now, none before), "gone", "larger" or "smaller" where the interval of the
+        change is on one side of no change; "within error" where it is not; "unknown" where one of the
+        two could not be measured; "only now" and "only before" where one audit had no such search.
+    reason : str
+        What else there is to say of the status.
+    old, new : float
+        Log ratio before and now.
+    old_interval, new_interval : tuple of float
+    old_verdict, new_verdict : str
+        As of ``Violation``; of the worst case alone.
+    old_rule, new_rule : str
+        Who is in the worst subgroup.
+    delta : float
+        ``new`` less ``old``: the logarithm of the ratio of the ratios.
+    interval : tuple of float
+        Ends of the interval on ``delta``, for audits of different people.
+    confidence_level : float
+    """
+
+    sensitive_feature: str = field(
+        default="", metadata=said("always", Column("sensitive_feature", 1, dtype=object))
+    )
+    group: Hashable = field(
+        default=None, metadata=said("always", Column("group", 2, dtype=object), json="label")
+    )
+    reference: Hashable | None = field(
+        default=None, metadata=said("always", Column("reference", 3, dtype=object), json="label")
+    )
+    outcome: Hashable = field(
+        default=None, metadata=said("always", Column("outcome", 4, dtype=object), json="label")
+    )
+    outcome_text: str = text("always")
+    group_text: str = text("always")
+    reference_text: str = text("always")
+    harm: bool | None = field(
+        default=None, metadata=said("always", Column("harm", 18, 12, dtype=object))
+    )
+    quantity: str = text("always", Column("quantity", 5, dtype=object), default=WORST_CASE)
+    status: str = text("always", Column("status", 6, 1, dtype=object), default=UNKNOWN)
+    reason: str = text("always", Column("reason", 19, 13, dtype=object))
+    delta: float = number("always", Column("change", 20, 2), Column("times", 7, 3, ratio_of))
+    interval: tuple[float, float] = pair("always", *_times("times", 8, 4))
+    old: float = number("always", Column("ratio_before", 10, 6, ratio_of))
+    old_interval: tuple[float, float] = pair("always", *_times("ratio_before", 11, 7))
+    new: float = number("always", Column("ratio_now", 13, 9, ratio_of))
+    new_interval: tuple[float, float] = pair("always", *_times("ratio_now", 14, 10))
+    old_verdict: str = text("always", Column("verdict_before", 16, 14, dtype=object))
+    new_verdict: str = text("always", Column("verdict_now", 17, 15, dtype=object))
+    old_rule: str = text("always", Column("rule_before", 21, 16, dtype=object))
+    new_rule: str = text("always", Column("rule_now", 22, 17, dtype=object))
+    confidence_level: float = number("always", default=0.95)
+
+    @property
+    def verdict(self) -> str:
+        """The status, or that there is not enough evidence."""
+        return INSUFFICIENT if math.isnan(self.interval[0]) else self.status
+
+
+def changes_between(old: AuditRecord, new: AuditRecord) -> tuple[Change, ...]:
+    """Every search of either audit, its worst case and everybody, in the order of the new one."""
+    before = {_named(own): own for own in old.violations}
+    now = {_named(own): own for own in new.violations}
+    # Intervals of another level are widened to that of the new audit.
+    widen = _z(new.confidence_level) / _z(old.confidence_level)
+    found: list[Change] = []
+    for name in (*now, *(name for name in before if name not in now)):
+        found += _of_search(before.get(name), now.get(name), widen, new.confidence_level)
+    return tuple(found)
+
+
+def _z(level: float) -> float:
+    return float(norm.ppf((1 + level) / 2))
+
+
+def _named(own: Violation) -> str:
+    """A search by what its labels are in JSON, where one of two results comes from a file."""
+    key = own.key
+    return json.dumps(
+        [
+            plain_label(part)
+            for part in (key.sensitive_feature, key.group, key.reference, key.outcome)
+        ]
+    )
+
+
+def _of_search(
+    old: Violation | None, new: Violation | None, widen: float, level: float
+) -> Iterator[Change]:
+    shown = new or old
+    assert shown is not None
+    who = {
+        name: getattr(shown, name)
+        for name in (
+            *("sensitive_feature", "group", "reference", "outcome", "harm"),
+            *("outcome_text", "group_text", "reference_text"),
+        )
+    }
+    verdicts = ("" if old is None else old.verdict, "" if new is None else new.verdict)
+    yield Change(
+        **who,
+        **_figures(old, new, widen, verdicts),
+        old_verdict=verdicts[0],
+        new_verdict=verdicts[1],
+        old_rule="" if old is None else old.rule,
+        new_rule="" if new is None else new.rule,
+        confidence_level=level,
+    )
+    before, now = (None if own is None else own.population for own in (old, new))
+    yield Change(**who, **_figures(before, now, widen), quantity=EVERYBODY, confidence_level=level)
+
+
+def _figures(
+    old: Measured | None, new: Measured | None, widen: float, verdicts: tuple[str, str] = ("", "")
+) -> dict[str, Any]:
+    """Both ratios, the change between them, and what to call it."""
+    told: dict[str, Any] = {}
+    if old is not None:
+        ends = [old.delta + widen * (end - old.delta) for end in old.interval]
+        unknown = not math.isfinite(old.delta)
+        told |= {"old": old.delta, "old_interval": old.interval if unknown else tuple(ends)}
+    if new is not None:
+        told |= {"new": new.delta, "new_interval": new.interval}
+    if old is None or new is None:
+        return told | {"status": ONLY_NOW if old is None else ONLY_BEFORE}
+    if not (old.measured and new.measured):
+        when = [] if old.measured else ["before"]
+        when += [] if new.measured else ["now"]
+        return told | {"status": UNKNOWN, "reason": f"not measured {' nor '.join(when)}"}
+    low, high = change_interval(new.delta, new.interval, old.delta, told["old_interval"])
+    was, is_now = (verdict == VIOLATION for verdict in verdicts)
+    reason = ""
+    if low > 0:
+        status = NEW if is_now and not was else LARGER
+    elif high < 0:
+        status = GONE if was and not is_now else SMALLER
+    else:
+        status = WITHIN_ERROR
+        if was != is_now:
+            times = ("now", "before") if is_now else ("before", "now")
+            reason = f"a violation {times[0]} and none {times[1]}, but chance explains the change"
+    delta = new.delta - old.delta
+    return told | {"status": status, "reason": reason, "delta": delta, "interval": (low, high)}
+
+
+# -- whether they can be compared
+
+
+def notes_on(old: AuditRecord, new: AuditRecord) -> tuple[str, ...]:
+    """What makes two audits not comparable, or their people the same, as far as it is known."""
+    return (*_of_people(old, new), *_of_questions(old, new))
+
+
+def _of_people(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
+    hashes = [own.provenance.get("input_hash") for own in (old, new)]
+    files = [entries(own.provenance, "request").get("file_hash") for own in (old, new)]
+    n = len(_labels(old) & _labels(new))
+    not_independent = "so the two are not independent, and the intervals of the changes do not hold"
+    if hashes[0] is not None and hashes[0] == hashes[1]:
+        yield f"Both audits are of the same rows (their hashes are equal), {not_independent}."
+    elif files[0] is not None and files[0] == files[1]:
+        yield f"Both audits read the same file (its hashes are equal), {not_independent}."
+    elif n:
+        yield (
+            f"{n:,} labels of rows stand in both audits; if they are persons, the two are not "
+            "independent."
+        )
+    else:
+        yield (
+            "Whether the same persons stand in both audits is not known; that nobody does is assumed. "
+            "Where many do, the intervals of the changes do not hold and are mostly too wide."
+        )
+
+
+def _labels(result: AuditRecord) -> set[Any]:
+    """Labels of rows, where the data are here and their rows have names."""
+    index = None if result.source is None else result.source.problem.index
+    return set() if index is None or index.inferred_type == "integer" else set(index)
+
+
+def _of_questions(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
+    for what, name in (
+        ("audited features", "feature_names"),
+        ("sensitive features", "sensitive_names"),
+        ("outcomes", "outcome_labels"),
+    ):
+        was, is_now = ({label_text(one, 80) for one in getattr(own, name)} for own in (old, new))
+        parts = [
+            f"only {when} {', '.join(sorted(rest))}"
+            for when, rest in (("before:", was - is_now), ("now:", is_now - was))
+            if rest
+        ]
+        if parts:
+            yield f"The {what} differ, so the ratios are not of the same question ({'; '.join(parts)})."
+    told = [_asked(own) for own in (old, new)]
+    differ = [
+        f"{name} was {label_text(told[0].get(name), 60)} and is {label_text(told[1].get(name), 60)}"
+        for name in sorted({*told[0], *told[1]})
+        if repr(told[0].get(name)) != repr(told[1].get(name))
+    ]
+    if differ:
+        yield f"The settings differ, so part of a change may be theirs: {'; '.join(differ)}."
+    versions = [
+        entries(own.provenance, "versions").get("mdfa_fairness_plugin") for own in (old, new)
+    ]
+    if versions[0] != versions[1]:
+        first, second = map(label_text, versions)
+        yield f"Made by versions {first} and {second} of the package."
+
+
+def _asked(result: AuditRecord) -> Mapping[str, Any]:
+    """Settings that decide what a ratio means, by name."""
+    parameters = entries(result.provenance, "parameters")
+    told = {name: own for name, own in parameters.items() if name not in _OF_THE_RUN}
+    others = ("where", "weight_type", "solver", "balance")
+    told |= {name: result.provenance[name] for name in others if name in result.provenance}
+    return told | {
+        "confidence_level": result.confidence_level,
+        "outcome_name": result.outcome_name,
+        "favorable_label": plain_label(result.favorable_label),
+    }

@@ -1,0 +1,134 @@
+"""What changed between two audits as a document."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from mdfa_fairness_plugin.comparison.changes import (
+    ONLY_BEFORE,
+    ONLY_NOW,
+    STATUSES,
+    UNKNOWN,
+    WITHIN_ERROR,
+    Change,
+)
+from mdfa_fairness_plugin.comparison.records import EVERYBODY, WORST_CASE
+from mdfa_fairness_plugin.describe.wording import clean, count, label_text, percent
+from mdfa_fairness_plugin.records import ratio_of
+from mdfa_fairness_plugin.report import sentences as say
+from mdfa_fairness_plugin.report.asked import who_cell
+from mdfa_fairness_plugin.report.document import (
+    HTML,
+    Bullets,
+    Document,
+    Paragraphs,
+    Section,
+    Table,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from mdfa_fairness_plugin.comparison.diffing import DiffResult
+
+_READING: Final = (
+    "Worst case: the ratio in the worst subgroup that each audit found, not always the same people; "
+    "everybody: of all who are compared. Change: the ratio now over the ratio before, with an interval "
+    "made from the two intervals. Each interval is by itself: where nothing changed, one in twenty (at "
+    "95 %) lies on one side of 1 all the same. Whether an old finding holds is asked by measuring its "
+    "rule on new rows: mdfa measure NEW.csv --from OLD.json."
+)
+
+
+def tell(result: DiffResult) -> Document:
+    """Put the changes into words."""
+    told = [
+        own
+        for own in result.changes
+        if own.quantity == WORST_CASE and (own.status not in (WITHIN_ERROR, UNKNOWN) or own.reason)
+    ]
+    return Document(
+        "What changed between two audits",
+        (
+            Section("headline", "", (Paragraphs((_headline(result),), "headline"),)),
+            Section(
+                "notes",
+                "Whether they can be compared",
+                (Bullets(tuple(clean(own, 2000) for own in result.notes)),),
+            ),
+            Section("changed", "What changed", (Bullets(tuple(map(change_sentence, told))),)),
+            Section("searches", "All searches", (_table(result),)),
+            Section("reading", "How to read this", (Paragraphs((_READING,), "made"),)),
+        ),
+    )
+
+
+def _headline(result: DiffResult) -> str:
+    n = Counter(own.status for own in result.changes if own.quantity == WORST_CASE)
+    parts = [f"{n[status]} {status}" for status in STATUSES if n[status]]
+    return f"Worst cases of {count(sum(n.values()), 'search', 'searches')}: {', '.join(parts)}."
+
+
+def change_sentence(change: Change) -> str:
+    """One change in words."""
+    what = (
+        "In the worst subgroup found" if change.quantity == WORST_CASE else "For everybody compared"
+    )
+    who = f"{what}, {say.group_of(change)} {say.gets(change)}"
+    if change.status in (ONLY_NOW, ONLY_BEFORE):
+        value = change.new if change.status == ONLY_NOW else change.old
+        often = "an unknown number of" if math.isnan(value) else say.ratio_or_inf(ratio_of(value))
+        return f"{who} {often} times as often as {say.others_of(change)}; searched for {change.status}."
+    why = f" ({clean(change.reason, 200)})" if change.reason else ""
+    if math.isnan(change.delta) and not math.isinf(change.old):
+        return f"{who}: {change.status}{why}."
+    was, now = (say.ratio_or_inf(ratio_of(own)) for own in (change.old, change.new))
+    span = say.between(*map(ratio_of, change.interval))
+    times = (
+        ""
+        if math.isnan(change.delta)
+        else f", {say.ratio_or_inf(ratio_of(change.delta))} times as much"
+    )
+    level = f" with {percent(change.confidence_level)} confidence" if span else ""
+    return (
+        f"{who} {now} times as often as {say.others_of(change)}, before {was}{times}"
+        f"{f' ({span}{level})' if span else ''}: {change.status}{why}."
+    )
+
+
+def _table(result: DiffResult) -> Table:
+    rows: list[tuple[Value, ...]] = [
+        (
+            who_cell(own),
+            label_text(own.outcome, 16),
+            "all" if own.quantity == EVERYBODY else "worst",
+            *_ratio(own.old, own, "old"),
+            *_ratio(own.new, own, "new"),
+            *_ratio(own.delta, own, "delta"),
+            None if "interval" in own.withheld else _span(own),
+            own.status,
+        )
+        for own in result.changes
+    ]
+    return Table(
+        header=("Who", "Outcome", "Of", "Before", "Now", "Change", "Between", "Status"),
+        rows=tuple(rows),
+        caption="Ratios before and now, for every group with every outcome",
+        titled=HTML,
+        n_text=3,
+        text_last=True,
+    )
+
+
+def _ratio(value: float, own: Change, name: str) -> tuple[Value]:
+    if name in own.withheld:
+        return (None,)
+    return ("" if math.isnan(value) else say.ratio_or_inf(ratio_of(value)),)
+
+
+def _span(own: Change) -> str:
+    low, high = own.interval
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return f"{say.ratio_or_inf(ratio_of(low))} to {say.ratio_or_inf(ratio_of(high))}"

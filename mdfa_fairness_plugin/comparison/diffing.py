@@ -1,0 +1,179 @@
+"""Two audits of the same question beside each other: last month's and this month's."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from mdfa_fairness_plugin.comparison.changes import Change, changes_between, notes_on
+from mdfa_fairness_plugin.comparison.changes_story import change_sentence, tell
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.fields import UNKNOWN_PAIR, frame_of
+from mdfa_fairness_plugin.report import html, text
+from mdfa_fairness_plugin.report.junit import Case, junit_of
+from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
+from mdfa_fairness_plugin.report.redaction import redact
+from mdfa_fairness_plugin.results import AuditResult
+
+_FORMAT = "mdfa-diff-result"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DiffResult:
+    """What changed between two audits.
+
+    Parameters
+    ----------
+    old, new : AuditResult
+    changes : tuple of Change
+        Two per search of either audit: of its worst case, and of everybody.
+    notes : tuple of str
+        Whether the same persons may stand in both, and what makes the two not comparable.
+    """
+
+    old: AuditResult
+    new: AuditResult
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        told = ", ".join(own.status for own in self.changes if own.old_verdict or own.new_verdict)
+        return f"DiffResult({told})"
+
+    def _repr_html_(self) -> str:
+        return html.render_fragment(tell(self))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per search and quantity; ``times`` is the ratio now over the ratio before."""
+        return frame_of(Change, self.changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the changes and notes in plain Python types, ready for strict JSON."""
+        return {"format": _FORMAT, "changes": plain_value(self.changes), "notes": [*self.notes]}
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Give strict JSON, also as a file if there is a ``path``."""
+        return written(as_json(self.to_dict()), path)
+
+    def to_junit(
+        self, path: str | os.PathLike[str] | None = None, fail_above: float | None = None
+    ) -> str:
+        """Give JUnit XML, one test case per change.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File to write as well.
+        fail_above : float or None, default=None
+            A change fails if the lower confidence limit of its ``delta`` is above this.
+
+        Returns
+        -------
+        str
+        """
+        return written(junit_of(self.cases, {"fail_above": fail_above}, fail_above), path)
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The changes as what gates look at."""
+        return tuple(
+            Case(f"change of the {own.quantity}", own, change_sentence) for own in self.changes
+        )
+
+    def summary(self) -> str:
+        """Tell what changed in plain text."""
+        return text.render(tell(self))
+
+    def to_html(self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11) -> str:
+        """Give one self-contained page: no scripts, nothing fetched.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File to write as well.
+        min_cell : int, default=11
+            Ratios that are made from counts of people below this are not printed; 1 prints all.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        InputError
+            If ``min_cell`` is no whole number of at least 1.
+        """
+        return written(html.render_page(tell(self._printed(min_cell))), path)
+
+    def _printed(self, min_cell: int) -> DiffResult:
+        """The changes without the ratios that the pages of the two audits withhold."""
+        copies = changes_between(*(redact(own, min_cell).result for own in (self.old, self.new)))
+        printed = []
+        for own, copy in zip(self.changes, copies, strict=True):
+            lost = {
+                name
+                for name in ("old", "new")
+                if math.isnan(getattr(copy, name)) and not math.isnan(getattr(own, name))
+            }
+            if lost:
+                hidden: dict[str, Any] = dict.fromkeys((*lost, "delta"), math.nan)
+                hidden |= dict.fromkeys(
+                    (*(f"{name}_interval" for name in lost), "interval"), UNKNOWN_PAIR
+                )
+                own = replace(own, **hidden, withheld=frozenset(hidden))
+            printed.append(own)
+        return replace(self, changes=tuple(printed))
+
+
+def diff(
+    old: AuditResult | str | os.PathLike[str], new: AuditResult | str | os.PathLike[str]
+) -> DiffResult:
+    """Tell what changed between two audits: what is new, gone, larger, smaller or within error.
+
+    Parameters
+    ----------
+    old, new : AuditResult or path-like
+        Results, or files that ``to_json`` or ``mdfa audit --json`` wrote, for the same groups and
+        outcomes.
+
+    Returns
+    -------
+    diff : DiffResult
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or the two have no search in common.
+
+    Notes
+    -----
+    The interval of a change is made from those of the two ratios, on the log scale, by the method of
+    variance estimates recovery: an end lies the root of the sum of two squared distances away, those
+    of each ratio from its own end (Zou and Donner, Statistics in Medicine 27, 2008). It is for audits
+    of different people. A verdict that flips while this interval holds no change is within error.
+
+    Examples
+    --------
+    >>> import mdfa_fairness_plugin as mdfa
+    >>> result = mdfa.AuditResult(
+    ...     violations=(
+    ...         mdfa.Violation(group="f", outcome=1, delta=0.5, interval=(0.2, 0.8)),
+    ...     )
+    ... )
+    >>> mdfa.diff(result, result).to_frame()["status"].tolist()
+    ['within error', 'unknown']
+    """
+    audits = [
+        own if isinstance(own, AuditResult) else AuditResult.from_json(own) for own in (old, new)
+    ]
+    changes = changes_between(*audits)
+    if not any(own.old_verdict and own.new_verdict for own in changes):
+        raise InputError(
+            "old, new: the two audits have no search in common; audits of the same sensitive features, "
+            "groups and outcomes are needed."
+        )
+    return DiffResult(old=audits[0], new=audits[1], changes=changes, notes=notes_on(*audits))
