@@ -46,6 +46,8 @@ _OF_THE_AUDIT = (
     "reason",
     "delta",
     "interval",
+    "difference",
+    "difference_interval",
     "p_value_adjusted",
     "detectable_delta",
     "detectable_mass",

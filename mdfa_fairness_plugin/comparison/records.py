@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.fields import Record
-from mdfa_fairness_plugin.records import INSUFFICIENT, SearchKey, ratio_of
+from mdfa_fairness_plugin.records import INSUFFICIENT, SearchKey, deviations_of, ratio_of
 
 _UNKNOWN_PAIR: Final = (math.nan, math.nan)
 
@@ -100,6 +100,8 @@ class ModelSearch(Record):
     delta, interval
         Log ratio in the worst subgroup, ``ln DT_G``: cross-fitted, over every row, with an interval
         that is valid after the search.
+    difference, difference_interval
+        Of the rates behind it.
     gamma, mass, n_rows, share, p_value_adjusted, detectable_delta, detectable_mass
         As in ``Violation``.
     rule, rule_fidelity
@@ -122,6 +124,8 @@ class ModelSearch(Record):
     everybody_interval: tuple[float, float] = _UNKNOWN_PAIR
     delta: float = math.nan
     interval: tuple[float, float] = _UNKNOWN_PAIR
+    difference: float = math.nan
+    difference_interval: tuple[float, float] = _UNKNOWN_PAIR
     p_value_adjusted: float = math.nan
     detectable_delta: float = math.nan
     detectable_mass: float = math.nan
@@ -140,6 +144,11 @@ class ModelSearch(Record):
     def detectable_ratio(self) -> float:
         """As in ``Violation``."""
         return ratio_of(self.detectable_delta)
+
+    @property
+    def standard_deviations(self) -> float:
+        """As in ``Violation``."""
+        return deviations_of(self.p_value_adjusted)
 
     @property
     def ratio(self) -> float:
@@ -268,6 +277,7 @@ def _ratio_values(name: str, ratio: float, interval: tuple[float, float]) -> dic
 def _row_values(one: ModelSearch) -> dict[str, Any]:
     same = (
         "p_value_adjusted",
+        "standard_deviations",
         "detectable_ratio",
         "detectable_delta",
         "detectable_mass",
@@ -286,6 +296,9 @@ def _row_values(one: ModelSearch) -> dict[str, Any]:
         **_ratio_values("fpr_ratio", one.false_positive.ratio, one.false_positive.interval),
         **_ratio_values("ratio_everybody", ratio_of(one.everybody_delta), one.everybody_interval),
         **_ratio_values("ratio", one.ratio, one.interval),
+        "difference": one.difference,
+        "difference_low": one.difference_interval[0],
+        "difference_high": one.difference_interval[1],
         "ratio_split_mean": one.split_ratio_mean,
         "ratio_split_sd": one.split_ratio_sd,
         "n_splits_measured": one.n_splits_measured,

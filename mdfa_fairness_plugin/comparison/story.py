@@ -114,6 +114,7 @@ def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
         if hidden:
             changes |= {"delta": math.nan, "interval": (row.interval[0], math.nan)}
             changes |= {"gamma": math.nan, "mass": math.nan}
+            changes |= {"difference": math.nan, "difference_interval": (math.nan, math.nan)}
             changes |= {"split_ratio_mean": math.nan, "split_ratio_sd": math.nan}
         return dataclasses.replace(row, **changes, withheld=frozenset(changes) - {"reason"})
 
@@ -262,6 +263,10 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
     if row.verdict == INSUFFICIENT or not known:
         return f"{model}: not enough evidence; {clean(row.reason, 200) or 'nothing was measured'}."
     times = f"{say.ratio_text(row.ratio)} times{_between(row.interval)}"
+    size = say.points_text(row.difference, row.difference_interval)
+    size = f" The difference of the rates there is {size}." if size else ""
+    if far := say.deviations(row.standard_deviations):
+        size = f"{size} It is {far} standard deviations beyond chance, the search allowed for."
     if row.verdict == NONE_LARGER:
         finite = math.isfinite(row.detectable_ratio)
         mass = "" if math.isnan(row.detectable_mass) else f" in a mass of {row.detectable_mass:.2g}"
@@ -269,7 +274,7 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
         return (
             f"{model}: no subgroup told from chance{limit if finite else ''}. "
             f"Closest to a violation, by its lower limit, at equal features: {group}, {outcome}, "
-            f"{times} as often as {others}."
+            f"{times} as often as {others}.{size}"
         )
     start = (
         f"{model}: {group} get the {outcome} {say.ratio_text(row.selection.ratio)} times as often as "
@@ -279,11 +284,11 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
         audit = result.audits.get(row.model)
         own = (v for v in (audit.violations if audit else ()) if v.key == search)
         text = f"{start} at equal features, among everybody compared: a violation."
-        return " ".join(filter(None, (text, *map(say.beside_sentence, own))))
+        return " ".join(filter(None, (text + size, *map(say.beside_sentence, own))))
     place = f"where {clean(row.rule, 300)}" if row.rule else "no short rule describes it"
     return (
         f"{start} in the worst subgroup, at equal features: a violation. The subgroup "
-        f"({say.rows_in_brackets(row.n_rows)}): {place}."
+        f"({say.rows_in_brackets(row.n_rows)}): {place}.{size}"
     )
 
 

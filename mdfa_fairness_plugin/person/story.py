@@ -24,7 +24,13 @@ from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
 from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION
 from mdfa_fairness_plugin.report.document import Document, Paragraphs, Section, Table
-from mdfa_fairness_plugin.report.sentences import capital, p_text, ratio_text
+from mdfa_fairness_plugin.report.sentences import (
+    capital,
+    evidence_sentence,
+    p_text,
+    points_text,
+    ratio_text,
+)
 from mdfa_fairness_plugin.report.tables import frame_table
 
 if TYPE_CHECKING:
@@ -159,13 +165,18 @@ def _finding(card: ContestationCard) -> tuple[str, ...]:
     span = ""
     if not math.isnan(low):
         end = f"{ratio_text(high)} times" if math.isfinite(high) else "any number of times"
-        span = f", between {ratio_text(low)} and {end} {confidence}"
+        size = (
+            f", a difference of {points},"
+            if (points := points_text(v.difference, v.difference_interval))
+            else ""
+        )
+        span = f", between {ratio_text(low)} and {end}{size} {confidence}"
     verdict = {
         VIOLATION: "This is a violation, more than chance explains",
         INSUFFICIENT: "There is not enough evidence to go by",
     }.get(v.verdict, "This cannot be told from chance")
     p = "" if math.isnan(v.p_value_adjusted) else f" ({p_text(v.p_value_adjusted)}, adjusted)"
-    lines = [f"{ratio}{span}.", f"{verdict}{p}."]
+    lines = [f"{ratio}{span}.", f"{verdict}{p}. {evidence_sentence(v)}".rstrip()]
     if card.has_outcome is False:
         lines.append(
             f'The person got another outcome, "{label_text(card.received)}": this search is about '

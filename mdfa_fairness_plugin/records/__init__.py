@@ -24,6 +24,7 @@ from mdfa_fairness_plugin.records.sets import (
     Spread,
     Subgroup,
     WorstCasePath,
+    deviations_of,
     ratio_of,
 )
 
@@ -44,6 +45,7 @@ __all__ = [
     "Subgroup",
     "Violation",
     "WorstCasePath",
+    "deviations_of",
     "harmful",
     "ranked",
     "ratio_of",

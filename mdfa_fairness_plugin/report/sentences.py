@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.describe.wording import (
     percent,
     rounded,
 )
+from mdfa_fairness_plugin.measure.intervals import PLAINEST
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     VIOLATION,
@@ -138,6 +139,44 @@ def ratio_or_inf(ratio: float) -> str:
     return "inf" if math.isinf(ratio) else ratio_text(ratio)
 
 
+# -- in the words of auditors
+
+
+def points(difference: float) -> str:
+    """A difference of rates in percentage points: 61, 8.4, 0.32; empty if it is unknown."""
+    if math.isnan(difference):
+        return ""
+    number = 100.0 * difference
+    if abs(number) < 1:
+        return rounded(number, 2)
+    return f"{number:.0f}" if abs(number) >= 9.95 else f"{number:.1f}"
+
+
+def points_text(difference: float, interval: tuple[float, float]) -> str:
+    """How large a difference of rates is, with its interval; empty if it is unknown."""
+    if math.isnan(difference):
+        return ""
+    low, high = map(points, interval)
+    span = f" ({low} to {high})" if low and high else ""
+    return f"{points(difference)} percentage points{span}"
+
+
+def deviations(number: float) -> str:
+    """How many standard deviations beyond chance; empty where they are not."""
+    if not number > 0:
+        return ""
+    return f"{number:.1f}" if math.isfinite(number) else f"over {PLAINEST:.0f}"
+
+
+def evidence_sentence(search: Violation) -> str:
+    """How far beyond chance a search is; empty if it is not."""
+    after, without = deviations(search.standard_deviations), deviations(search.statistic)
+    if not after:
+        return ""
+    beside = f" ({without} without)" if without else ""
+    return f"That is {after} standard deviations after allowing for the search{beside}."
+
+
 # -- the smallest subgroups
 
 
@@ -241,6 +280,8 @@ def case_sentence(violation: Violation | AskedSubgroup) -> str:
             f"{start}: how much more often they {get} than {others} with equal audited features "
             f"{lost}."
         )
+    if span and (size := points_text(violation.difference, violation.difference_interval)):
+        span = f"{span}, a difference of {size}"
     return f"{text}: {span}, {confidence}." if span else f"{text}."
 
 

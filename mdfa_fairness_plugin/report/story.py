@@ -72,6 +72,10 @@ from mdfa_fairness_plugin.report.rerun import rerun_code
 _MOST_ALSO: Final = 4
 _MOST_LISTED: Final = 12
 _EVERYBODY: Final = "For everybody compared"
+_TERMS: Final = (
+    "Points: difference of the rates, in percentage points. SD: standard deviations beyond chance, "
+    "after allowing for the search."
+)
 
 
 def tell(
@@ -179,6 +183,7 @@ def _verdict(result: AuditRecord) -> Section:
         over = ", adjusted over all searches" if len(result.violations) > 1 else ""
         p = f"{say.p_text(case.p_value_adjusted)}{over}"
         text = f"Verdict: a violation, more than chance explains ({p})."
+        text = " ".join(_given(text, say.evidence_sentence(case)))
     return Section("verdict", "", (Paragraphs((text,), "strong"),))
 
 
@@ -234,6 +239,8 @@ def _key_numbers(result: AuditRecord) -> Section:
             pairs.append(("Rate ratio", "infinite" if math.isinf(case.ratio) else ratio))
         elif not math.isnan(case.lower):
             pairs.append(("Rate ratio", f"at least {say.ratio_text(case.ratio_interval[0])}"))
+        if size := say.points_text(case.difference, case.difference_interval):
+            pairs.append(("Difference of rates", size))
         everybody, part = case.population, case.beside
         if case.rule != EVERYBODY and math.isfinite(everybody.delta):
             ratio = _with_span(everybody.ratio, everybody.ratio_interval)
@@ -242,6 +249,8 @@ def _key_numbers(result: AuditRecord) -> Section:
             pairs.append(("In a part of them", _with_span(part.ratio, part.ratio_interval)))
         if not math.isnan(case.p_value_adjusted):
             pairs.append(("p, all searches", say.p_number(case.p_value_adjusted)))
+        if far := say.deviations(case.standard_deviations):
+            pairs.append(("Standard deviations", far))
         if case.n_rows != 0:
             pairs.append(("Rows in it", case.n_rows))
     return Section("numbers", "", (Numbers(tuple(pairs)),), frozenset({PAGE}))
@@ -307,6 +316,7 @@ def _closest(case: Violation) -> tuple[str, ...]:
         chance = f"That is no violation: {why}."
     else:
         chance = f"This cannot be told from chance ({say.p_text(case.p_value_adjusted)}, adjusted)."
+        chance = " ".join(_given(chance, say.evidence_sentence(case)))
     first = f"Closest to a violation, by its lower limit: {say.case_sentence(case)} {chance}"
     return _given(first, spread_sentence(case), _beside(case), moved_sentence(case))
 
@@ -347,8 +357,14 @@ def _also(result: AuditRecord) -> Section:
     every = [v for v in ranked(result.violations) if v.verdict == VIOLATION and v is not case]
     found = [v for v in every if v in harmful(result.violations)]
     lines = [
-        " ".join(_given(say.case_sentence(v), _beside(v)))
-        + f" ({say.p_text(v.p_value_adjusted)}, adjusted.)"
+        " ".join(
+            _given(
+                say.case_sentence(v),
+                _beside(v),
+                f"({say.p_text(v.p_value_adjusted)}, adjusted.)",
+                say.evidence_sentence(v),
+            )
+        )
         for v in found[:_MOST_ALSO]
     ]
     if len(found) > _MOST_ALSO:
@@ -367,9 +383,10 @@ def _searches(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
         return Section("searches", "", ())
     ratio, everybody = "times as often in the worst subgroup", "the same for everybody compared"
     blocks = (
-        Paragraphs((f"Ratio: {ratio}. All: {everybody}.",), media=HTML),
+        Paragraphs((f"Ratio: {ratio}. All: {everybody}. {_TERMS}",), media=HTML),
         *_drawn(drawn, "searches"),
-        tables.searches_table(result),
+        replace(tables.searches_table(result, wide=True), media=HTML),
+        replace(tables.searches_table(result), media=PLAIN),
         Paragraphs((f"Ratio: {ratio}; All: {everybody}.",), "note", media=PLAIN),
     )
     return Section("searches", "All searches", blocks)

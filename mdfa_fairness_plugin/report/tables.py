@@ -21,12 +21,14 @@ from mdfa_fairness_plugin.describe.wording import (
     percent,
     rounded,
 )
-from mdfa_fairness_plugin.records import AuditRecord, Silence, Violation, ranked
+from mdfa_fairness_plugin.records import AuditRecord, Measured, Silence, Violation, ranked
 from mdfa_fairness_plugin.report.document import HTML, Table, Value
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, shown_case
 from mdfa_fairness_plugin.report.sentences import (
+    deviations,
     interval_cell,
     p_number,
+    points,
     ratio_cell,
     short_verdict,
     told_apart,
@@ -63,8 +65,8 @@ def cell(value: Any) -> Value:
     return label_text(value)
 
 
-def searches_table(result: AuditRecord) -> Table:
-    """Every group with every outcome, the worst first."""
+def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
+    """Every group with every outcome, the worst first; wide: also in the words of auditors."""
     rows: list[tuple[Value, ...]] = []
     listed, case = ranked(result.violations), shown_case(result)
     for violation in listed[:_MOST_SEARCHES]:
@@ -79,17 +81,20 @@ def searches_table(result: AuditRecord) -> Table:
                 label_text(violation.outcome, 16),
                 ratio_cell(violation),
                 interval_cell(violation),
+                *((_points_cell(violation),) if wide else ()),
                 ratio_cell(violation.population),
                 violation.n_rows,
                 p_number(violation.p_value_adjusted),
+                *((deviations(violation.standard_deviations),) if wide else ()),
                 short_verdict(violation),
             )
         )
         if violation is case:
-            rows += _beside(case)
+            rows += _beside(case, wide)
     n_more = len(listed) - _MOST_SEARCHES
+    size, far = (("Points",), ("SD",)) if wide else ((), ())
     return Table(
-        header=("Who", "Outcome", "Ratio", "Between", "All", "Rows", "p", "Verdict"),
+        header=("Who", "Outcome", "Ratio", "Between", *size, "All", "Rows", "p", *far, "Verdict"),
         rows=tuple(rows),
         caption="Every group with every outcome",
         titled=HTML,
@@ -99,14 +104,21 @@ def searches_table(result: AuditRecord) -> Table:
     )
 
 
-def _beside(case: Violation) -> list[tuple[Value, ...]]:
+def _points_cell(found: Measured) -> str | None:
+    """Difference of the rates in percentage points; empty if it is unknown, None if it is withheld."""
+    return None if "difference" in found.withheld else points(found.difference)
+
+
+def _beside(case: Violation, wide: bool) -> list[tuple[Value, ...]]:
     """Everybody in the search told first, and a part of them that is told beside them."""
     whole = case.rule == EVERYBODY
     name, own = ("a part of them", case.beside) if whole else (EVERYBODY, case.population)
     if own is None or not (own.measured or "delta" in own.withheld):
         return []
     outcome = label_text(case.outcome, 16)
-    return [(name, outcome, ratio_cell(own), interval_cell(own), "", own.n_rows, "", "")]
+    size, far = ((_points_cell(own),), ("",)) if wide else ((), ())
+    cells = (ratio_cell(own), interval_cell(own), *size, "", own.n_rows, "", *far, "")
+    return [(name, outcome, *cells)]
 
 
 def silence_table(result: AuditRecord) -> Table:
