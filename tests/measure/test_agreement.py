@@ -22,6 +22,7 @@ from mdfa_fairness_plugin.measure.sums import (
     EVERYBODY,
     REGION,
     MeasuredRows,
+    RungOf,
     SearchSums,
     still_to_come,
 )
@@ -31,6 +32,7 @@ from mdfa_fairness_plugin.settings import Settings
 
 KEY = SearchKey(sensitive_feature="sex", group="f", reference=None, outcome=1)
 SPREAD = search_spread(5)
+RUNG = RungOf(propensity_loss=0.6, outcome_loss=0.5, share=1.0)
 
 
 def draw_rows(rng, n_lesser=2):
@@ -75,6 +77,7 @@ def search_of(rows, member, *, everybody=False, hypothesis=0):
             sets=tuple(1.0 if own.all() else SPREAD for own in sets),
         ),
         hypothesis=hypothesis,
+        ladder=(RUNG,) * (len(rows.lesser) + 1),
         everybody=everybody,
         clustered=rows.cluster is not None,
     )
@@ -104,6 +107,11 @@ def test_no_violation_stands_beside_an_interval_through_one(estimator):
             assert found["verdict"] == "insufficient_evidence"
             continue
         assert low <= found["delta"] <= high
+        ends = found["difference_interval"]
+        assert -1 <= ends[0] <= found["difference"] <= ends[1] <= 1
+        # One of them holds 0 where the other does, if both are of the same rates.
+        if estimator in ("doubly_robust", "hajek"):
+            assert (ends[0] > 0, ends[1] < 0) == (low > 0, high < 0)
         seen["small p"] += found["p_value"] < 0.025
         if found["p_value"] < 0.025 - 1e-9:
             assert low > 0

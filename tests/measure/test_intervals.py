@@ -12,6 +12,7 @@ from scipy.stats import binomtest, norm
 from mdfa_fairness_plugin.measure.estimates import measure, measure_leftover
 from mdfa_fairness_plugin.measure.intervals import (
     delta_interval,
+    difference_interval,
     gamma_interval,
     log_ratio_interval,
     mass_interval,
@@ -298,3 +299,9 @@ def test_intervals_of_a_predictable_outcome_cover_and_are_narrow():
     # Known weights leave more imbalance than estimated ones; the interval reaches out to the estimate.
     assert 0.923 <= hits / 800 <= 1.0
     assert np.mean(widths) < 0.8
+
+
+def test_the_difference_has_the_interval_of_a_published_example():
+    """Newcombe (1998), table II: 56 of 70 against 48 of 80 by method 10 is .0524 to .3339."""
+    ends = difference_interval(rates_of((56, 48), (70, 80)), 0.95)
+    assert ends == pytest.approx((0.0524, 0.3339), abs=5e-5)

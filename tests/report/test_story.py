@@ -92,8 +92,8 @@ def lines(section):
 
 
 def searches(result):
-    """Rows of the table of all searches."""
-    return next(block.rows for block in tell(result)["searches"].blocks if hasattr(block, "rows"))
+    """Rows of the table of all searches, as text has it."""
+    return [block.rows for block in tell(result)["searches"].blocks if hasattr(block, "rows")][-1]
 
 
 def test_headline_says_who_how_many_how_much_of_what_and_against_whom():
@@ -481,3 +481,35 @@ def test_one_row_says_what_everybodys_ratio_is():
     assert len(result.to_frame()) == 2
     for text in (result.to_model_card(min_cell=1), result.to_html(min_cell=1)):
         assert text.count("1.05 to 1.3") + text.count("1.05 and 1.3") >= 2
+
+
+def test_size_and_evidence_are_told_in_the_words_of_auditors():
+    """Three standard deviations after allowing for the search: an adjusted p of .00135."""
+    told = {"difference": 0.213, "difference_interval": (0.094, 0.31), "statistic": 9.71}
+    case = refused(p_value_adjusted=0.0013498980316301, **told)
+    result = audit(case, granted())
+    said = (
+        "between 1.4 and 2.3 times, a difference of 21 percentage points (9.4 to 31), with 95 %",
+        "That is 3.0 standard deviations after allowing for the search (9.7 without).",
+    )
+    page = flat(html.unescape(result.to_html(min_cell=1)))
+    for text in (flat(result.summary()), flat(result.to_model_card(min_cell=1)), page):
+        assert all(one in text for one in said)
+    assert "Difference of rates" in page
+    assert "SD: standard deviations beyond chance" in page
+    frame = result.to_frame().iloc[0]
+    assert frame[["difference", "difference_low", "difference_high"]].tolist() == [
+        0.213,
+        0.094,
+        0.31,
+    ]
+    assert frame["standard_deviations"] == pytest.approx(3.0)
+    assert json.loads(result.to_json())["violations"][0]["standard_deviations"] == pytest.approx(
+        3.0
+    )
+    # Where there is no evidence nothing is said, and no page tells of a difference of few people.
+    none = flat(audit(refused(p_value_adjusted=0.7, **told)).summary())
+    assert "standard deviations" not in none
+    few = audit(replace(case, counts=pd.DataFrame([[40, 3], [15, 30]], index=["Black", "others"])))
+    assert "21 percentage" not in flat(few.to_html())
+    assert "21" not in flat(few.to_model_card())
