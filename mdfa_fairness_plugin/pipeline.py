@@ -482,7 +482,7 @@ def _note_rules(searches: list[Search], problem: AuditProblem, log: WarningLog) 
                 Count(n, of=of, said=f"{1 - wrong:.1%} of the rows"),
                 "), as they do where decisions follow fixed rules. People alike in these features "
                 "then nearly always get the same outcome, so there is little for this audit to find. "
-                "Whether the rules themselves are fair is another question.",
+                "Whether the rules themselves are justified is another question.",
             )
 
 

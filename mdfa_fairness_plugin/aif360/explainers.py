@@ -34,7 +34,7 @@ _COMPUTED = (
     "ratio of the outcome's rates for the group and for those it is compared with, at the "
     "same features, in the subgroup where it is largest, on rows the search has not seen."
 )
-_NOISE = "so see the interval and the verdict."
+_NOISE = "so see the interval and the finding."
 _VIOLATION = _Figure(
     title="Worst-Case Violation",
     field="delta",
@@ -136,11 +136,11 @@ class MDFATextExplainer(MetricTextExplainer):
         """Tell where a number comes from, and how sure it is."""
         low, high = worst.ratio_interval
         verdict = {
-            VIOLATION: f"a violation, p = {worst.p_value_adjusted:.2g} over all searches",
-            INSUFFICIENT: f"not enough evidence: {worst.reason}",
+            VIOLATION: f"a disparity beyond chance, p = {worst.p_value_adjusted:.2g} over all searches",
+            INSUFFICIENT: f"undetermined: {worst.reason}",
         }.get(
             worst.verdict,
-            "no violation shown; one larger than a ratio of "
+            "not detected at this size; one larger than a ratio of "
             f"{worst.detectable_ratio:.3g} in a mass of {worst.detectable_mass:.3g} would have been "
             "found",
         )

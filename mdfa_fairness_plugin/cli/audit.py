@@ -76,7 +76,7 @@ def _repeated(request: Request, result: Any) -> Iterator[str]:
     how: dict[str, Any] = {"n_jobs": request.n_jobs, "progress": True}
     if request.null_draws is not None:
         null = result.null_distribution(request.null_draws, **how)
-        yield f"WITHOUT A VIOLATION\n{null.summary()}\n"
+        yield f"WITHOUT A DISPARITY\n{null.summary()}\n"
     if request.n_repeats is not None:
         stable = result.stability(request.n_repeats, **how)
         yield f"ON OTHER PEOPLE\n{stable.summary()}\n"

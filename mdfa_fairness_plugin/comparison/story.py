@@ -49,12 +49,6 @@ from mdfa_fairness_plugin.report.story import leaks_section, warnings_section
 if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison.result import ComparisonResult
 
-_VERDICTS: Final = {
-    VIOLATION: "violation",
-    NONE_LARGER: "none larger than detectable",
-    INSUFFICIENT: "insufficient evidence",
-}
-
 
 def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str = "") -> Document:
     """Put a comparison into words; of a page also its picture and what was withheld."""
@@ -198,7 +192,7 @@ def _ratio(ratio: float) -> str:
 def _models(result: ComparisonResult) -> Table:
     """Each model in its worst case."""
     truth = any(not math.isnan(row.accuracy) for row in result.rows)
-    header = ["Model", "Worst case of", "Verdict"]
+    header = ["Model", "Worst case of", "Finding"]
     header += ["Accuracy"] if truth else []
     header += ["DI"]
     header += ["TPR ratio", "FPR ratio"] if truth else []
@@ -208,7 +202,7 @@ def _models(result: ComparisonResult) -> Table:
     rows = []
     for model in result.models:
         row = result.worst(model)
-        names = (label_text(model, 24), who(row.search, 16), _VERDICTS[row.verdict])
+        names = (label_text(model, 24), who(row.search, 16), say.FINDINGS[row.verdict])
         cells: list[Value] = [*names]
         cells += [_share(row.accuracy)] if truth else []
         cells += [_ratio(row.selection.ratio)]
@@ -252,8 +246,8 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
     if row.verdict == VIOLATION and not known and math.isfinite(row.interval[0]):
         return (
             f"{model}: {group} get the {outcome} at least {say.ratio_text(row.ratio_interval[0])} "
-            "times as often as others in the worst subgroup, at equal features: a violation. The "
-            "ratio itself is withheld: too few people are behind it."
+            "times as often as others in the worst subgroup, at equal features: a disparity beyond "
+            "chance. The ratio itself is withheld: too few people are behind it."
         )
     if row.verdict == NONE_LARGER and not known:
         return (
@@ -261,7 +255,7 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
             "people are behind it."
         )
     if row.verdict == INSUFFICIENT or not known:
-        return f"{model}: not enough evidence; {clean(row.reason, 200) or 'nothing was measured'}."
+        return f"{model}: undetermined; {clean(row.reason, 200) or 'nothing was measured'}."
     times = f"{say.ratio_text(row.ratio)} times{_between(row.interval)}"
     size = say.points_text(row.difference, row.difference_interval)
     size = f" The difference of the rates there is {size}." if size else ""
@@ -273,8 +267,8 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
         limit = f"; a ratio of {say.ratio_text(row.detectable_ratio)}{mass} would have been found"
         return (
             f"{model}: no subgroup told from chance{limit if finite else ''}. "
-            f"Closest to a violation, by its lower limit, at equal features: {group}, {outcome}, "
-            f"{times} as often as {others}.{size}"
+            f"Closest to a disparity beyond chance, by its lower limit, at equal features: {group}, "
+            f"{outcome}, {times} as often as {others}.{size}"
         )
     start = (
         f"{model}: {group} get the {outcome} {say.ratio_text(row.selection.ratio)} times as often as "
@@ -283,11 +277,11 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
     if row.rule == EVERYBODY:
         audit = result.audits.get(row.model)
         own = (v for v in (audit.violations if audit else ()) if v.key == search)
-        text = f"{start} at equal features, among everybody compared: a violation."
+        text = f"{start} at equal features, among everybody compared: a disparity beyond chance."
         return " ".join(filter(None, (text + size, *map(say.beside_sentence, own))))
     place = f"where {clean(row.rule, 300)}" if row.rule else "no short rule describes it"
     return (
-        f"{start} in the worst subgroup, at equal features: a violation. The subgroup "
+        f"{start} in the worst subgroup, at equal features: a disparity beyond chance. The subgroup "
         f"({say.rows_in_brackets(row.n_rows)}): {place}.{size}"
     )
 
@@ -417,7 +411,7 @@ def _reading(result: ComparisonResult, cells: str) -> tuple[str, ...]:
         "equal audited features. Worst subgroup: the ratio in the most unequally treated subgroup "
         f"found, on rows the search had not seen, with {level} intervals that allow for the search.",
         "A repair that looks equal in the aggregate columns may still have a large worst subgroup. "
-        "Nothing found is no evidence of equal treatment.",
+        f"Nothing found is no evidence of equal treatment. {say.CLOSING}",
     ]
     own, others = (
         {t.estimator for t in result.transfers if (t.subgroup_of == t.model) == same}

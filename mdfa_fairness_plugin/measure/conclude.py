@@ -404,7 +404,7 @@ def _falling(one: Measured) -> Message:
         first,
         " to ",
         last,
-        f" {_BETTER_MODELS}, and what may still come off would leave no violation",
+        f" {_BETTER_MODELS}, and what may still come off would leave no disparity",
     )
 
 

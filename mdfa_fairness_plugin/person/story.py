@@ -25,6 +25,8 @@ from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
 from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION
 from mdfa_fairness_plugin.report.document import Document, Paragraphs, Section, Table
 from mdfa_fairness_plugin.report.sentences import (
+    CLOSING,
+    FINDINGS,
     capital,
     evidence_sentence,
     p_text,
@@ -43,6 +45,7 @@ _UNSAID: Final = (
     "explain a difference, or hide one.",
     "Being in the subgroup does not show that this decision was wrong, and being outside does not "
     "show that it was right.",
+    CLOSING,
 )
 
 
@@ -111,7 +114,7 @@ def _standing(card: ContestationCard) -> tuple[str, ...]:
         )
     if card.inside is None:
         return (
-            "Not known: this search found no violation, and its model was not kept.",
+            "Not known: this search found no disparity beyond chance, and its model was not kept.",
             *_rule_lines(card),
         )
     if card.threshold == -math.inf:
@@ -172,8 +175,8 @@ def _finding(card: ContestationCard) -> tuple[str, ...]:
         )
         span = f", between {ratio_text(low)} and {end}{size} {confidence}"
     verdict = {
-        VIOLATION: "This is a violation, more than chance explains",
-        INSUFFICIENT: "There is not enough evidence to go by",
+        VIOLATION: f"This is a {FINDINGS[VIOLATION]}",
+        INSUFFICIENT: "This is undetermined",
     }.get(v.verdict, "This cannot be told from chance")
     p = "" if math.isnan(v.p_value_adjusted) else f" ({p_text(v.p_value_adjusted)}, adjusted)"
     lines = [f"{ratio}{span}.", f"{verdict}{p}. {evidence_sentence(v)}".rstrip()]
@@ -230,7 +233,7 @@ def _certainty(card: ContestationCard) -> tuple[str, ...]:
         )
     elif v.verdict != VIOLATION:
         lines.append(
-            "No violation was found here that could be told from chance; that is no finding of "
+            "No disparity was found here that could be told from chance; that is no finding of "
             "equal treatment."
         )
     small = [side.n for side in card.nearest if side.n]

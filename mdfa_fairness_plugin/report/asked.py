@@ -11,7 +11,9 @@ import pandas as pd
 from mdfa_fairness_plugin.describe.wording import clean, label_text, named
 from mdfa_fairness_plugin.fields import figures, known
 from mdfa_fairness_plugin.records import (
+    INSUFFICIENT,
     NOT_CONFIRMED,
+    VIOLATION,
     AskedSubgroup,
     AuditRecord,
     Violation,
@@ -30,6 +32,7 @@ from mdfa_fairness_plugin.report.document import (
     shown,
 )
 from mdfa_fairness_plugin.report.sentences import (
+    FINDINGS,
     case_sentence,
     interval_cell,
     p_number,
@@ -87,7 +90,7 @@ def _table(caption: str, answers: list[AskedSubgroup]) -> Table:
         )
         for own in answers
     ]
-    header = ("Ratio", "Between", "Rows", "p", "Verdict")
+    header = ("Ratio", "Between", "Rows", "p", "Finding")
     widths = [
         max(len(shown(cell)) for cell in column) for column in zip(header, *numbers, strict=True)
     ]
@@ -115,11 +118,12 @@ def _told(answers: list[AskedSubgroup]) -> str:
     if not known_ones:
         first = answers[0]
         why = clean(first.reason, 200).rstrip(". ") or "nothing could be measured"
-        return f"{clean(first.label, 400)}: not enough evidence ({why})."
+        return f"{clean(first.label, 400)}: {FINDINGS[INSUFFICIENT]} ({why})."
     worst = max(known_ones, key=lambda own: own.lower)
     why = clean(worst.reason, 300).rstrip(". ")
-    verdict = f"Verdict: {short_verdict(worst)}{': ' if why else ''}{why}."
-    return f"{case_sentence(worst)} {verdict}"
+    found = FINDINGS[VIOLATION] if worst.verdict == VIOLATION else short_verdict(worst)
+    finding = f"Finding: {found}{': ' if why else ''}{why}."
+    return f"{case_sentence(worst)} {finding}"
 
 
 def printable_asked(

@@ -101,7 +101,7 @@ def moved_sentence(case: Violation) -> str:
         "the features got better. "
     )
     return (
-        f"{'' if depends.decisive else fell}The interval's lower end, p and the verdict allow for a "
+        f"{'' if depends.decisive else fell}The interval's lower end, p and the finding allow for a "
         f"fall by another factor of {ratio_text(ratio_of(depends.allowance))}."
     )
 

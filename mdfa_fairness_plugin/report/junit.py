@@ -11,8 +11,15 @@ from typing import Any, Final, NamedTuple
 from mdfa_fairness_plugin.describe.wording import clean, for_xml, label_text, named, plain_float
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fields import figures
-from mdfa_fairness_plugin.records import INSUFFICIENT, AskedSubgroup, AuditRecord, Violation
+from mdfa_fairness_plugin.records import (
+    INSUFFICIENT,
+    VIOLATION,
+    AskedSubgroup,
+    AuditRecord,
+    Violation,
+)
 from mdfa_fairness_plugin.report.reading import entries, leaks
+from mdfa_fairness_plugin.report.sentences import FINDINGS
 
 _SUITE: Final = "mdfa"
 
@@ -78,11 +85,13 @@ def junit_of(
                 f"lower confidence limit of delta {violation.interval[0]:.3f} is above "
                 f"{float(fail_above):g}"
             )
-            failure = ET.SubElement(case, "failure", {"message": message, "type": "violation"})
+            failure = ET.SubElement(
+                case, "failure", {"message": message, "type": FINDINGS[VIOLATION]}
+            )
             failure.text = _text(own.tell(violation), 2000)
         elif skips:
             reason = _text(violation.reason or "no reason recorded", 500)
-            ET.SubElement(case, "skipped", {"message": f"not enough evidence: {reason}"})
+            ET.SubElement(case, "skipped", {"message": f"{FINDINGS[INSUFFICIENT]}: {reason}"})
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, "unicode") + "\n"
 
@@ -110,7 +119,8 @@ def _told(violation: Violation | AskedSubgroup) -> str:
     where = f"Where {violation.rule}: " if violation.rule else ""
     return (
         f"{where}{violation.ratio:.3g} times as often ({low:.3g} to {high:.3g}, confidence "
-        f"{violation.confidence_level:g}), {violation.n_rows} rows; verdict: {violation.verdict}."
+        f"{violation.confidence_level:g}), {violation.n_rows} rows; finding: "
+        f"{FINDINGS[violation.verdict]}."
     )
 
 

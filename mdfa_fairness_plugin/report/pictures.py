@@ -30,7 +30,7 @@ from mdfa_fairness_plugin.report.displays.style import PALETTES
 from mdfa_fairness_plugin.report.document import Picture, Table, Value
 from mdfa_fairness_plugin.report.reading import shown_case
 from mdfa_fairness_plugin.report.redaction import Redaction
-from mdfa_fairness_plugin.report.sentences import ratio_or_inf
+from mdfa_fairness_plugin.report.sentences import FINDINGS, ratio_or_inf
 from mdfa_fairness_plugin.report.tables import cell
 
 _MOST_ROWS: Final = 60
@@ -193,7 +193,10 @@ def numbers_table(
     numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes]
     more = len(frame) - len(rows)
     return Table(
-        header=tuple(str(name).strip().replace("_", " ") for name in frame.columns),
+        header=tuple(
+            "finding" if name == "verdict" else str(name).strip().replace("_", " ")
+            for name in frame.columns
+        ),
         rows=tuple(rows),
         n_text=[*numeric, True].index(True),
         more=f"and {more:,d} more rows" if more > 0 else "",
@@ -206,4 +209,6 @@ def _cell(value: Any, name: str) -> Value:
         return ratio_or_inf(float(value))
     if known and name.startswith("share"):
         return percent(float(value))
+    if name == "verdict":
+        return FINDINGS.get(str(value), str(value))
     return "" if value == "" else cell(value)

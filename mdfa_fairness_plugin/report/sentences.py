@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.describe.wording import (
 from mdfa_fairness_plugin.measure.intervals import PLAINEST
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
+    NONE_LARGER,
     VIOLATION,
     AskedSubgroup,
     AuditRecord,
@@ -33,6 +34,17 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.records.searches import Keyed
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
+
+# What people are told that a verdict says; results keep its own name.
+FINDINGS: Final = {
+    VIOLATION: "disparity beyond chance",
+    NONE_LARGER: "not detected at this size",
+    INSUFFICIENT: "undetermined",
+}
+CLOSING: Final = (
+    "This is a statistical finding only: whether a difference is justified, or unlawful, is for others "
+    "to judge."
+)
 
 # -- numbers
 
@@ -316,7 +328,8 @@ def beside_sentence(violation: Violation) -> str:
         return ""
     share = part.n_rows / whole.n_rows if part.n_rows and whole.n_rows else math.nan
     start = _where(part, share)
-    text = f"A part of them is a violation of its own. {subgroup_sentence(start.rstrip(), part)}"
+    part_text = subgroup_sentence(start.rstrip(), part)
+    text = f"A part of them has a disparity beyond chance of its own. {part_text}"
     if not part.lower <= whole.delta:
         return text
     return f"{text} Whether these are treated more unequally than everybody is not certain."
@@ -476,11 +489,11 @@ def _known(value: Any) -> float | None:
 
 
 def short_verdict(violation: Violation | AskedSubgroup) -> str:
-    """The verdict in a table."""
+    """What was found, in a table."""
     if violation.verdict == VIOLATION:
-        return "advantage" if violation.harm is False else "violation"
+        return "advantage" if violation.harm is False else "beyond chance"
     if violation.verdict == INSUFFICIENT:
-        return "not enough evidence"
+        return FINDINGS[INSUFFICIENT]
     # Everything the interval holds is less often than others: no sign of a violation this way.
     less = "less often; " if violation.ratio_interval[1] < 1 else ""
     if violation.reason:

@@ -70,6 +70,7 @@ from mdfa_fairness_plugin.report.rerun import rerun_code
 
 _MOST_ALSO: Final = 4
 _MOST_LISTED: Final = 12
+_NOT_EQUAL: Final = "This is not a finding of equal treatment."
 _EVERYBODY: Final = "For everybody compared"
 _TERMS: Final = (
     "Points: difference of the rates, in percentage points. SD: standard deviations beyond chance, "
@@ -177,11 +178,11 @@ def _verdict(result: AuditRecord) -> Section:
     if case is None:
         text = _nothing_found(result)[1]
     elif math.isnan(case.p_value_adjusted):
-        text = "Verdict: a violation, more than chance explains."
+        text = f"Finding: {say.FINDINGS[VIOLATION]}."
     else:
         over = ", adjusted over all searches" if len(result.violations) > 1 else ""
         p = f"{say.p_text(case.p_value_adjusted)}{over}"
-        text = f"Verdict: a violation, more than chance explains ({p})."
+        text = f"Finding: {say.FINDINGS[VIOLATION]} ({p})."
         text = " ".join(_given(text, say.evidence_sentence(case)))
     return Section("verdict", "", (Paragraphs((text,), "strong"),))
 
@@ -190,7 +191,7 @@ def _nothing_found(result: AuditRecord) -> tuple[str, str]:
     """Headline and verdict where no search found a violation."""
     searches = harmful(result.violations)
     if not searches:
-        return "Nothing was audited: there was no group to compare.", "Verdict: none."
+        return "Nothing was audited: there was no group to compare.", "Finding: none."
     blind = [v for v in searches if v.verdict == INSUFFICIENT]
     seeing = [v for v in searches if v.verdict == NONE_LARGER]
     if not seeing:
@@ -199,10 +200,10 @@ def _nothing_found(result: AuditRecord) -> tuple[str, str]:
         which = "the one search" if len(blind) == 1 else f"none of the {len(blind):,d} searches"
         can = "cannot" if len(blind) == 1 else "can"
         headline = (
-            f"Not enough evidence: {which} of this audit {can} tell whether any group is treated "
+            f"Undetermined: {which} of this audit {can} tell whether any group is treated "
             f"unequally{why}."
         )
-        return headline, "Verdict: not enough evidence. This is not a finding of equal treatment."
+        return headline, f"Finding: {say.FINDINGS[INSUFFICIENT]}. {_NOT_EQUAL}"
     known = [v.detectable_ratio for v in seeing if math.isfinite(v.detectable_ratio)]
     if known:
         size = f"larger than {say.ratio_text(max(known))} times as often"
@@ -216,16 +217,16 @@ def _nothing_found(result: AuditRecord) -> tuple[str, str]:
     extra = []
     if known and len(known) < len(seeing):
         extra.append(
-            f"For {len(seeing) - len(known)} of them, how small a violation would have been "
+            f"For {len(seeing) - len(known)} of them, how small a disparity would have been "
             "seen is not known."
         )
     if blind:
         n = count(len(blind), "other search", "other searches")
         extra.append(f"For {n} there is not enough evidence to say anything.")
-    extra.append("This is not a finding of equal treatment.")
+    extra.append(_NOT_EQUAL)
     return (
-        f"No violation {size} was found {where}; {limit}.",
-        f"Verdict: none found above that size. {' '.join(extra)}",
+        f"No disparity {size} was found {where}; {limit}.",
+        f"Finding: {say.FINDINGS[NONE_LARGER]}. {' '.join(extra)}",
     )
 
 
@@ -278,11 +279,12 @@ def _closest(case: Violation) -> tuple[str, ...]:
     if case.verdict == INSUFFICIENT:
         chance = f"The evidence is not enough to go by{': ' if why else ''}{why}."
     elif why:
-        chance = f"That is no violation: {why}."
+        chance = f"That is not told as a disparity: {why}."
     else:
         chance = f"This cannot be told from chance ({say.p_text(case.p_value_adjusted)}, adjusted)."
         chance = " ".join(_given(chance, say.evidence_sentence(case)))
-    first = f"Closest to a violation, by its lower limit: {say.case_sentence(case)} {chance}"
+    start = "Closest to a disparity beyond chance, by its lower limit:"
+    first = f"{start} {say.case_sentence(case)} {chance}"
     return _given(first, spread_sentence(case), _beside(case), moved_sentence(case))
 
 
@@ -333,7 +335,7 @@ def _also(result: AuditRecord) -> Section:
         for v in found[:_MOST_ALSO]
     ]
     if len(found) > _MOST_ALSO:
-        lines.append(f"{len(found) - _MOST_ALSO} more violations are listed below.")
+        lines.append(f"{len(found) - _MOST_ALSO} more disparities are listed below.")
     # What is a group's advantage is others' harm, and no second violation.
     best = next((v for v in every if v not in found), None)
     if best is not None:
@@ -395,7 +397,7 @@ def _unseen(result: AuditRecord) -> Section:
             if depends is not None and depends.decisive:
                 who = f'{who}, outcome "{label_text(violation.outcome)}"'
             why = clean(violation.reason, 200).rstrip(". ") or "no reason recorded"
-            lines.append(f"Not enough evidence for {who}: {why}.")
+            lines.append(f"Undetermined for {who}: {why}.")
     case = shown_case(result)
     if case is not None:
         lines.append(say.missing_sentence(case))
@@ -450,11 +452,11 @@ def _made(result: AuditRecord, cells: str, code: str) -> Section:
     given = provenance.get("input_hash")
     reading = (
         "Ratios are measured on rows the models that found the subgroup had not seen. Intervals, p and "
-        "verdicts allow for the search and for how far ratios moved as the models of the features got "
+        "findings allow for the search and for how far ratios moved as the models of the features got "
         "better. p also allows for the choice between the region found and everybody, and is adjusted "
         "over all searches; two that find the same in the same people count once. An audit reports "
-        "what it found and what it could not see: finding nothing is no evidence of equal treatment, "
-        "and a ratio is no legal judgement."
+        "what it found and what it could not see: finding nothing is no evidence of equal treatment. "
+        f"{say.CLOSING}"
     )
     on_page, in_card = frozenset({PAGE}), frozenset({MARKDOWN})
     lines = _given(setting, f"Input: {clean(given, 80)}." if given else "", reading)

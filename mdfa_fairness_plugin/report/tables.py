@@ -94,7 +94,7 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
     n_more = len(listed) - _MOST_SEARCHES
     size, far = (("Points",), ("SD",)) if wide else ((), ())
     return Table(
-        header=("Who", "Outcome", "Ratio", "Between", *size, "All", "Rows", "p", *far, "Verdict"),
+        header=("Who", "Outcome", "Ratio", "Between", *size, "All", "Rows", "p", *far, "Finding"),
         rows=tuple(rows),
         caption="Every group with every outcome",
         titled=HTML,

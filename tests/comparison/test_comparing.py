@@ -283,7 +283,7 @@ def test_a_model_that_answers_everybody_alike_gets_a_row_with_the_reason(few):
     assert row.n_splits_measured == 0
     assert "all" not in result.audits
     assert result.transfer("A", "all", HARMED).ratio == pytest.approx(1)
-    assert "not enough evidence" in result.summary()
+    assert "undetermined" in result.summary()
     result.to_json(), result.to_html(), repr(result)
 
 

@@ -101,7 +101,7 @@ def test_what_fell_with_better_models_is_told_with_its_table():
     falling = found(depends_on_models=moved(2.5, 2.1, 1.8, allowance=math.log(1.2)))
     text = told(falling)
     assert "The ratio fell from 2.50 to 1.80 as the models of the features got better." in text
-    assert "p and the verdict allow for a fall by another factor of 1.2." in text
+    assert "p and the finding allow for a fall by another factor of 1.2." in text
     table = text[text.index("HOW THE RATIO MOVED") :]
     assert "least 0.600 0.600 2.50 better 0.550 0.550 2.10 best 0.500 0.500 1.80" in table
     result = AuditResult(violations=(falling,))
@@ -228,8 +228,11 @@ def test_ratios_that_are_beyond_chance_and_small_say_so():
         reason="the ratio is beyond chance but below 1.05 (min_ratio)",
     )
     text = told(small)
-    assert "No violation larger than 1.07 times as often was found in 1 search" in text
-    assert "That is no violation: the ratio is beyond chance but below 1.05 (min_ratio)." in text
+    assert "No disparity larger than 1.07 times as often was found in 1 search" in text
+    assert (
+        "That is not told as a disparity: the ratio is beyond chance but below 1.05 (min_ratio)."
+        in text
+    )
     assert "cannot be told from chance" not in text
     assert "below min_ratio" in text
     assert "beyond chance but below 1.05" in AuditResult(violations=(small,)).to_junit()
@@ -242,7 +245,7 @@ def test_a_verdict_that_rests_on_the_models_names_its_search():
         depends_on_models=moved(2.5, 1.8, allowance=0.3, decisive=True),
     )
     text = told(resting)
-    assert 'Not enough evidence for race = Black, outcome "no": the ratio falls from 2.50' in text
+    assert 'Undetermined for race = Black, outcome "no": the ratio falls from 2.50' in text
     assert "The evidence is not enough to go by: the ratio falls from 2.50 to 1.80" in text
     assert "The ratio fell" not in text
-    assert "The interval's lower end, p and the verdict allow for a fall by another" in text
+    assert "The interval's lower end, p and the finding allow for a fall by another" in text

@@ -85,9 +85,7 @@ def test_one_case_per_search_with_its_figures():
     assert figures["rule"] == "age at most 24"
     assert properties(found)["seed"] == "7"
     assert "fail_above" not in properties(found)
-    assert second.find("skipped").get("message") == (
-        "not enough evidence: only 12 rows have race='Other'"
-    )
+    assert second.find("skipped").get("message") == ("undetermined: only 12 rows have race='Other'")
     assert "delta" not in properties(second)
 
 

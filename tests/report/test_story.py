@@ -103,7 +103,7 @@ def test_headline_says_who_how_many_how_much_of_what_and_against_whom():
         'the outcome "no" 1.8 times as often as everyone else with equal audited features: '
         "between 1.4 and 2.3 times, with 95 % confidence."
     ) in text
-    assert "Verdict: a violation, more than chance explains (p = 0.002, adjusted over all" in text
+    assert "Finding: disparity beyond chance (p = 0.002, adjusted over all" in text
     assert "For everybody compared the ratio is 1.2 (between 1.05 and 1.3)." in text
     assert "14 % of those with race = Black and 7.9 % of everyone else get this outcome" in text
 
@@ -125,7 +125,7 @@ def test_both_outcomes_are_told():
     """Being refused and being granted are two searches, both listed."""
     text = audit(refused(), granted()).summary()
     table = text[text.index("ALL SEARCHES") :]
-    assert re.search(r"race = Black +no +1\.8 +1\.4 to 2\.3 .* violation", table)
+    assert re.search(r"race = Black +no +1\.8 +1\.4 to 2\.3 .* beyond chance", table)
     assert re.search(r"race = Black +yes +1\.05 +0\.90 to 1\.2 .* none above 1\.3", table)
 
 
@@ -167,10 +167,10 @@ def test_reference_is_named():
 def test_nothing_found_is_told_with_the_size_that_would_have_been_seen():
     text = flat(audit(granted(), granted(detectable_delta=math.log(1.5))).summary())
     assert (
-        "No violation larger than 1.5 times as often was found in 2 searches; smaller ones cannot "
+        "No disparity larger than 1.5 times as often was found in 2 searches; smaller ones cannot "
         "be ruled out."
     ) in text
-    assert "Closest to a violation, by its lower limit:" in text
+    assert "Closest to a disparity beyond chance, by its lower limit:" in text
     assert "This is not a finding of equal treatment." in text
 
 
@@ -189,7 +189,7 @@ def test_nothing_found_without_a_known_detectable_size(unknown):
 
 def test_not_enough_evidence_gives_its_reason():
     text = flat(audit(blind()).summary())
-    assert "Not enough evidence: the one search of this audit cannot tell" in text
+    assert "Undetermined: the one search of this audit cannot tell" in text
     assert text.count("only 12 rows have race='Other'") == 2
     both = flat(audit(granted(), blind()).summary())
     assert "For 1 other search there is not enough evidence to say anything." in both
@@ -253,7 +253,7 @@ def test_what_could_not_be_seen_is_listed():
     assert "12 rows left out: missing sensitive value (race)." in unseen
     assert "zero weight" not in unseen
     assert "40 rows (2 %) compared for race = Black: no comparable row" in unseen
-    assert "Not enough evidence for race = Other" in unseen
+    assert "Undetermined for race = Other" in unseen
     assert (
         "Subgroups are searched from 1 in 33 people on: of all people compared, weighted, so many are "
         "in the subgroup and have the outcome (alpha = 0.03). Smaller ones may be treated worse."
@@ -341,7 +341,7 @@ def test_lines_fit_a_page_and_long_tables_are_cut():
     text = result.summary()
     assert text.count("\n") < 90
     assert "and 44 more searches" in text
-    assert "55 more violations are listed below." in text
+    assert "55 more disparities are listed below." in text
 
 
 def test_columns_line_up_with_wide_characters():
@@ -369,7 +369,7 @@ def test_the_search_told_without_a_violation_is_the_one_it_is_ranked_by():
     large = granted(group="wide", delta=math.log(3), interval=(math.log(0.5), math.log(9)))
     sure = granted(group="sure", delta=math.log(1.1), interval=(math.log(0.95), math.log(1.3)))
     details = lines(tell(audit(large, sure))["found"])
-    assert details[0].startswith("Closest to a violation, by its lower limit: ")
+    assert details[0].startswith("Closest to a disparity beyond chance, by its lower limit: ")
     assert "race = sure" in details[0]
     assert "argest difference" not in audit(large, sure).summary()
 
@@ -434,9 +434,9 @@ def test_a_part_with_evidence_of_its_own_is_told_beside_everybody():
     box = part("searched", beside=True, rule="age at most 30", rule_fidelity=0.9)
     result = audit(everybody(searched=box, core=part("core", n_rows=1234)))
     told = (
-        "A part of them is a violation of its own. Mostly where age at most 30 (300 rows, 24 % of "
-        "those compared), the ratio is 3.0 (between 1.2 and 7.4). Whether these are treated more "
-        "unequally than everybody is not certain."
+        "A part of them has a disparity beyond chance of its own. Mostly where age at most 30 (300 "
+        "rows, 24 % of those compared), the ratio is 3.0 (between 1.2 and 7.4). Whether these are "
+        "treated more unequally than everybody is not certain."
     )
     assert lines(tell(result)["found"])[:2] == (
         "This is about everybody compared (1,234 rows).",

@@ -103,7 +103,9 @@ class ComparisonDisplay(ForestDisplay):
         names = [f"{m}\n{s}" for m, s in zip(self.models, self.searches, strict=True)]
         style.row_labels(ax, palette, names)
         style.ratio_axis(ax, *limits)
-        note = "Rate ratio. ❙ over everybody   | at equal features   ◆ worst subgroup, a violation"
+        note = (
+            "Rate ratio. ❙ over everybody   | at equal features   ◆ worst subgroup, beyond chance"
+        )
         note += "\n○ worst subgroup, none told from chance"
         if np.isfinite(self.split_mean).any():
             note += "   × mean and deviation over splits"

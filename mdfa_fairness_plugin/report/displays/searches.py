@@ -85,7 +85,7 @@ class SearchesDisplay(ForestDisplay):
 
     def _sentence(self) -> str:
         text = f"Rate ratios of {count(len(self.labels), 'search', 'searches')} with intervals; "
-        text += count(self.verdicts.count(VIOLATION), "violation")
+        text += count(self.verdicts.count(VIOLATION), "disparity", "disparities") + " beyond chance"
         if ADVANTAGE in self.verdicts:
             text += f", {count(self.verdicts.count(ADVANTAGE), 'advantage')}"
         text += "."
@@ -98,7 +98,10 @@ class SearchesDisplay(ForestDisplay):
         style.row_labels(ax, palette, self.labels)
         style.ratio_axis(ax, *limits)
         good = "◇ advantage   " if ADVANTAGE in self.verdicts else ""
-        note = f"Rate ratio. ◆ violation   {good}○ none told from chance   | everybody compared"
+        note = (
+            f"Rate ratio. ◆ disparity beyond chance   {good}○ none told from chance   "
+            "| everybody compared"
+        )
         if self.n_omitted:
             note += f"\n{count(self.n_omitted, 'more search', 'more searches')} not drawn"
         style.finish(ax, palette, x=note + self._note_of_dots(), to_right=True)
