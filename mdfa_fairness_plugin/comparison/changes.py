@@ -197,7 +197,7 @@ def _figures(
         status = WITHIN_ERROR
         if was != is_now:
             times = ("now", "before") if is_now else ("before", "now")
-            reason = f"a violation {times[0]} and none {times[1]}, but chance explains the change"
+            reason = f"beyond chance {times[0]} and not {times[1]}, but chance explains the change"
     delta = new.delta - old.delta
     return told | {"status": status, "reason": reason, "delta": delta, "interval": (low, high)}
 

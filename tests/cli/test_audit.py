@@ -506,7 +506,7 @@ def test_repetitions_are_told_after_the_summary(planted):
     said = done.stdout.decode("utf-8")
     assert "repeated 2 times" in said
     assert "2 half samples" in said
-    parts = ["WITHOUT A VIOLATION", "ON OTHER PEOPLE", "WITHOUT EACH FEATURE"]
+    parts = ["WITHOUT A DISPARITY", "ON OTHER PEOPLE", "WITHOUT EACH FEATURE"]
     assert sorted(parts, key=said.index) == parts
     assert "at equal features" in said[said.index(parts[-1]) :]
     assert b"audit/s" in done.stderr or b"s/audit" in done.stderr

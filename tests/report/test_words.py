@@ -56,7 +56,9 @@ RESULTS = {
     VIOLATION: audit(
         search(VIOLATION),
         search(VIOLATION, group="m", harm=False),
-        search(INSUFFICIENT, group="x", reason="only 3 rows have the outcome"),
+        search(
+            INSUFFICIENT, group="x", interval=(-0.1, 0.9), reason="only 3 rows have the outcome"
+        ),
     ),
     NONE_LARGER: audit(
         search(NONE_LARGER, interval=(-0.1, 0.9)),
