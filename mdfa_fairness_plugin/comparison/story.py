@@ -41,6 +41,7 @@ from mdfa_fairness_plugin.report.document import (
     Table,
     Value,
 )
+from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
 from mdfa_fairness_plugin.report.pictures import pictured
 from mdfa_fairness_plugin.report.reading import held_in_part
 from mdfa_fairness_plugin.report.redaction import redact
@@ -202,7 +203,7 @@ def _models(result: ComparisonResult) -> Table:
     rows = []
     for model in result.models:
         row = result.worst(model)
-        names = (label_text(model, 24), who(row.search, 16), say.FINDINGS[row.verdict])
+        names = (label_text(model, 24), who(row.search, 16), FINDINGS[row.verdict])
         cells: list[Value] = [*names]
         cells += [_share(row.accuracy)] if truth else []
         cells += [_ratio(row.selection.ratio)]
@@ -411,7 +412,7 @@ def _reading(result: ComparisonResult, cells: str) -> tuple[str, ...]:
         "equal audited features. Worst subgroup: the ratio in the most unequally treated subgroup "
         f"found, on rows the search had not seen, with {level} intervals that allow for the search.",
         "A repair that looks equal in the aggregate columns may still have a large worst subgroup. "
-        f"Nothing found is no evidence of equal treatment. {say.CLOSING}",
+        f"Nothing found is no evidence of equal treatment. {CLOSING}",
     ]
     own, others = (
         {t.estimator for t in result.transfers if (t.subgroup_of == t.model) == same}

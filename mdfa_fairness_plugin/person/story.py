@@ -24,9 +24,8 @@ from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
 from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION
 from mdfa_fairness_plugin.report.document import Document, Paragraphs, Section, Table
+from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
 from mdfa_fairness_plugin.report.sentences import (
-    CLOSING,
-    FINDINGS,
     capital,
     evidence_sentence,
     p_text,

@@ -31,13 +31,12 @@ from mdfa_fairness_plugin.report.document import (
     Value,
     shown,
 )
+from mdfa_fairness_plugin.report.findings import FINDINGS, short_verdict
 from mdfa_fairness_plugin.report.sentences import (
-    FINDINGS,
     case_sentence,
     interval_cell,
     p_number,
     ratio_cell,
-    short_verdict,
 )
 
 _WIDTH: Final = 80  # of a table as text

@@ -18,8 +18,8 @@ from mdfa_fairness_plugin.records import (
     AuditRecord,
     Violation,
 )
+from mdfa_fairness_plugin.report.findings import FINDINGS
 from mdfa_fairness_plugin.report.reading import entries, leaks
-from mdfa_fairness_plugin.report.sentences import FINDINGS
 
 _SUITE: Final = "mdfa"
 

@@ -56,6 +56,7 @@ from mdfa_fairness_plugin.report.estimates import (
     settings_of,
     spread_sentence,
 )
+from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, coarser_mass
 from mdfa_fairness_plugin.report.key_numbers import key_numbers
 from mdfa_fairness_plugin.report.pictures import pictures
 from mdfa_fairness_plugin.report.reading import (
@@ -178,11 +179,11 @@ def _verdict(result: AuditRecord) -> Section:
     if case is None:
         text = _nothing_found(result)[1]
     elif math.isnan(case.p_value_adjusted):
-        text = f"Finding: {say.FINDINGS[VIOLATION]}."
+        text = f"Finding: {FINDINGS[VIOLATION]}."
     else:
         over = ", adjusted over all searches" if len(result.violations) > 1 else ""
         p = f"{say.p_text(case.p_value_adjusted)}{over}"
-        text = f"Finding: {say.FINDINGS[VIOLATION]} ({p})."
+        text = f"Finding: {FINDINGS[VIOLATION]} ({p})."
         text = " ".join(_given(text, say.evidence_sentence(case)))
     return Section("verdict", "", (Paragraphs((text,), "strong"),))
 
@@ -203,12 +204,12 @@ def _nothing_found(result: AuditRecord) -> tuple[str, str]:
             f"Undetermined: {which} of this audit {can} tell whether any group is treated "
             f"unequally{why}."
         )
-        return headline, f"Finding: {say.FINDINGS[INSUFFICIENT]}. {_NOT_EQUAL}"
+        return headline, f"Finding: {FINDINGS[INSUFFICIENT]}. {_NOT_EQUAL}"
     known = [v.detectable_ratio for v in seeing if math.isfinite(v.detectable_ratio)]
     if known:
         size = f"larger than {say.ratio_text(max(known))} times as often"
         limit = "smaller ones cannot be ruled out"
-        if mass := max(say.coarser_mass(v) for v in seeing):
+        if mass := max(coarser_mass(v) for v in seeing):
             limit = f"{limit}, nor any in a mass below {mass:.2g}"
     else:
         size = "that this audit could tell from chance"
@@ -226,7 +227,7 @@ def _nothing_found(result: AuditRecord) -> tuple[str, str]:
     extra.append(_NOT_EQUAL)
     return (
         f"No disparity {size} was found {where}; {limit}.",
-        f"Finding: {say.FINDINGS[NONE_LARGER]}. {' '.join(extra)}",
+        f"Finding: {FINDINGS[NONE_LARGER]}. {' '.join(extra)}",
     )
 
 
@@ -456,7 +457,7 @@ def _made(result: AuditRecord, cells: str, code: str) -> Section:
         "better. p also allows for the choice between the region found and everybody, and is adjusted "
         "over all searches; two that find the same in the same people count once. An audit reports "
         "what it found and what it could not see: finding nothing is no evidence of equal treatment. "
-        f"{say.CLOSING}"
+        f"{CLOSING}"
     )
     on_page, in_card = frozenset({PAGE}), frozenset({MARKDOWN})
     lines = _given(setting, f"Input: {clean(given, 80)}." if given else "", reading)

@@ -23,6 +23,7 @@ from mdfa_fairness_plugin.describe.wording import (
 )
 from mdfa_fairness_plugin.records import AuditRecord, Measured, Silence, Violation, ranked
 from mdfa_fairness_plugin.report.document import HTML, Table, Value
+from mdfa_fairness_plugin.report.findings import short_verdict
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, shown_case
 from mdfa_fairness_plugin.report.sentences import (
     deviations,
@@ -30,7 +31,6 @@ from mdfa_fairness_plugin.report.sentences import (
     p_number,
     points,
     ratio_cell,
-    short_verdict,
     told_apart,
 )
 

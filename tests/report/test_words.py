@@ -18,7 +18,7 @@ from mdfa_fairness_plugin.records import (
     AskedSubgroup,
     Subgroup,
 )
-from mdfa_fairness_plugin.report.sentences import CLOSING, FINDINGS
+from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
 
 # "Fairness" is the name of the field, and "violation" that of a verdict for programs.
 FORBIDDEN = re.compile(

@@ -1,0 +1,50 @@
+"""What a verdict is called for people, and what is left to them."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from mdfa_fairness_plugin.records import (
+    INSUFFICIENT,
+    NONE_LARGER,
+    VIOLATION,
+    AskedSubgroup,
+    Violation,
+)
+from mdfa_fairness_plugin.report.sentences import ratio_text
+
+# What people are told that a verdict says; results keep its own name.
+FINDINGS: Final = {
+    VIOLATION: "disparity beyond chance",
+    NONE_LARGER: "not detected at this size",
+    INSUFFICIENT: "undetermined",
+}
+CLOSING: Final = (
+    "This is a statistical finding only: whether a difference is justified, or unlawful, is for others "
+    "to judge."
+)
+
+
+def short_verdict(violation: Violation | AskedSubgroup) -> str:
+    """What was found, in a table."""
+    if violation.verdict == VIOLATION:
+        return "advantage" if violation.harm is False else "beyond chance"
+    if violation.verdict == INSUFFICIENT:
+        return FINDINGS[INSUFFICIENT]
+    # Everything the interval holds is less often than others: no sign of a violation this way.
+    less = "less often; " if violation.ratio_interval[1] < 1 else ""
+    if violation.reason:
+        return "below min_ratio"
+    if math.isfinite(violation.detectable_ratio):
+        where = f" in a mass of {mass:.2g}" if (mass := coarser_mass(violation)) else ""
+        return f"{less}none above {ratio_text(violation.detectable_ratio)}{where}"
+    return f"{less}none told from chance"
+
+
+def coarser_mass(violation: Violation | AskedSubgroup) -> float:
+    """Mass that a detectable ratio is of, if smaller ones were looked for; else 0."""
+    if isinstance(violation, AskedSubgroup):
+        return 0.0
+    mass = violation.detectable_mass
+    return 0.0 if math.isnan(mass) or mass <= violation.alpha else mass
