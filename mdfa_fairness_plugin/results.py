@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mdfa_fairness_plugin.describe.groups import groups_of
 from mdfa_fairness_plugin.exceptions import WarningLog
 from mdfa_fairness_plugin.fields import said
 from mdfa_fairness_plugin.pipeline import Audit, AuditSource, audit_provenance, excluded_counts
@@ -204,6 +205,7 @@ def result_of(audit: Audit, log: WarningLog, seconds: float) -> AuditResult:
         balance=audit.balance,
         excluded=excluded_counts(audit),
         silence=audit.silence,
+        groups=groups_of(problem),
         warnings=log.records,
         provenance=audit_provenance(audit, seconds),
         alpha=settings.alpha,

@@ -10,6 +10,7 @@ from mdfa_fairness_plugin.records.audits import (
     harmful,
     ranked,
 )
+from mdfa_fairness_plugin.records.groups import GroupCounts
 from mdfa_fairness_plugin.records.searches import (
     INSUFFICIENT,
     NONE_LARGER,
@@ -37,6 +38,7 @@ __all__ = [
     "VIOLATION",
     "AskedSubgroup",
     "AuditRecord",
+    "GroupCounts",
     "Measured",
     "ModelDependence",
     "SearchKey",

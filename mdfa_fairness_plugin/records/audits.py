@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.fields import (
     whole,
 )
 from mdfa_fairness_plugin.records.asked import AskedSubgroup
+from mdfa_fairness_plugin.records.groups import GroupCounts
 from mdfa_fairness_plugin.records.searches import VIOLATION, Violation
 
 _Told = TypeVar("_Told", Violation, AskedSubgroup)
@@ -83,6 +84,7 @@ class AuditRecord(Record):
         default_factory=dict, metadata=said("rule", settle=by_reason)
     )
     silence: tuple[Silence, ...] = several("rule")
+    groups: tuple[GroupCounts, ...] = several("rule")
     asked: tuple[AskedSubgroup, ...] = several("rule")
     warnings: tuple[AuditWarning, ...] = several("rule")
     provenance: Mapping[str, Any] = field(default_factory=dict, metadata=said("rule"))

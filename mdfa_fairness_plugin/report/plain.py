@@ -63,6 +63,7 @@ def to_plain(result: AuditRecord) -> dict[str, Any]:
         "balance": [_plain_balance(key, value) for key, value in result.balance.items()],
         "excluded": plain_value(result.excluded),
         "silence": [plain_value(silence) for silence in result.silence],
+        "groups": [plain_value(own) for own in result.groups],
         **({"asked": [_plain_verdict(own) for own in result.asked]} if result.asked else {}),
         "messages": _plain_messages(result),
         **plain_origin(result.warnings, result.provenance),

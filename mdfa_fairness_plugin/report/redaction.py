@@ -22,6 +22,7 @@ from mdfa_fairness_plugin.fields import known
 from mdfa_fairness_plugin.records import (
     AskedSubgroup,
     AuditRecord,
+    GroupCounts,
     Measured,
     ModelDependence,
     Silence,
@@ -33,6 +34,7 @@ from mdfa_fairness_plugin.records import (
 from mdfa_fairness_plugin.report.asked import printable_asked
 from mdfa_fairness_plugin.report.cells import choose
 from mdfa_fairness_plugin.report.copies import made_of_cells, of_few, permitted, printed, thin
+from mdfa_fairness_plugin.report.groups import printable_groups
 from mdfa_fairness_plugin.report.profile_cells import ProfiledFeatures, printed_profile
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, shown_case
 
@@ -133,6 +135,7 @@ class _Redactor:
             },
             silence=tuple(map(self._silence, given.silence)),
             asked=self._asked(),
+            groups=self._groups(),
             warnings=tuple(replace(w, message=self._masked(w.message)) for w in given.warnings),
             provenance=provenance,
             n_samples=self.withhold() if self.totals_withheld else given.n_samples,
@@ -175,7 +178,9 @@ class _Redactor:
         elif shown and not math.isnan(violation.alpha):
             self.withhold()
         n_missing = known(violation.n_missing)
-        few_missing = self.small(n_missing) or self._few_missing_elsewhere(violation, n_missing)
+        few_missing = self.small(n_missing) or self.small(
+            _missing_elsewhere(self.given, violation, n_missing)
+        )
         if n_missing and (few_missing or not size_told):
             allowed["n_missing"] = self.withhold()
         else:
@@ -222,14 +227,6 @@ class _Redactor:
         told = {k: share for k, share in shares.items() if not of_few(share, n, self.min_cell)}
         self.withhold(len(shares) - len(told))
         return told
-
-    def _few_missing_elsewhere(self, violation: Violation, n_missing: int) -> bool:
-        total = sum(
-            known(n)
-            for reason, n in self.given.excluded.items()
-            if "missing" in reason and violation.sensitive_feature in reason
-        )
-        return n_missing > 0 and self.small(total - n_missing)
 
     def _estimates(self, record: Measured, shown: tuple[str, ...]) -> dict[str, Any]:
         """What is made of cells: all of it, or only the lower end of the interval.
@@ -341,6 +338,11 @@ class _Redactor:
         self.withhold(sum(len(own.withheld & {"n_rows", "delta"}) for own in told))
         return told
 
+    def _groups(self) -> tuple[GroupCounts, ...]:
+        told = printable_groups(self.given, self.shown, self.kept, self.min_cell)
+        self.withhold(sum(len(own.counts) for own in told if own.withheld))
+        return told
+
     def _silence(self, entry: Silence) -> Silence:
         n, own = known(entry.n_rows), known(entry.n_group)
         if self.small(n) or not self._told_of(entry.sensitive_feature, entry.group):
@@ -393,6 +395,16 @@ def _rule_rows(violation: Violation, min_cell: int) -> int | None:
     n, own = known(violation.rule_rows), known(violation.rule_subgroup.n_rows)
     others = (0, own, known(violation.n_rows), known(violation.population.n_rows))
     return None if any(0 < abs(n - other) < min_cell for other in others) else n
+
+
+def _missing_elsewhere(result: AuditRecord, violation: Violation, n_missing: int) -> int:
+    """Rows without a value outside the subgroup, where some are inside."""
+    total = sum(
+        known(n)
+        for reason, n in result.excluded.items()
+        if "missing" in reason and violation.sensitive_feature in reason
+    )
+    return total - n_missing if n_missing > 0 else 0
 
 
 def _dependence(violation: Violation, min_cell: int) -> tuple[ModelDependence | None, int]:

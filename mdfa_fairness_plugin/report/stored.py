@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
+from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.profile import VALUES
 from mdfa_fairness_plugin.exceptions import Count, InputError, Message
 from mdfa_fairness_plugin.records import AuditRecord
@@ -70,6 +71,12 @@ class _Reading:
         self.messages = {str(message): message for message in (Message(*own) for own in parts)}
         found = self.fields_of(AuditRecord, self.given, "", skipped=("balance", "excluded"))
         found["excluded"] = self.of(dict[str, int], self.key(self.given, "excluded"), "excluded")
+        names = list(dict.fromkeys(own.sensitive_feature for own in found["groups"]))
+        for i, own in enumerate(found["groups"]):
+            n = {len(own.counts), len(own.rates), len(found["outcome_labels"])}
+            whole = own.known and own.sensitive_feature == JOINT.join(names[:-1])
+            if len(n) > 1 or (whole and not _of_size(own.group, len(names) - 1)):
+                self.refuse(f"groups[{i}]", "a count and a rate of every outcome", own.group)
         if isinstance(found["alpha"], str) and found["alpha"] != "auto":
             self.refuse("alpha", "a number or 'auto'", found["alpha"])
         for name, own in found["provenance"].items():
@@ -258,6 +265,10 @@ class _Reading:
     def refuse(self, where: str, expected: str, given: Any) -> NoReturn:
         """Say what is wrong, and where."""
         raise InputError(f"{self.name}: {where}: {expected} expected, {_short(given)} found.")
+
+
+def _of_size(value: Any, n: int) -> bool:
+    return isinstance(value, tuple) and len(value) == n
 
 
 def _short(value: Any) -> str:

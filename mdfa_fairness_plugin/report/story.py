@@ -57,6 +57,7 @@ from mdfa_fairness_plugin.report.estimates import (
     spread_sentence,
 )
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, coarser_mass
+from mdfa_fairness_plugin.report.groups import groups_blocks
 from mdfa_fairness_plugin.report.key_numbers import key_numbers
 from mdfa_fairness_plugin.report.pictures import pictures
 from mdfa_fairness_plugin.report.reading import (
@@ -303,7 +304,7 @@ def _counts(result: AuditRecord) -> Section:
 
 
 def _people(result: AuditRecord) -> Section:
-    """Rows by sensitive value and outcome: in the subgroup told first, and of everybody."""
+    """Rows by sensitive value and outcome: in the subgroup told first, of everybody, of every group."""
     case = shown_case(result)
     if case is None:
         beside: tuple[Table, ...] = ()
@@ -314,7 +315,8 @@ def _people(result: AuditRecord) -> Section:
             tables.frame_table(case.counts, "Rows in the subgroup, by outcome"),
             tables.frame_table(case.population.counts, "All rows compared, by outcome"),
         )
-    return Section("people", "How many people", (Beside(tuple(filter(None, beside))),), HTML)
+    blocks = (Beside(tuple(filter(None, beside))), *groups_blocks(result))
+    return Section("people", "How many people", blocks, HTML)
 
 
 # -- the other searches

@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.exceptions import AuditWarning, MDFAWarning
 from mdfa_fairness_plugin.records import (
     AskedSubgroup,
     AuditRecord,
+    GroupCounts,
     ModelDependence,
     Silence,
     Spread,
@@ -172,6 +173,7 @@ def test_every_field_is_in_the_schema():
     assert properties(AUDIT_SCHEMA, "model_dependence") == names(ModelDependence)
     assert properties(AUDIT_SCHEMA, "spread") == names(Spread)
     assert properties(AUDIT_SCHEMA, "silence") == names(Silence)
+    assert properties(AUDIT_SCHEMA, "group") == names(GroupCounts)
     assert properties(AUDIT_SCHEMA, "balance") == names(BalanceDiagnostics) | {
         "sensitive_feature",
         "group",
@@ -179,7 +181,7 @@ def test_every_field_is_in_the_schema():
 
 
 def test_everything_is_described_or_named_and_nothing_else_is_let_in():
-    for kind in ("violation", "subgroup", "model_dependence", "spread", "asked"):
+    for kind in ("violation", "subgroup", "model_dependence", "spread", "asked", "group"):
         schema = load_schema(AUDIT_SCHEMA)["$defs"][kind]
         assert schema["additionalProperties"] is False
         assert set(schema["required"]) == set(schema["properties"])
@@ -221,7 +223,7 @@ def test_what_is_not_an_audit_is_refused(spoil):
 
 def of_second_schema(told: dict[str, Any]) -> dict[str, Any]:
     """What an audit of version 2 wrote: nothing of models, splits, parts of everybody, masses, harm."""
-    for new in ("outcome_name", "favorable_label", "messages"):
+    for new in ("outcome_name", "favorable_label", "groups", "messages"):
         told.pop(new)
     for found in told["violations"]:
         for new in ("outcome_text", "group_text", "reference_text", "harm"):
