@@ -24,6 +24,8 @@ WALKS = (
 )
 COMMANDS = ("--members", "--favorable-label", "--measure", '--outcome "')
 
+FAST = ["--repeats", "1", "--learner", "tree"]
+
 
 @pytest.fixture(scope="module")
 def arrests():
@@ -51,6 +53,20 @@ def test_walks_run(start, namespace, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = re.search(r"```python\n(.*?)```", README[README.index(start) :], re.DOTALL)
     exec(compile(code.group(1), start, "exec"), dict(namespace))
+
+
+def test_next_month_runs(arrests, tmp_path, monkeypatch):
+    """Half of the rows are March's, the others April's."""
+    monkeypatch.chdir(tmp_path)
+    frame = arrests[-1]
+    frame[::2].to_csv("arrests.csv", index=False)
+    frame[1::2].to_csv("april.csv", index=False)
+    lines = [line for line in README.splitlines() if "march.json" in line]
+    audit, measure, diff = (line for line in lines if line.startswith("mdfa "))
+    of_april = audit.replace("arrests.csv", "april.csv").replace("march.json", "april.json")
+    for line, more in ((audit, FAST), (of_april, FAST), (measure, []), (diff, [])):
+        done = CliRunner().invoke(main, [*shlex.split(line)[1:], *more])
+        assert done.exit_code in (0, 1), done.output
 
 
 @pytest.mark.parametrize("option", COMMANDS)

@@ -12,6 +12,7 @@ from mdfa_fairness_plugin.cli.parts import audit_parts
 from mdfa_fairness_plugin.cli.questions import (
     check_asked,
     restricted,
+    told_of_request,
     told_of_rows,
     with_answers,
     with_outcome,
@@ -59,6 +60,7 @@ def run(request: Request) -> int:
 
 def _audit_file(request: Request) -> Any:
     """Audit one table in memory."""
+    asked = request
     table, request = with_outcome(restricted(read_table(request), request), request)
     frame = table.frame
     named = find_columns(table, request, frame.__getitem__)
@@ -66,6 +68,8 @@ def _audit_file(request: Request) -> Any:
     start = f"auditing {len(frame):,} rows of {request.file.name} ..."
     with progress(start, quiet=request.quiet):
         result = mdfa.audit(**named.rows(frame), **named.settings)
+        if request.json_file is not None:
+            result = told_of_request(result, asked, named.features)
         if request.where is not None:
             result = told_of_rows(result, request.where)
         return with_answers(result, frame, named, request)

@@ -146,6 +146,29 @@ def demo(**asked: Any) -> None:
 
 
 @click.command(
+    "measure", epilog="Example: mdfa measure april.csv --from march.json --fail-above 0.1"
+)
+@options.with_options(
+    options.one_file,
+    options.from_file,
+    options.report,
+    options.json_option("summary"),
+    options.junit,
+    options.fail_above,
+    options.min_cell,
+    options.jobs,
+    options.quiet_option("Print nothing but errors and a tripped gate."),
+)
+def measure(**asked: Any) -> None:
+    """Measure on the new rows of FILE what an audit of old ones found.
+
+    Its rules, groups and outcomes, with the same columns and settings: confirmed or not. Nothing is
+    searched for, so there is no price for a search; several rules are one family.
+    """
+    _work("measure", asked)
+
+
+@click.command(
     "reproduce", epilog="Example: mdfa reproduce table2 --data-home data --splits 20 --out results"
 )
 @options.with_options(
@@ -166,4 +189,4 @@ def reproduce(**asked: Any) -> None:
     _work("reproduce", asked)
 
 
-COMMANDS = (audit, card, compare, demo, diff, reproduce)
+COMMANDS = (audit, card, compare, demo, diff, measure, reproduce)

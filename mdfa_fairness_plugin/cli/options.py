@@ -82,6 +82,14 @@ def json_option(text: str) -> Option:
 
 
 one_file = argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+from_file = option(
+    "--from",
+    "from_file",
+    required=True,
+    type=_JSON,
+    metavar="audit.json",
+    help="What mdfa audit --json wrote of the old rows: whose rules are measured, and how.",
+)
 old_and_new = with_options(
     argument("file", metavar="OLD.json", type=_JSON),
     argument("new_file", metavar="NEW.json", type=_JSON),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -64,6 +67,26 @@ def with_outcome(table: Table, request: Request) -> tuple[Table, Request]:
         drop=(*request.drop, *expression.names),
     )
     return replace(table, frame=frame), own
+
+
+def told_of_request(
+    result: Any, request: Request, features: Sequence[Hashable] | None = None
+) -> Any:
+    """The result with what was asked, by which other rows can be asked the same."""
+    told = request.recorded
+    if features is not None:
+        told["features"] = tuple(map(str, features))
+        told.pop("drop", None)
+    told["file_hash"] = file_hash(request.file)
+    return replace(result, provenance={**result.provenance, "request": told})
+
+
+def file_hash(path: Path) -> str | None:
+    """SHA-256 of a file; None of what is none, such as a pipe."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def told_of_rows(result: Any, where: str) -> Any:

@@ -16,6 +16,7 @@ class Request:
     # What is audited.
     file: Path = Path()
     new_file: Path = Path()
+    from_file: Path = Path()
     outcome: str = ""
     decided_by: tuple[str, ...] = ()  # columns of a condition that is the outcome
     outcomes: tuple[str, ...] = ()
@@ -111,6 +112,13 @@ class Request:
         )
 
     @property
+    def recorded(self) -> dict[str, Any]:
+        """What asks the same of other rows, as far as it was given."""
+        default = Request()
+        asked = {name: getattr(self, name) for name in RECORDED}
+        return {name: own for name, own in asked.items() if own != getattr(default, name)}
+
+    @property
     def outputs(self) -> dict[str, Path]:
         """Files to write by the option that names them."""
         pages = {"--report": self.report, "--html": self.html_file}
@@ -122,6 +130,19 @@ class Request:
     def is_spread_out(self) -> bool:
         """Whether the rows are audited where they lie."""
         return self.scheduler is not None or are_parts(self.file)
+
+
+# What a result of ``mdfa audit`` keeps of its request, by which other rows are asked the same.
+RECORDED: Final = frozenset(
+    {
+        "alpha", "balance", "bins", "categorical", "cluster", "confidence_level", "date_format",
+        "decimal", "decision_input", "device", "drop", "drop_missing_outcomes", "encoding",
+        "estimator", "favorable_label", "features", "group_names", "intersections", "learner",
+        "merge_spellings", "min_ratio", "missing", "na_values", "outcome", "outcome_label",
+        "outcome_name", "outcome_names", "reference", "repeats", "seed", "sensitive", "separator",
+        "solver", "thousands", "weight", "weight_type", "where",
+    }
+)  # fmt: skip
 
 
 def given(**values: Any) -> dict[str, Any]:

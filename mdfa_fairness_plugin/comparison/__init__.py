@@ -1,5 +1,6 @@
 """Several models of the same people: disparate impact beside the worst case."""
 
+from mdfa_fairness_plugin.comparison.again import MeasuredAgain, measure_again
 from mdfa_fairness_plugin.comparison.changes import Change
 from mdfa_fairness_plugin.comparison.comparing import compare
 from mdfa_fairness_plugin.comparison.diffing import DiffResult, diff
@@ -11,9 +12,11 @@ __all__ = [
     "ComparisonResult",
     "DiffResult",
     "Difference",
+    "MeasuredAgain",
     "ModelSearch",
     "RateRatio",
     "Transfer",
     "compare",
     "diff",
+    "measure_again",
 ]

@@ -19,6 +19,7 @@ from mdfa_fairness_plugin.records import (
     VIOLATION,
     AuditRecord,
     Measured,
+    SearchKey,
     Violation,
     ratio_of,
 )
@@ -118,8 +119,8 @@ class Change(Keyed, Record):
 
 def changes_between(old: AuditRecord, new: AuditRecord) -> tuple[Change, ...]:
     """Every search of either audit, its worst case and everybody, in the order of the new one."""
-    before = {_named(own): own for own in old.violations}
-    now = {_named(own): own for own in new.violations}
+    before = {named_search(own.key): own for own in old.violations}
+    now = {named_search(own.key): own for own in new.violations}
     # Intervals of another level are widened to that of the new audit.
     widen = _z(new.confidence_level) / _z(old.confidence_level)
     found: list[Change] = []
@@ -132,15 +133,10 @@ def _z(level: float) -> float:
     return float(norm.ppf((1 + level) / 2))
 
 
-def _named(own: Violation) -> str:
+def named_search(key: SearchKey) -> str:
     """A search by what its labels are in JSON, where one of two results comes from a file."""
-    key = own.key
-    return json.dumps(
-        [
-            plain_label(part)
-            for part in (key.sensitive_feature, key.group, key.reference, key.outcome)
-        ]
-    )
+    parts = (key.sensitive_feature, key.group, key.reference, key.outcome)
+    return json.dumps([plain_label(part) for part in parts])
 
 
 def _of_search(
@@ -214,7 +210,7 @@ def _of_people(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
     hashes = [own.provenance.get("input_hash") for own in (old, new)]
     files = [entries(own.provenance, "request").get("file_hash") for own in (old, new)]
     n = len(_labels(old) & _labels(new))
-    not_independent = "so the two are not independent, and the intervals of the changes do not hold"
+    not_independent = "so the two are not independent, and intervals of changes do not hold"
     if hashes[0] is not None and hashes[0] == hashes[1]:
         yield f"Both audits are of the same rows (their hashes are equal), {not_independent}."
     elif files[0] is not None and files[0] == files[1]:
@@ -227,7 +223,7 @@ def _of_people(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
     else:
         yield (
             "Whether the same persons stand in both audits is not known; that nobody does is assumed. "
-            "Where many do, the intervals of the changes do not hold and are mostly too wide."
+            "Where many do, intervals of changes are mostly too wide, and new rows confirm less."
         )
 
 

@@ -70,6 +70,7 @@ def part_described(
     del figures["otherwise"]
     if search.rule is not None:
         figures["rule_rows"] = search.rule.told.n_printed
+        figures["rule_conditions"] = search.rule.told.rule.alternatives
     best = None if search.rule is None else search.rule.instead
     if best is not None:
         own, rule = figures["rule_subgroup"], best.rule

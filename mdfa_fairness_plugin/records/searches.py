@@ -7,13 +7,23 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import visible
-from mdfa_fairness_plugin.fields import Column, frame, number, pair, rows, said, text, whole
+from mdfa_fairness_plugin.fields import (
+    Column,
+    frame,
+    number,
+    pair,
+    rows,
+    said,
+    several,
+    text,
+    whole,
+)
 from mdfa_fairness_plugin.records.sets import (
     Measured,
     ModelDependence,
@@ -142,6 +152,9 @@ class Violation(Keyed, Measured):
         (Tables 2 and 4).
     rule : str
         Who is in the subgroup, in words; empty if no short rule describes it.
+    rule_conditions : tuple of tuple
+        Of the rule, or of the best there is where no short rule fits (``rule_subgroup``): alternatives
+        of conditions, all of which hold; empty for everybody. New rows are asked by them.
     rule_fidelity : float
         Agreement of rule and membership, the mean of the shares agreed on inside and outside
         the subgroup: 1 is perfect, 1/2 no better than chance. This and the next two are measured
@@ -241,6 +254,7 @@ class Violation(Keyed, Measured):
     held_out: np.ndarray = rows(bool, "bits")
     profile: pd.DataFrame = frame("rule")
     rule: str = text("always", Column("rule", 24, 19, dtype=object))
+    rule_conditions: tuple[tuple[Any, ...], ...] = several("always")
     rule_fidelity: float = number("always", Column("rule_fidelity", 25))
     rule_precision: float = number("rule", Column("rule_precision", case=9))
     rule_recall: float = number("rule", Column("rule_recall", case=10))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.records import AskedSubgroup, AuditRecord, SearchKey, 
 from mdfa_fairness_plugin.replicate.repeats import prepared, source_of
 from mdfa_fairness_plugin.search.input_rows import by_sample
 from mdfa_fairness_plugin.search.search import Search
+from mdfa_fairness_plugin.settings import Settings
 
 # Of figures of a search, those that hold of rows somebody named.
 _KEPT = frozenset(AskedSubgroup.__dataclass_fields__)
@@ -83,19 +84,32 @@ def measure_asked(
     if ready is None:
         raise OverlapError("result: no group shares enough ground with the others to be compared.")
     searches, settings, _ = ready
-    asked = [(label, searches[place]) for label in named for place in places]
-    measured = [measured_in(search, insides[label], problem) for label, search in asked]
+    asked = [
+        Question(label, label if isinstance(named[label], str) else "", searches[place], inside)
+        for label, inside in insides.items()
+        for place in places
+    ]
+    return answers_to(asked, problem, settings)
+
+
+class Question(NamedTuple):
+    """Rows of one search that are meant, bool (n_rows,)."""
+
+    label: str
+    rule: str  # in words, if it has any
+    search: Search
+    inside: np.ndarray
+
+
+def answers_to(
+    asked: Sequence[Question], problem: AuditProblem, settings: Settings
+) -> tuple[AskedSubgroup, ...]:
+    """Answers to questions, which are one family, by settled settings."""
+    measured = [measured_in(own.search, own.inside, problem) for own in asked]
     figures = conclude(measured, settings, problem.outcome_labels)
     return tuple(
-        answer_of(
-            search,
-            found,
-            insides[label],
-            problem,
-            label=label,
-            rule=label if isinstance(named[label], str) else "",
-        )
-        for (label, search), found in zip(asked, figures, strict=True)
+        answer_of(own.search, found, own.inside, problem, label=own.label, rule=own.rule)
+        for own, found in zip(asked, figures, strict=True)
     )
 
 

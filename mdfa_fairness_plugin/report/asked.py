@@ -57,7 +57,7 @@ class Answers(tuple[AskedSubgroup, ...]):
         return text.render(Document("", (asked_section(self),))).lstrip("\n")
 
 
-def asked_section(answers: tuple[AskedSubgroup, ...]) -> Section:
+def asked_section(answers: tuple[AskedSubgroup, ...], note: str = NOT_CONFIRMED) -> Section:
     """Every question with its answers."""
     if not answers:
         return Section("asked", "", ())
@@ -72,9 +72,7 @@ def asked_section(answers: tuple[AskedSubgroup, ...]) -> Section:
         _table(f'{question}, outcome "{outcome}"', group)
         for (question, outcome), group in by_table.items()
     )
-    return Section(
-        "asked", "What was asked", (Bullets(told), *tables, Paragraphs((NOT_CONFIRMED,), "note"))
-    )
+    return Section("asked", "What was asked", (Bullets(told), *tables, Paragraphs((note,), "note")))
 
 
 def _table(caption: str, answers: list[AskedSubgroup]) -> Table:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import types
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -39,6 +39,21 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         raise InputError(f"{name}: cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: no JSON that can be read: {error}.") from error
+
+
+def stored_part(
+    path: str | os.PathLike[str], kind: type[_Kind], given: Any, where: str, known: Collection[str]
+) -> _Kind:
+    """A record of which some of the known fields are in a file, the others at their defaults."""
+    reading, hints = _Reading(os.fspath(path), {}), get_type_hints(kind)
+    for name in reading.of(dict[str, Any], given, where):
+        if name not in known:
+            reading.refuse(where, f"some of {', '.join(sorted(known))}", name)
+    own = {name: reading.of(hints[name], one, f"{where}.{name}") for name, one in given.items()}
+    try:
+        return kind(**own)
+    except TypeError as error:  # some that have no default
+        raise InputError(f"{os.fspath(path)}: {where}: {error}") from error
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -222,7 +222,8 @@ def provenance_table(result: AuditRecord) -> Table:
     rows = [
         (_title(name), label_text(value, 80))
         for name, value in in_order(provenance)
-        if name not in ("timings", "parameters", "versions", "iterations") and value is not None
+        if name not in ("timings", "parameters", "versions", "iterations", "request")
+        and value is not None
     ]
     for name, between, limit in (("versions", " ", 30), ("parameters", " = ", 60)):
         values = entries(provenance, name)

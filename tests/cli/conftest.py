@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,16 +39,20 @@ class FakeAudit:
             )
             for verdict, low in self.searches
         )
-        return SimpleNamespace(
-            violations=violations,
-            asked=(),
-            worst_case=violations[0] if violations else None,
-            summary=lambda: self.text,
-            to_html=self._to_html,
-            group_table=lambda: self.groups,
-            to_json=self._to_json,
-            to_junit=lambda path, fail_above: Path(path).write_text(f"<gate>{fail_above}</gate>"),
-        )
+        told = {
+            "violations": violations,
+            "asked": (),
+            "provenance": {},
+            "worst_case": violations[0] if violations else None,
+            "summary": lambda: self.text,
+            "to_html": self._to_html,
+            "group_table": lambda: self.groups,
+            "to_json": self._to_json,
+            "to_junit": lambda path, fail_above: Path(path).write_text(
+                f"<gate>{fail_above}</gate>"
+            ),
+        }
+        return make_dataclass("Result", told)(**told)
 
     def _to_html(self, path: Any, **options: Any) -> None:
         self.pages.append(options)

@@ -236,7 +236,7 @@ def of_second_schema(told: dict[str, Any]) -> dict[str, Any]:
         for name in ("searched", "population", "core", "rule_subgroup"):
             for new in ("p_value", "beside", "rule", "rule_fidelity", *of_sets):
                 found[name].pop(new)
-        of_all = ("searched", "rule_rows", "detectable_mass", "detectable_ratio")
+        of_all = ("searched", "rule_rows", "rule_conditions", "detectable_mass", "detectable_ratio")
         for name in (*of_all, "standard_deviations", *of_sets):
             found.pop(name)
     return told | {"schema": AUDIT_SCHEMA.replace("audit-3", "audit-2"), "format_version": 2}

@@ -1,0 +1,284 @@
+"""Old findings on new rows: the rules that an audit told, measured without a search."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.arguments import checked_settings, problem_of
+from mdfa_fairness_plugin.comparison.changes import named_search, notes_on
+from mdfa_fairness_plugin.data.problem import AuditProblem
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Condition, Rule
+from mdfa_fairness_plugin.describe.profile import feature_kinds
+from mdfa_fairness_plugin.describe.wording import clean, count, label_text
+from mdfa_fairness_plugin.exceptions import InputError, OverlapError, WarningLog
+from mdfa_fairness_plugin.pipeline import AuditSource
+from mdfa_fairness_plugin.provenance import provenance_of
+from mdfa_fairness_plugin.records import (
+    INSUFFICIENT,
+    VIOLATION,
+    AskedSubgroup,
+    AuditRecord,
+    Violation,
+    harmful,
+    ranked,
+)
+from mdfa_fairness_plugin.replicate.asked import Question, answers_to
+from mdfa_fairness_plugin.replicate.repeats import prepared
+from mdfa_fairness_plugin.report import html, text
+from mdfa_fairness_plugin.report.asked import Answers, asked_section
+from mdfa_fairness_plugin.report.document import Bullets, Document, Paragraphs, Section
+from mdfa_fairness_plugin.report.junit import Case, cases_of, to_junit
+from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
+from mdfa_fairness_plugin.report.redaction import redact
+from mdfa_fairness_plugin.report.sentences import between, ratio_or_inf
+from mdfa_fairness_plugin.report.stored import stored_part
+from mdfa_fairness_plugin.report.story import warnings_section
+from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.settings import draw_seed
+
+_FORMAT: Final = "mdfa-measured-again"
+_NOTE: Final = (
+    "The rules were there before these rows were looked at, and nothing was searched for here, so "
+    "nothing is taken off for a search. p is adjusted over the rules measured. Confirmed is what is a "
+    "violation on the new rows too; what is not confirmed may still hold: see its interval."
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MeasuredAgain:
+    """Old findings on new rows.
+
+    Parameters
+    ----------
+    old : AuditResult
+    places : tuple of int
+        Which of its ``violations`` were measured again.
+    result : AuditResult
+        Of the new rows, without searches: ``asked`` has an answer for each finding.
+    notes : tuple of str
+        Whether the same persons may stand in both, and what makes the two not comparable.
+    """
+
+    old: AuditResult
+    places: tuple[int, ...]
+    result: AuditResult
+    notes: tuple[str, ...]
+
+    @property
+    def answers(self) -> tuple[AskedSubgroup, ...]:
+        """One per finding."""
+        return self.result.asked
+
+    @property
+    def confirmed(self) -> tuple[bool, ...]:
+        """Whether each finding is a violation on the new rows too."""
+        return tuple(own.verdict == VIOLATION for own in self.answers)
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The answers as what gates look at."""
+        return cases_of(self.result)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per finding; ``asked`` is its rule."""
+        return Answers(self.answers).to_frame().assign(confirmed=list(self.confirmed))
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Give strict JSON, also as a file if there is a ``path``."""
+        told = {
+            "format": _FORMAT,
+            "answers": plain_value(self.answers),
+            "confirmed": [*self.confirmed],
+            "notes": [*self.notes],
+        }
+        return written(as_json(told), path)
+
+    def to_junit(
+        self, path: str | os.PathLike[str] | None = None, fail_above: float | None = None
+    ) -> str:
+        """Give JUnit XML, a test case per finding, as ``AuditResult.to_junit`` does."""
+        return written(to_junit(self.result, fail_above), path)
+
+    def summary(self) -> str:
+        """Tell what holds in plain text."""
+        return text.render(self._told(self.old, self.answers))
+
+    def to_html(self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11) -> str:
+        """Give one self-contained page without small counts, as ``AuditResult.to_html`` does."""
+        old, new = (redact(own, min_cell).result for own in (self.old, self.result))
+        return written(html.render_page(self._told(old, new.asked)), path)
+
+    def _told(self, old: AuditRecord, answers: Sequence[AskedSubgroup]) -> Document:
+        before = tuple(map(_finding, (old.violations[place] for place in self.places), answers))
+        n = sum(self.confirmed)
+        headline = f"{n} of {count(len(answers), 'finding')} confirmed on the new rows."
+        asked = asked_section(tuple(answers), _NOTE)
+        return Document(
+            "Old findings on new rows",
+            (
+                Section("headline", "", (Paragraphs((headline,), "headline"),)),
+                Section("findings", "What was found before", (Bullets(before),)),
+                Section(asked.key, "What holds", asked.blocks),
+                Section(
+                    "notes",
+                    "Whether they can be compared",
+                    (Bullets(tuple(clean(own, 2000) for own in self.notes)),),
+                ),
+                warnings_section(self.result.warnings),
+            ),
+        )
+
+
+def _finding(old: Violation, answer: AskedSubgroup) -> str:
+    """One finding, and whether it is confirmed."""
+    found = old if old.rule else old.rule_subgroup
+    span = between(*found.ratio_interval)
+    ratio = "withheld" if "delta" in found.withheld else ratio_or_inf(found.ratio)
+    who = f"{label_text(old.sensitive_feature)} = {label_text(old.group)}"
+    told = {VIOLATION: "confirmed", INSUFFICIENT: "not enough evidence"}
+    return (
+        f'{clean(answer.label, 400)}, {who}, outcome "{label_text(old.outcome)}": ratio '
+        f"{ratio}{f' ({span})' if span else ''} before; "
+        f"{told.get(answer.verdict, 'not confirmed')}."
+    )
+
+
+def measure_again(
+    old: AuditResult,
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    clusters: Any = None,
+    name: str | os.PathLike[str] = "old",
+    **params: Any,
+) -> MeasuredAgain:
+    """Measure the rules of an audit's violations on new rows, without a search.
+
+    Parameters
+    ----------
+    old : AuditResult
+        Also one read back from its JSON. Without a violation its worst case is measured.
+    X, y, sensitive_features, sample_weight, clusters
+        The new rows, as for ``audit``.
+    name : str or path-like, default="old"
+        File that ``old`` was read from, for errors.
+    **params
+        Of ``MDFAuditor``, those of the old audit.
+
+    Returns
+    -------
+    measured : MeasuredAgain
+
+    Raises
+    ------
+    InputError
+        If nothing was found, a rule names what the new rows lack, or these are the old ones.
+    OverlapError
+        If no group shares enough ground with the others to be compared.
+    """
+    found = findings_of(old)
+    asked, log = checked_settings(**params), WarningLog()
+    asked = asked.reseeded(draw_seed(asked.random_state))
+    problem = problem_of(X, y, sensitive_features, sample_weight, asked, log, clusters=clusters)
+    if problem.input_hash == old.provenance.get("input_hash"):
+        raise InputError(
+            "X: these are the rows that the findings are from (their hashes are equal), which cannot "
+            "confirm them; new rows are needed."
+        )
+    ready = prepared(problem, asked)
+    if ready is None:
+        raise OverlapError("X: no group shares enough ground with the others to be compared.")
+    searches, settings, _ = ready
+    by_name = {named_search(search.key): search for search in searches}
+    questions = []
+    for own in found:
+        key = named_search(own.key)
+        if key not in by_name:
+            who = f"{own.sensitive_feature} = {label_text(own.group)}"
+            raise InputError(
+                f"X: the new rows have no search of {who} with outcome {label_text(own.outcome)!r}, "
+                "which the old audit found."
+            )
+        rule = own.rule or own.rule_subgroup.rule
+        inside = _inside(own, problem, name)
+        questions.append(Question(rule, rule, by_name[key], inside))
+    result = AuditResult(
+        asked=answers_to(questions, problem, settings),
+        warnings=log.records,
+        provenance=provenance_of(
+            asked,
+            solver=settings.solver,
+            balance=settings.balance,
+            input_hash=problem.input_hash,
+            n_samples=problem.n_samples,
+            n_working_rows=problem.n_rows,
+            n_clusters=problem.n_clusters,
+            weight_type=problem.weight_type,
+            **{name: old.provenance[name] for name in ("where",) if name in old.provenance},
+        ),
+        alpha=settings.alpha,
+        confidence_level=float(settings.confidence_level),
+        n_samples=problem.n_samples,
+        outcome_labels=problem.outcome_labels,
+        outcome_name=problem.words.outcome_name,
+        favorable_label=problem.words.favorable,
+        sensitive_names=old.sensitive_names,
+        feature_names=tuple(display.name for display in problem.encoder.displays_),
+        source=AuditSource(problem=problem, settings=asked),
+    )
+    places = tuple(old.violations.index(own) for own in found)
+    return MeasuredAgain(old=old, places=places, result=result, notes=notes_on(old, result))
+
+
+def findings_of(old: AuditResult) -> tuple[Violation, ...]:
+    """Violations with a rule, or else the worst case; advantage is none."""
+    told = [own for own in harmful(ranked(old.violations)) if own.rule or own.rule_subgroup.rule]
+    found = [own for own in told if own.verdict == VIOLATION]
+    found = found or [own for own in told if own is old.worst_case]
+    if not found:
+        raise InputError(
+            "old: the audit found nobody whom a rule describes, so that there is nothing to measure "
+            "again."
+        )
+    return tuple(found)
+
+
+def _inside(own: Violation, problem: AuditProblem, name: str | os.PathLike[str]) -> np.ndarray:
+    """Rows of new data that meet the rule, bool (n_rows,)."""
+    rule = own.rule or own.rule_subgroup.rule
+    if not own.rule_conditions:
+        if rule != EVERYBODY:
+            raise InputError(f"{os.fspath(name)}: the conditions of the rule {rule!r} are missing.")
+        return np.ones(problem.n_rows, dtype=bool)
+    shown, kinds = problem.display, feature_kinds(problem.display, problem.encoder.displays_)
+    places = {label_text(column): place for place, column in enumerate(shown.columns)}
+
+    def moved(given: Any) -> Condition:
+        """A condition of the old rows as one of the new ones."""
+        own = given
+        if not isinstance(own, Condition):
+            known = Condition.__dataclass_fields__
+            own = stored_part(name, Condition, given, "rule_conditions", known)
+        place = places.get(own.name)
+        if place is None:
+            raise InputError(
+                f"X: the rule {rule!r} names {own.name!r}, which is no audited feature of the new "
+                f"rows; those are {', '.join(places)}."
+            )
+        if kinds[place] != own.kind:
+            raise InputError(
+                f"X: the rule {rule!r} asks of {own.name!r} as {own.kind}; in the new rows it is "
+                f"{kinds[place]}."
+            )
+        return replace(own, column=place)
+
+    parts = tuple(tuple(map(moved, part)) for part in own.rule_conditions)
+    return Rule(text=rule, alternatives=parts).applies(shown)
