@@ -94,7 +94,7 @@ def card(**asked: Any) -> None:
     options.group,
     options.plot,
     options.min_cell,
-    options.quiet_option("Print nothing but errors."),
+    options.quiet_option("Print nothing but errors and a tripped gate."),
     *options.COLUMNS,
     options.alpha,
     options.missing,
@@ -104,6 +104,8 @@ def card(**asked: Any) -> None:
     *options.RUNNING,
     options.report,
     options.json_option("summary"),
+    options.junit,
+    options.fail_above,
     *READING,
 )
 def compare(**asked: Any) -> None:

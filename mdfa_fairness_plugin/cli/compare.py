@@ -8,7 +8,7 @@ import pandas as pd
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, progress
-from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver
+from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
 from mdfa_fairness_plugin.cli.request import Request, given
 from mdfa_fairness_plugin.cli.table import (
     Table,
@@ -19,8 +19,8 @@ from mdfa_fairness_plugin.cli.table import (
 )
 
 
-def run(request: Request) -> None:
-    """Compare the columns of ``--outcomes``."""
+def run(request: Request) -> int:
+    """Compare the columns of ``--outcomes``, and give the gate's status."""
     check_outputs(request)
     if request.plot is not None and request.plot.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise CommandError(f"--plot: {request.plot.name!r} must end in .png, .svg or .pdf.")
@@ -62,6 +62,7 @@ def run(request: Request) -> None:
             **settings,
         )
     deliver(request, result, notes, page={"min_cell": request.min_cell})
+    return gate(request, result.cases)
 
 
 def _find_baseline(table: Table, request: Request, models: list[Hashable]) -> Hashable:

@@ -19,10 +19,11 @@ from mdfa_fairness_plugin.comparison.records import (
     transfer_frame,
 )
 from mdfa_fairness_plugin.comparison.story import tell, tell_page
-from mdfa_fairness_plugin.describe.wording import plain_float, plain_label
+from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.report import html, text
+from mdfa_fairness_plugin.report.junit import Case, cases_of, junit_of, properties_of
 from mdfa_fairness_plugin.report.plain import as_json, plain_origin, plain_value, written
 from mdfa_fairness_plugin.results import AuditResult
 
@@ -218,6 +219,34 @@ class ComparisonResult:
         str
         """
         return written(as_json(self.to_dict()), path)
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """Every search of every model's own audit, as what gates look at."""
+        return tuple(
+            case
+            for model, audit in self.audits.items()
+            for case in cases_of(audit, f"model {label_text(model)}")
+        )
+
+    def to_junit(
+        self, path: str | os.PathLike[str] | None = None, fail_above: float | None = None
+    ) -> str:
+        """Give JUnit XML, one test case per model and search, for continuous integration.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File to write as well.
+        fail_above : float or None, default=None
+            A search fails if its lower confidence limit of delta is above this, as in
+            ``AuditResult.to_junit``.
+
+        Returns
+        -------
+        str
+        """
+        return written(junit_of(self.cases, properties_of(self, fail_above), fail_above), path)
 
     def summary(self) -> str:
         """Tell what was found in a page of plain text."""

@@ -39,7 +39,7 @@ class Case(NamedTuple):
 
 
 def cases_of(result: AuditRecord, about: str = "") -> tuple[Case, ...]:
-    """Searches and answers of an audit."""
+    """Searches and answers of an audit, ``about`` what if it is one of several."""
     searches: tuple[Violation | AskedSubgroup, ...] = (*result.violations, *result.asked)
     return tuple(
         Case(f"where {own.label}" if isinstance(own, AskedSubgroup) else about, own, _told)
@@ -49,7 +49,7 @@ def cases_of(result: AuditRecord, about: str = "") -> tuple[Case, ...]:
 
 def to_junit(result: AuditRecord, fail_above: float | None = None) -> str:
     """JUnit XML of an audit."""
-    return junit_of(cases_of(result), _of_audit(result, fail_above), fail_above)
+    return junit_of(cases_of(result), properties_of(result, fail_above), fail_above)
 
 
 def junit_of(
@@ -124,7 +124,8 @@ def _told(violation: Violation | AskedSubgroup) -> str:
     )
 
 
-def _of_audit(result: AuditRecord, fail_above: float | None) -> dict[str, Any]:
+def properties_of(result: Any, fail_above: float | None) -> dict[str, Any]:
+    """What a suite says of the audit or comparison that it is of."""
     return {
         "version": entries(result.provenance, "versions").get("mdfa_fairness_plugin"),
         "seed": result.provenance.get("seed"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import pandas as pd
@@ -48,13 +49,29 @@ def quick(monkeypatch):
 
 
 def test_everything_is_written(table, quick, mdfa, tmp_path):
-    page, numbers, picture = (tmp_path / name for name in ("a.html", "a.json", "a.png"))
+    names = ("a.html", "a.json", "a.png", "a.xml")
+    page, numbers, picture, junit = (tmp_path / name for name in names)
     done = mdfa(
         "compare", table, "--outcomes", "before,after", "--sensitive", "sex", "--true", "truth",
         "--drop", "id,paid", "--splits", 1, "--seed", 3,
         "--report", page, "--json", numbers, "--plot", picture,
+        "--junit", junit, "--fail-above", 0.2,
     )  # fmt: skip
-    assert done.exit_code == 0, done.stderr
+    told = json.loads(numbers.read_text(encoding="utf-8"))
+    over = [
+        (audit["model"], search["group"])
+        for audit in told["audits"]
+        for search in audit["audit"]["violations"]
+        if search["interval"][0] is not None and search["interval"][0] > 0.2
+    ]
+    assert done.exit_code == bool(over), done.stderr
+    assert done.stderr.count("gate: model ") == len(over) > 0
+    suite = ET.parse(junit).getroot()
+    assert suite.get("failures") == str(len(over))
+    assert {case.get("name").partition(":")[0] for case in suite.iter("testcase")} == {
+        "model before",
+        "model after",
+    }
     (call,) = quick
     assert list(call["X"].columns) == ["age", "town"]
     assert list(call["models"]) == ["before", "after"]
