@@ -17,14 +17,22 @@ from mdfa_fairness_plugin.report.document import HTML, Paragraphs, Table, Value
 
 _MOST_GROUPS: Final = 40
 _MOST_OUTCOMES: Final = 3
-_WITHHELD: Final = (
-    "Counts withheld here may be ones that a reader is obliged to see: result.group_table() and "
-    "--group-table FILE.csv give all of them."
+_ALL_OF_THEM: Final = (
+    "A reader who is obliged to see them finds them in result.group_table() and with --group-table "
+    "FILE.csv, where no count is withheld."
+)
+_SOME: Final = f"Some counts of groups are withheld here. {_ALL_OF_THEM}"
+_NONE_TOLD: Final = (
+    "Counts of every group are withheld here: together with the other numbers they would tell of a few "
+    f"people. {_ALL_OF_THEM}"
 )
 
 
 def groups_blocks(result: AuditRecord) -> tuple[Table, Paragraphs]:
     """Every group with its rates, and where counts are withheld that somebody may have to see."""
+    if result.groups and all(own.withheld for own in result.groups if own.known):
+        empty = Table(header=(), rows=(), media=HTML)
+        return empty, Paragraphs((_NONE_TOLD,), "note", media=HTML)
     labels, good = result.outcome_labels, result.favorable_label
     told = [labels.index(good)] if good in labels else list(range(len(labels)))[:_MOST_OUTCOMES]
     impact = good in labels
@@ -55,7 +63,7 @@ def groups_blocks(result: AuditRecord) -> tuple[Table, Paragraphs]:
     )
     withheld = any(own.withheld for own in result.groups)
     lines = ("Impact ratio: rate over that of the group with the highest.",) if impact else ()
-    lines = (*lines, _WITHHELD) if withheld else lines
+    lines = (*lines, _SOME) if withheld else lines
     return table, Paragraphs(lines if rows else (), "note", media=HTML)
 
 

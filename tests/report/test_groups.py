@@ -76,7 +76,10 @@ def test_a_small_count_is_withheld_with_what_would_give_it_away():
     table, note = groups_blocks(redact(told, 11).result)
     assert table.rows[0] == ("race = a", None, None, None, None, None)
     assert table.rows[1][:5] == ("race = b", 200, "60 %", 60, "30 %")
-    assert "obliged to see: result.group_table()" in note.lines[-1]
+    assert "obliged to see them finds them in result.group_table()" in note.lines[-1]
+    table, note = groups_blocks(redact(few, 11).result)
+    assert not table
+    assert note.lines[0].startswith("Counts of every group are withheld here")
 
 
 def test_combinations_are_withheld_where_anything_is():
