@@ -318,9 +318,6 @@ def _fit(
     audit = run_audit(problem, settings.reseeded(draw_seed(auditor.random_state)), log, X)
     result = result_of(audit, log, time.perf_counter() - started)
     worst = result.worst_case
-    region = None
-    if worst is not None:
-        region = audit.searches[result.violations.index(worst)].region
     names = [str(name) for name in problem.encoder.feature_names_in_]
     named = names if hasattr(X, "columns") else None
     # Only searches that found something keep their models: these take most of the memory.
@@ -328,7 +325,8 @@ def _fit(
         search.kept(region=found.verdict == VIOLATION or found is worst)
         for search, found in zip(audit.searches, result.violations, strict=True)
     )
-    auditor.attach(result, problem.encoder, region, named, searches)
+    judge = None if worst is None else searches[result.violations.index(worst)]
+    auditor.attach(result, problem.encoder, judge, named, searches)
 
 
 def audit(X, y, *, sensitive_features, sample_weight=None, clusters=None, **params) -> AuditResult:

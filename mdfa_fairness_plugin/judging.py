@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,6 +17,14 @@ from mdfa_fairness_plugin.results import AuditResult
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.search.solver import Region
 from mdfa_fairness_plugin.settings import ALPHA_IN_PAPER
+
+
+class Judge(Protocol):
+    """Has what rows are judged by."""
+
+    @property
+    def region(self) -> Region:
+        """The region."""
 
 
 class Judging(BaseEstimator):
@@ -54,18 +62,18 @@ class Judging(BaseEstimator):
         self,
         result: AuditResult,
         encoder: FeatureEncoder,
-        region: Region | None,
+        judge: Judge | None,
         names: list[str] | None,
         searches: tuple[Search, ...] | None = None,
     ) -> None:
         """Become fitted, with the result of an audit made by these arguments.
 
-        ``region`` judges new rows in the worst-case search, None if nothing could be measured;
+        ``judge`` has the region of the worst case for new rows, None if nothing could be measured;
         ``names`` are those of the features, if they have any; cards need the searches.
         """
         self.result_ = result
         self._encoder = encoder
-        self._region = region
+        self._judge = judge
         self._searches = searches
         self.n_features_in_ = len(encoder.feature_names_in_)
         self.__dict__.pop("feature_names_in_", None)
@@ -86,9 +94,9 @@ class Judging(BaseEstimator):
             All False if nothing could be measured.
         """
         check_is_fitted(self, "result_")
-        if self._region is None:
+        if self._judge is None:
             return np.zeros(len(self._encoder.transform(X)), dtype=bool)
-        return self.decision_function(X) >= self._region.threshold
+        return self.decision_function(X) >= self._judge.region.threshold
 
     def decision_function(self, X):
         """Score rows by how unequally people like them are treated, in the worst-case search.
@@ -105,9 +113,9 @@ class Judging(BaseEstimator):
         """
         check_is_fitted(self, "result_")
         rows = self._encoder.rows(X)
-        if self._region is None:
+        if self._judge is None:
             return np.zeros(len(rows))
-        return self._region.scores(Asked(rows))
+        return self._judge.region.scores(Asked(rows))
 
     def explain_row(
         self,

@@ -34,15 +34,14 @@ from mdfa_fairness_plugin.exceptions import (
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude, warn_of_models
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
 from mdfa_fairness_plugin.measure.sums import EVERYBODY, SETS, MeasuredRows, SearchSums
-from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
 from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, Silence, Violation
 from mdfa_fairness_plugin.search.ground import Ground, outcomes_of
 from mdfa_fairness_plugin.search.input_rows import (
     absent_rows,
+    ask_models,
     by_sample,
-    membership,
     overlaps_of,
     scores_of,
 )
@@ -106,12 +105,20 @@ def run_audit(
     parts = judged_parts(problem.n_rows, settings)
     if keep_one_model and HELD_BACK not in parts:
         parts = (*parts, HELD_BACK)
-    searches = solve(prepare(problem, settings, log, parts), problem, settings, log)
+    absent = absent_rows(problem, X)
+    searches = solve(
+        prepare(problem, settings, log, parts),
+        problem,
+        settings,
+        log,
+        lambda search: ask_models(search, problem, absent),
+        keep_models=keep_one_model,
+    )
     _note_large_alpha(searches, problem, settings, log)
     _note_rules(searches, problem, log)
     searches, balance, silence = describe(searches, problem, settings)
     searches = measure(searches, problem, settings)
-    violations = judge(searches, problem, settings, absent_rows(problem, X))
+    violations = judge(searches, problem, settings)
     if not keep_one_model:  # otherwise more rows are still to be judged
         warn_of_models(violations, [one.measured if one.made else None for one in searches], log)
     return Audit(
@@ -160,32 +167,49 @@ def prepare(
 
 
 def solve(
-    searches: list[Search], problem: AuditProblem, settings: Settings, log: WarningLog
+    searches: list[Search],
+    problem: AuditProblem,
+    settings: Settings,
+    log: WarningLog,
+    ask: Callable[[Search], Any] | None = None,
+    *,
+    keep_models: bool = False,
 ) -> list[Search]:
-    """Find the region of every search that can be made."""
+    """Find the region of every search that can be made, and ask its models what is wanted of them.
+
+    They are let go before those of other searches are fitted, or memory would grow with every group.
+    """
     solver = SOLVERS[settings.solver]
     made = [search for search in searches if search.made]
     _say(settings, "searching %d times", len(made))
-    for search in made:
-        solver.prepare(search.data)
     n_jobs = 1 if solver.threads_of_its_own else settings.n_jobs
-    solved = in_threads(
-        lambda search: solver.solve(search.data, settings),
-        ((search,) for search in made),
-        n_jobs,
-        n_rows=problem.n_rows,
-    )
-    for search, found in zip(made, solved, strict=True):
+    sharing: dict[int, list[Search]] = {}
+    for search in made:
+        sharing.setdefault(id(search.fitted), []).append(search)
+    keep_models = keep_models or len(sharing) == 1
+
+    def found(search: Search) -> Search:
+        search = replace(search, solved=solver.solve(search.data, settings))
+        search = replace(search, told=None if ask is None else ask(search))
+        return (
+            search if keep_models else replace(search, solved=replace(search.solved, region=None))
+        )
+
+    solved: dict[int, Search] = {}
+    for own in sharing.values():
+        solver.prepare(own[0].data)
+        each = in_threads(found, ((search,) for search in own), n_jobs, n_rows=problem.n_rows)
+        solved |= {id(search): done for search, done in zip(own, each, strict=True)}
+        if not keep_models:
+            own[0].fitted.let_go()
+    for search in solved.values():
         key = search.key
-        for note in found.notes:
+        for note in search.solved.notes:
             log.warn(
                 SearchWarning,
                 f"{key.sensitive_feature}={key.group!r}, outcome {key.outcome!r}: {note}",
             )
-    found_next = iter(solved)
-    return [
-        replace(search, solved=next(found_next)) if search.made else search for search in searches
-    ]
+    return [solved.get(id(search), search) for search in searches]
 
 
 def describe(
@@ -256,8 +280,8 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
             *(everybody, member, search.held_core, covered, search.held_searched),
             *(own.searched for own in search.held_alone),
         )
-        missing, n_missing = _missing(search, problem)
-        sums = SearchSums.of(rows, sets, missing=missing, n_missing=n_missing).settled()
+        told = search.told
+        sums = SearchSums.of(rows, sets, missing=told.missing, n_missing=told.n_missing).settled()
         leaks = [own.leak for own in sums.sets]
         shared = search.shared_evidence(rows)
         seed = settings.seeds["test"]
@@ -329,39 +353,12 @@ def measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
     )
 
 
-def _missing(search: Search, problem: AuditProblem) -> tuple[np.ndarray, int]:
-    """Weights of rows of unknown side in the region, as either side, and how many they are."""
-    side, data = search.side, search.data
-    ground = side.ground
-    column = next(c for c in problem.sensitive if c.name == search.key.sensitive_feature)
-    rows = np.flatnonzero(column.labels.codes < 0)
-    if len(rows):
-        e = ground.fitted_propensity.predict(problem.encoded.take(rows))
-        comparable = (e >= ground.propensity.min()) & (e <= ground.propensity.max())
-        rows, e = rows[comparable], e[comparable]
-    if len(rows):
-        inside = search.region.scores(Asked(problem.encoded.take(rows))) >= search.region.threshold
-        rows, e = rows[inside], e[inside]
-    if len(rows) == 0:
-        return np.zeros((2, 2)), 0
-    # Where some rows were kept for evaluation, only their share of the unknown counts.
-    share = float(data.base[data.held_out].sum() / data.base.sum())
-    positive = problem.y[rows] == problem.outcome_labels.index(search.key.outcome)
-    weights = [
-        share * problem.sample_weight[rows] * own
-        for own in side.weights_if(problem.X[rows], rows, e)
-    ]
-    sums = np.array([[own[positive].sum(), own[~positive].sum()] for own in weights])
-    return sums, len(np.unique(problem.source_row[rows]))
-
-
 def judge(
     searches: list[Search],
     problem: AuditProblem,
     settings: Settings,
-    absent: RowView | None = None,
 ) -> tuple[Violation, ...]:
-    """Figures, p-values of the family and verdicts; ``absent`` are encoded rows without weight."""
+    """Figures, p-values of the family and verdicts."""
     figures = conclude(
         [search.measured if search.made else None for search in searches],
         settings,
@@ -385,7 +382,7 @@ def judge(
             **part_described(own, search, problem),
             **overlap,
             spread=search.spread,
-            membership=membership(search, problem, absent),
+            membership=search.told.membership,
             score=scores_of(search, problem),
             held_out=by_sample(search.data.rows[search.data.held_out], problem),
             profile=search.profile,

@@ -14,18 +14,23 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from mdfa_fairness_plugin import settings
+from mdfa_fairness_plugin.learn import difference
 
-MOST_REPEATS = settings._MOST_REPEATS
+FOR_USERS = (
+    (settings, "_MOST_REPEATS", settings._MOST_REPEATS),
+    (difference, "_TREES_OF_A_ROW", difference._TREES_OF_A_ROW),
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def cross_fitted_once():
-    """By default an audit costs a third: most tests are about other things than its repeats.
+    """By default an audit costs a quarter: most tests are about other things than its repeats.
 
     Fixtures that live longer than a test, and tests without the mark ``repeats``, ask for more of them.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(settings, "_MOST_REPEATS", 1)
+        patch.setattr(difference, "_TREES_OF_A_ROW", 24)
         yield
 
 
@@ -33,7 +38,8 @@ def cross_fitted_once():
 def repeated_as_for_users(request, monkeypatch):
     """The default of users for tests marked ``repeats``."""
     if request.node.get_closest_marker("repeats"):
-        monkeypatch.setattr(settings, "_MOST_REPEATS", MOST_REPEATS)
+        for module, name, value in FOR_USERS:
+            monkeypatch.setattr(module, name, value)
 
 
 @pytest.fixture(scope="session")

@@ -132,5 +132,5 @@ def finished(
     told = None if worst is None else result.regions[result.violations.index(worst)]
     found = replace(result, auditor=auditor)
     names = [str(name) for name in columns.features]
-    auditor.attach(found, encoder, None if told is None else told.region, names)
+    auditor.attach(found, encoder, told, names)
     return found

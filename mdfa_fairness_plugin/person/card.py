@@ -306,7 +306,7 @@ def _people(violation: Violation, searched: Search, source_row: np.ndarray) -> n
 def _scores(searched: Search, person: RowView, own: np.ndarray) -> tuple[float, np.ndarray]:
     """Score of the person, NaN if no model was kept, and the scores by each model."""
     score, by_model = math.nan, np.empty(0)
-    if searched.region is not None:
+    if searched.judges:
         asked = Asked(person)
         score = float(searched.region.scores(asked)[0])
         by_model = searched.region.by_model(asked)[:, 0]

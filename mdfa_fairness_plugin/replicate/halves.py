@@ -220,16 +220,20 @@ def _half(
         cluster=None if problem.cluster is None else problem.cluster[rows],
         unit=None if problem.unit is None else problem.unit[rows],
     )
-    searches = rerun(half, source.settings.reseeded(int(rng.integers(2**31 - 1))))
+    everyone = Asked(problem.encoded)
+    searches = rerun(
+        half,
+        source.settings.reseeded(int(rng.integers(2**31 - 1))),
+        lambda search: search.region.scores(everyone) >= search.region.threshold,
+    )
     if searches is None:
         return None
-    everyone = Asked(problem.encoded)
     told: list[tuple[np.ndarray, tuple[int, ...]] | None] = []
     for search in searches:
         if not search.made:
             told.append(None)
             continue
-        inside = search.region.scores(everyone) >= search.region.threshold
+        inside = search.told
         held = search.rows[search.data.held_out]
         inside[rows[held]] = search.held_member
         rule, _ = describe_rule(

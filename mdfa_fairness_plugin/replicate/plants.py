@@ -25,6 +25,7 @@ from mdfa_fairness_plugin.replicate.repeats import (
     search_text,
     searched,
 )
+from mdfa_fairness_plugin.search.input_rows import ask_models
 
 SHAPES = ("box", "half-space")
 # Of regions drawn at random the one whose mass is nearest is planted: columns of few values have no
@@ -252,7 +253,7 @@ def _draw(
     mass, inside = min(tries, key=lambda tried: abs(tried[0] - field.mass))
     problem = _planted(problem, field, inside, rng)
     settings = source.settings.reseeded(int(rng.integers(2**31 - 1)))
-    searches = rerun(problem, settings)
+    searches = rerun(problem, settings, lambda search: ask_models(search, problem))
     if searches is None or not searches[place].made:
         return mass, False, False, math.nan
     measured = [one.measured if one.made else None for one in measure(searches, problem, settings)]

@@ -82,15 +82,17 @@ def prepared(
 
 
 @one_blas_thread()
-def rerun(problem: AuditProblem, settings: Settings) -> list[Search] | None:
-    """Every search again; None if there is no common ground."""
+def rerun(
+    problem: AuditProblem, settings: Settings, ask: Callable[[Search], Any] | None = None
+) -> list[Search] | None:
+    """Every search again, its models asked; None if there is no common ground."""
     ready = prepared(problem, settings)
     if ready is None:
         return None
     searches, own, log = ready
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MDFAWarning)
-        return solve(searches, problem, own, log)
+        return solve(searches, problem, own, log, ask)
 
 
 def searched(result: AuditRecord) -> tuple[Named, ...]:

@@ -239,6 +239,10 @@ class FittedOutcome:
         """Difference of the outcome's rates between the two sides."""
         return self._fit_difference()
 
+    def let_go(self) -> None:
+        """Keep no difference; whoever asks for it has it fitted once more, the same."""
+        self.__dict__.pop("difference", None)
+
 
 def _difference(
     X: RowView,

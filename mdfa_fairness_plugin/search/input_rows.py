@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,21 @@ def overlaps_of(searches: list[Search], problem: AuditProblem) -> list[dict[str,
     return overlaps
 
 
+class Told(NamedTuple):
+    """What only the models of a search can tell."""
+
+    membership: np.ndarray  # (n_samples,); who of the input rows is inside
+    # Weights of rows of unknown side in the region, (2, 2): as either side, with the outcome and
+    # without; and how many they are.
+    missing: np.ndarray
+    n_missing: int
+
+
+def ask_models(search: Search, problem: AuditProblem, absent: RowView | None = None) -> Told:
+    """Ask the models; ``absent`` are encoded rows without weight."""
+    return Told(membership(search, problem, absent), *_missing(search, problem))
+
+
 def membership(search: Search, problem: AuditProblem, absent: RowView | None = None) -> np.ndarray:
     """Who of the input rows is inside: out of fold where compared, by the models' average elsewhere.
 
@@ -58,6 +73,32 @@ def membership(search: Search, problem: AuditProblem, absent: RowView | None = N
     if absent is not None:
         told[copies == 0] = region.scores(Asked(absent)) >= region.threshold
     return told
+
+
+def _missing(search: Search, problem: AuditProblem) -> tuple[np.ndarray, int]:
+    """Of rows of unknown side in the region."""
+    side, data = search.side, search.data
+    ground = side.ground
+    column = next(c for c in problem.sensitive if c.name == search.key.sensitive_feature)
+    rows = np.flatnonzero(column.labels.codes < 0)
+    if len(rows):
+        e = ground.fitted_propensity.predict(problem.encoded.take(rows))
+        comparable = (e >= ground.propensity.min()) & (e <= ground.propensity.max())
+        rows, e = rows[comparable], e[comparable]
+    if len(rows):
+        inside = search.region.scores(Asked(problem.encoded.take(rows))) >= search.region.threshold
+        rows, e = rows[inside], e[inside]
+    if len(rows) == 0:
+        return np.zeros((2, 2)), 0
+    # Where some rows were kept for evaluation, only their share of the unknown counts.
+    share = float(data.base[data.held_out].sum() / data.base.sum())
+    positive = problem.y[rows] == problem.outcome_labels.index(search.key.outcome)
+    weights = [
+        share * problem.sample_weight[rows] * own
+        for own in side.weights_if(problem.X[rows], rows, e)
+    ]
+    sums = np.array([[own[positive].sum(), own[~positive].sum()] for own in weights])
+    return sums, len(np.unique(problem.source_row[rows]))
 
 
 def scores_of(search: Search, problem: AuditProblem) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from mdfa_fairness_plugin.measure.power import Searching
 from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums
 from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.records import SearchKey, Spread, ratio_of
-from mdfa_fairness_plugin.search.ground import Side, rungs_of
+from mdfa_fairness_plugin.search.ground import FittedOutcome, Side, rungs_of
 from mdfa_fairness_plugin.search.level_sets import SearchData
 from mdfa_fairness_plugin.search.solver import Alone, Region, Solved
+from mdfa_fairness_plugin.search.solvers import SOLVERS
 from mdfa_fairness_plugin.settings import Settings
 
 # Steps to a spread that is that of its own lower end; each leaves a smaller part of the way.
@@ -33,8 +35,8 @@ class Search:
     """Where one group gets one outcome more often than comparable others.
 
     ``reason`` says why it could not be made; then nothing else is set. Otherwise ``prepare`` sets the
-    side and its arrays, ``solve`` what was found, ``describe`` the rule (``HeldOutRule``) and the
-    profile, ``measure`` the sums.
+    side and its arrays, ``solve`` what was found and whatever else its models were asked, ``describe``
+    the rule (``HeldOutRule``) and the profile, ``measure`` the sums.
     """
 
     key: SearchKey
@@ -42,6 +44,7 @@ class Search:
     side: Side = _NOT_YET
     data: SearchData = _NOT_YET
     solved: Solved = _NOT_YET
+    told: Any = None  # set with ``solved``
     rule: Any = _NOT_YET
     profile: pd.DataFrame = _NOT_YET
     measured: Measured = _NOT_YET
@@ -58,9 +61,25 @@ class Search:
         return self.measured.sums
 
     @property
+    def fitted(self) -> FittedOutcome:
+        """What searches for an outcome, or for its complement, share."""
+        assert self.data.models is not None
+        return self.data.models.fitted
+
+    @property
+    def judges(self) -> bool:
+        """Whether rows can be judged that were not compared."""
+        return self.solved.region is not None or self.side is not None
+
+    @cached_property
     def region(self) -> Region:
-        """Judges any rows."""
-        return self.solved.region
+        """Judges any rows; found once more, the same, if its models were let go."""
+        if self.solved.region is not None:
+            return self.solved.region
+        settings = self.side.ground.compared.settings
+        found = SOLVERS[settings.solver].solve(self.data, settings).region
+        assert found is not None
+        return found
 
     @property
     def rows(self) -> np.ndarray:
@@ -119,7 +138,7 @@ class Search:
         models = self.data.models
         assert models is not None
         found = b"" if self.everybody else self.solved.member.tobytes()
-        return id(models.fitted), models.flip_s != models.flip_y, found
+        return id(self.fitted), models.flip_s != models.flip_y, found
 
     def spread_in(
         self, part: LeakSums, whole: LeakSums, z: float | None = None, *, shared: float = 1.0
@@ -212,6 +231,9 @@ class Search:
         """What an auditor keeps to tell one person where they stand; models take most of the memory."""
         if not self.made:
             return self
+        rule = self.rule.rule
+        if region and self.solved.region is None:  # found once more where it is asked for
+            return replace(self, rule=rule, told=None, profile=_NOT_YET, measured=_NOT_YET)
         nothing = np.empty(0)
         data = replace(
             self.data,
@@ -226,8 +248,8 @@ class Search:
         )
         solved = replace(self.solved, core=nothing, searched=nothing, alone=())
         if not region:
-            solved = replace(solved, region=_NOT_YET)
-        return Search(key=self.key, data=data, solved=solved, rule=self.rule.rule)
+            solved = replace(solved, region=None)
+        return Search(key=self.key, data=data, solved=solved, rule=rule)
 
 
 def _of(values: np.ndarray, rows: np.ndarray) -> np.ndarray:

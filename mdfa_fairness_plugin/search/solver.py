@@ -47,7 +47,7 @@ class Alone(NamedTuple):
 class Solved:
     """What a solver found; ``member`` and ``core`` tell each row by a choice it had no say in."""
 
-    region: Region
+    region: Region | None  # None: let go, since models take most of the memory
     threshold: float
     proposed: float  # likewise, before the region was held beside everybody
     scores: np.ndarray

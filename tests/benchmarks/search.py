@@ -341,7 +341,7 @@ def solvers(args):
         has_outcome = np.asarray(data.y) == 1
         scores = fitted["level_set"].decision_function(data.X)
         features = np.ascontiguousarray(data.X)
-        iterates = fitted["iterative"]._region.runs[0][1]
+        iterates = fitted["iterative"]._judge.region.runs[0][1]
         for t in range(0, len(iterates), 2):
             inside = (iterates[t].predict(features) > 0) & has_outcome
             level = (scores > np.log(1 + xi * t / 2)) & has_outcome

@@ -30,7 +30,9 @@ def test_it_runs_in_memory_and_judges_new_rows(auditor, planted):
     assert worst.measured
     assert auditor.result_.provenance["solver"] == auditor.solver
     score = auditor.decision_function(planted.X)
-    np.testing.assert_array_equal(auditor.predict(planted.X), score >= auditor._region.threshold)
+    np.testing.assert_array_equal(
+        auditor.predict(planted.X), score >= auditor._judge.region.threshold
+    )
 
 
 def test_it_explains_a_row(auditor, planted):
@@ -45,7 +47,7 @@ def test_it_explains_a_row(auditor, planted):
 
 
 def test_its_region_can_be_pickled_and_goes_without_the_rows_learned_from(auditor, planted):
-    region = auditor._region
+    region = auditor._judge.region
     X = auditor._encoder.transform(planted.X)
     back = pickle.loads(pickle.dumps(region.unseen()))
     assert (back.threshold, back.core_threshold) == (region.threshold, region.core_threshold)
