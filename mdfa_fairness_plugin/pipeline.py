@@ -1,4 +1,4 @@
-"""One audit: prepare, solve, describe, measure, conclude.
+"""One audit: solve, describe, measure, conclude.
 
 Each step takes searches and returns them with what it adds. Describing comes before measuring since
 a rule is one of the sets of rows that are measured.
@@ -7,7 +7,6 @@ a rule is one of the sets of rows that are measured.
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,8 +26,6 @@ from mdfa_fairness_plugin.describe.subgroups import (
 from mdfa_fairness_plugin.exceptions import (
     Count,
     LeakWarning,
-    OverlapError,
-    SearchWarning,
     WarningLog,
 )
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude, warn_of_models
@@ -37,7 +34,7 @@ from mdfa_fairness_plugin.measure.sums import EVERYBODY, SETS, MeasuredRows, Sea
 from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
 from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, Silence, Violation
-from mdfa_fairness_plugin.search.ground import Ground, outcomes_of
+from mdfa_fairness_plugin.search.ground import outcomes_of
 from mdfa_fairness_plugin.search.input_rows import (
     absent_rows,
     ask_models,
@@ -46,21 +43,11 @@ from mdfa_fairness_plugin.search.input_rows import (
     scores_of,
 )
 from mdfa_fairness_plugin.search.prepare import (
-    Grounds,
-    audit_folds,
-    by_column,
     judged_parts,
-    searches_of,
-    side_of,
-    too_few_weighted,
-    warn_of_outside,
-    warn_of_seen,
 )
 from mdfa_fairness_plugin.search.search import Search
-from mdfa_fairness_plugin.search.solvers import SOLVERS
+from mdfa_fairness_plugin.search.solve import solve
 from mdfa_fairness_plugin.settings import Settings, alpha_for
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,7 +71,7 @@ class AuditSource:
     settings: Settings
 
 
-# -- the five steps
+# -- the steps
 
 
 @one_blas_thread()
@@ -107,10 +94,10 @@ def run_audit(
         parts = (*parts, HELD_BACK)
     absent = absent_rows(problem, X)
     searches = solve(
-        prepare(problem, settings, log, parts),
         problem,
         settings,
         log,
+        parts,
         lambda search: ask_models(search, problem, absent),
         keep_models=keep_one_model,
     )
@@ -130,86 +117,6 @@ def run_audit(
         balance=balance,
         silence=silence,
     )
-
-
-def prepare(
-    problem: AuditProblem, settings: Settings, log: WarningLog, parts: tuple[int, ...]
-) -> list[Search]:
-    """One search per contrast and outcome, with its side of the ground and the models it shares."""
-    outcomes = outcomes_of(problem)
-    searches: list[Search] = []
-    refused: list[OverlapError] = []
-    for contrasts in by_column(problem.contrasts):
-        folds = audit_folds(problem, contrasts, settings)
-        grounds = Grounds(problem, contrasts, folds, parts, settings)
-        warned: list[Ground] = []
-        for contrast in contrasts:
-            reason = contrast.reason or too_few_weighted(contrast, problem, settings, log)
-            side = None
-            if not reason:
-                _say(settings, "comparing %s=%s", contrast.sensitive_feature, contrast.group)
-                ground = grounds.of(contrast)
-                if isinstance(ground, OverlapError):
-                    if settings.overlap == "refuse":
-                        raise ground
-                    reason = ground.reason
-                    refused.append(ground)
-                else:
-                    if ground not in warned:
-                        warn_of_outside(contrast, ground, problem, log)
-                        warned.append(ground)
-                    side = side_of(contrast, ground, log)
-            searches += searches_of(contrast, outcomes, side, reason)
-    if refused and not any(search.made for search in searches):
-        raise refused[0]
-    warn_of_seen(searches, outcomes, log)
-    return searches
-
-
-def solve(
-    searches: list[Search],
-    problem: AuditProblem,
-    settings: Settings,
-    log: WarningLog,
-    ask: Callable[[Search], Any] | None = None,
-    *,
-    keep_models: bool = False,
-) -> list[Search]:
-    """Find the region of every search that can be made, and ask its models what is wanted of them.
-
-    They are let go before those of other searches are fitted, or memory would grow with every group.
-    """
-    solver = SOLVERS[settings.solver]
-    made = [search for search in searches if search.made]
-    _say(settings, "searching %d times", len(made))
-    n_jobs = 1 if solver.threads_of_its_own else settings.n_jobs
-    sharing: dict[int, list[Search]] = {}
-    for search in made:
-        sharing.setdefault(id(search.fitted), []).append(search)
-    keep_models = keep_models or len(sharing) == 1
-
-    def found(search: Search) -> Search:
-        search = replace(search, solved=solver.solve(search.data, settings))
-        search = replace(search, told=None if ask is None else ask(search))
-        return (
-            search if keep_models else replace(search, solved=replace(search.solved, region=None))
-        )
-
-    solved: dict[int, Search] = {}
-    for own in sharing.values():
-        solver.prepare(own[0].data)
-        each = in_threads(found, ((search,) for search in own), n_jobs, n_rows=problem.n_rows)
-        solved |= {id(search): done for search, done in zip(own, each, strict=True)}
-        if not keep_models:
-            own[0].fitted.let_go()
-    for search in solved.values():
-        key = search.key
-        for note in search.solved.notes:
-            log.warn(
-                SearchWarning,
-                f"{key.sensitive_feature}={key.group!r}, outcome {key.outcome!r}: {note}",
-            )
-    return [solved.get(id(search), search) for search in searches]
 
 
 def describe(
@@ -481,10 +388,6 @@ def _note_rules(searches: list[Search], problem: AuditProblem, log: WarningLog) 
                 "then nearly always get the same outcome, so there is little for this audit to find. "
                 "Whether the rules themselves are justified is another question.",
             )
-
-
-def _say(settings: Settings, message: str, *arguments: Any) -> None:
-    logger.log(logging.INFO if settings.verbose else logging.DEBUG, message, *arguments)
 
 
 def _in_threads(

@@ -70,6 +70,10 @@ class GivenProbability:
         """Probability of new rows."""
         return self.own.predict(X)
 
+    def without_models(self) -> GivenProbability:
+        """The same, its models not fitted yet."""
+        return replace(self)
+
     def has_seen(self, positive: np.ndarray, weight: np.ndarray, few: float) -> bool:
         """Whether the probabilities seem to come from models that were fitted to the same rows.
 
@@ -124,6 +128,10 @@ class CrossFittedEstimator:
     def by_rung(self, X: np.ndarray | RowView) -> np.ndarray:
         """Probability of new rows by each model, on one rung: shape (1, n_models, n_new)."""
         return np.array([[_told(model, X[:]) for model in self.models]])
+
+    def without_models(self) -> CrossFittedEstimator:
+        """What was predicted alone."""
+        return replace(self, models=())
 
     @cached_property
     def unseen(self) -> CrossFittedEstimator:

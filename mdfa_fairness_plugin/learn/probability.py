@@ -70,6 +70,11 @@ class CrossFittedProbability:
             lesser=tuple(cls.averaged(own) for own in rungs),
         )
 
+    def without_models(self) -> CrossFittedProbability:
+        """What was predicted alone."""
+        lesser = tuple(one.without_models() for one in self.lesser)
+        return replace(self, models=(), lesser=lesser)
+
     @cached_property
     def unseen(self) -> CrossFittedProbability:
         """The predictor alone."""

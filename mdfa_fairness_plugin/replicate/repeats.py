@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.wording import label_text, named
 from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
-from mdfa_fairness_plugin.pipeline import AuditSource, prepare, solve
+from mdfa_fairness_plugin.pipeline import AuditSource
 from mdfa_fairness_plugin.records import AuditRecord
-from mdfa_fairness_plugin.search.prepare import judged_parts
+from mdfa_fairness_plugin.search.prepare import judged_parts, prepare
 from mdfa_fairness_plugin.search.search import Search
+from mdfa_fairness_plugin.search.solve import solve
 from mdfa_fairness_plugin.settings import Settings
 
 # Sensitive feature, group and outcome of a search.
@@ -72,13 +74,11 @@ def prepared(
 ) -> tuple[list[Search], Settings, WarningLog] | None:
     """Every search with its rows and models, by settled settings; None without common ground."""
     log = WarningLog()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MDFAWarning)
+    with _quietly():
         own = settled(settings, problem)
-        try:
-            return prepare(problem, own, log, judged_parts(problem.n_rows, own)), own, log
-        except OverlapError:
-            return None
+        batches = list(prepare(problem, own, log, judged_parts(problem.n_rows, own)))
+        return [search for batch in batches for search in batch], own, log
+    return None
 
 
 @one_blas_thread()
@@ -86,13 +86,18 @@ def rerun(
     problem: AuditProblem, settings: Settings, ask: Callable[[Search], Any] | None = None
 ) -> list[Search] | None:
     """Every search again, its models asked; None if there is no common ground."""
-    ready = prepared(problem, settings)
-    if ready is None:
-        return None
-    searches, own, log = ready
-    with warnings.catch_warnings():
+    with _quietly():
+        own = settled(settings, problem)
+        return solve(problem, own, WarningLog(), judged_parts(problem.n_rows, own), ask)
+    return None
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Without warnings; what follows is skipped without common ground."""
+    with warnings.catch_warnings(), contextlib.suppress(OverlapError):
         warnings.simplefilter("ignore", MDFAWarning)
-        return solve(searches, problem, own, log, ask)
+        yield
 
 
 def searched(result: AuditRecord) -> tuple[Named, ...]:

@@ -165,7 +165,8 @@ class Ground:
         self.compared = compared
         self.parts = parts
         self.compared_s = s[compared.rows]
-        self.fitted_propensity = compared.propensity(self.compared_s, given)
+        self._given = given
+        self.fitted_propensity = self.propensity_again()
         e = self.fitted_propensity.out_of_fold
         if inside is not None:
             self.support = Support.of(inside[compared.rows], compared.base)
@@ -200,6 +201,14 @@ class Ground:
         below = outside[outside < self.propensity.min()]
         above = outside[outside > self.propensity.max()]
         return float(below.max(initial=-np.inf)), float(above.min(initial=np.inf))
+
+    def propensity_again(self) -> Any:
+        """Fitted once more, the same."""
+        return self.compared.propensity(self.compared_s, self._given)
+
+    def let_go(self) -> None:
+        """Keep what models of the sides told, not the models: they take most of the memory."""
+        self.fitted_propensity = self.fitted_propensity.without_models()
 
     def fitted(self, outcome: Outcome) -> FittedOutcome:
         """What searches for an outcome, or for its complement, share."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import logging
+import operator
 from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +32,14 @@ from mdfa_fairness_plugin.measure.splitting import (
     draw_sample,
 )
 from mdfa_fairness_plugin.records import SearchKey
-from mdfa_fairness_plugin.search.ground import Compared, Ground, Outcome, Side, orientation
+from mdfa_fairness_plugin.search.ground import (
+    Compared,
+    Ground,
+    Outcome,
+    Side,
+    orientation,
+    outcomes_of,
+)
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import Settings
 
@@ -38,6 +47,54 @@ logger = logging.getLogger(__name__)
 
 # A few rows at the edge of any two groups have no counterpart; from this share on it is a warning.
 _MANY_OUTSIDE = 0.05
+
+
+def prepare(
+    problem: AuditProblem, settings: Settings, log: WarningLog, parts: tuple[int, ...]
+) -> Iterator[list[Search]]:
+    """One search per contrast and outcome, ready to be solved; those on one ground together."""
+    outcomes = outcomes_of(problem)
+    looked_at: set[GivenProbability] = set()
+    each = _prepared(problem, outcomes, settings, log, parts)
+    for _, own in itertools.groupby(each, key=operator.itemgetter(0)):
+        searches = [search for _, searches in own for search in searches]
+        warn_of_seen(searches, outcomes, log, looked_at)
+        yield searches
+
+
+def _prepared(
+    problem: AuditProblem,
+    outcomes: Sequence[Outcome],
+    settings: Settings,
+    log: WarningLog,
+    parts: tuple[int, ...],
+) -> Iterator[tuple[Ground | None, list[Search]]]:
+    """Searches of every contrast, and the ground they are made on, if there is one."""
+    refused: list[OverlapError] = []
+    last = None
+    for contrasts in by_column(problem.contrasts):
+        folds = audit_folds(problem, contrasts, settings)
+        grounds = Grounds(problem, contrasts, folds, parts, settings)
+        for contrast in contrasts:
+            reason = contrast.reason or too_few_weighted(contrast, problem, settings, log)
+            ground = side = None
+            if not reason:
+                say(settings, "comparing %s=%s", contrast.sensitive_feature, contrast.group)
+                found = grounds.of(contrast)
+                if isinstance(found, OverlapError):
+                    if settings.overlap == "refuse":
+                        raise found
+                    reason = found.reason
+                    refused.append(found)
+                else:
+                    ground = found
+                    if ground is not last:
+                        warn_of_outside(contrast, ground, problem, log)
+                        last = ground
+                    side = side_of(contrast, ground, log)
+            yield ground, searches_of(contrast, outcomes, side, reason)
+    if refused and last is None:
+        raise refused[0]
 
 
 def by_column(contrasts: Sequence[Contrast]) -> Iterator[list[Contrast]]:
@@ -217,9 +274,13 @@ def searches_of(
     return searches
 
 
-def warn_of_seen(searches: Sequence[Search], outcomes: Sequence[Outcome], log: WarningLog) -> None:
+def warn_of_seen(
+    searches: Sequence[Search],
+    outcomes: Sequence[Outcome],
+    log: WarningLog,
+    looked_at: set[GivenProbability],
+) -> None:
     """Say which of the user's probabilities seem to come from models that have seen the answers."""
-    looked_at: set[GivenProbability] = set()
     for search in (one for one in searches if one.made):
         ground, key = search.side.ground, search.key
         compared = ground.compared
@@ -274,3 +335,8 @@ def too_few_weighted(
         f"{cause[2]}: {contrast.sensitive_feature}={contrast.group!r} is not audited: {reason}.",
     )
     return reason
+
+
+def say(settings: Settings, message: str, *arguments: Any) -> None:
+    """Tell how far the audit is, if asked to."""
+    logger.log(logging.INFO if settings.verbose else logging.DEBUG, message, *arguments)

@@ -76,8 +76,12 @@ class Search:
         """Judges any rows; found once more, the same, if its models were let go."""
         if self.solved.region is not None:
             return self.solved.region
-        settings = self.side.ground.compared.settings
-        found = SOLVERS[settings.solver].solve(self.data, settings).region
+        ground, models = self.side.ground, self.data.models
+        assert models is not None
+        data = replace(self.data, models=replace(models, propensity=ground.propensity_again()))
+        settings = ground.compared.settings
+        found = SOLVERS[settings.solver].solve(data, settings).region
+        self.fitted.let_go()
         assert found is not None
         return found
 
@@ -226,6 +230,14 @@ class Search:
             and np.array_equal(self.data.held_out, other.data.held_out)
             and np.array_equal(self.data.folds, other.data.folds)
         )
+
+    def without_models(self) -> Search:
+        """The same, once its ground has let go of the models."""
+        models = self.data.models
+        assert models is not None
+        models = replace(models, propensity=self.side.ground.fitted_propensity)
+        data = replace(self.data, models=models)
+        return replace(self, data=data, solved=replace(self.solved, region=None))
 
     def kept(self, *, region: bool) -> Search:
         """What an auditor keeps to tell one person where they stand; models take most of the memory."""
