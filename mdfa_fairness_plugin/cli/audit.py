@@ -67,7 +67,7 @@ def _audit_file(request: Request) -> Any:
     check_asked(frame, named, request)
     start = f"auditing {len(frame):,} rows of {request.file.name} ..."
     with progress(start, quiet=request.quiet):
-        result = mdfa.audit(**named.rows(frame), **named.settings)
+        result = mdfa.audit(**named.rows(frame), verbose=1, **named.settings)
         if request.json_file is not None:
             result = told_of_request(result, asked, named.features)
         if request.where is not None:

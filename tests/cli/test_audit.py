@@ -43,7 +43,7 @@ def test_the_table_reaches_the_audit(loans, mdfa, fake_audit):
     assert call["y"].tolist() == ["yes", "no", "yes", "no"]
     assert list(call["sensitive_features"]) == ["race"]
     assert call["random_state"] == 0
-    assert set(call) == {"X", "y", "sensitive_features", "random_state"}
+    assert set(call) == {"X", "y", "sensitive_features", "random_state", "verbose"}
 
 
 def test_only_empty_cells_are_missing(loans, mdfa, fake_audit):

@@ -31,9 +31,9 @@ def test_halves_share_no_person(quick, monkeypatch):
     seen = []
     rerun = halves.rerun
 
-    def spy(problem, settings):
+    def spy(problem, settings, ask):
         seen.append(problem)
-        return rerun(problem, settings)
+        return rerun(problem, settings, ask)
 
     monkeypatch.setattr(halves, "rerun", spy)
     stable = result.stability(2, n_jobs=1)
