@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.person.pairs import pairs
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.replicate import (
     Explained,
@@ -311,3 +312,23 @@ class Questions(AuditRecord):
             If the result does not hold its rows, as that of a distributed audit.
         """
         return members(self, violation)
+
+    def pairs(self, n: int = 50, *, violation: Violation | None = None) -> pd.DataFrame:
+        """Put people of the group who fared badly beside others most like them who did not.
+
+        For a review of files: see :func:`mdfa_fairness_plugin.person.pairs.pairs`. Unlike outcomes of
+        two similar people can be chance.
+
+        Parameters
+        ----------
+        n : int, default=50
+            Pairs at most, the most alike first.
+        violation : Violation or None, default=None
+            Search whose subgroup, group and outcome are meant; None: the worst case.
+
+        Returns
+        -------
+        pairs : DataFrame
+            Two rows per pair: distance, side, sensitive value, outcome and every feature.
+        """
+        return pairs(self, n, violation)

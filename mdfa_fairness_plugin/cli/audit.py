@@ -34,6 +34,7 @@ def run(request: Request) -> int:
         "--members": request.members,
         "--group-pairs": request.group_pairs,
         "--group-table": request.group_table,
+        "--pairs": request.pairs,
         "--na-values": request.na_values,
         "--decimal": request.decimal,
         "--thousands": request.thousands,

@@ -38,6 +38,8 @@ def _work(name: str, asked: dict[str, Any]) -> None:
     options.members,
     options.group_pairs,
     options.group_table,
+    options.pairs,
+    options.allow_rows,
     options.scheduler,
     options.min_cell,
     *READING,

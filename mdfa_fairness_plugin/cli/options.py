@@ -375,6 +375,18 @@ group_table = option(
     "impact ratios to the group with the highest rate, also at equal features, tests. No count is "
     "withheld.",
 )
+pairs = option(
+    "--pairs",
+    type=_OUTPUT,
+    metavar="FILE.csv",
+    help="Write people of the worst subgroup who fared badly beside the most alike who did not to this "
+    "file, 50 pairs with every feature, for a review of files. Needs --allow-rows.",
+)
+allow_rows = option(
+    "--allow-rows",
+    is_flag=True,
+    help="Let --pairs write rows of single people, which --min-cell otherwise keeps back.",
+)
 plot = option(
     "--plot",
     type=_OUTPUT,

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from mdfa_fairness_plugin.cli.console import CommandError, complain, say, show_notes
 from mdfa_fairness_plugin.cli.request import STDOUT, Request
 from mdfa_fairness_plugin.data.sensitive import JOINT
@@ -29,10 +31,15 @@ def check_outputs(request: Request) -> None:
     members = request.members
     if members is not None and members.suffix.lower() not in (".csv", ".parquet"):
         raise CommandError(f"--members: {members.name!r} must end in .csv or .parquet.")
-    table = request.group_table
-    if table is not None and table.suffix.lower() != ".csv":
-        raise CommandError(f"--group-table: {table.name!r} must end in .csv.")
-    if table is not None and request.favorable_label is None:
+    for option, table in (("--group-table", request.group_table), ("--pairs", request.pairs)):
+        if table is not None and table.suffix.lower() != ".csv":
+            raise CommandError(f"{option}: {table.name!r} must end in .csv.")
+    if request.pairs is not None and request.min_cell > 1 and not request.allow_rows:
+        raise CommandError(
+            f"--pairs: it writes rows of single people, and --min-cell {request.min_cell} keeps back "
+            "fewer people than that; pass --allow-rows as well if whoever gets the file may see them."
+        )
+    if request.group_table is not None and request.favorable_label is None:
         raise CommandError(
             "--group-table: it tells who gets the favourable outcome; name that with "
             "--favorable-label."
@@ -74,6 +81,9 @@ def write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, 
             elif option == "--group-table":
                 with written_beside(path) as part:
                     _write_groups(result, part)
+            elif option == "--pairs":
+                with written_beside(path) as part:
+                    _write_pairs(result, part)
             elif option == "--plot":
                 figure: Any = ComparisonDisplay.from_result(result).plot().figure_
                 with written_beside(path) as part:
@@ -97,13 +107,21 @@ def _write_members(result: Any, path: Path, suffix: str) -> None:
 
 
 def _write_groups(result: Any, path: Path) -> None:
-    """Every group's favourable outcomes; who is in a combination is joined by "&"."""
-    table = result.group_table()
-    who = ["category", "reference"]
-    table[who] = table[who].map(
+    """Every group's favourable outcomes."""
+    _joined(result.group_table(), "category", "reference").to_csv(path, index=False)
+
+
+def _write_pairs(result: Any, path: Path) -> None:
+    """Who fared badly beside who did not."""
+    _joined(result.pairs().rename_axis("row"), "sensitive_value").to_csv(path)
+
+
+def _joined(table: pd.DataFrame, *who: str) -> pd.DataFrame:
+    """A table in which those in a combination of groups are joined by "&"."""
+    table[[*who]] = table[[*who]].map(
         lambda own: JOINT.join(map(str, own)) if isinstance(own, tuple) else own
     )
-    table.to_csv(path, index=False)
+    return table
 
 
 def refuse_unwritten(failed: Mapping[Path, str]) -> None:

@@ -81,6 +81,8 @@ class Request:
     junit_file: Path | None = None
     members: Path | None = None
     group_table: Path | None = None
+    pairs: Path | None = None
+    allow_rows: bool = False
     plot: Path | None = None
     out: Path | None = None
     min_cell: int = 11
@@ -124,7 +126,7 @@ class Request:
         pages = {"--report": self.report, "--html": self.html_file}
         files = {"--json": self.json_file, "--junit": self.junit_file, "--plot": self.plot}
         tables = {"--members": self.members, "--group-table": self.group_table}
-        return given(**pages, **files, **tables)
+        return given(**pages, **files, **tables, **{"--pairs": self.pairs})
 
     @property
     def is_spread_out(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mdfa_fairness_plugin.describe.wording import UNITS, label_text, named
+from mdfa_fairness_plugin.describe.wording import label_text, named
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.person.comparators import (
     Comparators,
@@ -20,9 +20,10 @@ from mdfa_fairness_plugin.person.comparators import (
     nearest,
     private_size,
     squared_distance,
+    told_apart,
 )
 from mdfa_fairness_plugin.person.find import Person, choose_search, only_match
-from mdfa_fairness_plugin.person.story import tell, value_text
+from mdfa_fairness_plugin.person.story import as_read, tell, value_text
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report import html, text
 from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
@@ -189,13 +190,8 @@ class ContestationCard:
 
 def _told_apart(features: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Features by name; names that look alike are numbered."""
-    told: dict[str, str] = {}
-    for name, value in features:
-        n = 1
-        while (key := name if n == 1 else f"{name} ({n})") in told:
-            n += 1
-        told[key] = value
-    return told
+    names = told_apart([name for name, _ in features])
+    return dict(zip(names, (value for _, value in features), strict=True))
 
 
 def make_card(
@@ -249,9 +245,7 @@ def make_card(
         chosen = sides[i][:size]
         records = problem.display.iloc[searched.rows[chosen]] if show_records else None
         if records is not None:
-            units = [one for one in features if one.kind == "time" or one.kind in UNITS]
-            texts = {u.name: [value_text(x, u.kind) for x in records[u.name]] for u in units}
-            records = records.assign(**texts)
+            records = as_read(records, features)
         positive = searched.positive[chosen]
         return counted(names[i], distance[chosen], positive, records, outcome_name)
 

@@ -50,7 +50,12 @@ class Comparators:
 
 
 def squared_distance(X: np.ndarray, x: np.ndarray, displays: Sequence[Any]) -> np.ndarray:
-    """Squared distance (n,) of rows (n, d) to one row (d,), every feature counting alike.
+    """Squared distance (n,) of rows (n, d) to one row (d,), every feature counting alike."""
+    return ((X - x) ** 2) @ distance_weights(X, displays)
+
+
+def distance_weights(X: np.ndarray, displays: Sequence[Any]) -> np.ndarray:
+    """Weight (d,) of every column's squared difference in a squared distance.
 
     The mean over features of the squared differences in standard deviations, averaged over the
     feature's columns: two rows drawn at random are at 2 on average, whatever the features.
@@ -63,7 +68,18 @@ def squared_distance(X: np.ndarray, x: np.ndarray, displays: Sequence[Any]) -> n
     varies = spread > 0
     weight = np.zeros(X.shape[1])
     weight[varies] = share[varies] / spread[varies] ** 2
-    return ((X - x) ** 2) @ weight
+    return weight
+
+
+def told_apart(names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
+    """Names; those that look alike, or like one that is taken, are numbered."""
+    told = list(taken)
+    for name in names:
+        n = 1
+        while (key := name if n == 1 else f"{name} ({n})") in told:
+            n += 1
+        told.append(key)
+    return told[len(taken) :]
 
 
 def around(member: np.ndarray, scores: np.ndarray) -> np.ndarray:

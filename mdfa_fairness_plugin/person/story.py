@@ -60,6 +60,13 @@ def value_text(value: Any, kind: str = "numeric") -> str:
     return label_text(value)
 
 
+def as_read(records: pd.DataFrame, features: Sequence[Any]) -> pd.DataFrame:
+    """Records whose times and durations are texts, with their units."""
+    units = [one for one in features if one.kind == "time" or one.kind in UNITS]
+    texts = {u.name: [value_text(x, u.kind) for x in records[u.name]] for u in units}
+    return records.assign(**texts)
+
+
 def tell(card: ContestationCard) -> Document:
     """Put a card into words."""
     return Document(

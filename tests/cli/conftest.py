@@ -26,6 +26,7 @@ class FakeAudit:
     text: str = "The summary."
     pages: list[dict[str, Any]] = field(default_factory=list)
     groups: Any = None
+    paired: Any = None
 
     def __call__(self, X: Any, y: Any, *, sensitive_features: Any, **parameters: Any) -> Any:
         self.calls.append({"X": X, "y": y, "sensitive_features": sensitive_features, **parameters})
@@ -47,6 +48,7 @@ class FakeAudit:
             "summary": lambda: self.text,
             "to_html": self._to_html,
             "group_table": lambda: self.groups,
+            "pairs": lambda: self.paired,
             "to_json": self._to_json,
             "to_junit": lambda path, fail_above: Path(path).write_text(
                 f"<gate>{fail_above}</gate>"

@@ -882,6 +882,25 @@ def test_every_group_is_written_as_a_table(loans, mdfa, fake_audit, tmp_path):
     assert "--group-table: 'g.xlsx' must end in .csv" in mdfa(*wrong).stderr
 
 
+def test_pairs_are_written_where_single_people_may_be_seen(loans, mdfa, fake_audit, tmp_path):
+    csv = tmp_path / "pairs.csv"
+    fake_audit.paired = pd.DataFrame(
+        {"pair": [1, 1], "sensitive_value": [("a", 1), "b"], "age": [30, 31]}, index=[7, 2]
+    )
+    asked = audit_arguments(loans, "--pairs", csv)
+    refused = mdfa(*asked)
+    assert refused.exit_code == 2
+    assert "--min-cell 11 keeps back" in refused.stderr
+    assert "--allow-rows" in refused.stderr
+    assert not csv.exists()
+    for allowed in (("--allow-rows",), ("--min-cell", "1")):
+        done = mdfa(*asked, *allowed)
+        assert (done.exit_code, done.stderr) == (0, f"written: {csv}\n")
+        assert csv.read_text() == "row,pair,sensitive_value,age\n7,1,a & 1,30\n2,1,b,31\n"
+    wrong = audit_arguments(loans, "--pairs", tmp_path / "pairs.xlsx", "--allow-rows")
+    assert "--pairs: 'pairs.xlsx' must end in .csv" in mdfa(*wrong).stderr
+
+
 def test_settings_of_the_search_reach_the_audit(loans, mdfa, fake_audit):
     some = ("--sensitive", "sex", "--intersections", "--solver", "level_set", "--learner", "tree")
     assert mdfa(*audit_arguments(loans, *some, "--device", "cpu")).exit_code == 0
