@@ -142,6 +142,14 @@ class MDFAuditor(Judging):
     outcome_names, group_names : mapping of label to str or None, default=None
         What sentences call people with an outcome, after "are", and groups: ``{0: "refused a loan"}``
         and ``{"F": "women"}``. Groups also by column: ``{"sex": {"F": "women"}}``.
+    statement : mapping of str to str, or None, default=None
+        What those who answer for the audit state of it, printed with every report as it was given;
+        nothing is found by it. Any of "system", "version", "purpose", "data_source", "data_from",
+        "data_to", "data_kind" (historical, test data), "sensitive_source" ("self-reported",
+        "observed", "proxy", or a list of these), "auditor", "relationship" (to who made or uses the
+        system), "audit_date", "threshold" (the reader's rule, set in advance) and "threshold_date"
+        (when), "signed_by" and "notice": texts, dates, numbers or lists. What is left out is printed
+        as not stated.
 
     Attributes
     ----------
@@ -167,7 +175,10 @@ class MDFAuditor(Judging):
     ----------
     X. Gitiaux and H. Rangwala, "Multi-Differential Fairness Auditor for Black Box Classifiers",
     IJCAI 2019. X. Nie and S. Wager, "Quasi-oracle estimation of heterogeneous treatment effects",
-    Biometrika 108(2), 2021.
+    Biometrika 108(2), 2021. What ``statement`` may hold is what Annex IV of the EU's AI Act
+    (Regulation 2024/1689: the system, its version and purpose, the data's origin, tests dated and
+    signed) and the rules on Local Law 144 of New York City (6 RCNY 5-300 to 5-304: source of the
+    data, dates, who is independent) ask to be documented; no law is applied.
 
     Examples
     --------
@@ -216,6 +227,7 @@ class MDFAuditor(Judging):
         outcome_name=_DEFAULT.outcome_name,
         outcome_names=_DEFAULT.outcome_names,
         group_names=_DEFAULT.group_names,
+        statement=_DEFAULT.statement,
     ):
         self.alpha = alpha
         self.outcomes = outcomes
@@ -251,6 +263,7 @@ class MDFAuditor(Judging):
         self.outcome_name = outcome_name
         self.outcome_names = outcome_names
         self.group_names = group_names
+        self.statement = statement
 
     def fit(self, X, y, sensitive_features=None, sample_weight=None, clusters=None):
         """Audit the outcomes ``y``.

@@ -57,6 +57,8 @@ class AuditResult(Questions):
         Sensitive columns audited.
     feature_names : tuple of str
         Audited features.
+    statement : dict of str to str
+        What those who answer for the audit stated of it (``statement`` of ``MDFAuditor``).
     source : AuditSource or None
         What ``null_distribution``, ``power``, ``stability`` and ``explained`` repeat; None if the
         result was not made by an audit in this process.
@@ -214,6 +216,7 @@ def result_of(audit: Audit, log: WarningLog, seconds: float) -> AuditResult:
         outcome_labels=problem.outcome_labels,
         outcome_name=problem.words.outcome_name,
         favorable_label=problem.words.favorable,
+        statement=settings.statement or {},
         sensitive_names=tuple(dict.fromkeys(c.sensitive_feature for c in problem.contrasts)),
         feature_names=tuple(display.name for display in problem.encoder.displays_),
         source=AuditSource(problem=problem, settings=audit.asked),

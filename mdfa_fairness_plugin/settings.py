@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.records.statement import checked_statement
 
 Evaluation = Literal["cross_fit", "holdout"]
 Estimator = Literal["hajek", "raw", "unweighted", "doubly_robust"]
@@ -35,7 +36,7 @@ _LEAST_RATIO = 1.05
 _MOST_REPEATS = 3
 _ROWS_OF_REPEATS = 50_000
 # Of no consequence for what is found.
-_OF_THE_RUN = ("n_jobs", "verbose")
+_OF_THE_RUN = ("n_jobs", "verbose", "statement")
 # What is no argument.
 _DRAWN = ("seed", "own_seeds")
 
@@ -78,6 +79,7 @@ class Settings:
     outcome_name: str | None = None
     outcome_names: Any = None
     group_names: Any = None
+    statement: Any = None
     seed: int = 0
     own_seeds: Mapping[str, int] | None = None  # of the stages, where they do not follow from one
 
@@ -132,7 +134,7 @@ class Settings:
                 )
         if not (isinstance(settings.xi, numbers.Real) and 0 < float(settings.xi) < np.inf):
             raise InputError(f"xi: a positive number expected, {settings.xi!r} found.")
-        return settings
+        return replace(settings, statement=checked_statement(settings.statement) or None)
 
     def reseeded(self, seed: int) -> Settings:
         """The same arguments with another seed."""

@@ -104,6 +104,7 @@ def card(**asked: Any) -> None:
     options.min_ratio,
     options.repeats,
     *options.RUNNING,
+    options.statement,
     options.report,
     options.json_option("summary"),
     options.junit,
@@ -139,7 +140,7 @@ def diff(**asked: Any) -> None:
 
 
 @click.command("demo")
-@options.with_options(options.report, options.min_cell, options.seed)
+@options.with_options(options.report, options.statement, options.min_cell, options.seed)
 def demo(**asked: Any) -> None:
     """Audit who was released: 5,226 arrests, Black and White people compared like with like.
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, progress
+from mdfa_fairness_plugin.cli.files import read_statement
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
 from mdfa_fairness_plugin.cli.request import Request, given
 from mdfa_fairness_plugin.cli.table import (
@@ -49,6 +50,7 @@ def run(request: Request) -> int:
         groups=_find_groups(request, frame, sensitive),
         reference_group=find_reference(request, sensitive, values),
         decision_inputs=find_inputs(table, request),
+        statement=read_statement(request),
     )
     start = f"comparing {len(models)} models on {len(frame):,} rows of {request.file.name} ..."
     with collected_notes() as notes, progress(start, quiet=request.quiet):

@@ -31,6 +31,7 @@ _OPTIONS = {
     "outcomes": "--outcome-label",
     "outcomes_by_model": "--outcomes",
     "sample_weight": "--weight",
+    "statement": "--statement",
     "thousands": "--thousands",
 }
 

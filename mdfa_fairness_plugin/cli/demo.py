@@ -10,6 +10,7 @@ from mdfa_fairness_plugin.cli.console import (
     say,
     show_notes,
 )
+from mdfa_fairness_plugin.cli.files import read_statement
 from mdfa_fairness_plugin.cli.outputs import check_outputs, refuse_unwritten, write
 from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.datasets import load_arrests
@@ -21,7 +22,11 @@ def run(request: Request) -> None:
     data = load_arrests()
     with collected_notes() as notes, progress("auditing 5,226 arrests ...", quiet=False):
         result = mdfa.audit(
-            data.X, data.y, sensitive_features=data.sensitive_features, random_state=request.seed
+            data.X,
+            data.y,
+            sensitive_features=data.sensitive_features,
+            random_state=request.seed,
+            statement=read_statement(request),
         )
     failed = write(request, result, page={"min_cell": request.min_cell, "command": command_line()})
     summary = result.summary()

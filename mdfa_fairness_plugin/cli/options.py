@@ -387,6 +387,14 @@ allow_rows = option(
     is_flag=True,
     help="Let --pairs write rows of single people, which --min-cell otherwise keeps back.",
 )
+statement = option(
+    "--statement",
+    type=_JSON,
+    metavar="FILE.toml",
+    help="Print what those who answer for the audit state of it, in this file: system, version, "
+    "purpose, data_source, data_from, data_to, data_kind, sensitive_source, auditor, relationship, "
+    "audit_date, threshold, threshold_date, signed_by, notice.",
+)
 plot = option(
     "--plot",
     type=_OUTPUT,
@@ -454,4 +462,5 @@ AUDIT = (
     min_ratio,
     repeats,
     *RUNNING,
+    statement,
 )

@@ -66,6 +66,7 @@ class Request:
     null_draws: int | None = None
     n_repeats: int | None = None
     where: str | None = None
+    statement: Path | None = None
     measure: tuple[str, ...] = ()
     explained: bool = False
     group_pairs: bool = False

@@ -16,6 +16,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, complain
+from mdfa_fairness_plugin.cli.files import read_statement
 from mdfa_fairness_plugin.cli.request import Request, given
 from mdfa_fairness_plugin.dask.blocks import in_microseconds, refuse_repeated
 from mdfa_fairness_plugin.data.binning import to_groups
@@ -204,6 +205,7 @@ def find_columns(
             favorable_label=find_favorable(request, outcome, values),
             reference_group=find_reference(request, sensitive, values),
             decision_inputs=find_inputs(table, request),
+            statement=read_statement(request),
         ),
     )
 

@@ -203,12 +203,15 @@ def compare(
         n_samples=bench.problem.n_samples,
         outcome_labels=answers.labels,
         warnings=log.records,
+        statement=settings.statement or {},
     )
     provenance = {
         "seed": seed,
         "n_splits": int(n_splits),
         "n_folds": int(n_folds),
-        "parameters": {name: describe_parameter(params[name]) for name in sorted(params)},
+        "parameters": {
+            name: describe_parameter(params[name]) for name in sorted(params.keys() - {"statement"})
+        },
         "input_hash": bench.problem.input_hash,
         "n_clusters": bench.problem.n_clusters,
         "timings": {"total": time.perf_counter() - started},

@@ -62,6 +62,8 @@ class ComparisonResult:
     outcome_labels : tuple
     warnings : tuple of AuditWarning
     provenance : dict
+    statement : dict of str to str
+        What was stated of the comparison, as for an audit.
     """
 
     models: tuple[Hashable, ...]
@@ -79,6 +81,7 @@ class ComparisonResult:
     outcome_labels: tuple[Hashable, ...] = ()
     warnings: tuple[AuditWarning, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    statement: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         worst = ", ".join(f"{m!r}: {self.worst(m).ratio:.3g}" for m in self.models)
@@ -203,6 +206,7 @@ class ComparisonResult:
                 for model, audit in self.audits.items()
             ],
             "split_delta": plain_value(self.split_delta),
+            **({"statement": plain_value(self.statement)} if self.statement else {}),
             **plain_origin(self.warnings, self.provenance),
         }
 

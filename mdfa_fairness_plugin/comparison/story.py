@@ -45,6 +45,7 @@ from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
 from mdfa_fairness_plugin.report.pictures import pictured
 from mdfa_fairness_plugin.report.reading import held_in_part
 from mdfa_fairness_plugin.report.redaction import redact
+from mdfa_fairness_plugin.report.statement import statement_section
 from mdfa_fairness_plugin.report.story import leaks_section, warnings_section
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str
             _differences(result),
             Section("reading", "How to read this", (Bullets(_reading(result, cells)),)),
             warnings_section(result.warnings),
+            statement_section(result.statement),
             Section("made", "How it was made", (Paragraphs(_made(result), "made"),)),
         ),
     )

@@ -123,6 +123,7 @@ def concluded(
         outcome_labels=sample.outcome_labels,
         outcome_name=sample.outcome_name,
         favorable_label=sample.favorable_label,
+        statement=sample.statement,
         sensitive_names=sample.sensitive_names,
         feature_names=sample.feature_names,
         regions=tuple(regions),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 import numpy as np
@@ -97,6 +97,8 @@ class ContestationCard:
         Smaller counts of others are not shown.
     not_held_equal : tuple of str
         What people are not compared at equal values of, or only in part, if anything.
+    statement : dict of str to str
+        What was stated of the audit.
     """
 
     violation: Violation
@@ -120,6 +122,7 @@ class ContestationCard:
     nearest: tuple[Comparators, Comparators]
     min_cell: int
     not_held_equal: tuple[str, ...] = ()
+    statement: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         v = self.violation
@@ -279,6 +282,7 @@ def make_card(
         nearest=(counted_nearest(0), counted_nearest(1)),
         min_cell=int(min_cell),
         not_held_equal=held_in_part(redact(result, max(shown_cell, 1)).result.warnings),
+        statement=result.statement,
     )
 
 

@@ -32,6 +32,7 @@ from mdfa_fairness_plugin.report.sentences import (
     points_text,
     ratio_text,
 )
+from mdfa_fairness_plugin.report.statement import statement_section
 from mdfa_fairness_plugin.report.tables import frame_table
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def tell(card: ContestationCard) -> Document:
                 ),
             ),
             Section("certainty", "How certain this is", (Paragraphs(_certainty(card)),)),
+            statement_section(card.statement),
             Section("unsaid", "What this card does not say", (Paragraphs(_UNSAID),)),
         ),
         look="card",

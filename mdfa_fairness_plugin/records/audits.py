@@ -96,6 +96,7 @@ class AuditRecord(Record):
     favorable_label: Hashable | None = field(default=None, metadata=said("always", json="label"))
     sensitive_names: tuple[str, ...] = several("always")
     feature_names: tuple[str, ...] = several("always")
+    statement: Mapping[str, str] = field(default_factory=dict, metadata=said("always"))
     source: Any = field(default=None, metadata=said("never", json="no"))
 
     @property

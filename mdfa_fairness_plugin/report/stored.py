@@ -17,8 +17,9 @@ import pandas as pd
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.profile import VALUES
-from mdfa_fairness_plugin.exceptions import Count, InputError, Message
+from mdfa_fairness_plugin.exceptions import Count, InputError, Message, renaming
 from mdfa_fairness_plugin.records import AuditRecord
+from mdfa_fairness_plugin.records.statement import checked_statement
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA
 
 _Kind = TypeVar("_Kind")
@@ -26,6 +27,8 @@ _TOO_LARGE: Final = 2**53  # for a count
 _INFINITE: Final = {"inf": math.inf, "-inf": -math.inf}
 # Of every number three counts, on either side: in all, inside and outside.
 _COUNTED: Final = dict[str, tuple[(tuple[int, int, int],) * 6]]  # type: ignore[misc]
+# Only there if something was asked or stated.
+_IF_GIVEN: Final = ("asked", "statement")
 _SHOWN: Final = 60  # characters of what was found, in an error
 
 
@@ -85,6 +88,8 @@ class _Reading:
         parts = self.of(tuple[tuple[str | Count, ...], ...], self.key(self.given, "messages"))
         self.messages = {str(message): message for message in (Message(*own) for own in parts)}
         found = self.fields_of(AuditRecord, self.given, "", skipped=("balance", "excluded"))
+        with renaming({"statement": f"{self.name}: statement"}):
+            found["statement"] = checked_statement(found.get("statement"))
         found["excluded"] = self.of(dict[str, int], self.key(self.given, "excluded"), "excluded")
         names = list(dict.fromkeys(own.sensitive_feature for own in found["groups"]))
         for i, own in enumerate(found["groups"]):
@@ -132,8 +137,7 @@ class _Reading:
         for one in fields(kind):
             if one.name in skipped or one.metadata.get("json") == "no":
                 continue
-            # What was asked is only there if something was.
-            if one.name == "asked" and one.name not in given:
+            if one.name in _IF_GIVEN and one.name not in given:
                 continue
             place = f"{where}.{one.name}" if where else one.name
             value = self.key(given, one.name, where)

@@ -69,6 +69,7 @@ from mdfa_fairness_plugin.report.reading import (
 )
 from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
 from mdfa_fairness_plugin.report.rerun import rerun_code
+from mdfa_fairness_plugin.report.statement import statement_section
 
 _MOST_ALSO: Final = 4
 _MOST_LISTED: Final = 12
@@ -111,6 +112,7 @@ def tell(
             _unseen(result),
             _balance(result, drawn),
             warnings_section(result.warnings),
+            statement_section(result.statement),
             _made(result, cells, code),
         ),
         part_title="Fairness audit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -116,6 +117,17 @@ def test_cases_state_aggregate_and_worst_ratio():
     assert "The subgroup (123 rows): where age at most 30" in second
 
 
+def test_a_statement_is_printed_as_given_with_its_blanks():
+    """Every report has it, and every model's own audit."""
+    result = replace(result_of(0.3), statement={"auditor": NASTY})
+    page = result.to_html()
+    assert "Auditor</th>" in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "Purpose: not stated" in result.summary()
+    assert json.loads(result.to_json())["statement"] == {"auditor": NASTY}
+    assert "statement" not in json.loads(result_of(0.3).to_json())
+
+
 def test_nothing_found_is_not_called_fair():
     data = mdfa.datasets.make_synthetic(n_samples=400, delta=0.0, random_state=0)
     result = mdfa.compare(
@@ -126,7 +138,9 @@ def test_nothing_found_is_not_called_fair():
         learner="tree",
         n_folds=2,
         random_state=0,
+        statement={"auditor": "A. Name"},
     )
+    assert result.statement == result.audits["one"].statement == {"auditor": "A. Name"}
     text = result.summary()
     assert "no evidence of equal treatment" in text
     for word in (" fair ", "pass", "unbiased"):

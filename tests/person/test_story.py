@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html.parser
 import json
+from dataclasses import replace
 
 HOSTILE = '<script>alert("x")</script>\x1b[31m\n\u202eevil & "co" \'s' + "y" * 300
 
@@ -30,6 +31,9 @@ def parsed(text):
 def test_page_is_self_contained_and_says_what_the_text_says(auditor, tmp_path, flat):
     card = auditor.explain_row([25, "A"], sensitive="f", outcome="refused")
     path = tmp_path / "card.html"
+    card = replace(card, statement={"auditor": HOSTILE})
+    assert json.loads(card.to_json())["statement"] == {"auditor": HOSTILE}
+    assert "Version of the system: not stated" in flat(card.summary())
     text = card.to_html(path)
     assert path.read_text(encoding="utf-8") == text
     assert text == card.to_html()

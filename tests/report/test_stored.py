@@ -32,6 +32,7 @@ def audited():
             n_splits=2,
             random_state=0,
             outcomes=(np.datetime64("2020-01-31"),),
+            statement={"auditor": "A. Name", "threshold": 0.8},
         )
     answers = result.measure("x1 < 0")
     return mdfa.AuditResult(**{**vars(result), "asked": answers})
@@ -63,6 +64,7 @@ def changed(path, place, value, folder):
 def test_what_is_read_back_is_written_and_told_the_same(audited, stored):
     read = AuditResult.from_json(stored)
     assert read.to_json() == audited.to_json()
+    assert read.statement == {"auditor": "A. Name", "threshold": "0.8"}
     assert read.summary() == audited.summary()
     assert read.to_model_card() == audited.to_model_card()
     assert read.to_junit(fail_above=0.1) == audited.to_junit(fail_above=0.1)
