@@ -71,8 +71,8 @@ class Questions(AuditRecord):
         values = np.full(self.n_samples, "outside", dtype=object)
         if chosen is not None and len(chosen.membership) != self.n_samples:
             raise InputError(
-                "as_control_feature: a distributed audit keeps no row; use the result's "
-                "membership(ddf)."
+                "as_control_feature: this result holds no rows; use one of an audit in memory, the "
+                "membership(ddf) of a distributed one, or JSON written with to_json(rows=True)."
             )
         if chosen is not None:
             values[chosen.membership] = "inside"

@@ -73,12 +73,22 @@ class AuditResult(Questions):
     def _repr_html_(self) -> str:
         return html.render_fragment(tell(self))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, rows: bool = False) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.
 
         See :func:`mdfa_fairness_plugin.report.plain.to_plain` for the conventions.
+
+        Parameters
+        ----------
+        rows : bool, default=False
+            Also tell of every row whether it is in each subgroup (``membership``) and whether the
+            numbers were measured on it (``held_out``).
+
+        Returns
+        -------
+        dict
         """
-        return to_plain(self)
+        return to_plain(self, rows=rows)
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> AuditResult:
@@ -86,7 +96,8 @@ class AuditResult(Questions):
 
         Reports, tables and ``to_json`` say what they said of the result itself; only the picture of
         the propensities is missing from the page. What needs the data (``measure``, ``members``,
-        ``null_distribution`` and their like) is refused.
+        ``null_distribution`` and their like) is refused; so is what needs the rows, unless they were
+        written (``to_json(rows=True)``).
 
         Parameters
         ----------
@@ -105,19 +116,21 @@ class AuditResult(Questions):
         """
         return AuditResult(**stored_fields(path))
 
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+    def to_json(self, path: str | os.PathLike[str] | None = None, *, rows: bool = False) -> str:
         """Give strict JSON, the same bytes for the same result.
 
         Parameters
         ----------
         path : str or path-like, optional
             File to write as well.
+        rows : bool, default=False
+            Also what is told row by row, as in ``to_dict``: a character per row and search.
 
         Returns
         -------
         str
         """
-        return written(as_json(to_plain(self)), path)
+        return written(as_json(to_plain(self, rows=rows)), path)
 
     def to_model_card(
         self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11

@@ -179,12 +179,12 @@ class ComparisonResult:
         """
         return difference_frame(self.differences)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, rows: bool = False) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.
 
         Conventions as for an audit. ``audits`` is a list with one audit per model that could be
-        audited; ``split_delta`` nested lists (split, search, model whose subgroup it is, model
-        measured).
+        audited, with what is told row by row if ``rows`` are asked for; ``split_delta`` nested lists
+        (split, search, model whose subgroup it is, model measured).
         """
         return {
             "format": _FORMAT,
@@ -202,7 +202,7 @@ class ComparisonResult:
             "transfers": plain_value(self.transfers),
             "differences": plain_value(self.differences),
             "audits": [
-                {"model": plain_label(model), "audit": audit.to_dict()}
+                {"model": plain_label(model), "audit": audit.to_dict(rows=rows)}
                 for model, audit in self.audits.items()
             ],
             "split_delta": plain_value(self.split_delta),
@@ -210,19 +210,21 @@ class ComparisonResult:
             **plain_origin(self.warnings, self.provenance),
         }
 
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+    def to_json(self, path: str | os.PathLike[str] | None = None, *, rows: bool = False) -> str:
         """Give strict JSON, the same bytes for the same result.
 
         Parameters
         ----------
         path : str or path-like, optional
             File to write as well.
+        rows : bool, default=False
+            As for ``AuditResult.to_json``.
 
         Returns
         -------
         str
         """
-        return written(as_json(self.to_dict()), path)
+        return written(as_json(self.to_dict(rows=rows)), path)
 
     @property
     def cases(self) -> tuple[Case, ...]:

@@ -27,14 +27,14 @@ _NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
 _UNSTABLE: Final = frozenset({"timings"})
 
 
-def to_plain(result: AuditRecord) -> dict[str, Any]:
+def to_plain(result: AuditRecord, *, rows: bool = False) -> dict[str, Any]:
     """Give a result in types that strict JSON has.
 
     - ``schema`` names the JSON schema of the whole, see
       :func:`mdfa_fairness_plugin.report.schema.load_schema`.
     - Missing numbers are None; infinite ones the text ``"inf"`` or ``"-inf"``.
-    - ``membership`` and ``held_out`` are text with one ``0`` or ``1`` per row the user gave, in
-      that order; empty if unknown.
+    - With ``rows``, ``membership`` and ``held_out`` are text with one ``0`` or ``1`` per row the
+      user gave, in that order; empty if unknown.
     - Labels are null, true, numbers or text where they can be, lists for tuples, ISO 8601 for
       dates and text for the rest.
     - Tables are ``{"columns": [...], "index": [...], "values": [[...]]}``. A profile has besides
@@ -59,12 +59,12 @@ def to_plain(result: AuditRecord) -> dict[str, Any]:
         "sensitive_names": [plain_label(name) for name in result.sensitive_names],
         "feature_names": [plain_label(name) for name in result.feature_names],
         "worst_case": position,
-        "violations": [_plain_verdict(violation) for violation in result.violations],
+        "violations": [_plain_verdict(violation, rows) for violation in result.violations],
         "balance": [_plain_balance(key, value) for key, value in result.balance.items()],
         "excluded": plain_value(result.excluded),
         "silence": [plain_value(silence) for silence in result.silence],
         "groups": [plain_value(own) for own in result.groups],
-        **({"asked": [_plain_verdict(own) for own in result.asked]} if result.asked else {}),
+        **({"asked": [_plain_verdict(own, rows) for own in result.asked]} if result.asked else {}),
         **({"statement": plain_value(result.statement)} if result.statement else {}),
         "messages": _plain_messages(result),
         **plain_origin(result.warnings, result.provenance),
@@ -109,10 +109,12 @@ def written(text: str, path: str | os.PathLike[str] | None) -> str:
     return text
 
 
-def _plain_verdict(own: Violation | AskedSubgroup) -> dict[str, Any]:
-    """A search or an answer, with what follows from its fields."""
+def _plain_verdict(own: Violation | AskedSubgroup, rows: bool) -> dict[str, Any]:
+    """A search or an answer, with what follows from its fields, and row by row if asked for."""
+    by_row = {name: _bits(getattr(own, name)) for name, how in _forms(own).items() if how == "bits"}
     return {
         **plain_value(own),
+        **(by_row if rows else {}),
         "ratio": plain_float(own.ratio),
         "ratio_interval": [plain_float(end) for end in own.ratio_interval],
         "detectable_ratio": plain_float(own.detectable_ratio),
@@ -164,12 +166,15 @@ def plain_value(value: Any) -> Any:
 
 
 def _plain_record(value: Any) -> dict[str, Any]:
-    """Fields of a record in the form each says it has in JSON."""
-    writers = {"value": plain_value, "label": plain_label, "bits": _bits}
-    written = {f.name: f.metadata.get("json", "value") for f in dataclasses.fields(value)}
-    return {
-        name: writers[how](getattr(value, name)) for name, how in written.items() if how != "no"
-    }
+    """Fields of a record in the form each says it has in JSON, but for what is told row by row."""
+    writers = {"value": plain_value, "label": plain_label}
+    written = ((name, writers.get(how)) for name, how in _forms(value).items())
+    return {name: write(getattr(value, name)) for name, write in written if write is not None}
+
+
+def _forms(record: Any) -> dict[str, str]:
+    """Form in JSON of every field."""
+    return {one.name: one.metadata.get("json", "value") for one in dataclasses.fields(record)}
 
 
 def _plain_mapping(value: Mapping[Any, Any]) -> dict[str, Any]:

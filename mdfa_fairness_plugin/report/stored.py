@@ -137,7 +137,8 @@ class _Reading:
         for one in fields(kind):
             if one.name in skipped or one.metadata.get("json") == "no":
                 continue
-            if one.name in _IF_GIVEN and one.name not in given:
+            optional = one.name in _IF_GIVEN or one.metadata.get("json") == "bits"
+            if optional and one.name not in given:
                 continue
             place = f"{where}.{one.name}" if where else one.name
             value = self.key(given, one.name, where)

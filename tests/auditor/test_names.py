@@ -43,7 +43,7 @@ def texts(auditor, X):
     result = auditor.result_
     yield result.summary()
     yield result.to_html()
-    yield result.to_json()
+    yield result.to_json(rows=True)
     yield result.to_model_card()
     yield result.null_distribution(1).summary()
     yield auditor.explain_row(None, row=3).summary()

@@ -141,7 +141,7 @@ def test_frame_is_pickled(frame):
     copy = pickle.loads(pickle.dumps(frame))
     assert type(copy) is plugin.MDFAMetricFrame
     pd.testing.assert_frame_equal(copy.by_group, frame.by_group)
-    assert copy.result_.to_json() == frame.result_.to_json()
+    assert copy.result_.to_json(rows=True) == frame.result_.to_json(rows=True)
 
 
 def test_frame_pairs_rows_by_index(case, frame):

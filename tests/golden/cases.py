@@ -91,8 +91,8 @@ def auditor_of(
 def everything(result: Any) -> Artifacts:
     """An audit as values and as each of its pages."""
     return {
-        "result": result.to_dict(),
-        "json_is_dict": json.loads(result.to_json()) == result.to_dict(),
+        "result": result.to_dict(rows=True),
+        "json_is_dict": json.loads(result.to_json(rows=True)) == result.to_dict(rows=True),
         "table": table(result.to_frame()),
         "summary.txt": result.summary(),
         "card.md": result.to_model_card(),
@@ -287,8 +287,8 @@ def comparison_of(frame: pd.DataFrame, models: dict[str, Any], **params: Any) ->
         frame[FEATURES], models, sensitive_features=frame["sex"], random_state=0, **ONCE, **params
     )
     return {
-        "result": result.to_dict(),
-        "json_is_dict": json.loads(result.to_json()) == result.to_dict(),
+        "result": result.to_dict(rows=True),
+        "json_is_dict": json.loads(result.to_json(rows=True)) == result.to_dict(rows=True),
         "table": table(result.to_frame(every_search=True)),
         "transfer": table(result.transfer_frame()),
         "difference": table(result.difference_frame()),
@@ -411,7 +411,7 @@ def fairlearn() -> Artifacts:
         "overall": table(made.overall),
         "difference": table(made.difference()),
         "kept": rows(made.kept_rows_),
-        "result": made.result_.to_dict(),
+        "result": made.result_.to_dict(rows=True),
         "violation": plugin.worst_case_violation(**given, event="false_positive", **TREE),
         "ratio": plugin.worst_case_ratio(**given, event="error", **TREE),
         "certificate": plugin.unfairness_certificate(**given, sample_weight=weight, **TREE),

@@ -75,7 +75,7 @@ def test_json_is_strict():
 
 
 def test_dictionary_holds_what_the_result_holds():
-    plain = rich().to_dict()
+    plain = rich().to_dict(rows=True)
     first, second, third = plain["violations"]
     assert plain["worst_case"] == 0
     assert first["membership"] == "1011"
@@ -126,8 +126,16 @@ def test_keys_that_look_alike_are_both_kept():
 
 def test_membership_of_many_rows_stays_small():
     mask = np.random.default_rng(0).random(100_000) < 0.5
-    plain = to_plain(audit(refused(membership=mask)))
+    plain = to_plain(audit(refused(membership=mask)), rows=True)
     assert plain["violations"][0]["membership"] == "".join("1" if m else "0" for m in mask)
+
+
+def test_rows_are_told_only_if_asked_for():
+    few, all_of_it = rich().to_dict(), rich().to_dict(rows=True)
+    for own, other in zip(few["violations"], all_of_it["violations"], strict=True):
+        assert set(other) - set(own) == {"membership", "held_out"}
+        assert other | own == other
+    assert json.loads(rich().to_json(rows=True)) == all_of_it
 
 
 def test_functions_are_what_the_methods_call():

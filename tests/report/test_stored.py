@@ -12,6 +12,7 @@ import pytest
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin import AuditResult, Violation
 from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Message
+from mdfa_fairness_plugin.report.displays import RegionMapDisplay
 
 FIGURE = re.compile(r"<figure>(?:(?!</figure>).)*overlap-title.*?</figure>\s*", re.DOTALL)
 
@@ -41,7 +42,7 @@ def audited():
 @pytest.fixture(scope="module")
 def stored(audited, tmp_path_factory):
     path = tmp_path_factory.mktemp("stored") / "audit.json"
-    audited.to_json(path)
+    audited.to_json(path, rows=True)
     return path
 
 
@@ -63,7 +64,7 @@ def changed(path, place, value, folder):
 
 def test_what_is_read_back_is_written_and_told_the_same(audited, stored):
     read = AuditResult.from_json(stored)
-    assert read.to_json() == audited.to_json()
+    assert read.to_json(rows=True) == audited.to_json(rows=True)
     assert read.statement == {"auditor": "A. Name", "threshold": "0.8"}
     assert read.summary() == audited.summary()
     assert read.to_model_card() == audited.to_model_card()
@@ -78,6 +79,25 @@ def test_pages_are_the_same_but_for_the_picture_of_what_is_not_stored(audited, s
     told = AuditResult.from_json(stored).to_html()
     assert told == FIGURE.sub("", page)
     assert told != page
+
+
+def test_without_rows_every_report_is_the_same_and_what_needs_them_says_so(
+    audited, stored, tmp_path
+):
+    path = tmp_path / "audit.json"
+    text = audited.to_json(path)
+    # Of either search two values per row, and of every answer one.
+    n_values = 2 * len(audited.violations) + len(audited.asked)
+    assert len(stored.read_text()) - len(text) > n_values * audited.n_samples
+    read, whole = AuditResult.from_json(path), AuditResult.from_json(stored)
+    assert read.to_json() == text
+    assert read.summary() == whole.summary()
+    assert read.to_html() == whole.to_html()
+    assert (whole.as_control_feature() == audited.as_control_feature()).all()
+    with pytest.raises(InputError, match=r"holds no rows.*to_json\(rows=True\)"):
+        read.as_control_feature()
+    with pytest.raises(InputError, match=r"violation: it holds no rows.*to_json\(rows=True\)"):
+        RegionMapDisplay.from_violation(read.worst_case, np.zeros((600, 2)))
 
 
 def test_what_needs_the_data_says_so(stored):

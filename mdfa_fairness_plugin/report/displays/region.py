@@ -87,6 +87,11 @@ class RegionMapDisplay(Display):
             If the rows do not match the audit's, or a feature is unknown.
         """
         frame = _as_frame(X)
+        if not len(violation.membership):
+            raise InputError(
+                "violation: it holds no rows; use one of an audit in memory, or of JSON written with "
+                "to_json(rows=True)."
+            )
         if len(frame) != len(violation.membership):
             raise InputError(
                 f"X: the {len(violation.membership):,} rows of the audit expected, "
