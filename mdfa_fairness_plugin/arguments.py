@@ -39,6 +39,7 @@ _OF_THE_PROBLEM = (
     "outcome_name",
     "outcome_names",
     "group_names",
+    "feature_reasons",
 )
 
 

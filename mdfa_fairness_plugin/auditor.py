@@ -147,9 +147,12 @@ class MDFAuditor(Judging):
         nothing is found by it. Any of "system", "version", "purpose", "data_source", "data_from",
         "data_to", "data_kind" (historical, test data), "sensitive_source" ("self-reported",
         "observed", "proxy", or a list of these), "auditor", "relationship" (to who made or uses the
-        system), "audit_date", "threshold" (the reader's rule, set in advance) and "threshold_date"
-        (when), "signed_by" and "notice": texts, dates, numbers or lists. What is left out is printed
-        as not stated.
+        system), "audit_date", "threshold" (the reader's rule, set in advance), "threshold_date",
+        "signed_by" and "notice": texts, dates, numbers or lists. A blank is printed as not stated.
+    feature_reasons : mapping of feature to str or dict, or None, default=None
+        Why features are used: ``{"income": "ability to repay"}``, or ``{"reason": ..., "protected":
+        True}`` of one that measures a protected trait. Reports list them with how well each tells the
+        group and, after :meth:`AuditResult.with_explained`, the ratio without it.
 
     Attributes
     ----------
@@ -175,10 +178,9 @@ class MDFAuditor(Judging):
     ----------
     X. Gitiaux and H. Rangwala, "Multi-Differential Fairness Auditor for Black Box Classifiers",
     IJCAI 2019. X. Nie and S. Wager, "Quasi-oracle estimation of heterogeneous treatment effects",
-    Biometrika 108(2), 2021. What ``statement`` may hold is what Annex IV of the EU's AI Act
-    (Regulation 2024/1689: the system, its version and purpose, the data's origin, tests dated and
-    signed) and the rules on Local Law 144 of New York City (6 RCNY 5-300 to 5-304: source of the
-    data, dates, who is independent) ask to be documented; no law is applied.
+    Biometrika 108(2), 2021. ``statement`` holds what Annex IV of the EU's AI Act (Regulation 2024/1689:
+    system, version, purpose, origin of the data, tests dated and signed) and the rules on Local Law 144
+    of New York City (6 RCNY 5-300 to 5-304: sources, dates, independence) ask for; no law is applied.
 
     Examples
     --------
@@ -228,6 +230,7 @@ class MDFAuditor(Judging):
         outcome_names=_DEFAULT.outcome_names,
         group_names=_DEFAULT.group_names,
         statement=_DEFAULT.statement,
+        feature_reasons=_DEFAULT.feature_reasons,
     ):
         self.alpha = alpha
         self.outcomes = outcomes
@@ -264,6 +267,7 @@ class MDFAuditor(Judging):
         self.outcome_names = outcome_names
         self.group_names = group_names
         self.statement = statement
+        self.feature_reasons = feature_reasons
 
     def fit(self, X, y, sensitive_features=None, sample_weight=None, clusters=None):
         """Audit the outcomes ``y``.

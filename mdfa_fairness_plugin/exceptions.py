@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 import re
 import sys
 import unicodedata
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,13 @@ def visible(text: str) -> str:
         return one if joins else "\ufffd"
 
     return "".join(shown(place, one) for place, one in enumerate(text))
+
+
+def did_you_mean(name: object, known: Iterable[object], cutoff: float = 0.6) -> str:
+    """Question whether one of those known was meant, to follow a sentence; empty if none is close."""
+    by_lower = {str(one).lower(): str(one) for one in known}
+    close = difflib.get_close_matches(str(name).lower(), by_lower, n=1, cutoff=cutoff)
+    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
 @dataclass(frozen=True)

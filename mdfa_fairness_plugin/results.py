@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mdfa_fairness_plugin.describe.features import features_of
 from mdfa_fairness_plugin.describe.groups import groups_of
-from mdfa_fairness_plugin.exceptions import WarningLog
+from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.fields import said
 from mdfa_fairness_plugin.pipeline import Audit, AuditSource, audit_provenance, excluded_counts
 from mdfa_fairness_plugin.questions import Questions
+from mdfa_fairness_plugin.records import ratio_of
 from mdfa_fairness_plugin.records.audits import by_reason
+from mdfa_fairness_plugin.replicate import Explained
+from mdfa_fairness_plugin.replicate.repeats import searched, source_of
 from mdfa_fairness_plugin.report import html, markdown, text
 from mdfa_fairness_plugin.report.junit import to_junit
 from mdfa_fairness_plugin.report.plain import as_json, to_plain, written
@@ -57,6 +61,9 @@ class AuditResult(Questions):
         Sensitive columns audited.
     feature_names : tuple of str
         Audited features.
+    features : tuple of AuditedFeature
+        What was stated of each (``feature_reasons`` of ``MDFAuditor``), how well it tells the groups,
+        and the ratio without it (:meth:`with_explained`); empty if neither was asked for.
     statement : dict of str to str
         What those who answer for the audit stated of it (``statement`` of ``MDFAuditor``).
     source : AuditSource or None
@@ -131,6 +138,37 @@ class AuditResult(Questions):
         str
         """
         return written(as_json(to_plain(self, rows=rows)), path)
+
+    def with_explained(self, explained: Explained) -> AuditResult:
+        """Give a copy whose reports tell the ratio without each feature.
+
+        Parameters
+        ----------
+        explained : Explained
+            What :meth:`explained` of this result returned.
+
+        Returns
+        -------
+        result : AuditResult
+            With ``features``, whose ``ratio_without`` is set.
+
+        Raises
+        ------
+        InputError
+            If it is of another audit, or the result does not hold its data.
+        """
+        features = self.features or features_of(source_of(self).problem, self.violations)
+        ratios = dict(zip(explained.features, explained.without, strict=True))
+        names = {own.feature for own in features}
+        if explained.searches != searched(self) or not names <= set(ratios):
+            raise InputError(
+                "explained: it is of another audit; pass what explained() of this result returned."
+            )
+        told = [tuple(map(ratio_of, ratios[own.feature])) for own in features]
+        with_ratios = zip(features, told, strict=True)
+        return replace(
+            self, features=tuple(replace(own, ratio_without=r) for own, r in with_ratios)
+        )
 
     def to_model_card(
         self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11
@@ -221,6 +259,7 @@ def result_of(audit: Audit, log: WarningLog, seconds: float) -> AuditResult:
         excluded=excluded_counts(audit),
         silence=audit.silence,
         groups=groups_of(problem),
+        features=features_of(problem, audit.violations) if problem.reasons else (),
         warnings=log.records,
         provenance=audit_provenance(audit, seconds),
         alpha=settings.alpha,

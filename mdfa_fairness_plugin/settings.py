@@ -36,7 +36,7 @@ _LEAST_RATIO = 1.05
 _MOST_REPEATS = 3
 _ROWS_OF_REPEATS = 50_000
 # Of no consequence for what is found.
-_OF_THE_RUN = ("n_jobs", "verbose", "statement")
+_OF_THE_RUN = ("n_jobs", "verbose", "statement", "feature_reasons")
 # What is no argument.
 _DRAWN = ("seed", "own_seeds")
 
@@ -80,6 +80,7 @@ class Settings:
     outcome_names: Any = None
     group_names: Any = None
     statement: Any = None
+    feature_reasons: Any = None
     seed: int = 0
     own_seeds: Mapping[str, int] | None = None  # of the stages, where they do not follow from one
 

@@ -140,7 +140,8 @@ def test_smallest_ratio_is_a_twentieth_unless_one_is_asked_for():
 
 
 def test_parameters_are_those_that_decide_what_is_found():
-    assert set(Settings.names()) - set(Settings().parameters) == {"n_jobs", "statement", "verbose"}
+    of_no_consequence = {"feature_reasons", "n_jobs", "statement", "verbose"}
+    assert set(Settings.names()) - set(Settings().parameters) == of_no_consequence
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import math
 import shlex
@@ -23,7 +22,7 @@ from mdfa_fairness_plugin.data.binning import to_groups
 from mdfa_fairness_plugin.data.columns import composed, read_labels
 from mdfa_fairness_plugin.data.quantities import to_quantities
 from mdfa_fairness_plugin.data.written import Marks, find_writing
-from mdfa_fairness_plugin.exceptions import InputError, renaming
+from mdfa_fairness_plugin.exceptions import InputError, did_you_mean, renaming
 
 _CSV_SUFFIXES = (".csv", ".tsv", ".txt")
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
@@ -48,7 +47,7 @@ class Table:
         name = composed(name)
         if name not in by_name:
             raise CommandError(
-                f"{option}: the table has no column {name!r}.{_closest(name, by_name)} "
+                f"{option}: the table has no column {name!r}.{did_you_mean(name, by_name)} "
                 f"Its columns: {_listed(by_name)}."
             )
         if name in self.repeated_names:
@@ -439,7 +438,7 @@ def find_label(text: str, values: pd.Series, option: str) -> Hashable:
     if not same:
         shown = [str(label) for label in labels]
         raise CommandError(
-            f"{option}: column {str(values.name)!r} has no value {text!r}.{_closest(text, shown)} "
+            f"{option}: column {str(values.name)!r} has no value {text!r}.{did_you_mean(text, shown)} "
             f"Its values: {_listed(shown)}."
         )
     label = same[0]
@@ -456,12 +455,6 @@ def _as_number(value: Any) -> float | str:
     except ValueError:
         return text
     return text if math.isnan(number) else number
-
-
-def _closest(name: str, known: Iterable[str]) -> str:
-    by_lower = {other.lower(): other for other in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -124,6 +124,7 @@ def concluded(
         outcome_name=sample.outcome_name,
         favorable_label=sample.favorable_label,
         statement=sample.statement,
+        features=sample.features,
         sensitive_names=sample.sensitive_names,
         feature_names=sample.feature_names,
         regions=tuple(regions),

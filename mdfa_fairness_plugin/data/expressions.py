@@ -5,7 +5,6 @@ Read by the parser below and looked up among columns; nothing is ever evaluated 
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -16,7 +15,7 @@ import numpy as np
 
 from mdfa_fairness_plugin.data.columns import TypedColumn, listing
 from mdfa_fairness_plugin.data.written import Writing
-from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.exceptions import InputError, did_you_mean
 
 # Longer and deeper ones are no question that a person asks; Python's own stack holds far more.
 MOST_CHARACTERS: Final = 5_000
@@ -201,9 +200,7 @@ def find_name(name: str, known: Sequence[Hashable]) -> Hashable:
     """Column of that name among those known, or an error that names the closest."""
     by_text = {str(one): one for one in reversed(known)}
     if name not in by_text:
-        by_lower = {one.lower(): one for one in by_text}
-        close = difflib.get_close_matches(name.lower(), by_lower, n=1)
-        meant = f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+        meant = did_you_mean(name, by_text)
         _refuse(f"there is no column {name!r}.{meant} Those known: {listing(by_text)}", "")
     return by_text[name]
 
@@ -423,9 +420,7 @@ def _compared(name: str, column: TypedColumn, sign: str, value: float | str | bo
     labels = column.labels
     place = next((i for i, own in enumerate(labels.values) if _same(own, value)), None)
     if place is None:
-        shown = {str(own).lower(): str(own) for own in labels.values}
-        close = difflib.get_close_matches(str(value).lower(), shown, n=1)
-        meant = f" Did you mean {shown[close[0]]!r}?" if close else ""
+        meant = did_you_mean(value, labels.values)
         shown_value = f"{value:g}" if isinstance(value, float) else value
         ask = "" if sign in ("==", "!=") or labels.ordered else " It holds text, not numbers."
         _refuse(

@@ -174,12 +174,17 @@ def best_teller(
     Without a name if even that leaves open half as many as a guess gets wrong, unless it is to be
     named ``however_badly`` it tells.
     """
+    told = tellers(columns, rows, answer)
+    best = max(told, key=told.__getitem__)
+    named = however_badly or 1.0 - told[best] < answer.take(_thinned(rows)).rarer / 2
+    return best if named else "", told[best]
+
+
+def tellers(columns: pd.DataFrame, rows: np.ndarray, answer: Answer) -> dict[str, float]:
+    """For which share of these people each column tells the answer, by name."""
     some = _thinned(rows)
     asked = answer.take(some)
-    left = {str(name): asked.left_open(columns[name].to_numpy()[some]) for name in columns}
-    best = min(left, key=left.__getitem__)
-    named = however_badly or left[best] < asked.rarer / 2
-    return best if named else "", 1.0 - left[best]
+    return {str(name): 1.0 - asked.left_open(columns[name].to_numpy()[some]) for name in columns}
 
 
 def _thinned(rows: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ from mdfa_fairness_plugin.data.leaks import Answer, check_leaks, leaked_features
 from mdfa_fairness_plugin.data.order import canonical_order, input_hash
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
 from mdfa_fairness_plugin.data.quantities import with_quantities
+from mdfa_fairness_plugin.data.reasons import StatedReason, read_reasons
 from mdfa_fairness_plugin.data.sensitive import (
     UNNAMED,
     SensitiveFeature,
@@ -71,6 +72,7 @@ class AuditProblem:
     index: pd.Index | None = None  # of the input's rows; None: they have none
     outcome_name: str = ""  # of the column of outcomes; empty: it has none
     words: Words = field(default_factory=Words)  # what outcomes and groups are called
+    reasons: Mapping[str, StatedReason] = field(default_factory=dict)  # for features, by name
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -205,6 +207,7 @@ def build_problem(
     )
     if not merge:
         _read_levels(table, log, merge=False, but=encoder.dropped_)
+    reasons = read_reasons(asked.feature_reasons, encoder.displays_)
     cluster = None if people is None else read_clusters(people.array(0))
     unit = cluster
     hashed = input_hash(table, labels, columns, weighting.values, cluster)
@@ -265,6 +268,7 @@ def build_problem(
         excluded=excluded,
         warnings=log.records,
         input_hash=hashed,
+        reasons=reasons,
     )
     given = read_given(problem, asked.propensity, asked.outcome_probability, pairing)
     name = decided.names[0]

@@ -10,6 +10,7 @@ from mdfa_fairness_plugin.records.audits import (
     harmful,
     ranked,
 )
+from mdfa_fairness_plugin.records.features import AuditedFeature
 from mdfa_fairness_plugin.records.groups import GroupCounts
 from mdfa_fairness_plugin.records.searches import (
     INSUFFICIENT,
@@ -38,6 +39,7 @@ __all__ = [
     "VIOLATION",
     "AskedSubgroup",
     "AuditRecord",
+    "AuditedFeature",
     "GroupCounts",
     "Measured",
     "ModelDependence",

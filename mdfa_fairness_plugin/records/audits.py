@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.fields import (
     whole,
 )
 from mdfa_fairness_plugin.records.asked import AskedSubgroup
+from mdfa_fairness_plugin.records.features import AuditedFeature
 from mdfa_fairness_plugin.records.groups import GroupCounts
 from mdfa_fairness_plugin.records.searches import VIOLATION, Violation
 
@@ -86,6 +87,7 @@ class AuditRecord(Record):
     silence: tuple[Silence, ...] = several("rule")
     groups: tuple[GroupCounts, ...] = several("rule")
     asked: tuple[AskedSubgroup, ...] = several("rule")
+    features: tuple[AuditedFeature, ...] = several("rule")
     warnings: tuple[AuditWarning, ...] = several("rule")
     provenance: Mapping[str, Any] = field(default_factory=dict, metadata=said("rule"))
     alpha: float | str = field(default="auto", metadata=said("always", settle=_asked))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.exceptions import InputError, did_you_mean
 
 # What can be stated, and what reports call it.
 STATED: Final = {
@@ -29,6 +28,8 @@ STATED: Final = {
     "signed_by": "Signed by",
     "notice": "Notice",
 }
+# Also of what has little in common with any: the nearest is a better hint than none.
+_ALIKE: Final = 0.4
 SENSITIVE_SOURCES: Final = ("self-reported", "observed", "proxy")
 
 
@@ -44,15 +45,16 @@ def checked_statement(given: Any) -> dict[str, str]:
     for key in given:
         if key not in STATED:
             raise InputError(
-                f"statement: {key!r} is unknown.{_closest(key, STATED)} What can be stated: "
-                f"{', '.join(STATED)}."
+                f"statement: {key!r} is unknown.{did_you_mean(key, STATED, _ALIKE)} What can be "
+                f"stated: {', '.join(STATED)}."
             )
     told = {key: _text(given[key], key) for key in STATED if key in given}
     for source in filter(None, told.get("sensitive_source", "").split("; ")):
         if source not in SENSITIVE_SOURCES:
+            meant = did_you_mean(source, SENSITIVE_SOURCES, _ALIKE)
             raise InputError(
                 f"statement: sensitive_source: {source!r} was given, one or a list of "
-                f"{', '.join(SENSITIVE_SOURCES)} expected.{_closest(source, SENSITIVE_SOURCES)}"
+                f"{', '.join(SENSITIVE_SOURCES)} expected.{meant}"
             )
     return {key: text for key, text in told.items() if text}
 
@@ -72,9 +74,3 @@ def _text(given: Any, key: str) -> str:
     raise InputError(
         f"statement: {key}: a text, a date, a number or a list of these expected, {given!r} found."
     )
-
-
-def _closest(name: Any, known: Iterable[str]) -> str:
-    # Also of what has little in common with any: the nearest is a better hint than none.
-    close = difflib.get_close_matches(str(name).lower(), known, n=1, cutoff=0.4)
-    return f" Did you mean {close[0]!r}?" if close else ""

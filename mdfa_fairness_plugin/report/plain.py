@@ -65,6 +65,7 @@ def to_plain(result: AuditRecord, *, rows: bool = False) -> dict[str, Any]:
         "silence": [plain_value(silence) for silence in result.silence],
         "groups": [plain_value(own) for own in result.groups],
         **({"asked": [_plain_verdict(own, rows) for own in result.asked]} if result.asked else {}),
+        **({"features": plain_value(result.features)} if result.features else {}),
         **({"statement": plain_value(result.statement)} if result.statement else {}),
         "messages": _plain_messages(result),
         **plain_origin(result.warnings, result.provenance),

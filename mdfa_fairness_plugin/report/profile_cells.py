@@ -201,6 +201,12 @@ class ProfiledFeatures:
                 found = True
         return found
 
+    def may_tell_of_whole(self, feature: str) -> bool:
+        """Whether the profile lists a feature itself, with all of its levels, and withholds no line."""
+        names, hidden = ({name for name, _ in lines} for lines in (self._lines, self._hidden))
+        name = label_text(feature)
+        return name in names and (name, OTHERS) not in self._lines and name not in hidden
+
     def _is_own(self, name: str, rest: str) -> bool:
         """Whether a column named so, with this rest, is of the feature."""
         if rest == "":

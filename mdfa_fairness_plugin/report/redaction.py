@@ -34,6 +34,7 @@ from mdfa_fairness_plugin.records import (
 from mdfa_fairness_plugin.report.asked import printable_asked
 from mdfa_fairness_plugin.report.cells import choose
 from mdfa_fairness_plugin.report.copies import made_of_cells, of_few, permitted, printed, thin
+from mdfa_fairness_plugin.report.features import printable_features
 from mdfa_fairness_plugin.report.groups import printable_groups
 from mdfa_fairness_plugin.report.profile_cells import ProfiledFeatures, printed_profile
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, shown_case
@@ -71,7 +72,10 @@ def redact(result: AuditRecord, min_cell: int) -> Redaction:
         raise InputError(f"min_cell: a whole number of at least 1 expected, {min_cell!r} found.")
     if min_cell == 1:
         return Redaction(result=result, min_cell=1)
-    return _Redactor(result, int(min_cell)).redacted()
+    found = _Redactor(result, int(min_cell)).redacted()
+    features, n_lost = printable_features(result, found.result.violations)
+    copy = replace(found.result, features=features)
+    return replace(found, result=copy, n_withheld=found.n_withheld + n_lost)
 
 
 def cells_sentence(redaction: Redaction, where: str = "page") -> str:

@@ -28,7 +28,7 @@ _INFINITE: Final = {"inf": math.inf, "-inf": -math.inf}
 # Of every number three counts, on either side: in all, inside and outside.
 _COUNTED: Final = dict[str, tuple[(tuple[int, int, int],) * 6]]  # type: ignore[misc]
 # Only there if something was asked or stated.
-_IF_GIVEN: Final = ("asked", "statement")
+_IF_GIVEN: Final = ("asked", "features", "statement")
 _SHOWN: Final = 60  # characters of what was found, in an error
 
 
@@ -97,6 +97,10 @@ class _Reading:
             whole = own.known and own.sensitive_feature == JOINT.join(names[:-1])
             if len(n) > 1 or (whole and not _of_size(own.group, len(names) - 1)):
                 self.refuse(f"groups[{i}]", "a count and a rate of every outcome", own.group)
+        n_searches = len(found["violations"])
+        for i, feature in enumerate(found.get("features", ())):
+            if {len(feature.tells), len(feature.ratio_without)} != {n_searches}:
+                self.refuse(f"features[{i}]", "two numbers of every search", feature.feature)
         if isinstance(found["alpha"], str) and found["alpha"] != "auto":
             self.refuse("alpha", "a number or 'auto'", found["alpha"])
         for name, own in found["provenance"].items():

@@ -56,6 +56,7 @@ from mdfa_fairness_plugin.report.estimates import (
     settings_of,
     spread_sentence,
 )
+from mdfa_fairness_plugin.report.features import features_section
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, coarser_mass
 from mdfa_fairness_plugin.report.groups import groups_blocks
 from mdfa_fairness_plugin.report.key_numbers import key_numbers
@@ -109,6 +110,7 @@ def tell(
             _searches(result, drawn),
             _path(drawn),
             _profile(result, drawn),
+            features_section(result),
             _unseen(result),
             _balance(result, drawn),
             warnings_section(result.warnings),

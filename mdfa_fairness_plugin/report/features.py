@@ -1,0 +1,132 @@
+"""Features in a table: why they are used, as stated, and what they tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from mdfa_fairness_plugin.describe.wording import clean, label_text, percent
+from mdfa_fairness_plugin.records import AuditedFeature, AuditRecord, Violation
+from mdfa_fairness_plugin.report.copies import printed
+from mdfa_fairness_plugin.report.document import (
+    HTML,
+    PLAIN,
+    Bullets,
+    Paragraphs,
+    Section,
+    Table,
+    Value,
+    shown,
+)
+from mdfa_fairness_plugin.report.profile_cells import ProfiledFeatures
+from mdfa_fairness_plugin.report.reading import shown_case
+from mdfa_fairness_plugin.report.sentences import group_of, others_of, ratio_text
+
+# Besides those of which something was stated.
+_MOST_UNSTATED: Final = 40
+_NOT_STATED: Final = "not stated"
+
+
+def features_section(result: AuditRecord) -> Section:
+    """Every feature, those first of which something was stated; nothing if that was not asked for."""
+    case = shown_case(result)
+    place = next((i for i, own in enumerate(result.violations) if own is case), None)
+    features = sorted(result.features, key=lambda own: not (own.reason or own.protected))
+    n_stated = sum(bool(own.reason or own.protected) for own in features)
+    n_more = len(features[n_stated:]) - _MOST_UNSTATED
+    features = features[: n_stated + _MOST_UNSTATED]
+    ratios = place is not None and any(not math.isnan(o.ratio_without[place]) for o in features)
+    header = ["Feature", "Reason stated", "Protected trait", "Tells the group"]
+    header += ["Ratio without it"] if ratios else []
+    rows = []
+    for own in features:
+        cells: list[Value] = [label_text(own.feature), clean(own.reason) or _NOT_STATED]
+        cells += ["measures one" if own.protected else "", _tells(own, place)]
+        cells += [_without(own, place)] if ratios else []
+        rows.append(tuple(cells))
+    table = Table(
+        header=tuple(header),
+        rows=tuple(rows),
+        caption="Reasons, as stated by those who answer for the audit",
+        n_text=3,
+        more=f"and {n_more} more, of which nothing was stated" if n_more > 0 else "",
+        media=HTML,
+    )
+    lines = Bullets(tuple(_line(own, place, ratios) for own in features), media=PLAIN)
+    note = Paragraphs((_note(case, ratios),) if rows else (), "note")
+    return Section("features", "Reasons for features", (table, lines, note))
+
+
+def _line(own: AuditedFeature, place: int | None, ratios: bool) -> str:
+    """One feature as text."""
+    parts = [clean(own.reason) or _NOT_STATED]
+    parts += ["measures a protected trait, as stated"] if own.protected else []
+    if tells := shown(_tells(own, place)):
+        parts.append(f"tells the group: {tells}")
+    without = shown(_without(own, place)) if ratios else ""
+    parts += [f"ratio without it: {without}"] if without else []
+    return f"{label_text(own.feature)}: {'; '.join(parts)}."
+
+
+def _tells(own: AuditedFeature, place: int | None) -> Value:
+    share = math.nan if place is None else own.tells[place]
+    if math.isnan(share):
+        return None if "tells" in own.withheld else ""
+    return percent(share)
+
+
+def _without(own: AuditedFeature, place: int | None) -> Value:
+    ratio = math.nan if place is None else own.ratio_without[place]
+    if math.isnan(ratio):
+        return None if "ratio_without" in own.withheld else ""
+    return ratio_text(ratio)
+
+
+def _note(case: Violation | None, ratios: bool) -> str:
+    """How to read the table."""
+    lines = []
+    if case is not None:
+        lines.append(
+            f"Tells the group: how often the feature alone tells {group_of(case)} from "
+            f"{others_of(case)}, both counting alike and everybody told by the rest; 50 % is a guess."
+        )
+    if ratios:
+        lines.append("Ratio without it: in the same subgroup, if people are not held equal in it.")
+    lines.append("Whether a reason justifies the use of a feature is for others to judge.")
+    return " ".join(lines)
+
+
+def printable_features(
+    given: AuditRecord, violations: tuple[Violation, ...]
+) -> tuple[tuple[AuditedFeature, ...], int]:
+    """Features as they may be printed beside these copies of searches, and how many numbers are lost.
+
+    Of the search told first they say what they tell, unless its profile withholds of them; searches
+    that have their ratio have it without them too.
+    """
+    case = shown_case(given)
+    place = next((i for i, own in enumerate(given.violations) if own is case), None)
+    if case is None or place is None:
+        return tuple(_printed(own, None, violations) for own in given.features), 0
+    profiled = ProfiledFeatures(given, case.profile, violations[place].profile)
+    copies, n_lost = [], 0
+    for own in given.features:
+        may_tell = profiled.may_tell_of_whole(own.feature)
+        copies.append(_printed(own, place if may_tell else None, violations))
+        for name in ("tells", "ratio_without"):
+            before, after = (getattr(one, name)[place] for one in (own, copies[-1]))
+            n_lost += math.isnan(after) and not math.isnan(before)
+    return tuple(copies), n_lost
+
+
+def _printed(
+    own: AuditedFeature, place: int | None, violations: Sequence[Violation]
+) -> AuditedFeature:
+    known = zip(violations, own.ratio_without, strict=True)
+    return printed(
+        AuditedFeature,
+        own,
+        tells=tuple(share if i == place else math.nan for i, share in enumerate(own.tells)),
+        ratio_without=tuple(math.nan if math.isnan(one.delta) else r for one, r in known),
+    )
