@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,33 @@ from mdfa_fairness_plugin import __version__
 from mdfa_fairness_plugin.settings import Settings
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReadFile:
+    """A file that an audit read, by which others can tell whether theirs is the same."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+def versions() -> dict[str, str]:
+    """What an audit's numbers may depend on."""
+    return {
+        "mdfa_fairness_plugin": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "pandas": pd.__version__,
+        "scikit-learn": sklearn.__version__,
+        "scipy": scipy.__version__,
+    }
+
+
 def provenance_of(
     settings: Settings, *, solver: str, balance: Any, **counts: Any
 ) -> dict[str, Any]:
     """Versions, seed and parameters of an audit, then what else is known of it."""
     return {
-        "versions": {
-            "mdfa_fairness_plugin": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "pandas": pd.__version__,
-            "scikit-learn": sklearn.__version__,
-            "scipy": scipy.__version__,
-        },
+        "versions": versions(),
         "seed": settings.seed,
         "parameters": {
             name: describe_parameter(value) for name, value in settings.parameters.items()

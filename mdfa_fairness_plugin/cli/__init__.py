@@ -75,5 +75,6 @@ class _Group(click.Group):
 def main(debug: bool) -> None:
     """Find the subgroup that a classifier treats most unequally.
 
-    Exit status: 0 done, 1 the gate of --fail-above tripped, 2 usage or input error.
+    Exit status: 0 done, 1 the gate of --fail-above tripped or mdfa verify found a difference, 2 usage
+    or input error.
     """

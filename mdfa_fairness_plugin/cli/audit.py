@@ -7,6 +7,7 @@ from typing import Any
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, command_line, progress
+from mdfa_fairness_plugin.cli.files import files_of
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
 from mdfa_fairness_plugin.cli.parts import audit_parts
 from mdfa_fairness_plugin.cli.questions import (
@@ -48,7 +49,7 @@ def run(request: Request) -> int:
             "in memory for this, so it cannot be used with several files or a scheduler."
         )
     with collected_notes() as notes:
-        result = audit_parts(request) if request.is_spread_out else _audit_file(request)
+        result = audited(request)
     deliver(
         request,
         result,
@@ -59,9 +60,14 @@ def run(request: Request) -> int:
     return gate(request, cases_of(result))
 
 
+def audited(request: Request) -> Any:
+    """Audit where the rows lie, or in memory."""
+    return audit_parts(request) if request.is_spread_out else _audit_file(request)
+
+
 def _audit_file(request: Request) -> Any:
     """Audit one table in memory."""
-    asked = request
+    asked, files = request, files_of(request)
     table, request = with_outcome(restricted(read_table(request), request), request)
     frame = table.frame
     named = find_columns(table, request, frame.__getitem__)
@@ -69,8 +75,7 @@ def _audit_file(request: Request) -> Any:
     start = f"auditing {len(frame):,} rows of {request.file.name} ..."
     with progress(start, quiet=request.quiet):
         result = mdfa.audit(**named.rows(frame), verbose=1, **named.settings)
-        if request.json_file is not None:
-            result = told_of_request(result, asked, named.features)
+        result = told_of_request(result, asked, named.features, files)
         if request.where is not None:
             result = told_of_rows(result, request.where)
         return with_answers(result, frame, named, request)

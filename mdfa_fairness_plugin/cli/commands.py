@@ -194,4 +194,23 @@ def reproduce(**asked: Any) -> None:
     _work("reproduce", asked)
 
 
-COMMANDS = (audit, card, compare, demo, diff, measure, reproduce)
+@click.command("verify", epilog="Example: mdfa verify march.json march.csv --again")
+@options.with_options(
+    options.audit_and_files,
+    options.again,
+    options.jobs,
+    options.quiet_option("Print nothing but errors: the exit status tells."),
+)
+def verify(**asked: Any) -> None:
+    """Tell whether AUDIT.json, which mdfa audit --json wrote, is an audit of FILE.
+
+    FILE is the table that was audited, then what else was read, such as the file of --statement. Their
+    hashes are compared with those that AUDIT.json holds, and so are versions of packages. Whether the
+    numbers in AUDIT.json are those of the table, only --again tells.
+
+    Exit status: 0 all is the same, 1 something differs, 2 usage or input error.
+    """
+    _work("verify", asked)
+
+
+COMMANDS = (audit, card, compare, demo, diff, measure, reproduce, verify)

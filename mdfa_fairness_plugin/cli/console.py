@@ -56,6 +56,14 @@ _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 
 USAGE_ERROR = 2
 
+# Where a command writes to, and what it says.
+_UNSAID = frozenset(
+    {
+        "allow_rows", "group_table", "html_file", "json_file", "junit_file", "members", "pairs",
+        "plot", "quiet", "report",
+    }
+)  # fmt: skip
+
 # For terminals that cannot show the sign itself; anything else they lack becomes an escape.
 _PLAIN = str.maketrans(
     {
@@ -172,7 +180,7 @@ def command_line() -> str:
     for parameter in context.command.params:
         name = parameter.name or ""
         given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        if not given or name in ("report", "json_file", "junit_file", "members", "quiet"):
+        if not given or name in _UNSAID:
             continue
         value = context.params[name]
         for one in value if isinstance(value, tuple) else (value,):

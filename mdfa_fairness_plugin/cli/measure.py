@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, progress
+from mdfa_fairness_plugin.cli.files import files_in
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
-from mdfa_fairness_plugin.cli.questions import file_hash, restricted, with_outcome
-from mdfa_fairness_plugin.cli.request import RECORDED, Request
+from mdfa_fairness_plugin.cli.questions import request_of, restricted, with_outcome
+from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.cli.table import find_columns, read_table
 from mdfa_fairness_plugin.comparison import measure_again
 from mdfa_fairness_plugin.exceptions import renaming
-from mdfa_fairness_plugin.report.stored import stored_part
 from mdfa_fairness_plugin.results import AuditResult
 
 
@@ -38,17 +37,11 @@ def run(request: Request) -> int:
 
 def _asked(request: Request, old: AuditResult) -> Request:
     """What was asked of the old rows, asked of the new ones."""
-    given: Any = old.provenance.get("request")
-    if not isinstance(given, dict) or "outcome" not in given:
-        raise CommandError(
-            f"{request.from_file}: it does not say which columns were audited; it has to be written by "
-            "mdfa audit --json. In Python: mdfa_fairness_plugin.comparison.measure_again."
-        )
-    told = {name: own for name, own in given.items() if name != "file_hash"}
-    if given.get("file_hash") is not None and given["file_hash"] == file_hash(request.file):
+    own = request_of(old, request.from_file)
+    read = {one.sha256 for one in old.provenance.get("files", ())}
+    if any(one.sha256 in read for one in files_in(request.file)):
         raise CommandError(
             f"{request.file}: this is the file that {request.from_file} is an audit of; rows that a "
             "rule was found in cannot confirm it. Give new ones."
         )
-    own = stored_part(request.from_file, Request, told, "provenance.request", RECORDED)
     return replace(own, file=request.file, n_jobs=request.n_jobs, quiet=request.quiet)

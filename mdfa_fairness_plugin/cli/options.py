@@ -45,6 +45,12 @@ def _existing_or_parts(ctx: click.Context, param: click.Parameter, value: Path) 
     return value
 
 
+def _all_existing(
+    ctx: click.Context, param: click.Parameter, values: tuple[Path, ...]
+) -> tuple[Path, ...]:
+    return tuple(_existing_or_parts(ctx, param, value) for value in values)
+
+
 def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     # Nothing is above NaN, so such a gate would never trip.
     if value is not None and math.isnan(value):
@@ -93,6 +99,23 @@ from_file = option(
 old_and_new = with_options(
     argument("file", metavar="OLD.json", type=_JSON),
     argument("new_file", metavar="NEW.json", type=_JSON),
+)
+audit_and_files = with_options(
+    argument("from_file", metavar="AUDIT.json", type=_JSON),
+    argument(
+        "files",
+        metavar="FILE...",
+        nargs=-1,
+        required=True,
+        type=click.Path(path_type=Path),
+        callback=_all_existing,
+    ),
+)
+again = option(
+    "--again",
+    is_flag=True,
+    help="Also make the audit again, of the first FILE, with the settings and the seed it says, and "
+    "compare every value.",
 )
 any_files = argument("file", type=click.Path(path_type=Path), callback=_existing_or_parts)
 

@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.report.junit import Case, trips
 
 DONE = 0
 GATE_TRIPPED = 1
+DIFFERS = 1
 
 
 def check_outputs(request: Request) -> None:

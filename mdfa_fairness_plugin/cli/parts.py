@@ -9,6 +9,8 @@ from typing import Any
 import pandas as pd
 
 from mdfa_fairness_plugin.cli.console import progress
+from mdfa_fairness_plugin.cli.files import files_of
+from mdfa_fairness_plugin.cli.questions import told_of_request
 from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.cli.table import Table, find_columns
 from mdfa_fairness_plugin.dask import audit_dask
@@ -24,9 +26,10 @@ def audit_parts(request: Request) -> Any:
     """Audit Parquet files where they lie."""
     naming = renaming({"ddf": str(request.file)})
     with naming, progress(f"auditing {request.file} ...", quiet=request.quiet):
+        files = files_of(request)
         source = open_source(str(request.file))
         named = find_columns(Table(frame=_head(source)), request, partial(_values, source))
-        return audit_dask(
+        result = audit_dask(
             str(request.file),
             outcome=named.outcome,
             sensitive=named.sensitive,
@@ -36,6 +39,7 @@ def audit_parts(request: Request) -> Any:
             scheduler=request.scheduler,
             **named.settings,
         )
+        return told_of_request(result, request, named.features, files)
 
 
 def _head(source: Source) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -12,14 +11,17 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.cli.console import CommandError, complain
-from mdfa_fairness_plugin.cli.request import Request
+from mdfa_fairness_plugin.cli.console import CommandError, command_line, complain
+from mdfa_fairness_plugin.cli.request import RECORDED, Request
 from mdfa_fairness_plugin.cli.table import Columns, Table
 from mdfa_fairness_plugin.data.containers import read_table
 from mdfa_fairness_plugin.data.expressions import parse
 from mdfa_fairness_plugin.data.questions import columns_of
 from mdfa_fairness_plugin.data.written import Marks
 from mdfa_fairness_plugin.exceptions import renaming
+from mdfa_fairness_plugin.provenance import ReadFile
+from mdfa_fairness_plugin.report.stored import stored_part
+from mdfa_fairness_plugin.results import AuditResult
 
 # What no name of a column that was misspelt has.
 _CONDITION: Final = re.compile(r"[<>=≤≥≠]| in | is ")
@@ -70,23 +72,27 @@ def with_outcome(table: Table, request: Request) -> tuple[Table, Request]:
 
 
 def told_of_request(
-    result: Any, request: Request, features: Sequence[Hashable] | None = None
+    result: Any, request: Request, features: Sequence[Hashable], files: Sequence[ReadFile]
 ) -> Any:
-    """The result with what was asked, by which other rows can be asked the same."""
+    """The result with what was asked, of which files: other rows can be asked the same."""
     told = request.recorded
-    if features is not None:
-        told["features"] = tuple(map(str, features))
-        told.pop("drop", None)
-    told["file_hash"] = file_hash(request.file)
-    return replace(result, provenance={**result.provenance, "request": told})
+    told["features"] = tuple(map(str, features))
+    told.pop("drop", None)
+    if request.scheduler is not None:
+        told["scheduler"] = "threads"  # every scheduler gives the same
+    made = {"request": told, "files": tuple(files), "command": command_line()}
+    return replace(result, provenance={**result.provenance, **made})
 
 
-def file_hash(path: Path) -> str | None:
-    """SHA-256 of a file; None of what is none, such as a pipe."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def request_of(result: AuditResult, path: Path) -> Request:
+    """What was asked of the rows of a result that was read from a file."""
+    given: Any = result.provenance.get("request")
+    if not isinstance(given, dict) or "outcome" not in given:
+        raise CommandError(
+            f"{path}: it does not say which columns were audited; it has to be written by mdfa audit "
+            "--json. In Python: mdfa_fairness_plugin.comparison.measure_again."
+        )
+    return stored_part(path, Request, given, "provenance.request", RECORDED)
 
 
 def told_of_rows(result: Any, where: str) -> Any:

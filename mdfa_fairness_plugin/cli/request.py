@@ -17,6 +17,8 @@ class Request:
     file: Path = Path()
     new_file: Path = Path()
     from_file: Path = Path()
+    files: tuple[Path, ...] = ()
+    again: bool = False
     outcome: str = ""
     decided_by: tuple[str, ...] = ()  # columns of a condition that is the outcome
     outcomes: tuple[str, ...] = ()
@@ -141,9 +143,9 @@ RECORDED: Final = frozenset(
         "alpha", "balance", "bins", "categorical", "cluster", "confidence_level", "date_format",
         "decimal", "decision_input", "device", "drop", "drop_missing_outcomes", "encoding",
         "estimator", "favorable_label", "features", "group_names", "intersections", "learner",
-        "merge_spellings", "min_ratio", "missing", "na_values", "outcome", "outcome_label",
-        "outcome_name", "outcome_names", "reference", "repeats", "seed", "sensitive", "separator",
-        "solver", "thousands", "weight", "weight_type", "where",
+        "measure", "merge_spellings", "min_ratio", "missing", "na_values", "outcome",
+        "outcome_label", "outcome_name", "outcome_names", "reference", "repeats", "scheduler", "seed",
+        "sensitive", "separator", "solver", "thousands", "weight", "weight_type", "where",
     }
 )  # fmt: skip
 

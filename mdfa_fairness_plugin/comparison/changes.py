@@ -208,12 +208,12 @@ def notes_on(old: AuditRecord, new: AuditRecord) -> tuple[str, ...]:
 
 def _of_people(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
     hashes = [own.provenance.get("input_hash") for own in (old, new)]
-    files = [entries(own.provenance, "request").get("file_hash") for own in (old, new)]
+    files = [{one.sha256 for one in own.provenance.get("files", ())[:1]} for own in (old, new)]
     n = len(_labels(old) & _labels(new))
     not_independent = "so the two are not independent, and intervals of changes do not hold"
     if hashes[0] is not None and hashes[0] == hashes[1]:
         yield f"Both audits are of the same rows (their hashes are equal), {not_independent}."
-    elif files[0] is not None and files[0] == files[1]:
+    elif files[0] & files[1]:
         yield f"Both audits read the same file (its hashes are equal), {not_independent}."
     elif n:
         yield (

@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.profile import VALUES
 from mdfa_fairness_plugin.exceptions import Count, InputError, Message, renaming
+from mdfa_fairness_plugin.provenance import ReadFile
 from mdfa_fairness_plugin.records import AuditRecord
 from mdfa_fairness_plugin.records.statement import checked_statement
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA
@@ -106,6 +107,9 @@ class _Reading:
         for name, own in found["provenance"].items():
             if name.startswith("n_") and own is not None:
                 self.of(int, own, f"provenance.{name}")
+        if "files" in found["provenance"]:
+            read = self.of(tuple[ReadFile, ...], found["provenance"]["files"], "provenance.files")
+            found["provenance"]["files"] = read
         found["balance"] = dict(
             self.balance(one, f"balance[{i}]")
             for i, one in enumerate(

@@ -70,7 +70,7 @@ from mdfa_fairness_plugin.report.reading import (
 )
 from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
 from mdfa_fairness_plugin.report.rerun import rerun_code
-from mdfa_fairness_plugin.report.statement import statement_section
+from mdfa_fairness_plugin.report.statement import files_sentences, statement_section
 
 _MOST_ALSO: Final = 4
 _MOST_LISTED: Final = 12
@@ -124,6 +124,7 @@ def tell(
 def tell_page(result: AuditRecord, min_cell: int, command: str | None = None) -> Document:
     """The page as it may be printed, with pictures; ``command`` in the place of Python code."""
     redaction = redact(result, min_cell)
+    command = command or result.provenance.get("command")
     return tell(
         redaction.result,
         drawn=pictures(result, redaction),
@@ -466,7 +467,8 @@ def _made(result: AuditRecord, cells: str, code: str) -> Section:
         f"{CLOSING}"
     )
     on_page, in_card = frozenset({PAGE}), frozenset({MARKDOWN})
-    lines = _given(setting, f"Input: {clean(given, 80)}." if given else "", reading)
+    files = files_sentences(provenance)
+    lines = _given(setting, f"Input: {clean(given, 80)}." if given else "", *files, reading)
     blocks = (
         Paragraphs(lines, "made", media=EVERYWHERE - in_card),
         Paragraphs((*lines, *_given(cells)), "made", media=in_card),

@@ -216,14 +216,19 @@ def _cut(table: Table) -> Table:
     return replace(table, rows=table.rows[:_MOST_COMPARISONS], more=note)
 
 
+# Or, of a request, in the command.
+_TOLD_ELSEWHERE: Final = (
+    "command", "files", "iterations", "parameters", "request", "timings", "versions",
+)  # fmt: skip
+
+
 def provenance_table(result: AuditRecord) -> Table:
     """Versions, seed, parameters and hash, one row each."""
     provenance = result.provenance
     rows = [
         (_title(name), label_text(value, 80))
         for name, value in in_order(provenance)
-        if name not in ("timings", "parameters", "versions", "iterations", "request")
-        and value is not None
+        if name not in _TOLD_ELSEWHERE and value is not None
     ]
     for name, between, limit in (("versions", " ", 30), ("parameters", " = ", 60)):
         values = entries(provenance, name)

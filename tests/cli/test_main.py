@@ -63,9 +63,10 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("race,approved,x\na,1,2\nb,0,3\n")
     code = (
-        "import sys, types\n"
+        "import dataclasses, sys\n"
         "import mdfa_fairness_plugin\n"
-        "result = types.SimpleNamespace(violations=(), asked=(), summary=lambda: 'line\\n' * 100_000)\n"
+        "told = dict(violations=(), asked=(), provenance={}, summary=lambda: 'line\\n' * 100_000)\n"
+        "result = dataclasses.make_dataclass('Result', told)(**told)\n"
         "mdfa_fairness_plugin.audit = lambda *args, **kwargs: result\n" + SCRIPT
     )
     arguments = ["audit", str(table), "--outcome", "approved", "--sensitive", "race"]
