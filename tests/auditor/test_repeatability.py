@@ -70,7 +70,12 @@ def test_provenance_says_how_it_was_made(planted):
     assert made["balance"] == "overlap"
     assert made["versions"]["mdfa_fairness_plugin"] == mdfa.__version__
     assert made["parameters"]["alpha"] == "auto"
-    assert set(made["parameters"]) == set(auditor.get_params()) - {"n_jobs", "statement", "verbose"}
+    assert set(made["parameters"]) == set(auditor.get_params()) - {
+        "feature_reasons",
+        "n_jobs",
+        "statement",
+        "verbose",
+    }
     json.loads(auditor.result_.to_json(rows=True))
 
 
