@@ -7,6 +7,7 @@ from typing import Any
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, command_line, progress
+from mdfa_fairness_plugin.cli.events import with_event
 from mdfa_fairness_plugin.cli.files import files_of
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
 from mdfa_fairness_plugin.cli.parts import audit_parts
@@ -27,6 +28,7 @@ def run(request: Request) -> int:
     """Audit, deliver, and give the gate's status."""
     check_outputs(request)
     in_memory = {
+        "--event": request.event,
         "--null-draws": request.null_draws,
         "--stability": request.n_repeats,
         "--explained": request.explained,
@@ -68,7 +70,7 @@ def audited(request: Request) -> Any:
 def _audit_file(request: Request) -> Any:
     """Audit one table in memory."""
     asked, files = request, files_of(request)
-    table, request = with_outcome(restricted(read_table(request), request), request)
+    table, request = with_event(*with_outcome(restricted(read_table(request), request), request))
     frame = table.frame
     named = find_columns(table, request, frame.__getitem__)
     check_asked(frame, named, request)

@@ -26,6 +26,8 @@ def _work(name: str, asked: dict[str, Any]) -> None:
 @options.with_options(
     options.any_files,
     *options.AUDIT,
+    options.truth,
+    options.event,
     options.report,
     options.json_option("summary"),
     options.junit,

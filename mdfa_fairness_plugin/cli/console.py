@@ -29,10 +29,13 @@ _OPTIONS = {
     "outcome_name": "--outcome-name",
     "outcome_names": "--outcome-names",
     "outcomes": "--outcome-label",
+    "pos_label": "--outcome-label",
     "outcomes_by_model": "--outcomes",
     "sample_weight": "--weight",
     "statement": "--statement",
     "thousands": "--thousands",
+    "y_pred": "--outcome",
+    "y_true": "--true",
 }
 
 
@@ -48,6 +51,9 @@ _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r" with mdfa_fairness_plugin\.to_quantities\(X, \.\.\.\),", ":"),
     (r"\b(decimal|thousands)=('[^']+')", r"--\1 \2"),
     (r"\bdate_format=('[^']+')", r"--date-format \1"),
+    (r"\bevent='(\w+)'", r"--event \1"),
+    (r"\bpos_label=('[^']*'|[^\s.]+)", r"--outcome-label \1"),
+    (r"\by_pred\b", "--outcome"),
     (r"Replace what means missing by None", "Say what means missing with --na-values"),
     (r"as in mdfa_fairness_plugin\.to_groups\(.*?, \[.*?\]\) or to_groups\(.*?, 4\)", _as_bins),
     (r"say so with \.astype\('category'\)", "say so with --categorical"),

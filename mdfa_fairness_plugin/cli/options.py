@@ -22,6 +22,8 @@ LEARNERS = (
     "network_features",
 )  # fmt: skip
 ESTIMATORS = ("doubly_robust", "hajek", "raw", "unweighted")
+# As mdfa_fairness_plugin.data.events.EVENTS, likewise.
+EVENTS = ("selection", "error", "false_positive", "false_negative", "true_positive")
 # As mdfa_fairness_plugin.experiments.EXPERIMENTS, likewise.
 EXPERIMENTS = (
     "table1", "table2", "table3", "table4", "figure1a", "figure1b", "figure1c", "figure1d",
@@ -134,6 +136,12 @@ outcomes = option(
     help="Columns of outcomes, one per model.",
 )
 truth = option("--true", "truth", metavar="COL", help="True labels, for accuracy and error rates.")
+event = option(
+    "--event",
+    type=Choice(EVENTS),
+    help="Audit this in the place of the outcome, by --true: answers of one kind (--outcome-label, or "
+    "1 of 0 and 1) that are wrong, that are missing, or any error.",
+)
 group = option(
     "--group", multiple=True, metavar="VALUE", help="Sensitive value to audit; may be repeated."
 )

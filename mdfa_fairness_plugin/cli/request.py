@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,12 +25,14 @@ class Request:
     outcomes: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
     truth: str | None = None
+    event: str | None = None
     features: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     outcome_label: tuple[str, ...] = ()
     favorable_label: str | None = None
     outcome_name: str | None = None
     outcome_names: tuple[str, ...] = ()
+    event_names: Mapping[Hashable, str] | None = None  # of the outcome that an event is
     group_names: tuple[str, ...] = ()
     group: tuple[str, ...] = ()
     reference: tuple[str, ...] = ()
@@ -142,10 +145,10 @@ RECORDED: Final = frozenset(
     {
         "alpha", "balance", "bins", "categorical", "cluster", "confidence_level", "date_format",
         "decimal", "decision_input", "device", "drop", "drop_missing_outcomes", "encoding",
-        "estimator", "favorable_label", "features", "group_names", "intersections", "learner",
+        "estimator", "event", "favorable_label", "features", "group_names", "intersections", "learner",
         "measure", "merge_spellings", "min_ratio", "missing", "na_values", "outcome",
         "outcome_label", "outcome_name", "outcome_names", "reference", "repeats", "scheduler", "seed",
-        "sensitive", "separator", "solver", "thousands", "weight", "weight_type", "where",
+        "sensitive", "separator", "solver", "thousands", "truth", "weight", "weight_type", "where",
     }
 )  # fmt: skip
 

@@ -199,7 +199,8 @@ def find_columns(
         settings=request.settings
         | given(
             outcomes=labels,
-            outcome_names=find_names(request.outcome_names, [outcome], values, "--outcome-names"),
+            outcome_names=request.event_names
+            or find_names(request.outcome_names, [outcome], values, "--outcome-names"),
             group_names=find_names(request.group_names, sensitive, values, "--group-names"),
             favorable_label=find_favorable(request, outcome, values),
             reference_group=find_reference(request, sensitive, values),

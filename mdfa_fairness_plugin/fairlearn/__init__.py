@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from mdfa_fairness_plugin.fairlearn.events import EVENTS
+from mdfa_fairness_plugin.data.events import EVENTS
 from mdfa_fairness_plugin.fairlearn.metrics import (
     audit_predictions,
     draw_predictions,

@@ -12,10 +12,10 @@ import numpy as np
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.data.columns import read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
+from mdfa_fairness_plugin.data.events import EVENTS, occurrence
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
 from mdfa_fairness_plugin.data.weights import weight_numbers
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog, renaming
-from mdfa_fairness_plugin.fairlearn.events import EVENTS, occurrence
 from mdfa_fairness_plugin.settings import Settings, refuse_unknown
 
 CONTROLS = "control_features"
