@@ -8,8 +8,9 @@ import pandas as pd
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, progress
-from mdfa_fairness_plugin.cli.files import read_statement
+from mdfa_fairness_plugin.cli.files import files_of, read_statement
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
+from mdfa_fairness_plugin.cli.questions import told_of_files
 from mdfa_fairness_plugin.cli.request import Request, given
 from mdfa_fairness_plugin.cli.table import (
     Table,
@@ -25,6 +26,7 @@ def run(request: Request) -> int:
     check_outputs(request)
     if request.plot is not None and request.plot.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise CommandError(f"--plot: {request.plot.name!r} must end in .png, .svg or .pdf.")
+    files = files_of(request)
     table = read_table(request)
     frame = table.frame
     roles = table.roles(
@@ -63,6 +65,7 @@ def run(request: Request) -> int:
             verbose=1,
             **settings,
         )
+    result = told_of_files(result, files)
     deliver(request, result, notes, page={"min_cell": request.min_cell})
     return gate(request, result.cases)
 

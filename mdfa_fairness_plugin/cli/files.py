@@ -36,7 +36,7 @@ def files_of(request: Request) -> tuple[ReadFile, ...]:
 
     Called before the table is read: what is written later is another file.
     """
-    own = () if request.statement is None else (read_file(request.statement),)
+    own = () if request.statement is None else files_in(request.statement)
     return (*files_in(request.file), *own)
 
 

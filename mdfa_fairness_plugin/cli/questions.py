@@ -23,6 +23,8 @@ from mdfa_fairness_plugin.provenance import ReadFile
 from mdfa_fairness_plugin.report.stored import stored_part
 from mdfa_fairness_plugin.results import AuditResult
 
+# Every scheduler gives the same.
+_ANY_SCHEDULER: Final = "threads"
 # What no name of a column that was misspelt has.
 _CONDITION: Final = re.compile(r"[<>=≤≥≠]| in | is ")
 
@@ -79,8 +81,13 @@ def told_of_request(
     told["features"] = tuple(map(str, features))
     told.pop("drop", None)
     if request.scheduler is not None:
-        told["scheduler"] = "threads"  # every scheduler gives the same
-    made = {"request": told, "files": tuple(files), "command": command_line()}
+        told["scheduler"] = _ANY_SCHEDULER
+    return told_of_files(result, files, request=told)
+
+
+def told_of_files(result: Any, files: Sequence[ReadFile], **more: Any) -> Any:
+    """The result with what was read, by which command."""
+    made = {"files": tuple(files), "command": command_line(), **more}
     return replace(result, provenance={**result.provenance, **made})
 
 
@@ -92,7 +99,9 @@ def request_of(result: AuditResult, path: Path) -> Request:
             f"{path}: it does not say which columns were audited; it has to be written by mdfa audit "
             "--json. In Python: mdfa_fairness_plugin.comparison.measure_again."
         )
-    return stored_part(path, Request, given, "provenance.request", RECORDED)
+    own = stored_part(path, Request, given, "provenance.request", RECORDED)
+    # A file may come from anybody: what it names is not connected to.
+    return replace(own, scheduler=None if own.scheduler is None else _ANY_SCHEDULER)
 
 
 def told_of_rows(result: Any, where: str) -> Any:

@@ -45,7 +45,7 @@ from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
 from mdfa_fairness_plugin.report.pictures import pictured
 from mdfa_fairness_plugin.report.reading import held_in_part
 from mdfa_fairness_plugin.report.redaction import redact
-from mdfa_fairness_plugin.report.statement import statement_section
+from mdfa_fairness_plugin.report.statement import files_sentences, statement_section
 from mdfa_fairness_plugin.report.story import leaks_section, warnings_section
 
 if TYPE_CHECKING:
@@ -452,4 +452,5 @@ def _made(result: ComparisonResult) -> tuple[str, ...]:
     return (
         say.alpha_sentence(result.alpha),
         f"{count(result.n_splits, 'split')}, the same for every model; seed {seed}{version}.",
+        *files_sentences(result.provenance),
     )

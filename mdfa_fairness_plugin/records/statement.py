@@ -30,6 +30,8 @@ STATED: Final = {
 }
 # Also of what has little in common with any: the nearest is a better hint than none.
 _ALIKE: Final = 0.4
+# A threshold set after the audit was not set in advance.
+_IN_ORDER: Final = (("data_from", "data_to"), ("threshold_date", "audit_date"))
 SENSITIVE_SOURCES: Final = ("self-reported", "observed", "proxy")
 
 
@@ -56,7 +58,21 @@ def checked_statement(given: Any) -> dict[str, str]:
                 f"statement: sensitive_source: {source!r} was given, one or a list of "
                 f"{', '.join(SENSITIVE_SOURCES)} expected.{meant}"
             )
+    for first, last in _IN_ORDER:
+        dates = [_date(told.get(key, "")) for key in (first, last)]
+        if dates[0] and dates[1] and dates[0] > dates[1]:
+            raise InputError(
+                f"statement: {first}: {dates[0]} is later than {last}, {dates[1]}; correct one of them."
+            )
     return {key: text for key, text in told.items() if text}
+
+
+def _date(text: str) -> datetime.date | None:
+    """The date that a text begins with, if any."""
+    try:
+        return datetime.date.fromisoformat(text[:10])
+    except ValueError:
+        return None
 
 
 def _text(given: Any, key: str) -> str:

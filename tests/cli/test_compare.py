@@ -72,6 +72,10 @@ def test_everything_is_written(table, quick, mdfa, tmp_path):
         "model before",
         "model after",
     }
+    (file,) = told["provenance"]["files"]
+    assert (file["name"], file["bytes"]) == (table.name, table.stat().st_size)
+    assert file["sha256"] in page.read_text(encoding="utf-8")
+    assert told["provenance"]["command"].startswith("mdfa compare")
     (call,) = quick
     assert list(call["X"].columns) == ["age", "town"]
     assert list(call["models"]) == ["before", "after"]

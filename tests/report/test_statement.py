@@ -53,6 +53,10 @@ def test_a_statement_is_text_in_the_order_of_reports():
         ({"sensitive_source": ["proxy", "guess"]}, "'guess' was given, one or a list of self-rep"),
         ({"system": True}, "system: a text, a date, a number .* True found"),
         ({"version": {"a": 1}}, "version: a text"),
+        (
+            {"threshold_date": "2026-03-01", "audit_date": datetime.date(2026, 2, 1)},
+            "threshold_date: 2026-03-01 is later than audit_date, 2026-02-01; correct",
+        ),
         ("text", "a mapping of what is stated expected, str found"),
     ],
 )
