@@ -170,7 +170,6 @@ def audits_with_a_violation(makes, seeds):
 
 
 @pytest.mark.slow
-@pytest.mark.repeats
 @pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.MDFAWarning")
 def test_a_rule_of_the_features_is_no_violation():
     """12 audits: four false alarms are allowed; where one in twenty has one, more are luck of .001."""
