@@ -6,8 +6,8 @@ Run from the repository root, for example::
     python tests/benchmarks/search.py all --seeds 20
 
 Each table prints the mean over seeds. Regions are fitted on 70 % of the rows (of ``wide`` and ``noisy``
-on n of them) and judged by ``predict`` on the other 30 %. The noise floor is the error of delta when the
-true region is known, with oracle weights, on the same rows.
+on n of them) and judged by ``predict`` on the other 30 %. The noise floor is the error of delta when
+the true region is known, with oracle weights, on the same rows.
 """
 
 from __future__ import annotations
