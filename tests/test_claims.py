@@ -33,11 +33,9 @@ def searches(make, runs, **options):
     ("make", "runs"),
     [
         pytest.param(
-            lambda seed: populations.pure_noise(seed, n=600), 20, marks=pytest.mark.repeats
+            lambda seed: populations.pure_noise(seed, n=600), 12, marks=pytest.mark.repeats
         ),
-        pytest.param(
-            lambda seed: populations.noise_by_x(seed, mu=-0.3, n=600), 12, marks=pytest.mark.repeats
-        ),
+        (lambda seed: populations.noise_by_x(seed, mu=-0.3, n=600), 12),
         (lambda seed: populations.paper(seed, delta=0.0, mu=0.3, n=600), 12),
     ],
     ids=["pure noise", "noise by x", "the paper's data"],
