@@ -21,8 +21,13 @@ from mdfa_fairness_plugin.experiments import figure1a, figure1b, figure1c
 figure1a.QUICK_POINTS = (0, 7)
 figure1b.N_ROWS, figure1b.N_STEPS, figure1c.N_ROWS = 1500, 12, 1500
 """
-# Its kernel knows nothing of what other tests are told: audits cross-fit once.
-ONCE = "from mdfa_fairness_plugin import settings; settings._MOST_REPEATS = 1"
+# Its kernel knows nothing of what other tests are told: audits cross-fit once, by few trees.
+ONCE = """
+from mdfa_fairness_plugin import settings
+from mdfa_fairness_plugin.learn import difference
+
+settings._MOST_REPEATS, difference._TREES_OF_A_ROW = 1, 24
+"""
 
 
 def read(path):
