@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.records.audits import by_reason
 from mdfa_fairness_plugin.replicate import Explained
 from mdfa_fairness_plugin.replicate.repeats import searched, source_of
 from mdfa_fairness_plugin.report import html, markdown, text
+from mdfa_fairness_plugin.report.cyclonedx import to_cyclonedx
 from mdfa_fairness_plugin.report.junit import to_junit
 from mdfa_fairness_plugin.report.plain import as_json, to_plain, written
 from mdfa_fairness_plugin.report.stored import stored_fields
@@ -193,6 +194,34 @@ class AuditResult(Questions):
             If ``min_cell`` is no whole number of at least 1.
         """
         return written(markdown.render(tell_card(self, min_cell)), path)
+
+    def to_cyclonedx(
+        self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11
+    ) -> str:
+        """Give a CycloneDX 1.6 bill of materials in JSON: the audited model with its model card.
+
+        Rates by group, and ratios at equal features of everybody and of each subgroup with their
+        intervals (``performanceMetrics``); what was found of each group (``fairnessAssessments``);
+        and of ``statement`` what the format has a place for. The same bytes for the same result.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File to write as well.
+        min_cell : int, default=11
+            Counts of people below this are not printed, nor anything from which one could be
+            worked out, as in ``to_html``; 1 prints every count.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        InputError
+            If ``min_cell`` is no whole number of at least 1.
+        """
+        return written(as_json(to_cyclonedx(self, min_cell)), path)
 
     def to_junit(
         self, path: str | os.PathLike[str] | None = None, fail_above: float | None = None

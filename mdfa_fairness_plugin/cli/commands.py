@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mdfa_fairness_plugin.cli import options
+from mdfa_fairness_plugin.cli import options, writing
 from mdfa_fairness_plugin.cli.reading import READING
 from mdfa_fairness_plugin.cli.request import Request
 
@@ -30,18 +30,19 @@ def _work(name: str, asked: dict[str, Any]) -> None:
     options.event,
     options.report,
     options.json_option("summary"),
-    options.junit,
+    writing.junit,
+    writing.cyclonedx,
     options.fail_above,
     options.null_draws,
     options.stability,
     options.explained,
     options.where,
     options.measure,
-    options.members,
+    writing.members,
     options.group_pairs,
-    options.group_table,
-    options.pairs,
-    options.allow_rows,
+    writing.group_table,
+    writing.pairs,
+    writing.allow_rows,
     options.scheduler,
     options.min_cell,
     *READING,
@@ -109,7 +110,7 @@ def card(**asked: Any) -> None:
     options.statement,
     options.report,
     options.json_option("summary"),
-    options.junit,
+    writing.junit,
     options.fail_above,
     *READING,
 )
@@ -127,7 +128,7 @@ def compare(**asked: Any) -> None:
     options.old_and_new,
     options.report,
     options.json_option("summary"),
-    options.junit,
+    writing.junit,
     options.fail_above,
     options.min_cell,
     options.quiet_option("Print nothing but errors and a tripped gate."),
@@ -160,7 +161,7 @@ def demo(**asked: Any) -> None:
     options.from_file,
     options.report,
     options.json_option("summary"),
-    options.junit,
+    writing.junit,
     options.fail_above,
     options.min_cell,
     options.jobs,

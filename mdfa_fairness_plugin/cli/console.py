@@ -65,8 +65,8 @@ USAGE_ERROR = 2
 # Where a command writes to, and what it says.
 _UNSAID = frozenset(
     {
-        "allow_rows", "group_table", "html_file", "json_file", "junit_file", "members", "pairs",
-        "plot", "quiet", "report",
+        "allow_rows", "cyclonedx", "group_table", "html_file", "json_file", "junit_file", "members",
+        "pairs", "plot", "quiet", "report",
     }
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ import click
 from click import Choice, FloatRange, IntRange, argument, option
 
 from mdfa_fairness_plugin.cli.request import are_parts
+from mdfa_fairness_plugin.cli.writing import OUTPUT
 
 Option = Callable[[Any], Any]
 
@@ -60,7 +61,6 @@ def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None)
     return value
 
 
-_OUTPUT: Final = click.Path(dir_okay=False, path_type=Path)
 _OUTPUT_OR_STDOUT: Final = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 _JSON: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _SHARE: Final = FloatRange(0, 1, min_open=True, max_open=True)
@@ -379,44 +379,10 @@ data_home = option(
 )
 
 report = option(
-    "--report", type=_OUTPUT, metavar="FILE.html", help="Write the whole report to this page."
+    "--report", type=OUTPUT, metavar="FILE.html", help="Write the whole report to this page."
 )
 html = option(
-    "--html", "html_file", type=_OUTPUT, metavar="FILE.html", help="Write the card to this page."
-)
-junit = option(
-    "--junit",
-    "junit_file",
-    type=_OUTPUT,
-    metavar="FILE.xml",
-    help="Write one test case per search to this file, as continuous integration reads them: failed "
-    "where the gate of --fail-above trips, skipped where there is not enough evidence.",
-)
-members = option(
-    "--members",
-    type=_OUTPUT,
-    metavar="FILE.csv",
-    help="Write who is inside to this file (.csv or .parquet), a line per row and search.",
-)
-group_table = option(
-    "--group-table",
-    type=_OUTPUT,
-    metavar="FILE.csv",
-    help="Write every group's favourable outcomes (--favorable-label) to this file: counts, rates, "
-    "impact ratios to the group with the highest rate, also at equal features, tests. No count is "
-    "withheld.",
-)
-pairs = option(
-    "--pairs",
-    type=_OUTPUT,
-    metavar="FILE.csv",
-    help="Write people of the worst subgroup who fared badly beside the most alike who did not to this "
-    "file, 50 pairs with every feature, for a review of files. Needs --allow-rows.",
-)
-allow_rows = option(
-    "--allow-rows",
-    is_flag=True,
-    help="Let --pairs write rows of single people, which --min-cell otherwise keeps back.",
+    "--html", "html_file", type=OUTPUT, metavar="FILE.html", help="Write the card to this page."
 )
 statement = option(
     "--statement",
@@ -428,7 +394,7 @@ statement = option(
 )
 plot = option(
     "--plot",
-    type=_OUTPUT,
+    type=OUTPUT,
     metavar="FILE.png",
     help="Draw each model's worst case beside its aggregate ratio (.png, .svg or .pdf).",
 )

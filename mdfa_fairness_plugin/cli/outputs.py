@@ -76,6 +76,8 @@ def write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, 
                 result.to_json(path)
             elif option == "--junit":
                 result.to_junit(path, fail_above=request.fail_above)
+            elif option == "--cyclonedx":
+                result.to_cyclonedx(path, min_cell=request.min_cell)
             elif option == "--members":
                 with written_beside(path) as part:
                     _write_members(result, part, path.suffix.lower())

@@ -85,6 +85,7 @@ class Request:
     html_file: Path | None = None
     json_file: Path | None = None
     junit_file: Path | None = None
+    cyclonedx: Path | None = None
     members: Path | None = None
     group_table: Path | None = None
     pairs: Path | None = None
@@ -129,7 +130,7 @@ class Request:
     @property
     def outputs(self) -> dict[str, Path]:
         """Files to write by the option that names them."""
-        pages = {"--report": self.report, "--html": self.html_file}
+        pages = {"--report": self.report, "--html": self.html_file, "--cyclonedx": self.cyclonedx}
         files = {"--json": self.json_file, "--junit": self.junit_file, "--plot": self.plot}
         tables = {"--members": self.members, "--group-table": self.group_table}
         return given(**pages, **files, **tables, **{"--pairs": self.pairs})

@@ -36,7 +36,7 @@ def groups_blocks(result: AuditRecord) -> tuple[Table, Paragraphs]:
     labels, good = result.outcome_labels, result.favorable_label
     told = [labels.index(good)] if good in labels else list(range(len(labels)))[:_MOST_OUTCOMES]
     impact = good in labels
-    highest = _highest(result.groups, told[0]) if impact else {}
+    highest = highest_rates(result.groups, told[0]) if impact else {}
     rows: list[tuple[Value, ...]] = []
     for own in result.groups:
         n = None if None in own.counts else sum(k for k in own.counts if k is not None)
@@ -79,7 +79,7 @@ def _rate(rate: float, hidden: bool) -> Value:
     return percent(rate)
 
 
-def _highest(groups: Sequence[GroupCounts], place: int) -> dict[str, float]:
+def highest_rates(groups: Sequence[GroupCounts], place: int) -> dict[str, float]:
     """Highest rate of the groups of each feature; unknown where one is withheld."""
     highest: dict[str, float] = {}
     for own in groups:

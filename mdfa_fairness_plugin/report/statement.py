@@ -11,13 +11,13 @@ from mdfa_fairness_plugin.records.statement import STATED
 from mdfa_fairness_plugin.report.document import HTML, PLAIN, Bullets, Section, Table
 
 _MOST_FILES: Final = 12
-_NOT_STATED: Final = "not stated"
+NOT_STATED: Final = "not stated"
 
 
 def statement_section(statement: Mapping[str, str]) -> Section:
     """Everything that can be stated, blanks too; nothing where no statement was given."""
     told = tuple(
-        (title, clean(statement.get(key, "")) or _NOT_STATED)
+        (title, clean(statement.get(key, "")) or NOT_STATED)
         for key, title in STATED.items()
         if statement
     )

@@ -122,7 +122,7 @@ def test_the_whole_way(tmp_path, mdfa):
     named = ("--outcome-names", "1=approved,0=refused", "--favorable-label", 1)
     result = mdfa(
         *("audit", files["old.csv"], "--sensitive", "group", *asked, *named),
-        *("--json", files["old.json"]),
+        *("--json", files["old.json"], "--cyclonedx", tmp_path / "bom.json"),
     )
     assert result.exit_code == 0, result.stderr
     told = json.loads(files["old.json"].read_text())
@@ -133,6 +133,7 @@ def test_the_whole_way(tmp_path, mdfa):
     counted = {own["group"]: own["counts"] for own in told["groups"] if own["known"]}
     table = pd.crosstab(earned["group"], earned["got"])
     assert counted == {group: [table[0][group], table[1][group]] for group in table.index}
+    assert "wrongly refused" in (tmp_path / "bom.json").read_text()
     result = mdfa(
         "measure", files["new.csv"], "--from", files["old.json"], "--json", files["again.json"]
     )

@@ -1,0 +1,232 @@
+"""A result as a CycloneDX document: the model card of a bill of materials, which machines read."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY
+from mdfa_fairness_plugin.describe.wording import clean, label_text, named
+from mdfa_fairness_plugin.records import (
+    INSUFFICIENT,
+    NONE_LARGER,
+    VIOLATION,
+    AuditRecord,
+    Measured,
+    Violation,
+)
+from mdfa_fairness_plugin.report import sentences as say
+from mdfa_fairness_plugin.report.document import Document
+from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, short_verdict
+from mdfa_fairness_plugin.report.groups import groups_blocks, highest_rates
+from mdfa_fairness_plugin.report.reading import entries
+from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
+from mdfa_fairness_plugin.report.statement import NOT_STATED
+from mdfa_fairness_plugin.report.story import tell
+
+_VERSION: Final = "1.6"
+_EQUAL: Final = " at equal features"
+_NO_ENDS: Final = (math.nan, math.nan)
+# What is stated and has no field of its own, of the data and of the audit.
+_OF_DATA: Final = ("data_from", "data_to", "data_kind", "sensitive_source")
+_OF_AUDIT: Final = ("relationship", "audit_date", "threshold", "threshold_date", "notice")
+
+
+def to_cyclonedx(result: AuditRecord, min_cell: int) -> dict[str, Any]:
+    """A bill of materials whose one component is the model that was audited.
+
+    Fields are those of the published schema (https://cyclonedx.org/docs/1.6/json/). Nothing in it
+    depends on when it is written: there is no serial number, and the time is the one stated.
+    """
+    redaction = redact(result, min_cell)
+    own = redaction.result
+    stated = {key: clean(text) for key, text in own.statement.items() if clean(text)}
+    audited = {
+        "type": "machine-learning-model",
+        "name": stated.get("system", "audited model"),
+        **({"version": stated["version"]} if "version" in stated else {}),
+        "modelCard": {
+            "modelParameters": {"datasets": [_dataset(own, stated)]},
+            "quantitativeAnalysis": {"performanceMetrics": list(_metrics(own))},
+            "considerations": _considerations(own, stated, cells_sentence(redaction, "document")),
+            "properties": _properties(own, stated),
+        },
+    }
+    return {
+        "$schema": f"http://cyclonedx.org/schema/bom-{_VERSION}.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": _VERSION,
+        "version": 1,
+        "metadata": _metadata(own, stated),
+        "components": [audited],
+    }
+
+
+def _metadata(result: AuditRecord, stated: Mapping[str, str]) -> dict[str, Any]:
+    """What made the document, who answers for it, and the date that was stated."""
+    tool = {"type": "application", "name": "mdfa-fairness-plugin"}
+    version = entries(result.provenance, "versions").get("mdfa_fairness_plugin")
+    found: dict[str, Any] = {
+        "tools": {"components": [tool | ({"version": str(version)} if version else {})]}
+    }
+    if day := _day(stated):
+        found["timestamp"] = f"{day}T00:00:00Z"
+    if "auditor" in stated:
+        found["manufacturer"] = {"name": stated["auditor"]}
+    if "signed_by" in stated:
+        found["authors"] = [{"name": name} for name in stated["signed_by"].split("; ")]
+    return found
+
+
+def _day(stated: Mapping[str, str]) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(stated.get("audit_date", ""))
+    except ValueError:
+        return None
+
+
+def _dataset(result: AuditRecord, stated: Mapping[str, str]) -> dict[str, Any]:
+    """The rows that were audited."""
+    scope = _lines(tell(result), "scope")
+    rows = () if result.n_samples is None else (f"{result.n_samples:,} rows.",)
+    own = [{"name": key, "value": stated[key]} for key in _OF_DATA if key in stated]
+    return {
+        "type": "dataset",
+        **({"name": stated["data_source"]} if "data_source" in stated else {}),
+        "description": " ".join((*rows, *scope)),
+        "sensitiveData": [label_text(name) for name in result.sensitive_names],
+        **({"contents": {"properties": own}} if own else {}),
+    }
+
+
+def _considerations(result: AuditRecord, stated: Mapping[str, str], cells: str) -> dict[str, Any]:
+    """What the model is for, what the audit could not see, and whom it may treat unequally."""
+    told = tell(result)
+    limits = [line for key in ("leaks", "unseen", "warnings") for line in _lines(told, key)]
+    if any(own.withheld for own in result.groups):
+        limits.append(groups_blocks(result)[1].lines[-1])
+    return {
+        **({"useCases": [stated["purpose"]]} if "purpose" in stated else {}),
+        "technicalLimitations": [*limits, cells, CLOSING],
+        "fairnessAssessments": _assessments(result),
+    }
+
+
+def _lines(document: Document, key: str) -> tuple[str, ...]:
+    """Lines of a section's first block."""
+    return tuple(getattr(document[key].blocks[0], "lines", ()))
+
+
+def _properties(result: AuditRecord, stated: Mapping[str, str]) -> list[dict[str, str]]:
+    """What is stated or known of the audit and has no field of its own."""
+    told = {key: stated[key] for key in _OF_AUDIT if key in stated}
+    if _day(stated):
+        del told["audit_date"]
+    told["confidence_level"] = f"{result.confidence_level:g}"
+    if given := result.provenance.get("input_hash"):
+        told["input_hash"] = clean(given)
+    told |= {
+        f"sha256 of {clean(one.name)}": one.sha256 for one in result.provenance.get("files", ())
+    }
+    return [{"name": f"mdfa:{key}", "value": text} for key, text in told.items()]
+
+
+# -- numbers
+
+
+def _metrics(result: AuditRecord) -> Iterator[dict[str, Any]]:
+    """Rates of every group, then ratios at equal features, of everybody and of each subgroup."""
+    labels, good = result.outcome_labels, result.favorable_label
+    for place, label in enumerate(labels):
+        highest = highest_rates(result.groups, place) if label == good else {}
+        for own in (own for own in result.groups if own.known):
+            who, rate = named(own.sensitive_feature, own.group), own.rates[place]
+            yield from _metric(f"rate of {_outcome(result, label)}", who, rate)
+            if most := highest.get(own.sensitive_feature, 0.0):
+                kind = "impact ratio, to the group with the highest rate"
+                yield from _metric(kind, who, rate / most)
+    for search in result.violations:
+        who = f"{named(search.sensitive_feature, search.group)} against {say.others_of(search)}"
+        outcome = _outcome(result, search.outcome)
+        everybody, inside = f"{who}, everybody compared", f"{who}, the subgroup found"
+        if search.rule:
+            inside = f"{who}, where {clean(search.rule)}"
+        if search.rule == EVERYBODY:
+            inside = everybody
+        else:
+            yield from _measured(outcome, everybody, search.population)
+        yield from _measured(outcome, inside, search)
+        yield from _metric(
+            f"impact ratio{_EQUAL}", inside, search.impact_ratio, search.impact_interval
+        )
+        yield from _metric(
+            f"p of rates of {outcome}{_EQUAL}, adjusted over all searches",
+            inside,
+            search.p_value_adjusted,
+        )
+
+
+def _measured(outcome: str, where: str, found: Measured) -> Iterator[dict[str, Any]]:
+    """Ratio and difference in a set of rows."""
+    rates = f"of rates of {outcome}{_EQUAL}"
+    yield from _metric(f"ratio {rates}", where, found.ratio, found.ratio_interval)
+    yield from _metric(f"difference {rates}", where, found.difference, found.difference_interval)
+
+
+def _metric(
+    kind: str, where: str, value: float, ends: tuple[float, float] = _NO_ENDS
+) -> Iterator[dict[str, Any]]:
+    """One metric, as far as its numbers are known and may be printed; nothing without any."""
+    bounds = {
+        name: f"{end:.6g}"
+        for name, end in zip(("lowerBound", "upperBound"), ends, strict=True)
+        if not math.isnan(end)
+    }
+    told = {"value": f"{value:.6g}"} if not math.isnan(value) else {}
+    if told or bounds:
+        interval = {"confidenceInterval": bounds} if bounds else {}
+        yield {"type": kind, "slice": where, **told, **interval}
+
+
+def _outcome(result: AuditRecord, label: Any) -> str:
+    return f"{f'{clean(result.outcome_name)} = ' if result.outcome_name else ''}{label_text(label)}"
+
+
+# -- groups at risk
+
+
+def _assessments(result: AuditRecord) -> list[dict[str, str]]:
+    """Findings by group: harm, or advantage where an outcome is said to be favourable."""
+    searches: dict[str, list[Violation]] = {}
+    for own in result.violations:
+        searches.setdefault(named(own.sensitive_feature, own.group), []).append(own)
+    return [
+        {
+            "groupAtRisk": who,
+            **_told("benefits", [own for own in found if own.harm is False]),
+            **_told("harms", [own for own in found if own.harm is not False]),
+            "mitigationStrategy": NOT_STATED,
+        }
+        for who, found in searches.items()
+    ]
+
+
+def _told(key: str, searches: list[Violation]) -> dict[str, str]:
+    unsaid = key == "harms" and any(own.harm is None for own in searches)
+    end = ["Which outcome is favourable is not stated."] if unsaid else []
+    return {key: " ".join([*map(_finding, searches), *end])} if searches else {}
+
+
+def _finding(search: Violation) -> str:
+    """What one search found."""
+    finding = FINDINGS[search.verdict]
+    if search.verdict == VIOLATION:
+        p = search.p_value_adjusted
+        of_chance = "" if math.isnan(p) else f" ({say.p_text(p)})"
+        return f"{say.case_sentence(search)} Finding: {finding}{of_chance}."
+    why = {NONE_LARGER: short_verdict(search), INSUFFICIENT: clean(search.reason).rstrip(". ")}
+    more = f" ({why[search.verdict]})" if why[search.verdict] else ""
+    asked = f"{say.capital(say.group_of(search))} {say.gets(search)} more often"
+    return f"{asked} than {say.others_of(search)} with equal audited features: {finding}{more}."
