@@ -112,6 +112,7 @@ def test_shared_trees_serve_two_folds_each(shared_trees):
     assert set((found.judges @ trees).tolist()) == {24}
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("shared", [False, True])
 def test_rows_held_back_are_judged_by_trees_of_every_model(monkeypatch, shared):
     """What judges them in the audit judges new rows too, whole or slimmed for other machines."""
@@ -191,6 +192,7 @@ def test_repeats_are_averaged(learner):
     assert np.abs(again[:, ~own] - repeats[1].out_of_fold[:, ~own]).max() > 0.01
 
 
+@pytest.mark.repeats
 def test_what_is_averaged_shares_twice_the_trees():
     X, s, positive, e, m, _ = planted(9, n=300)
     folds = np.arange(300) % 2
