@@ -34,6 +34,7 @@ def run(request: Request) -> int:
             "--outcomes": request.outcomes,
             "--sensitive": request.sensitive,
             "--true": request.truth,
+            "--scores": request.scores,
             "--weight": request.weight,
             "--cluster": request.cluster,
         }
@@ -53,6 +54,10 @@ def run(request: Request) -> int:
         reference_group=find_reference(request, sensitive, values),
         decision_inputs=find_inputs(table, request),
         statement=read_statement(request),
+        favorable_label=_find_favorable(request, frame, models),
+        metric=request.metric,
+        scores=_find_scores(frame, models, roles["--scores"]),
+        tolerance=request.tolerance,
     )
     start = f"comparing {len(models)} models on {len(frame):,} rows of {request.file.name} ..."
     with collected_notes() as notes, progress(start, quiet=request.quiet):
@@ -68,6 +73,29 @@ def run(request: Request) -> int:
     result = told_of_files(result, files)
     deliver(request, result, notes, page={"min_cell": request.min_cell})
     return gate(request, result.cases)
+
+
+def _find_favorable(
+    request: Request, frame: pd.DataFrame, models: list[Hashable]
+) -> Hashable | None:
+    """The good outcome, as the models give it."""
+    asked = () if request.favorable_label is None else (request.favorable_label,)
+    return next(
+        iter(find_labels(asked, models, frame.__getitem__, "--favorable-label") or ()), None
+    )
+
+
+def _find_scores(
+    frame: pd.DataFrame, models: list[Hashable], columns: list[Hashable]
+) -> dict[str, pd.Series] | None:
+    """Scores of every model, named in their order."""
+    if columns and len(columns) != len(models):
+        raise CommandError(
+            f"--scores: {len(columns)} columns were named for {len(models)} models; name one for each, "
+            "in the order of --outcomes."
+        )
+    told = {str(model): frame[own] for model, own in zip(models, columns, strict=False)}
+    return told or None
 
 
 def _find_baseline(table: Table, request: Request, models: list[Hashable]) -> Hashable:

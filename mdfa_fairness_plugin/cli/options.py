@@ -392,6 +392,26 @@ statement = option(
     "purpose, data_source, data_from, data_to, data_kind, sensitive_source, auditor, relationship, "
     "audit_date, threshold, threshold_date, signed_by, notice.",
 )
+metric = option(
+    "--metric",
+    type=Choice(["accuracy", "auc"]),
+    help="Say by this metric of --true whether each model is less unequal than the baseline, within "
+    "--tolerance; auc needs --scores.",
+)
+scores = option(
+    "--scores",
+    multiple=True,
+    metavar="COL,...",
+    help="Columns of the models' scores, in the order of --outcomes: higher where the larger of both "
+    "outcomes is likelier.",
+)
+tolerance = option(
+    "--tolerance",
+    type=FloatRange(0, math.inf, max_open=True),
+    callback=_refuse_nan,
+    metavar="T",
+    help="How much less than the baseline's the metric of an alternative may be.",
+)
 plot = option(
     "--plot",
     type=OUTPUT,

@@ -32,7 +32,8 @@ def check_outputs(request: Request) -> None:
     members = request.members
     if members is not None and members.suffix.lower() not in (".csv", ".parquet"):
         raise CommandError(f"--members: {members.name!r} must end in .csv or .parquet.")
-    for option, table in (("--group-table", request.group_table), ("--pairs", request.pairs)):
+    tables = {name: request.outputs.get(name) for name in ("--csv", "--group-table", "--pairs")}
+    for option, table in tables.items():
         if table is not None and table.suffix.lower() != ".csv":
             raise CommandError(f"{option}: {table.name!r} must end in .csv.")
     if request.pairs is not None and request.min_cell > 1 and not request.allow_rows:
@@ -87,6 +88,9 @@ def write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, 
             elif option == "--pairs":
                 with written_beside(path) as part:
                     _write_pairs(result, part)
+            elif option == "--csv":
+                with written_beside(path) as part:
+                    _write_models(result, part)
             elif option == "--plot":
                 figure: Any = ComparisonDisplay.from_result(result).plot().figure_
                 with written_beside(path) as part:
@@ -117,6 +121,14 @@ def _write_groups(result: Any, path: Path) -> None:
 def _write_pairs(result: Any, path: Path) -> None:
     """Who fared badly beside who did not."""
     _joined(result.pairs().rename_axis("row"), "sensitive_value").to_csv(path)
+
+
+def _write_models(result: Any, path: Path) -> None:
+    """A line per model, with what is shown of it as an alternative, if anything was asked."""
+    table, more = result.to_frame(), result.alternative_frame()
+    if len(more):
+        table = table.join(more[[name for name in more if name not in table]])
+    _joined(table, "group", "reference").to_csv(path, index=False)
 
 
 def _joined(table: pd.DataFrame, *who: str) -> pd.DataFrame:

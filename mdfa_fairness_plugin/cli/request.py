@@ -66,6 +66,9 @@ class Request:
     repeats: int | None = None
     confidence_level: float | None = None
     baseline: str | None = None
+    metric: str | None = None
+    scores: tuple[str, ...] = ()
+    tolerance: float | None = None
     splits: int = 100
     n_comparators: int = 5
     null_draws: int | None = None
@@ -90,6 +93,7 @@ class Request:
     group_table: Path | None = None
     pairs: Path | None = None
     allow_rows: bool = False
+    csv: Path | None = None
     plot: Path | None = None
     out: Path | None = None
     min_cell: int = 11
@@ -133,7 +137,7 @@ class Request:
         pages = {"--report": self.report, "--html": self.html_file, "--cyclonedx": self.cyclonedx}
         files = {"--json": self.json_file, "--junit": self.junit_file, "--plot": self.plot}
         tables = {"--members": self.members, "--group-table": self.group_table}
-        return given(**pages, **files, **tables, **{"--pairs": self.pairs})
+        return given(**pages, **files, **tables, **{"--pairs": self.pairs, "--csv": self.csv})
 
     @property
     def is_spread_out(self) -> bool:

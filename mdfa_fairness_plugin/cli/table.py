@@ -96,7 +96,9 @@ class Table:
                 )
         candidates = asked or [c for c in self.frame.columns if not str(c).startswith(_UNNAMED)]
         chosen = [c for c in candidates if c not in role_of and c not in dropped]
-        self._read_as_asked(request, [*chosen, *roles.get("--weight", ())])
+        self._read_as_asked(
+            request, [*chosen, *roles.get("--weight", ()), *roles.get("--scores", ())]
+        )
         self._make_groups(request, roles["--sensitive"])
         if not chosen:
             raise CommandError(

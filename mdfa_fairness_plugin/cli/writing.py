@@ -51,3 +51,11 @@ allow_rows = option(
     is_flag=True,
     help="Let --pairs write rows of single people, which --min-cell otherwise keeps back.",
 )
+table_file = option(
+    "--csv",
+    "csv",
+    type=OUTPUT,
+    metavar="FILE.csv",
+    help="Write a line per model to this file: its worst case beside its aggregate ratios, and with "
+    "--metric what is shown of it. No count is withheld.",
+)

@@ -48,6 +48,7 @@ class Answers:
     # where some model gave no outcome.
     codes: np.ndarray
     truth: np.ndarray | None  # (n_samples,); true labels in the same coding; -1 where unknown
+    pairing: Pairing  # by which other arguments follow
 
     def constant(self, codes: np.ndarray) -> str:
         """Why a model of these codes cannot be audited, if it answers everybody alike."""
@@ -99,7 +100,7 @@ def read_answers(
     truth = labels.pop("y_true", None)
     if settings.merge_spellings:
         labels, truth = _merged(labels, truth, log)
-    return _coded(tuple(given), labels, truth, settings.outcomes)
+    return _coded(tuple(given), labels, truth, settings.outcomes, pairing)
 
 
 def _as_mapping(outcomes_by_model: Any) -> dict[Hashable, Any]:
@@ -207,6 +208,7 @@ def _coded(
     labels: dict[str, Labels],
     truth: Labels | None,
     outcomes: Any,
+    pairing: Pairing,
 ) -> Answers:
     """Bring every model's labels into one coding."""
     values: list[Hashable] = []
@@ -245,7 +247,9 @@ def _coded(
                 f"{listing(values)}. Recode them alike."
             )
         true_codes = _recoded(truth, values)
-    return Answers(models=models, labels=tuple(values), codes=codes, truth=true_codes)
+    return Answers(
+        models=models, labels=tuple(values), codes=codes, truth=true_codes, pairing=pairing
+    )
 
 
 def _recoded(labels: Labels, values: list[Hashable]) -> np.ndarray:

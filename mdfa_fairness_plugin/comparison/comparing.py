@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.arguments import checked_settings, problem_of
 from mdfa_fairness_plugin.comparison.answers import Answers, read_answers
 from mdfa_fairness_plugin.comparison.bench import Bench
 from mdfa_fairness_plugin.comparison.measuring import ModelAudit, figures_of, region_rows
+from mdfa_fairness_plugin.comparison.performance import read_metric
 from mdfa_fairness_plugin.comparison.result import ComparisonResult
 from mdfa_fairness_plugin.comparison.splits import run_splits
 from mdfa_fairness_plugin.data.columns import as_list, find_label, listing, read_labels
@@ -59,6 +60,9 @@ def compare(
     n_splits=100,
     n_folds=5,
     baseline=None,
+    metric=None,
+    scores=None,
+    tolerance=None,
     random_state=None,
     n_jobs=None,
     verbose=0,
@@ -92,6 +96,15 @@ def compare(
         Folds of each model's cross-fitted audit, and of nuisances within a split.
     baseline : model name or None, default=None
         Model the others are compared with; None: the first.
+    metric : {"accuracy", "auc"}, callable or None, default=None
+        How well models do by ``y_true``; higher is better. A function is called with the true labels
+        and a model's outcomes (its scores, if there are any), and ``sample_weight=`` if rows have
+        weights. Adds ``alternatives``: is a model less unequal than the baseline, within a tolerance?
+    scores : mapping of model name to array-like of float of shape (n_samples,), or None, default=None
+        For "auc" and functions: higher where the larger of two labels is likelier, such as predicted
+        probabilities.
+    tolerance : float or None, default=None
+        How much less than the baseline's the metric may be; None: no finding.
     random_state : int, RandomState, Generator or None, default=None
         The same seed gives the same result for any ``n_jobs``. None is seed 0, unlike in
         scikit-learn: an audit made twice gives one answer. A generator draws the seed.
@@ -130,6 +143,13 @@ def compare(
     models with planted violations (1,000 rows, 70 draws each) 95 % intervals covered the true
     difference inside the subgroups found in 69 draws where the violations lay in different places, and
     in all where one model had half of the other's (``tests/benchmarks/paired_differences.py``).
+
+    An alternative is "shown" to be less unequal within the tolerance if both are: its metric is less
+    by the tolerance at most, and the log ratio of its worst case, whoever is in it, below that of the
+    baseline's worst case. It is "not shown" if one of them is shown not to hold, "undecided" else.
+    Shown is what the whole paired interval says; intervals hold for all alternatives at once
+    (Bonferroni). That of a function is of a grouped jackknife. Which less discriminatory alternative
+    has to be taken is for others to judge.
 
     References
     ----------
@@ -181,6 +201,7 @@ def compare(
     if settings.merge_spellings:
         settings = replace(settings, outcomes=asked_as(settings.outcomes, answers.labels))
     baseline = _check_baseline(baseline, answers.models)
+    metric = read_metric(metric, scores, tolerance, answers, answers.codes.shape[1])
     outcome_probability = _of_models(settings.outcome_probability, answers.models)
     _note_answers(X, answers, log)
     level = logging.INFO if verbose else logging.DEBUG
@@ -194,7 +215,7 @@ def compare(
         models=answers.models,
         baseline=baseline,
         searches=bench.keys,
-        **figures_of(bench, audits, splits, baseline),
+        **figures_of(bench, audits, splits, baseline, metric),
         audits={model: audit.result for model, audit in audits.items() if audit.result is not None},
         split_delta=splits.delta,
         n_splits=splits.n_splits,
@@ -239,7 +260,8 @@ def _bench(rows: Mapping[str, Any], answers: Answers, settings: Settings) -> Ben
     """
     patterns = answers.patterns
     one = [next(pattern for pattern in patterns if pattern is not None)]
-    without = {"outcome_probability": None}
+    # What is said of outcomes is of no pattern.
+    without = dict.fromkeys(("outcome_probability", "favorable_label", "outcome_names"))
     problem = problem_of(y=patterns, settings=settings, outcomes=one, told="", **rows, **without)
     outcomes = _audited(answers, settings.outcomes)
     keys = tuple(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mdfa_fairness_plugin.comparison.bench import Bench
+from mdfa_fairness_plugin.comparison.performance import Metric, accuracy, performance
 from mdfa_fairness_plugin.comparison.records import (
     ACCURACY,
     ADJUSTED_ESTIMATOR,
@@ -19,18 +21,19 @@ from mdfa_fairness_plugin.comparison.records import (
     SELECTION,
     TRUE_POSITIVE,
     WORST_CASE,
+    Alternative,
     Difference,
     ModelSearch,
     RateRatio,
     Transfer,
 )
 from mdfa_fairness_plugin.comparison.splits import Splits
+from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.measure.allowance import Allowance
 from mdfa_fairness_plugin.measure.estimates import adjusted, measure
 from mdfa_fairness_plugin.measure.influence import (
     LogRatio,
     log_ratio_of,
-    mean_influence,
     paired_interval,
 )
 from mdfa_fairness_plugin.measure.intervals import delta_interval
@@ -152,9 +155,13 @@ def _outcomes(search: Search, place: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def figures_of(
-    bench: Bench, audits: Mapping[Hashable, ModelAudit], splits: Splits, baseline: Hashable
+    bench: Bench,
+    audits: Mapping[Hashable, ModelAudit],
+    splits: Splits,
+    baseline: Hashable,
+    metric: Metric | None = None,
 ) -> dict[str, Any]:
-    """Rows, transfers and differences of a ``ComparisonResult``."""
+    """Rows, transfers, differences and alternatives of a ``ComparisonResult``."""
     models, keys = bench.answers.models, bench.keys
     figures = Figures(bench, audits, splits)
     return {
@@ -168,6 +175,7 @@ def figures_of(
             if model != baseline
             for one in figures.differences(model, baseline)
         ),
+        "alternatives": () if metric is None else figures.alternatives(metric, baseline),
     }
 
 
@@ -318,19 +326,9 @@ class Figures:
             n_rows=int(rows.sum()),
         )
 
-    def _correct(self, model: Hashable) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Whether a model was right, the weights, and where the true label is known."""
-        problem, answers = self._bench.problem, self._bench.answers
-        if answers.truth is None or not (answers.truth >= 0).any():
-            return None
-        truth = answers.truth[problem.source_row]
-        known = truth >= 0
-        correct = self._codes[model][problem.source_row][known] == truth[known]
-        return correct.astype(float), problem.sample_weight[known], known
-
     def _accuracy(self, model: Hashable) -> float:
-        found = self._correct(model)
-        return np.nan if found is None else float(np.average(found[0], weights=found[1]))
+        found = accuracy(self._bench, model)
+        return np.nan if found is None else found.value
 
     # -- differences
 
@@ -370,12 +368,14 @@ class Figures:
             spread=1.0 if member is None else region.spread,
         )
 
-    def _paired(self, difference: float, own: _Terms, other: _Terms) -> tuple[float, float]:
+    def _paired(
+        self, difference: float, own: _Terms, other: _Terms, level: float | None = None
+    ) -> tuple[float, float]:
         return paired_interval(
             difference,
             own.ratio.influence,
             other.ratio.influence,
-            self._confidence,
+            self._confidence if level is None else level,
             max(own.spread, other.spread),
             self._bench.problem.cluster,
             own.beside(other),
@@ -396,16 +396,68 @@ class Figures:
 
     def _accuracy_difference(self, model: Hashable, baseline: Hashable) -> Difference:
         out = Difference(model=model, baseline=baseline, quantity=ACCURACY, search=None)
-        own, base = self._correct(model), self._correct(baseline)
+        own, base = (accuracy(self._bench, one) for one in (model, baseline))
         if own is None or base is None:
             return out
-        _, weights, known = own
-        difference = float(np.average(own[0] - base[0], weights=weights))
-        interval = paired_interval(
-            difference,
-            mean_influence(own[0], weights),
-            mean_influence(base[0], weights),
-            self._confidence,
-            cluster=self._cluster(known),
-        )
+        difference, interval = own.beside(base, self._confidence)
         return replace(out, difference=difference, interval=interval)
+
+    # -- alternatives
+
+    def alternatives(self, metric: Metric, baseline: Hashable) -> tuple[Alternative, ...]:
+        """Every model, the baseline too, by how well it does and how unequal it is."""
+        models = self._bench.answers.models
+        # Intervals hold for all alternatives at once (Bonferroni).
+        level = 1.0 - (1.0 - self._confidence) / max(len(models) - 1, 1)
+        does = {model: performance(metric, self._bench, model) for model in models}
+        told = []
+        for model in models:
+            one = Alternative(
+                model=model,
+                baseline=baseline,
+                metric=metric.name,
+                tolerance=math.nan if metric.tolerance is None else metric.tolerance,
+                confidence_level=level,
+                performance=does[model].value,
+                impact=self._impact(model),
+            )
+            if model != baseline:
+                better, interval = does[model].beside(does[baseline], level)
+                worse, its = self._between_worst(model, baseline, level)
+                one = replace(
+                    one,
+                    performance_difference=better,
+                    performance_interval=interval,
+                    worst_difference=worse,
+                    worst_interval=its,
+                )
+            told.append(one)
+        return tuple(told)
+
+    def _worst_key(self, model: Hashable) -> SearchKey | None:
+        result = self._audits[model].result
+        case = None if result is None else result.worst_case
+        return None if case is None else case.key
+
+    def _impact(self, model: Hashable) -> RateRatio:
+        """Favourable rates of the group of a model's worst case and of those it is compared with."""
+        key, answers = self._worst_key(model), self._bench.answers
+        good = find_label(self._bench.settings.favorable_label, answers.labels)
+        if key is None or good is None:
+            return RateRatio()
+        return self._rate_ratio(model, replace(key, outcome=answers.labels[good]), SELECTION)
+
+    def _between_worst(
+        self, model: Hashable, baseline: Hashable, level: float
+    ) -> tuple[float, tuple[float, float]]:
+        """Log ratio of a model's worst case less that of the baseline's, whoever is in them."""
+        keys = [(one, self._worst_key(one)) for one in (model, baseline)]
+        own, base = (
+            None if key is None else self._terms(one, key, WORST_CASE) for one, key in keys
+        )
+        if own is None or base is None:
+            return math.nan, (math.nan, math.nan)
+        difference = own.ratio.delta - base.ratio.delta
+        if not math.isfinite(difference):
+            return math.nan, (math.nan, math.nan)
+        return difference, self._paired(difference, own, base, level)

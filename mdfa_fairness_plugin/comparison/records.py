@@ -23,6 +23,11 @@ TRUE_POSITIVE: Final = "true positive rate"
 FALSE_POSITIVE: Final = "false positive rate"
 ACCURACY: Final = "accuracy"
 
+# What can be said of an alternative: it holds, it does not, or the rows cannot tell.
+SHOWN: Final = "shown"
+NOT_SHOWN: Final = "not shown"
+UNDECIDED: Final = "undecided"
+
 # Estimators of a model's ratio in another's subgroup: rates at the same features, where its audit
 # says what the features tell of its outcomes; else rates with weights normalised inside the subgroup.
 ADJUSTED_ESTIMATOR: Final = "doubly_robust"
@@ -43,6 +48,10 @@ _TEXT: Final = (
     "verdict",
     "rule",
     "reason",
+    "metric",
+    "within_tolerance",
+    "less_unequal",
+    "finding",
 )
 _WHOLE: Final = ("n_splits_measured", "n_splits_infinite", "n_rows")
 
@@ -215,6 +224,68 @@ class Transfer(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Alternative(Record):
+    """A model as an alternative to the baseline: how well it does, and how unequal it is.
+
+    Parameters
+    ----------
+    model, baseline : hashable
+    metric : str
+    tolerance : float
+        How much less the metric may be than the baseline's; NaN if none was given.
+    confidence_level : float
+        Of the intervals, which hold for all alternatives at once.
+    performance : float
+        The metric, higher being better.
+    performance_difference, performance_interval
+        Less that of the baseline, on the same rows.
+    impact : RateRatio
+        Of favourable rates, the group's over the others', in the model's worst case.
+    worst_difference, worst_interval
+        Log ratio of the model's worst case less that of the baseline's worst case, whoever is in them:
+        below zero the worst case is less unequal.
+    """
+
+    model: Hashable
+    baseline: Hashable
+    metric: str = ""
+    tolerance: float = math.nan
+    confidence_level: float = math.nan
+    performance: float = math.nan
+    performance_difference: float = math.nan
+    performance_interval: tuple[float, float] = _UNKNOWN_PAIR
+    impact: RateRatio = field(default_factory=RateRatio)
+    worst_difference: float = math.nan
+    worst_interval: tuple[float, float] = _UNKNOWN_PAIR
+
+    @property
+    def within_tolerance(self) -> str:
+        """Whether the metric is at most so much less: "shown", "not shown", "undecided", or empty."""
+        if math.isnan(self.tolerance) or self.model == self.baseline:
+            return ""
+        low, high = self.performance_interval
+        return (
+            SHOWN if low >= -self.tolerance else NOT_SHOWN if high < -self.tolerance else UNDECIDED
+        )
+
+    @property
+    def less_unequal(self) -> str:
+        """Whether the worst case is less unequal: "shown", "not shown", "undecided", or empty."""
+        if self.model == self.baseline:
+            return ""
+        low, high = self.worst_interval
+        return SHOWN if high < 0.0 else NOT_SHOWN if low >= 0.0 else UNDECIDED
+
+    @property
+    def finding(self) -> str:
+        """Less unequal within the tolerance: both are shown, one is shown not to hold, or neither."""
+        both = (self.within_tolerance, self.less_unequal)
+        if "" in both:
+            return ""
+        return NOT_SHOWN if NOT_SHOWN in both else UNDECIDED if UNDECIDED in both else SHOWN
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Difference:
     """A model against the baseline, measured on the same rows.
 
@@ -255,6 +326,19 @@ def difference_frame(differences: Sequence[Difference]) -> pd.DataFrame:
     """One row per quantity of a model beside the baseline's."""
     nothing = Difference(model=None, baseline=None, quantity="", search=None)
     return _frame(differences, _difference_values, nothing)
+
+
+def alternative_frame(
+    alternatives: Sequence[Alternative], worst: Callable[[Hashable], ModelSearch]
+) -> pd.DataFrame:
+    """One row per model, with its worst case."""
+    nothing = ModelSearch(model=None, search=_NO_SEARCH)
+    rows = {one.model: worst(one.model) for one in alternatives}
+    return _frame(
+        alternatives,
+        lambda one: _alternative_values(one, rows.get(one.model, nothing)),
+        Alternative(model=None, baseline=None),
+    )
 
 
 _NO_SEARCH: Final = SearchKey(sensitive_feature="", group=None, reference=None, outcome=None)
@@ -343,6 +427,25 @@ def _difference_values(one: Difference) -> dict[str, Any]:
             ratio_of(one.difference) if known else math.nan,
             one.interval if known else unknown,
         ),
+    }
+
+
+def _alternative_values(one: Alternative, row: ModelSearch) -> dict[str, Any]:
+    same = ("metric", "tolerance", "confidence_level", "performance", "performance_difference")
+    return {
+        "model": one.model,
+        "baseline": one.baseline,
+        **{name: getattr(one, name) for name in same},
+        "performance_difference_low": one.performance_interval[0],
+        "performance_difference_high": one.performance_interval[1],
+        **_search_values(row.search),
+        **_ratio_values("impact_ratio", one.impact.ratio, one.impact.interval),
+        **_ratio_values("ratio_everybody", ratio_of(row.everybody_delta), row.everybody_interval),
+        **_ratio_values("ratio", row.ratio, row.interval),
+        **_ratio_values("times_as_unequal", ratio_of(one.worst_difference), one.worst_interval),
+        "within_tolerance": one.within_tolerance,
+        "less_unequal": one.less_unequal,
+        "finding": one.finding,
     }
 
 

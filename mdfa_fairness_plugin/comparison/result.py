@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.comparison.records import (
+    Alternative,
     Difference,
     ModelSearch,
     Transfer,
+    alternative_frame,
     difference_frame,
     row_frame,
     transfer_frame,
@@ -48,6 +50,8 @@ class ComparisonResult:
         One per search, model whose subgroup it is, and model measured there.
     differences : tuple of Difference
         Every other model against the baseline.
+    alternatives : tuple of Alternative
+        Every model, the baseline too, by a metric and how unequal it is; empty without a metric.
     audits : dict of model to AuditResult
         The cross-fitted audit of each model, what ``audit`` returns for it alone; models that could
         not be audited are not in it.
@@ -72,6 +76,7 @@ class ComparisonResult:
     rows: tuple[ModelSearch, ...] = ()
     transfers: tuple[Transfer, ...] = ()
     differences: tuple[Difference, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
     audits: Mapping[Hashable, AuditResult] = field(default_factory=dict)
     split_delta: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0, 0)))
     n_splits: int = 0
@@ -179,6 +184,15 @@ class ComparisonResult:
         """
         return difference_frame(self.differences)
 
+    def alternative_frame(self) -> pd.DataFrame:
+        """Give one row per model, the baseline too, if there is a metric.
+
+        Performance with its difference from the baseline's, impact ratio, ratio at equal features,
+        worst case, ``times_as_unequal`` the baseline's worst case, and what is shown:
+        ``within_tolerance``, ``less_unequal``, and ``finding``, which is both.
+        """
+        return alternative_frame(self.alternatives, self.worst)
+
     def to_dict(self, *, rows: bool = False) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.
 
@@ -206,6 +220,11 @@ class ComparisonResult:
                 for model, audit in self.audits.items()
             ],
             "split_delta": plain_value(self.split_delta),
+            **(
+                {"alternatives": [_told(own) for own in self.alternatives]}
+                if self.alternatives
+                else {}
+            ),
             **({"statement": plain_value(self.statement)} if self.statement else {}),
             **plain_origin(self.warnings, self.provenance),
         }
@@ -286,3 +305,9 @@ class ComparisonResult:
                 f"model: {model!r} is not among those compared: "
                 f"{', '.join(repr(one) for one in self.models)}."
             )
+
+
+def _told(one: Alternative) -> dict[str, Any]:
+    """An alternative in plain types, with what is shown of it."""
+    shown = {name: getattr(one, name) for name in ("within_tolerance", "less_unequal", "finding")}
+    return {**plain_value(one), **shown}

@@ -6,13 +6,16 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from mdfa_fairness_plugin.comparison.alternatives_story import alternatives_section
 from mdfa_fairness_plugin.comparison.records import (
     ACCURACY,
     FALSE_POSITIVE,
     SELECTION,
     TRUE_POSITIVE,
     WORST_CASE,
+    Alternative,
     ModelSearch,
+    RateRatio,
     Transfer,
 )
 from mdfa_fairness_plugin.comparison.records import EVERYBODY as AT_EQUAL_FEATURES
@@ -66,6 +69,7 @@ def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str
             _cases(result),
             _transfers(result),
             _differences(result),
+            alternatives_section(result.alternatives, result.worst),
             Section("reading", "How to read this", (Bullets(_reading(result, cells)),)),
             warnings_section(result.warnings),
             statement_section(result.statement),
@@ -125,11 +129,22 @@ def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
         changes["rates"] = (math.nan, math.nan)
         return dataclasses.replace(one, **changes, withheld=frozenset(changes))
 
+    def alternative_of(one: Alternative) -> Alternative:
+        own, base = (worst[model] for model in (one.model, one.baseline))
+        changes: dict[str, Any] = {}
+        if {"delta"} & (own.withheld | base.withheld) and not math.isnan(one.worst_difference):
+            changes |= {"worst_difference": math.nan, "worst_interval": (math.nan, math.nan)}
+        if "everybody_delta" in own.withheld and not math.isnan(one.impact.ratio):
+            changes["impact"] = RateRatio()
+        return dataclasses.replace(one, **changes, withheld=frozenset(changes))
+
+    worst = {model: row_of(result.worst(model)) for model in result.models}
     totals = [audit.n_samples for audit in audits.values()]
     return dataclasses.replace(
         result,
         rows=tuple(map(row_of, result.rows)),
         transfers=tuple(map(transfer_of, result.transfers)),
+        alternatives=tuple(map(alternative_of, result.alternatives)),
         audits=audits,
         warnings=warned.warnings,
         n_samples=None if None in totals else result.n_samples,

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import mdfa_fairness_plugin
 
@@ -23,6 +24,7 @@ def table(tmp_path_factory):
             "town": rng.choice(["A", "B"], n),
             "sex": rng.choice(["f", "m"], n),
             "paid": rng.choice(["no", "yes"], n),
+            "score": np.round(np.linspace(0, 1, n) ** 2, 3),
         }
     )
     odds = np.where((frame.sex == "f") & (frame.age < 50), 0.7, 0.3)
@@ -53,7 +55,7 @@ def test_everything_is_written(table, quick, mdfa, tmp_path):
     page, numbers, picture, junit = (tmp_path / name for name in names)
     done = mdfa(
         "compare", table, "--outcomes", "before,after", "--sensitive", "sex", "--true", "truth",
-        "--drop", "id,paid", "--splits", 1, "--seed", 3,
+        "--drop", "id,paid,score", "--splits", 1, "--seed", 3,
         "--report", page, "--json", numbers, "--plot", picture,
         "--junit", junit, "--fail-above", 0.2,
     )  # fmt: skip
@@ -90,14 +92,25 @@ def test_everything_is_written(table, quick, mdfa, tmp_path):
         assert f"written: {path}" in done.stderr
 
 
-def test_choices_reach_the_comparison(table, quick, mdfa):
+def test_choices_reach_the_comparison(table, quick, mdfa, tmp_path):
+    csv = tmp_path / "models.csv"
     done = mdfa(
         "compare", table, "--outcomes", "before,after", "--sensitive", "sex", "--baseline", "after",
         "--features", "age", "--group", "f", "--outcome-label", "deny", "--alpha", 0.1,
-        "--splits", 0, "--repeats", 1, "--json", "-",
+        "--splits", 0, "--repeats", 1, "--json", "-", "--true", "truth", "--metric", "auc",
+        "--scores", "score,id", "--tolerance", 0.02, "--favorable-label", "grant", "--csv", csv,
     )  # fmt: skip
     assert done.exit_code == 0, done.stderr
     (call,) = quick
+    frame = pd.read_csv(table)
+    assert (call["metric"], call["tolerance"], call["favorable_label"]) == ("auc", 0.02, "grant")
+    told = pd.read_csv(csv)
+    assert told["model"].tolist() == ["before", "after"]
+    assert told["performance"].tolist() == pytest.approx(
+        [roc_auc_score(frame["truth"] == "grant", frame[name]) for name in ("score", "id")]
+    )
+    assert {"selection_ratio", "ratio", "impact_ratio", "finding"} <= set(told.columns)
+    assert told["finding"].isna().tolist() == [False, True]
     assert call["groups"] == ["f"]
     assert call["outcomes"] == ["deny"]
     assert (call["n_splits"], call["n_repeats"]) == (0, 1)
@@ -139,6 +152,24 @@ def test_the_command_gives_what_python_gives(table, quick, mdfa, tmp_path):
         (["--outcomes", "before", "--sensitive", "sex", "--cluster", "sex"], "each needs its own"),
         (["--outcomes", "before", "--sensitive", "sex", "--cluster", "x"], "--cluster: the table"),
         (["--outcomes", "befor", "--sensitive", "sex"], "Did you mean 'before'?"),
+        (
+            [
+                "--outcomes",
+                "before,after",
+                "--sensitive",
+                "sex",
+                "--metric",
+                "auc",
+                "--scores",
+                "score",
+            ],
+            "--scores: 1 columns were named for 2 models",
+        ),
+        (
+            ["--outcomes", "before,after", "--sensitive", "sex", "--metric", "accuracy"],
+            "--true: a metric says how well models do",
+        ),
+        (["--outcomes", "before", "--sensitive", "sex", "--csv", "a.txt"], "must end in .csv"),
         (["--outcomes", "before,after", "--sensitive", "after"], "each needs its own"),
         (
             ["--outcomes", "before", "--sensitive", "sex", "--baseline", "after"],
