@@ -66,7 +66,6 @@ def test_outcomes_of_compas_redrawn_without_the_sensitive_value_raise_no_alarm()
     assert alarms <= binom.isf(LUCK, 6, 0.05)
 
 
-@pytest.mark.repeats
 def test_planted_violations_are_found_and_covered():
     """delta = .5 in 1,000 rows: found in at least 95 % of audits, covered in at least 92.5 %."""
     runs = 16
