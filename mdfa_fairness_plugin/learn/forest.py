@@ -13,8 +13,6 @@ from sklearn.tree import ExtraTreeRegressor
 
 # Leaves of the middle one of three sizes: what a search can tell apart.
 N_CELLS = 60
-# That say which features matter: as many as a fit has where cross-fitting is repeated.
-_PILOT_TREES = 12
 
 
 class MultiscaleForest(RegressorMixin, BaseEstimator):
@@ -74,7 +72,7 @@ class MultiscaleForest(RegressorMixin, BaseEstimator):
     ) -> np.ndarray:
         """Of the trees, by which each feature may be cut; (d,)."""
         both = np.hstack([X, rng.permutation(X)])
-        seeds = rng.integers(2**31 - 1, size=min(self.n_estimators, _PILOT_TREES))
+        seeds = rng.integers(2**31 - 1, size=self.n_estimators)
         used = np.mean(
             [
                 grow(both, self.leaf_sizes_[1], int(seed)).compute_feature_importances()
