@@ -32,8 +32,10 @@ def with_event(table: Table, request: Request) -> tuple[Table, Request]:
             if column in deciding:
                 raise CommandError(f"{option}: {str(column)!r} decides the event {event!r}.")
     frame, answers = table.frame, table.frame[answered]
+    own_truth = frame[others[0]] if others else None
+    as_answered = _as_answered(own_truth, answers, request)
     found = occurrence(
-        _as_answered(frame[others[0]], answers, request) if others else None,
+        as_answered,
         answers,
         event,
         _positive(request, answers),
@@ -60,7 +62,10 @@ def with_event(table: Table, request: Request) -> tuple[Table, Request]:
     # What is not known stays, to be counted with those left out.
     inside = found.among | frame[name].isna().to_numpy()
     sign = "==" if EVENTS[event].among_positive else "!="
-    rows = f"{truth} {sign} {found.positive}"
+    label = found.positive
+    if as_answered is not own_truth:
+        label = int(label == request.outcome)
+    rows = f"{truth} {sign} {label}"
     if not request.quiet:
         complain(f"note: --event: {inside.sum():,} of {len(inside):,} rows are audited: {rows}")
     told = f"({request.where}) and {rows}" if request.where else rows
@@ -81,8 +86,10 @@ def _positive(request: Request, answers: pd.Series) -> Hashable | None:
     return labels[0]
 
 
-def _as_answered(truth: pd.Series, answers: pd.Series, request: Request) -> pd.Series:
+def _as_answered(truth: pd.Series | None, answers: pd.Series, request: Request) -> pd.Series | None:
     """True labels; beside a condition, 1 and 0 say whether it should have held."""
+    if truth is None:
+        return None
     known = set(read_labels(truth.array, "y_true").used().values)
     opposite = [one for one in answers.dropna().unique() if one != request.outcome]
     if not (request.decided_by and known <= {0, 1} and opposite):

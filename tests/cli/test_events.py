@@ -72,7 +72,9 @@ def test_which_is_good_and_how_it_is_said_follows_from_the_answer(
 def test_of_a_condition_the_truth_says_whether_it_should_have_held(ask, fake_audit):
     paid = {"loan": [9, 9, 2, 2, 9] * 8, "paid": [1, 0, 1, 0, None] * 8}
     given = ("--outcome", "loan >= 7", "--event", "false_positive")
-    assert ask(*given, **paid).exit_code == 0
+    result = ask(*given, **paid)
+    assert result.exit_code == 0
+    assert "rows are audited: paid != 1" in result.stderr
     assert fake_audit.call["y"].dropna().tolist() == ["false_positive", "true_negative"] * 8
     assert fake_audit.call["outcome_names"]["false_positive"] == 'wrongly given "loan >= 7"'
     assert list(fake_audit.call["X"]) == ["x"]
