@@ -158,6 +158,10 @@ class AuditResult(Questions):
         InputError
             If it is of another audit, or the result does not hold its data.
         """
+        if not hasattr(explained, "without"):
+            raise InputError(
+                f"explained: what explained() returned expected, {type(explained).__name__} found."
+            )
         features = self.features or features_of(source_of(self).problem, self.violations)
         ratios = dict(zip(explained.features, explained.without, strict=True))
         names = {own.feature for own in features}

@@ -188,6 +188,11 @@ def gate(request: Request, cases: Iterable[Case]) -> int:
         return DONE
     cases = list(cases)
     violations = [case.search for case in cases]
+    if violations and all(getattr(own, "harm", None) is False for own in violations):
+        raise CommandError(
+            "--fail-above: nothing can trip it, since only the favourable outcome is audited; audit "
+            "the other one, too (--outcome-label)."
+        )
     over = [case for case in cases if trips(case.search, request.fail_above)]
     for case in over:
         violation, about = case.search, f"{clean(case.about)}: " if case.about else ""

@@ -10,7 +10,7 @@ import click
 
 from mdfa_fairness_plugin.cli.audit import audited
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, in_options, say
-from mdfa_fairness_plugin.cli.files import files_in
+from mdfa_fairness_plugin.cli.files import files_in, read_statement
 from mdfa_fairness_plugin.cli.outputs import DIFFERS, DONE
 from mdfa_fairness_plugin.cli.questions import request_of
 from mdfa_fairness_plugin.cli.request import Request
@@ -23,6 +23,7 @@ from mdfa_fairness_plugin.comparison.verifying import (
 )
 from mdfa_fairness_plugin.exceptions import MDFAError
 from mdfa_fairness_plugin.provenance import versions
+from mdfa_fairness_plugin.records.statement import checked_statement
 from mdfa_fairness_plugin.report.reading import entries
 from mdfa_fairness_plugin.report.stored import read_json
 from mdfa_fairness_plugin.results import AuditResult
@@ -63,4 +64,12 @@ def _again(
             raise
         reason = in_options(error) if isinstance(error, MDFAError) else error.format_message()
         return (Finding(said=f"It cannot be made of these files: {reason}", same=False),)
-    return tuple(audits_compared(told, replace(result, statement=old.statement)))
+    stated = next((path for path in request.files[1:] if path.suffix == ".toml"), None)
+    if stated is not None:
+        statement = read_statement(replace(own, statement=stated))
+        return tuple(audits_compared(told, replace(result, statement=checked_statement(statement))))
+    found_again = tuple(audits_compared(told, replace(result, statement=old.statement)))
+    if not old.statement:
+        return found_again
+    said = "The statement was not verified: its file was not given."
+    return (*found_again, Finding(said=said, same=True))

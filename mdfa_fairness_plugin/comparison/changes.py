@@ -247,6 +247,21 @@ def _of_questions(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
         ]
         if parts:
             yield f"The {what} differ, so the ratios are not of the same question ({'; '.join(parts)})."
+    before, after = _groups(old), _groups(new)
+    for name in sorted(before.keys() & after.keys()):
+        parts = [
+            f"only {when} {', '.join(sorted(rest))}"
+            for when, rest in (
+                ("before:", before[name] - after[name]),
+                ("now:", after[name] - before[name]),
+            )
+            if rest
+        ]
+        if parts:
+            yield (
+                f"The groups of {label_text(name)} differ ({'; '.join(parts)}), so everyone else is "
+                "not the same everyone else."
+            )
     told = [_asked(own) for own in (old, new)]
     differ = [
         f"{name} was {label_text(told[0].get(name), 60)} and is {label_text(told[1].get(name), 60)}"
@@ -261,6 +276,19 @@ def _of_questions(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
     if versions[0] != versions[1]:
         first, second = map(label_text, versions)
         yield f"Made by versions {first} and {second} of the package."
+
+
+def _groups(result: AuditRecord) -> dict[str, set[str]]:
+    """Groups of every sensitive feature, as far as they are known."""
+    if result.source is not None:
+        columns = result.source.problem.sensitive
+        return {own.name: {label_text(one, 80) for one in own.labels.values} for own in columns}
+    found: dict[str, set[str]] = {}
+    for own in result.violations:
+        found.setdefault(own.sensitive_feature, set()).add(label_text(own.group, 80))
+        if own.reference is not None:
+            found[own.sensitive_feature].add(label_text(own.reference, 80))
+    return found
 
 
 def _asked(result: AuditRecord) -> Mapping[str, Any]:

@@ -55,6 +55,8 @@ class Verification:
         )
         unlike = [title for title, told in parts if not all(own.same for own in told)]
         headline = f"What differs: {', '.join(unlike).lower()}." if unlike else "Nothing differs."
+        if not self.again:
+            headline += " The numbers were not verified: --again makes the audit again."
         sections = (
             Section(title, title, (Bullets(tuple(own.said for own in told)),))
             for title, told in parts
@@ -139,13 +141,14 @@ def _differences(then: Any, now: Any, where: str = "") -> Iterator[str]:
     elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
         for i, pair in enumerate(zip(then, now, strict=True)):
             yield from _differences(*pair, f"{where}[{i}]")
-    elif not _same(then, now):
+    elif not _same(then, now, where):
         yield f"{clean(where, 200)}: {_short(then)} then, {_short(now)} now."
 
 
-def _same(then: Any, now: Any) -> bool:
+def _same(then: Any, now: Any, where: str) -> bool:
     if isinstance(then, float) and isinstance(now, float | int):
-        return math.isclose(then, now, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+        least = 0.0 if "p_value" in where else _ROUNDING  # the smallest p says most
+        return math.isclose(then, now, rel_tol=_ROUNDING, abs_tol=least)
     return bool(then == now)
 
 

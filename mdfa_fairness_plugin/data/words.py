@@ -98,10 +98,15 @@ def read_words(
         every = [value for column in columns for value in column.labels.values]
         names = _named(given, every, "group_names")
         groups = {(own.name, value): text for own in columns for value, text in names.items()}
+    for own in columns:
+        called = {value: text for (name_, value), text in groups.items() if name_ == own.name}
+        _refuse_twins(called, own.labels.values, "group_names")
+    named = _named(asked.outcome_names, labels, "outcome_names")
+    _refuse_twins(named, labels, "outcome_names")
     return Words(
         outcome_name=" ".join((name or column_name).split()),
         was_asked=name is not None,
-        outcome_names=_named(asked.outcome_names, labels, "outcome_names"),
+        outcome_names=named,
         group_names=groups,
         labels=tuple(labels),
         favorable=favorable,
@@ -127,3 +132,14 @@ def _named(given: Any, labels: Sequence[Hashable], argument: str) -> dict[Hashab
             raise InputError(f"{argument}: {label!r} is to be called {text!r}; a text is needed.")
         names[labels[place]] = " ".join(text.split())
     return names
+
+
+def _refuse_twins(names: Mapping[Hashable, str], labels: Sequence[Hashable], argument: str) -> None:
+    """Two that are called the same, or one by the label of another, could not be told apart."""
+    for label, text in names.items():
+        for other in labels:
+            if other != label and text in (names.get(other), str(other)):
+                raise InputError(
+                    f"{argument}: {label!r} is to be called {text!r}, which is what {other!r} is "
+                    "called; names have to tell them apart."
+                )

@@ -48,18 +48,19 @@ def otherwise(
     own, sizes = _known(rates, leftover)
     mean = own.rates.mean()
 
-    def at(delta: float) -> float:
-        half = math.tanh(delta / 2.0)
-        return float(log_ratio(*np.clip(1.0 - mean * np.array([1.0 + half, 1.0 - half]), 0.0, 1.0)))
-
-    def moved(by: float) -> float:
-        return at(own.delta + by) - at(own.delta)
-
     rest = np.clip(1.0 - own.rates, 0.0, 1.0)
-    low, _ = log_ratio_interval(rest, sizes, confidence_level, spread * wider_above)
-    _, high = log_ratio_interval(rest, sizes, confidence_level, spread * wider_below)
-    down, up = (moved(move) if move else 0.0 for move in (rise, -fall))
-    return float(log_ratio(*rest)), float(low) + down, float(high) + up
+
+    def moved(by: float) -> np.ndarray:
+        half = math.tanh((own.delta + by) / 2.0)
+        return np.clip(1.0 - mean * np.array([1.0 + half, 1.0 - half]), 0.0, 1.0)
+
+    def ends(by: float, wider: float) -> tuple[float, float]:
+        some = rest.min() > 0.0  # where one side has none, its log ratio is no place to move from
+        around = rest if some or not by else moved(by)
+        ends = np.array(log_ratio_interval(around, sizes, confidence_level, spread * wider))
+        return tuple(ends + (log_ratio(*moved(by)) - log_ratio(*rest) if some and by else 0.0))
+
+    return float(log_ratio(*rest)), ends(rise, wider_above)[0], ends(-fall, wider_below)[1]
 
 
 def standard_errors(rates: Rates, leftover: Leftover | None = None, least: float = 0.0) -> float:

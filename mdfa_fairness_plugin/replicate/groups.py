@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -98,9 +99,9 @@ def group_table(
           both the same; negative where the group gets the favourable outcome less often.
           ``p_fisher_unadjusted``: Fisher's exact p, of two sides. Both are of the counts of rows, as if
           every row was another person's, and are adjusted neither for features nor for looking at
-          several groups.
+          several groups. Sampling weights are left out, so they may point another way than rates do.
         - ``shortfall``: favourable outcomes that the group would have more, had it the rate of itself
-          and its reference together.
+          and its reference together; of rows, without sampling weights.
         - ``flips``: fewest people of the group whose outcome would have to be the other one for
           ``p_fisher_unadjusted`` to be on the other side of 1 - ``confidence_level``; missing if no
           number would do.
@@ -346,7 +347,8 @@ class _Column:
 def _check_exclusion(below: float | None, reason: str | None) -> None:
     if below is None and reason is not None:
         raise InputError("exclude_reason: it is of groups left out; pass exclude_below= as well.")
-    if below is not None and not 0 < below < 1:
+    real = isinstance(below, numbers.Real) and not isinstance(below, bool)
+    if below is not None and not (real and 0 < below < 1):
         raise InputError(f"exclude_below: a share between 0 and 1 expected, {below!r} found.")
     if reason is not None and not (isinstance(reason, str) and reason.strip()):
         raise InputError(f"exclude_reason: a text expected, {reason!r} found.")

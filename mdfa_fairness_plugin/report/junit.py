@@ -85,9 +85,8 @@ def junit_of(
                 f"lower confidence limit of delta {violation.interval[0]:.3f} is above "
                 f"{float(fail_above):g}"
             )
-            failure = ET.SubElement(
-                case, "failure", {"message": message, "type": FINDINGS[VIOLATION]}
-            )
+            finding = FINDINGS.get(violation.verdict, FINDINGS[VIOLATION])
+            failure = ET.SubElement(case, "failure", {"message": message, "type": finding})
             failure.text = _text(own.tell(violation), 2000)
         elif skips:
             reason = _text(violation.reason or "no reason recorded", 500)

@@ -161,6 +161,12 @@ def test_where_no_ratio_can_be_given_names_are_used_too(delta, says):
         ({"outcome_name": 7}, "outcome_name: a text expected, 7 found"),
         ({"group_names": {"x": "people"}}, "group_names: 'x' is not among the labels found"),
         ({"group_names": {"race": {"f": "x"}}}, "group_names: 'race' is no sensitive column"),
+        (
+            {"group_names": {"f": "all", "m": "all"}},
+            "group_names: 'f' is to be called 'all', which",
+        ),
+        ({"group_names": {"f": "m"}}, "group_names: 'f' is to be called 'm', which is what 'm'"),
+        ({"outcome_names": {0: "1"}}, "outcome_names: 0 is to be called '1', which is what 1"),
         ({"group_names": {"sex": {"x": "y"}}}, "group_names\\['sex'\\]: 'x' is not among"),
     ],
 )

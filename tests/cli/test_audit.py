@@ -8,14 +8,18 @@ import shlex
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin import audit
+from mdfa_fairness_plugin.cli.console import CommandError
+from mdfa_fairness_plugin.cli.outputs import gate
 from mdfa_fairness_plugin.datasets import make_synthetic
 from mdfa_fairness_plugin.exceptions import InputError, SmallGroupWarning, visible
+from mdfa_fairness_plugin.report.junit import Case
 
 ROWS = """\
 id,race,sex,age,job,weight,approved
@@ -294,6 +298,12 @@ def test_a_gate_without_evidence_says_so(loans, mdfa, fake_audit):
     fake_audit.searches = [("insufficient_evidence", float("nan")), ("violation", 0.1)]
     result = mdfa(*audit_arguments(loans, "--fail-above", 0.2))
     assert "1 of 2 searches had too little evidence" in result.stderr
+
+
+def test_a_gate_on_the_favourable_outcome_alone_is_refused():
+    cases = [Case("", SimpleNamespace(harm=False, interval=(0.4, 0.6)), str)]
+    with pytest.raises(CommandError, match="--fail-above: nothing can trip it"):
+        gate(SimpleNamespace(fail_above=0.1, quiet=True), cases)
 
 
 def test_without_a_gate_a_violation_is_status_0(loans, mdfa, fake_audit):

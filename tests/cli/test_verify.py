@@ -76,13 +76,32 @@ def test_the_same_is_the_same_also_made_again(chain, mdfa):
     assert "Not given, so not verified: said.toml" in flat(alone)
 
 
+def test_a_changed_statement_and_a_changed_p_are_found(chain, mdfa, tmp_path):
+    def other(told):
+        told["statement"]["auditor"] = "B. Name"
+
+    told = changed(chain, tmp_path, other)
+    done = mdfa("verify", told, chain.table, chain.statement, "--again")
+    assert done.exit_code == 1
+    assert 'statement.auditor: "B. Name" then, "A. Name" now' in flat(done)
+    done = mdfa("verify", told, chain.table, "--again")
+    assert "The statement was not verified: its file was not given." in flat(done)
+    assert "The numbers were not verified" in flat(mdfa("verify", told, chain.table))
+
+    def smaller(told):
+        told["violations"][0]["p_value"] = 1e-12
+
+    done = mdfa("verify", changed(chain, tmp_path, smaller), chain.table, "--again")
+    assert "violations[0].p_value: " in flat(done)
+
+
 def test_one_changed_byte_one_changed_row_and_another_version_are_found(chain, mdfa, tmp_path):
     content = chain.table.read_bytes()
     table, n = tmp_path / "rows.csv", len(content)
     table.write_bytes(content + b"\n")
     done = mdfa("verify", chain.json, table)
     assert done.exit_code == 1
-    assert "What differs: files.\n" in done.output
+    assert "What differs: files. " in done.output
     assert f"Differs: rows.csv, {n:,} bytes" in flat(done)
     assert f"rows.csv, {n + 1:,} bytes" in flat(done)
 

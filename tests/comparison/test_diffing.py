@@ -133,6 +133,15 @@ def test_what_makes_audits_not_comparable_is_said(fields, said):
     assert re.search(said, " ".join(told))
 
 
+def test_it_is_said_where_everyone_else_is_somebody_else():
+    old = audit(case(0.5, 0.1), case(0.5, 0.1, group="x"))
+    new = audit(case(0.5, 0.1), case(0.5, 0.1, group="y"))
+    told = " ".join(mdfa.diff(old, new).notes)
+    assert "differ (only before: x; only now: y), so everyone else is not the same" in told
+    with pytest.raises(InputError, match="path: the path of a JSON file expected, int found"):
+        mdfa.diff(old, 3)
+
+
 def test_files_and_results_give_the_same(tmp_path):
     """Labels of a file are text where those of a result are dates."""
     when = pd.Timestamp("2020-01-31")

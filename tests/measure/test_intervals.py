@@ -101,6 +101,20 @@ def test_what_a_ratio_may_still_fall_the_other_may_rise():
     )
 
 
+@pytest.mark.parametrize("hits", [(100, 60), (60, 100), (100, 0)])
+def test_what_may_still_move_is_finite_where_one_side_has_none(hits):
+    """The ends are those around the rates as they may be: never thousands, never unknown."""
+    rates = rates_of(hits, (100, 100))
+    plain = otherwise(rates, 0.95)
+    told = otherwise(rates, 0.95, allowed=(0.2, 0.2, 1.0, 1.0))
+    assert told[0] == plain[0]
+    assert not np.isnan(told).any()
+    assert told[1] <= plain[1] + 1e-12
+    assert told[2] >= plain[2] - 1e-12
+    if hits == (100, 60):  # none of 100 against .4
+        assert math.exp(told[2]) < 0.5
+
+
 @pytest.mark.parametrize("hits", [(0, 0)])
 def test_no_outcome_no_interval(hits):
     assert all(math.isnan(end) for end in delta_interval(rates_of(hits, (40, 40)), 0.95))
