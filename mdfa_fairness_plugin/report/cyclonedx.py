@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Final
+
+from scipy.stats import norm
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import clean, label_text, named
+from mdfa_fairness_plugin.measure.intervals import wilson_limits
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     NONE_LARGER,
     VIOLATION,
     AuditRecord,
+    GroupCounts,
     Measured,
     Violation,
 )
@@ -143,10 +147,12 @@ def _metrics(result: AuditRecord) -> Iterator[dict[str, Any]]:
         highest = highest_rates(result.groups, place) if label == good else {}
         for own in (own for own in result.groups if own.known):
             who, rate = named(own.sensitive_feature, own.group), own.rates[place]
-            yield from _metric(f"rate of {_outcome(result, label)}", who, rate)
+            kind = f"rate of {_outcome(result, label)}"
+            yield from _metric(kind, who, rate, _ends(result, own, place))
             if most := highest.get(own.sensitive_feature, 0.0):
                 kind = "impact ratio, to the group with the highest rate"
                 yield from _metric(kind, who, rate / most)
+    harmed = {_whom(search) for search in result.violations if search.harm}
     for search in result.violations:
         who = f"{named(search.sensitive_feature, search.group)} against {say.others_of(search)}"
         outcome = _outcome(result, search.outcome)
@@ -158,14 +164,30 @@ def _metrics(result: AuditRecord) -> Iterator[dict[str, Any]]:
         else:
             yield from _measured(outcome, everybody, search.population)
         yield from _measured(outcome, inside, search)
-        yield from _metric(
-            f"impact ratio{_EQUAL}", inside, search.impact_ratio, search.impact_interval
-        )
+        if search.harm or _whom(search) not in harmed:
+            kind = f"impact ratio{_EQUAL}"
+            yield from _metric(kind, inside, search.impact_ratio, search.impact_interval)
         yield from _metric(
             f"p of rates of {outcome}{_EQUAL}, adjusted over all searches",
             inside,
             search.p_value_adjusted,
         )
+
+
+def _whom(search: Violation) -> tuple[Hashable, ...]:
+    return search.sensitive_feature, search.group, search.reference
+
+
+def _ends(result: AuditRecord, own: GroupCounts, place: int) -> tuple[float, float]:
+    """Wilson's interval of a group's rate, where every row is one person's and counts alike."""
+    counts = [one for one in own.counts if one is not None]
+    if len(counts) < len(own.counts) or result.provenance.get("n_clusters") is not None:
+        return _NO_ENDS
+    n, rate = sum(counts), own.rates[place]
+    if n == 0 or not math.isclose(counts[place] / n, rate, abs_tol=1e-9):  # weighted
+        return _NO_ENDS
+    low, high = wilson_limits(rate, n, norm.ppf(0.5 + result.confidence_level / 2.0))
+    return float(low), float(high)
 
 
 def _measured(outcome: str, where: str, found: Measured) -> Iterator[dict[str, Any]]:

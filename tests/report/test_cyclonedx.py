@@ -9,6 +9,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from scipy.stats import binomtest
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin import AuditResult
@@ -163,6 +164,11 @@ def test_what_is_stated_is_where_the_format_has_a_place(result):
     ]
 
 
+def test_nothing_is_told_twice(result):
+    told = [(one["type"], one["slice"]) for one in metrics(result, min_cell=1)]
+    assert len(told) == len(set(told))
+
+
 def test_numbers_are_the_results_with_their_intervals(result):
     worst = result.worst_case
     told = metrics(result, min_cell=1)
@@ -200,6 +206,15 @@ def test_groups_are_told_by_a_table_made_by_hand_and_not_where_few_would_be_know
             n_samples=330 + n_few,
         )
         told = metrics(made, min_cell=min_cell)
+        if min_cell == 1:
+            (own,) = (
+                one for one in told if (one["type"], one["slice"]) == ("rate of yes", "race = a")
+            )
+            ends = binomtest(40, 100).proportion_ci(0.95, method="wilson")
+            found = own["confidenceInterval"]
+            assert (float(found["lowerBound"]), float(found["upperBound"])) == pytest.approx(
+                ends, rel=1e-5
+            )
         return {
             (own["type"][:12], own["slice"]): own["value"]
             for own in told
