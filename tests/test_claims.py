@@ -32,9 +32,7 @@ def searches(make, runs, **options):
 @pytest.mark.parametrize(
     ("make", "runs"),
     [
-        pytest.param(
-            lambda seed: populations.pure_noise(seed, n=600), 12, marks=pytest.mark.repeats
-        ),
+        (lambda seed: populations.pure_noise(seed, n=600), 12),
         (lambda seed: populations.noise_by_x(seed, mu=-0.3, n=600), 12),
         (lambda seed: populations.paper(seed, delta=0.0, mu=0.3, n=600), 12),
     ],

@@ -118,12 +118,12 @@ def test_the_papers_half_disc_is_found():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.RepeatedRowsWarning")
 def test_rows_that_are_no_people_are_no_evidence():
-    """Coin flips with whole weights, copied, drawn again, or several rows a person: 20 audits.
+    """Coin flips with whole weights, copied, drawn again, or several rows a person: 12 audits.
 
-    Where one in twenty has a false alarm, six or more of 20 have a chance of .0003.
+    Where one in twenty has a false alarm, five or more of 12 have a chance of .0002.
     """
     found, copied = 0, 0
-    for seed in range(5):
+    for seed in range(3):
         rng = np.random.default_rng(2000 + seed)
         n = 500
         X = pd.DataFrame({"age": rng.integers(18, 80, n), "income": rng.normal(3e4, 8e3, n)})
@@ -141,8 +141,8 @@ def test_rows_that_are_no_people_are_no_evidence():
             result = mdfa.audit(own, y[rows], sensitive_features=s[rows], **given)
             found += any(v.verdict == "violation" for v in result.violations)
             copied += any(one.category == "RepeatedRowsWarning" for one in result.warnings)
-    assert found <= 5
-    assert copied == 10
+    assert found <= 4
+    assert copied == 6
 
 
 # Black boxes that are a rule or a rate of the features; at equal features the side does nothing.
