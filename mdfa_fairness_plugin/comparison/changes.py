@@ -240,27 +240,16 @@ def _of_questions(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
         ("outcomes", "outcome_labels"),
     ):
         was, is_now = ({label_text(one, 80) for one in getattr(own, name)} for own in (old, new))
-        parts = [
-            f"only {when} {', '.join(sorted(rest))}"
-            for when, rest in (("before:", was - is_now), ("now:", is_now - was))
-            if rest
-        ]
-        if parts:
-            yield f"The {what} differ, so the ratios are not of the same question ({'; '.join(parts)})."
+        if was != is_now:
+            unlike = _only_in_one(was, is_now)
+            yield f"The {what} differ, so the ratios are not of the same question ({unlike})."
     before, after = _groups(old), _groups(new)
     for name in sorted(before.keys() & after.keys()):
-        parts = [
-            f"only {when} {', '.join(sorted(rest))}"
-            for when, rest in (
-                ("before:", before[name] - after[name]),
-                ("now:", after[name] - before[name]),
-            )
-            if rest
-        ]
-        if parts:
+        if before[name] != after[name]:
             yield (
-                f"The groups of {label_text(name)} differ ({'; '.join(parts)}), so everyone else is "
-                "not the same everyone else."
+                f"The groups of {label_text(name)} differ "
+                f"({_only_in_one(before[name], after[name])}), so everyone else is not the same "
+                "everyone else."
             )
     told = [_asked(own) for own in (old, new)]
     differ = [
@@ -276,6 +265,11 @@ def _of_questions(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
     if versions[0] != versions[1]:
         first, second = map(label_text, versions)
         yield f"Made by versions {first} and {second} of the package."
+
+
+def _only_in_one(was: set[str], is_now: set[str]) -> str:
+    told = (("before:", was - is_now), ("now:", is_now - was))
+    return "; ".join(f"only {when} {', '.join(sorted(rest))}" for when, rest in told if rest)
 
 
 def _groups(result: AuditRecord) -> dict[str, set[str]]:

@@ -17,6 +17,7 @@ from mdfa_fairness_plugin.measure.leak import LeakSums
 from mdfa_fairness_plugin.measure.power import Searching
 from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums
 from mdfa_fairness_plugin.measure.tests import search_spread
+from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.records import SearchKey, Spread, ratio_of
 from mdfa_fairness_plugin.search.ground import FittedOutcome, Side, rungs_of
 from mdfa_fairness_plugin.search.level_sets import SearchData
@@ -78,9 +79,11 @@ class Search:
             return self.solved.region
         ground, models = self.side.ground, self.data.models
         assert models is not None
-        data = replace(self.data, models=replace(models, propensity=ground.propensity_again()))
         settings = ground.compared.settings
-        found = SOLVERS[settings.solver].solve(data, settings).region
+        with one_blas_thread():  # as in the audit
+            models = replace(models, propensity=ground.propensity_again())
+            data = replace(self.data, models=models)
+            found = SOLVERS[settings.solver].solve(data, settings).region
         self.fitted.let_go()
         assert found is not None
         return found
