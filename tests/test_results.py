@@ -140,6 +140,58 @@ def test_no_interval_around_one_stands_above_one_that_excludes_it():
     assert 10 < sum(above) < 50
 
 
+def harm_search(group, outcome, impact, interval, verdict="violation", **fields):
+    """A search of an audit in which outcome 1 is the good one."""
+    told = {"harm": outcome != 1, "impact_ratio": impact, "impact_interval": interval}
+    return violation(group=group, outcome=outcome, verdict=verdict, **told, **fields)
+
+
+def worst_harm(*violations):
+    return AuditResult(violations=violations, favorable_label=1).worst_harm
+
+
+def test_harm_is_one_quantity_whichever_outcome_was_searched_for():
+    """Others 60 of 100, the group 40: 1.5 times as often, a disparate impact of two thirds."""
+    loses = harm_search("a", 0, 0.4 / 0.6, (0.5, 0.8))
+    gains = harm_search("b", 1, 0.6 / 0.4, (1.25, 2.0))
+    for search in (loses, gains):
+        other = harm_search("b" if search is loses else "a", 1, math.nan, (math.nan,) * 2)
+        harm = worst_harm(search, other)
+        assert (harm.group, harm.reference, harm.outcome) == ("a", "b", 1)
+        assert harm.ratio == pytest.approx(1.5)
+        assert harm.delta == pytest.approx(math.log(1.5))
+        assert harm.interval == pytest.approx((1.25, 2.0))
+        assert harm.disparate_impact == pytest.approx(2 / 3)
+        assert (harm.direction, harm.verdict) == ("less often", "violation")
+
+
+def test_worst_harm_is_ranked_by_the_quantity_it_tells():
+    """Refusals may differ seven times where acceptances hardly do: those do not head the page."""
+    refusals = harm_search("a", 0, 1 / 1.03, (1 / 1.06, 1 / 0.99))
+    acceptances = harm_search("b", 1, 1.24, (1.1, 1.4))
+    chance = harm_search("b", 0, 1 / 3, (1 / 9, 0.9), verdict="insufficient_evidence")
+    assert worst_harm(refusals, chance, acceptances).violation is acceptances
+    assert worst_harm(refusals, chance).violation is chance
+
+
+def test_what_one_of_three_groups_gets_oftener_harms_nobody_in_particular():
+    advantage = harm_search("c", 1, 2.0, (1.8, 2.2))
+    loses = [harm_search(name, 0, 0.8, (0.7, 0.9)) for name in ("a", "b")]
+    assert worst_harm(advantage, *loses).group == "a"
+    assert worst_harm(advantage, harm_search("a", 1, math.nan, (math.nan,) * 2)).group == "a"
+    alone = worst_harm(
+        advantage, *(harm_search(name, 1, math.nan, (math.nan,) * 2) for name in ("a", "b"))
+    )
+    assert (alone.group, alone.reference) == (None, "c")
+
+
+def test_no_harm_without_a_favourable_outcome():
+    assert AuditResult(violations=(violation(),)).worst_harm is None
+    never = harm_search("a", 0, 0.0, (0.0, 0.5))
+    assert worst_harm(never).ratio == math.inf
+    assert worst_harm(harm_search("b", 1, 0.0, (0.0, 0.4))).delta == -math.inf
+
+
 def test_ties_go_by_the_name_of_the_column_and_then_as_searches_are_made():
     tied = {"delta": 0.5, "interval": (0.4, 0.6)}
     one, two = violation(sensitive_feature="age", **tied), violation(**tied)

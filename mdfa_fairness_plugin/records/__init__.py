@@ -12,6 +12,7 @@ from mdfa_fairness_plugin.records.audits import (
 )
 from mdfa_fairness_plugin.records.features import AuditedFeature
 from mdfa_fairness_plugin.records.groups import GroupCounts
+from mdfa_fairness_plugin.records.harm import Harm, worst_harm
 from mdfa_fairness_plugin.records.searches import (
     INSUFFICIENT,
     NONE_LARGER,
@@ -41,6 +42,7 @@ __all__ = [
     "AuditRecord",
     "AuditedFeature",
     "GroupCounts",
+    "Harm",
     "Measured",
     "ModelDependence",
     "SearchKey",
@@ -53,4 +55,5 @@ __all__ = [
     "harmful",
     "ranked",
     "ratio_of",
+    "worst_harm",
 ]

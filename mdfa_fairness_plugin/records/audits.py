@@ -22,6 +22,7 @@ from mdfa_fairness_plugin.fields import (
 from mdfa_fairness_plugin.records.asked import AskedSubgroup
 from mdfa_fairness_plugin.records.features import AuditedFeature
 from mdfa_fairness_plugin.records.groups import GroupCounts
+from mdfa_fairness_plugin.records.harm import Harm, worst_harm
 from mdfa_fairness_plugin.records.searches import VIOLATION, Violation
 
 _Told = TypeVar("_Told", Violation, AskedSubgroup)
@@ -111,6 +112,20 @@ class AuditRecord(Record):
         """
         known = [v for v in ranked(self.violations) if math.isfinite(v.lower)]
         return next(iter(harmful(known)), None)
+
+    @property
+    def worst_harm(self) -> Harm | None:
+        """Who gets the favourable outcome less often, and how much, where that is worst.
+
+        In one quantity whatever was searched for: how many times more often the others get the
+        favourable outcome. None without ``favorable_label``, or if nothing was measured.
+        """
+        groups: dict[str, set[Hashable]] = {}
+        named = [(own.sensitive_feature, own.group) for own in self.violations]
+        named += [(own.sensitive_feature, own.group) for own in self.groups if own.known]
+        for feature, group in named:
+            groups.setdefault(feature, set()).add(group)
+        return worst_harm(self.violations, self.favorable_label, groups)
 
     def __repr__(self) -> str:
         n = len(self.violations)
