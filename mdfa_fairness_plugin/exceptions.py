@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import logging
+import math
 import re
 import sys
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -220,6 +221,10 @@ class ModelDependenceWarning(MDFAWarning):
     """A ratio falls as the models of the features get better, too far to be called a violation."""
 
 
+class NothingToAuditWarning(MDFAWarning):
+    """A metric is not a number, as the outcome is constant."""
+
+
 @dataclass(frozen=True)
 class AuditWarning:
     """One caveat, as the result keeps it.
@@ -258,6 +263,15 @@ class WarningLog:
         text = _text(message)
         self._records.append(AuditWarning(category, text))
         logger.info("%s: %s", category, text)
+
+
+def nan_if_constant(metric: Callable[[], float]) -> float:
+    """Give a metric; NaN, with a warning, where the outcome is constant, as models tried may be."""
+    try:
+        return metric()
+    except NothingToAuditError as error:
+        WarningLog().warn(NothingToAuditWarning, f"{error} The metric is NaN.")
+        return math.nan
 
 
 def _text(parts: tuple[str | Count, ...]) -> str:

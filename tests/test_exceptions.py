@@ -1,6 +1,7 @@
 """Errors name the argument at fault; messages keep their counts."""
 
 import copy
+import math
 import pickle
 import re
 import warnings
@@ -18,9 +19,12 @@ from mdfa_fairness_plugin.exceptions import (
     InputError,
     InputTypeError,
     Message,
+    NothingToAuditError,
+    NothingToAuditWarning,
     OptionalDependencyError,
     OverlapError,
     WarningLog,
+    nan_if_constant,
     renaming,
     visible,
 )
@@ -175,3 +179,16 @@ def test_the_argument_of_an_error_is_found_whatever_else_it_says():
     error = InputError("X['\x1b[31m']: it is \u202ewrong")
     assert error.argument == "X"
     assert str(error.renamed("features")) == "features['\ufffd[31m']: it is \ufffdwrong"
+
+
+def test_a_metric_of_a_constant_outcome_is_not_a_number():
+    def raises(error):
+        raise error
+
+    with pytest.warns(NothingToAuditWarning, match=r"^y_pred: all are 1\. The metric is NaN\.$"):
+        assert math.isnan(
+            nan_if_constant(lambda: raises(NothingToAuditError("y_pred: all are 1.")))
+        )
+    with pytest.raises(InputError, match="other"):
+        nan_if_constant(lambda: raises(InputError("other")))
+    assert nan_if_constant(lambda: 2.0) == 2.0

@@ -11,7 +11,7 @@ from mdfa_fairness_plugin.cli.console import CommandError, complain
 from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.cli.table import Table, find_favorable, find_labels, find_names
 from mdfa_fairness_plugin.data.columns import read_labels
-from mdfa_fairness_plugin.data.events import EVENTS, occurrence
+from mdfa_fairness_plugin.data.events import EVENTS, favorable_event, occurrence
 
 
 def with_event(table: Table, request: Request) -> tuple[Table, Request]:
@@ -109,7 +109,7 @@ def _favorable(request: Request, answers: pd.Series, positive: Hashable) -> str 
             f"--favorable-label: it does not say which of {event!r} and {opposite!r} is good for "
             "people; leave it out."
         )
-    return event if (good == positive) == (event != "false_negative") else opposite
+    return favorable_event(event, good == positive)
 
 
 def _names(request: Request, answers: pd.Series, positive: Hashable) -> dict[Hashable, str]:

@@ -31,6 +31,14 @@ EVENTS: Final[Mapping[str, Event]] = {
 }
 
 
+def favorable_event(event: str, positive_is_good: bool = True) -> str:
+    """Which of an event and its opposite is good for people; of errors, to be judged rightly."""
+    if event == "error":
+        return EVENTS[event].opposite
+    happens = event != "false_negative"  # the positive label
+    return event if happens == positive_is_good else EVENTS[event].opposite
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Occurrence:
     """Outcome of each row, the one audited, and the rows it is a rate among (None: all)."""

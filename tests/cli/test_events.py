@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin.cli import options
-from mdfa_fairness_plugin.data.events import EVENTS
+from mdfa_fairness_plugin.data.events import EVENTS, favorable_event
 from mdfa_fairness_plugin.datasets import make_synthetic
 
 # Answered, true, and whose answer that is: eight people of each kind.
@@ -145,3 +145,14 @@ def test_the_whole_way(tmp_path, mdfa):
 
 def test_every_event_can_be_asked_for():
     assert tuple(EVENTS) == options.EVENTS
+
+
+def test_the_good_side_of_an_event_follows_from_the_good_label():
+    good = {event: favorable_event(event) for event in EVENTS}
+    assert good == {event: event for event in EVENTS} | {
+        "false_negative": "true_positive",
+        "error": "correct",
+    }
+    turned = {event: favorable_event(event, False) for event in EVENTS}
+    assert all(turned[event] != good[event] for event in EVENTS if event != "error")
+    assert turned["error"] == "correct"
