@@ -66,7 +66,7 @@ def settled(settings: Settings, problem: AuditProblem) -> Settings:
     if settings.n_splits > n_units // 2:
         raise InputError(
             f"n_splits: {settings.n_splits} folds of {n_units} {what} leave nothing to judge; "
-            "use fewer, 5 say."
+            + (f"use at most {n_units // 2}." if n_units >= 4 else f"at least 4 {what} are needed.")
         )
     make = make_regressor if SOLVERS[solver].learns == "regressor" else make_classifier
     make(settings.learner, problem.n_rows, 0)  # refuses learners of the wrong kind

@@ -14,6 +14,7 @@ from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.person.card import make_card
 from mdfa_fairness_plugin.person.find import find_person
 from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.scoring import NewRows, score_of
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.search.solver import Region
 from mdfa_fairness_plugin.settings import ALPHA_IN_PAPER
@@ -116,6 +117,43 @@ class Judging(BaseEstimator):
         if self._judge is None:
             return np.zeros(len(rows))
         return self._judge.region.scores(Asked(rows))
+
+    def score(self, X, y, sensitive_features=None, sample_weight=None):
+        """Say how well the difference between the groups is predicted, for choosing settings.
+
+        The negative mean squared error of the residual regression on these rows (Nie and Wager
+        2021), which the true difference makes as high as it can be. It is not the size of what was
+        found: settings chosen by that would hunt for a violation.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Rows the audit has not seen, with the columns of the fit.
+        y : array-like of shape (n,)
+            Their outcomes.
+        sensitive_features : array-like of shape (n,) or (n, n_sensitive)
+            Rows of values that were not compared do not count.
+        sample_weight : array-like of shape (n,) or None, default=None
+
+        Returns
+        -------
+        score : float
+            At most 0; NaN if nothing could be measured.
+
+        Raises
+        ------
+        InputError
+            If the audit compared more than one pair of groups, or more than two outcomes, whose
+            errors have no common measure; or if it fitted no residual regression.
+        """
+        check_is_fitted(self, "result_")
+        return score_of(
+            self.result_,
+            None if self._judge is None else self._judge.region,
+            self._searches,
+            self._encoder,
+            NewRows.read(X, y, sensitive_features, sample_weight),
+        )
 
     def explain_row(
         self,

@@ -36,6 +36,7 @@ ORDER = (
     ("person",),
     ("questions",),
     ("results",),
+    ("scoring",),
     ("judging",),
     ("auditor",),
     ("comparison",),

@@ -231,6 +231,10 @@ def _numbers_from_numpy(array: np.ndarray, name: str) -> tuple[Kind | None, np.n
         return "timedelta", _days(array.astype("timedelta64[us]"))
     if code == "O":
         return _numbers_from_objects(array, name)
+    if code == "c":
+        raise InputError(
+            f"{name}: Complex data not supported. Give real and imaginary part as two columns."
+        )
     if code in "US":
         return None, None
     raise InputTypeError(

@@ -115,8 +115,8 @@ def read_table(data: Any, argument: str, *, column_name: str | None = None) -> T
         if column_name is None:
             raise InputError(
                 f"{argument}: a one-dimensional input of {len(array):,} values was given; rows and "
-                "columns are needed. Use .to_frame() on a Series or .reshape(-1, 1) on an array "
-                "that is a single column."
+                "columns are needed. Reshape your data: .to_frame() of a Series, or "
+                ".reshape(-1, 1) of an array that is a single column."
             )
         name = column_name if name is None else composed(name)
         return Table(argument, (name,), [array], len(array), index)

@@ -284,9 +284,10 @@ class FeatureEncoder:
         if not (self._named and table.named):
             if table.n_columns != len(self.feature_names_in_):
                 raise InputError(
-                    f"X: {table.n_columns} columns were given and the encoder was fitted on "
-                    f"{len(self.feature_names_in_)}. Without names, columns are found by position; "
-                    "give the same ones in the same order."
+                    "X: columns without names are found by position, and X has "
+                    f"{table.n_columns} features, but MDFAuditor is expecting "
+                    f"{len(self.feature_names_in_)} features as input. Give the same columns in the "
+                    "same order."
                 )
             return {position: position for position in used}
         where = {name: position for position, name in enumerate(table.names)}

@@ -128,7 +128,10 @@ def build_problem(
     asked = Settings(**options)
     table = read_table(X, "X")
     if table.n_columns == 0:
-        raise InputError("X: it has no columns; pass at least one feature to audit.")
+        raise InputError(
+            f"X: it has no columns, 0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is "
+            "required. Pass at least one feature to audit."
+        )
     decided = read_vector(y, "y")
     groups_of = read_table(sensitive_features, "sensitive_features", column_name=UNNAMED)
     weighed = None if sample_weight is None else read_vector(sample_weight, "sample_weight")
@@ -167,7 +170,8 @@ def build_problem(
         people = None if people is None else people.take(rows)
     if table.n_rows < 2:
         raise InputError(
-            f"X: {table.n_rows} row(s) were given; at least two are needed to compare."
+            f"X: {table.n_rows} row(s) were given (n_samples = {table.n_rows}); at least two are "
+            "needed to compare."
         )
 
     table = with_quantities(table, log)

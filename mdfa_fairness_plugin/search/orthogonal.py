@@ -50,6 +50,13 @@ class OrthogonalRegion:
         """Score rows; larger is worse treated."""
         return self._scores(rows, rows.predict(self.difference))
 
+    def losses(self, rows: Asked, s: np.ndarray, positive: np.ndarray) -> np.ndarray:
+        """Squared errors of the residual regression; sides and outcomes as the search sees them."""
+        tau = rows.predict(self.difference)[self.choice.scale]
+        e, m = rows.predict(self.propensity), rows.predict(self.outcome)
+        tau, e, m = oriented(tau, e, m, flip_s=self.flip_s, flip_y=self.flip_y)
+        return squared_errors(tau, e, m, s, positive)
+
     def by_model(self, rows: Asked) -> np.ndarray:
         """Scores by each part's difference, shape (n_parts, n)."""
         return np.array([self._scores(rows, tau) for tau in self.difference.by_part(rows.X)])
@@ -202,9 +209,15 @@ def held_out_losses(tau: np.ndarray, data: SearchData, rows: Any) -> list[np.nda
     """Squared errors of the regression whose solution the difference is, at each scale."""
     assert data.propensity is not None
     assert data.outcome is not None
-    of_s = (data.s[rows] > 0) - data.propensity[rows]
-    of_y = data.positive[rows] - data.outcome[rows]
-    return list(data.base[rows] * (of_y - of_s * tau) ** 2)
+    e, m = data.propensity[rows], data.outcome[rows]
+    return list(data.base[rows] * squared_errors(tau, e, m, data.s[rows], data.positive[rows]))
+
+
+def squared_errors(
+    tau: np.ndarray, e: np.ndarray, m: np.ndarray, s: np.ndarray, positive: np.ndarray
+) -> np.ndarray:
+    """Of the regression whose solution the difference ``tau`` is, of shape (n,) or (n_scales, n)."""
+    return ((positive - m) - ((s > 0) - e) * tau) ** 2
 
 
 def outcome_rate(data: SearchData) -> float:

@@ -1,0 +1,131 @@
+"""How well a fitted audit predicts differences in rows it has not seen (``MDFAuditor.score``)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from mdfa_fairness_plugin.data.columns import find_label, listing, read_labels
+from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
+from mdfa_fairness_plugin.data.encoding import FeatureEncoder
+from mdfa_fairness_plugin.data.pairing import Pairing, check_length
+from mdfa_fairness_plugin.data.weights import weight_numbers
+from mdfa_fairness_plugin.exceptions import InputError, WarningLog
+from mdfa_fairness_plugin.numerics.rows import Asked
+from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.search.orthogonal import OrthogonalRegion
+from mdfa_fairness_plugin.search.search import Search
+from mdfa_fairness_plugin.search.solver import Region
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NewRows:
+    """Features, outcomes and groups of rows an audit has not seen, in the order of the features."""
+
+    X: Table
+    y: Table
+    sensitive: Table
+    weight: np.ndarray
+
+    @classmethod
+    def read(cls, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Self:
+        """Pair the rows."""
+        if sensitive_features is None:
+            raise InputError(
+                "sensitive_features: None was given; pass the column whose groups were compared."
+            )
+        table = read_table(X, "X")
+        given = [
+            read_vector(y, "y"),
+            read_table(sensitive_features, "sensitive_features", column_name="sensitive_feature"),
+        ]
+        if sample_weight is not None:
+            given.append(read_vector(sample_weight, "sample_weight"))
+        pairing = Pairing(WarningLog())
+        pairing.lead(table, *given)
+        for one in given:
+            check_length(one, table.n_rows, "X")
+        outcomes, sensitive, *weighed = map(pairing.align, given)
+        weight = weight_numbers(weighed[0].array(0)) if weighed else np.ones(table.n_rows)
+        return cls(X=pairing.align(table), y=outcomes, sensitive=sensitive, weight=weight)
+
+    def sides(self, name: str, group: Hashable, others: Sequence[Hashable]) -> np.ndarray:
+        """+1 in the rows of the group, -1 in those of the others, 0 elsewhere."""
+        names = [str(one) for one in self.sensitive.names]
+        if len(names) > 1 and name not in names:
+            raise InputError(
+                f"sensitive_features: {name!r} was compared, and is not among {listing(names)}."
+            )
+        place = names.index(name) if len(names) > 1 else 0
+        labels = read_labels(self.sensitive.array(place), f"sensitive_features: column {name!r}")
+        of_label = [
+            1
+            if find_label(value, [group]) is not None
+            else -(find_label(value, others) is not None)
+            for value in labels.values
+        ]
+        return np.array([*of_label, 0])[labels.codes]
+
+    def positive(self, outcome: Hashable, known: Sequence[Hashable]) -> np.ndarray:
+        """1 in rows with the outcome, 0 in those with another, NaN in those without any."""
+        labels = read_labels(self.y.array(0), "y")
+        new = [value for value in labels.values if find_label(value, known) is None]
+        if new:
+            raise InputError(
+                f"y: {listing(new)} was not among the outcomes of the fit: {listing(known)}."
+            )
+        of_label = [float(find_label(value, [outcome]) is not None) for value in labels.values]
+        return np.array([*of_label, math.nan])[labels.codes]
+
+
+def score_of(
+    result: AuditResult,
+    region: Region | None,
+    searches: Sequence[Search] | None,
+    encoder: FeatureEncoder,
+    rows: NewRows,
+) -> float:
+    """Negative mean loss of the residual regression on new rows; see ``MDFAuditor.score``."""
+    asked = encoder.rows(rows.X)
+    worst = result.worst_case
+    if worst is None or region is None:
+        return math.nan
+    if not isinstance(region, OrthogonalRegion):
+        raise InputError(
+            "solver: this audit fitted no residual regression to score. Use solver='orthogonal', with "
+            "a learner that is a regressor."
+        )
+    if searches is None or not _one_contrast([one for one in searches if one.made]):
+        raise InputError(
+            "score: errors of several comparisons have no common measure. Compare one pair of groups "
+            "(groups=[...] with one of them, reference_group) and one outcome or two, in memory."
+        )
+    known = [own.group for own in result.groups if own.sensitive_feature == worst.sensitive_feature]
+    others = [value for value in known if value != worst.group and value is not None]
+    if worst.reference is not None:
+        others = [worst.reference]
+    s = rows.sides(worst.sensitive_feature, worst.group, others)
+    positive = rows.positive(worst.outcome, result.outcome_labels)
+    compared = np.flatnonzero((s != 0) & ~np.isnan(positive) & (rows.weight > 0))
+    if not len(compared):
+        raise InputError("X: no row has an outcome and a group that was compared, and a weight.")
+    losses = region.losses(Asked(asked.take(compared)), s[compared], positive[compared])
+    return -float(np.average(losses, weights=rows.weight[compared]))
+
+
+def _one_contrast(searches: Sequence[Search]) -> bool:
+    """Whether all compare the same two sides by an outcome or its complement."""
+    first = searches[0]
+    return all(
+        np.array_equal(one.rows, first.rows)
+        and (np.array_equal(one.s, first.s) or np.array_equal(one.s, -first.s))
+        and (
+            np.array_equal(one.positive, first.positive)
+            or np.array_equal(one.positive, ~first.positive)
+        )
+        for one in searches
+    )
