@@ -337,9 +337,11 @@ def _fit(
     worst = result.worst_case
     names = [str(name) for name in problem.encoder.feature_names_in_]
     named = names if hasattr(X, "columns") else None
+    harm = result.worst_harm
+    told = (worst, None if harm is None else harm.violation)
     # Only searches that found something keep their models: these take most of the memory.
     searches = tuple(
-        search.kept(region=found.verdict == VIOLATION or found is worst)
+        search.kept(region=found.verdict == VIOLATION or found in told)
         for search, found in zip(audit.searches, result.violations, strict=True)
     )
     judge = None if worst is None else searches[result.violations.index(worst)]

@@ -13,6 +13,7 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.person.card import make_card
 from mdfa_fairness_plugin.person.find import find_person
+from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.results import AuditResult
 from mdfa_fairness_plugin.scoring import NewRows, score_of
 from mdfa_fairness_plugin.search.search import Search
@@ -81,13 +82,16 @@ class Judging(BaseEstimator):
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
 
-    def predict(self, X):
+    def predict(self, X, violation=None):
         """Tell who is inside the worst-case subgroup.
 
         Parameters
         ----------
         X : table of shape (n, n_features)
             New rows, with the columns of the fit.
+        violation : Violation or None, default=None
+            Another search of ``result_`` whose subgroup to tell of: one that found something, or that
+            of ``result_.worst_harm``.
 
         Returns
         -------
@@ -95,9 +99,26 @@ class Judging(BaseEstimator):
             All False if nothing could be measured.
         """
         check_is_fitted(self, "result_")
-        if self._judge is None:
-            return np.zeros(len(self._encoder.transform(X)), dtype=bool)
-        return self.decision_function(X) >= self._judge.region.threshold
+        judge = self._judge if violation is None else self._judge_of(violation)
+        rows = self._encoder.rows(X)
+        if judge is None:
+            return np.zeros(len(rows), dtype=bool)
+        return judge.region.scores(Asked(rows)) >= judge.region.threshold
+
+    def _judge_of(self, violation: Violation) -> Judge:
+        """What rows are judged by in one search."""
+        found = [one is violation for one in self.result_.violations]
+        if not any(found) or self._searches is None:
+            raise InputError(
+                "violation: a search of this auditor's own result_ expected, made in memory."
+            )
+        search = self._searches[found.index(True)]
+        if not search.made or not search.judges:
+            raise InputError(
+                "violation: this search found nothing, and its models were not kept. Pass one that "
+                "found something, or audit with groups and outcomes that single it out."
+            )
+        return search
 
     def decision_function(self, X):
         """Score rows by how unequally people like them are treated, in the worst-case search.

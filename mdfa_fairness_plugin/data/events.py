@@ -11,7 +11,10 @@ import numpy as np
 from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, python_value
 from mdfa_fairness_plugin.data.decisions import read_decisions
 from mdfa_fairness_plugin.data.spelling import asked_as, merged, respelled
+from mdfa_fairness_plugin.data.weights import weight_numbers
 from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditError
+
+_ZERO_WEIGHT: Final = "zero weight"  # what an audit calls rows without
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +46,28 @@ def favorable_event(event: str, positive_is_good: bool = True) -> str:
 class Occurrence:
     """Outcome of each row, the one audited, and the rows it is a rate among (None: all)."""
 
+    event: str
     outcome: Any
     audited: Hashable
     among: np.ndarray | None = None
     positive: Hashable = None  # label that means selected, where that matters
+
+    def weights(self, given: Any) -> Any:
+        """Sample weights of an audit: zero in rows that the rate is not about."""
+        if self.among is None:
+            return given
+        return np.where(self.among, 1.0 if given is None else weight_numbers(given), 0.0)
+
+    def excluded(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """Rows that an audit with these weights left out, by reason."""
+        n_other = 0 if self.among is None else int((~self.among).sum())
+        if not n_other:
+            return dict(counts)
+        no = "not " if EVENTS[self.event].among_positive else ""
+        n_zero = counts.get(_ZERO_WEIGHT, n_other) - n_other
+        others = {reason: count for reason, count in counts.items() if reason != _ZERO_WEIGHT}
+        told = {f"true label is {no}{self.positive}": n_other} | others
+        return told | {_ZERO_WEIGHT: n_zero} if n_zero else told
 
 
 def occurrence(
@@ -77,7 +98,7 @@ def occurrence(
                 "between people."
             )
         positive = labels.values[place]
-        return Occurrence(outcome=y_pred, audited=positive, positive=positive)
+        return Occurrence(event=event, outcome=y_pred, audited=positive, positive=positive)
     if y_true is None:
         raise InputError(
             f"y_true: None was given; event={event!r} needs true labels. Pass them, or audit "
@@ -112,7 +133,7 @@ def occurrence(
         )
     outcome = np.where(happened, event, rule.opposite).astype(object)
     outcome[~known] = None
-    return Occurrence(outcome=outcome, audited=event, among=among, positive=positive)
+    return Occurrence(event=event, outcome=outcome, audited=event, among=among, positive=positive)
 
 
 def _joined(predicted: tuple[Hashable, ...], truth: Labels) -> tuple[list[Hashable], np.ndarray]:

@@ -12,9 +12,8 @@ import numpy as np
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.data.columns import read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
-from mdfa_fairness_plugin.data.events import EVENTS, occurrence
+from mdfa_fairness_plugin.data.events import occurrence
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
-from mdfa_fairness_plugin.data.weights import weight_numbers
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog, renaming
 from mdfa_fairness_plugin.settings import Settings, refuse_unknown
 
@@ -133,27 +132,16 @@ def audit_case(
         missing=settings.get("missing_outcome", "raise"),
         merge=bool(settings.get("merge_spellings", False)),
     )
-    weight = case.sample_weight
-    if found.among is not None:  # Rows of zero weight are absent.
-        weight = np.where(found.among, 1.0 if weight is None else weight_numbers(weight), 0.0)
     auditor = MDFAuditor(**({"outcomes": [found.audited], "random_state": 0} | settings))
     with renaming({"X": "audit_features"}):
         auditor.fit(
             case.features,
             found.outcome,
             sensitive_features=case.sensitive,
-            sample_weight=weight,
+            sample_weight=found.weights(case.sample_weight),
             clusters=case.clusters,
         )
     result = auditor.result_
-    excluded = dict(result.excluded)
-    n_other = 0 if found.among is None else int((~found.among).sum())
-    if n_other:
-        n_zero = excluded.pop("zero weight", n_other) - n_other
-        no = "not " if EVENTS[event].among_positive else ""
-        excluded = {f"true label is {no}{found.positive}": n_other} | excluded
-        if n_zero:
-            excluded["zero weight"] = n_zero
     own = {
         "event": event,
         "pos_label": found.positive,
@@ -161,7 +149,7 @@ def audit_case(
     }
     auditor.result_ = replace(
         result,
-        excluded=excluded,
+        excluded=found.excluded(result.excluded),
         warnings=(*case.notes, *result.warnings),
         provenance=dict(result.provenance) | own,
     )

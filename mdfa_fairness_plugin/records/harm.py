@@ -60,6 +60,12 @@ class Harm:
         return self.violation.verdict
 
     @property
+    def rates(self) -> tuple[float, float]:
+        """Favourable rates of the group and of the others, in the region."""
+        own, others = self.violation.rates
+        return (1 - own, 1 - others) if self.violation.harm else (others, own)
+
+    @property
     def disparate_impact(self) -> float:
         """Favourable rate of the group over that of the others, in the region."""
         return math.inf if self.ratio == 0 else 1.0 / self.ratio
