@@ -217,6 +217,10 @@ class BalanceWarning(MDFAWarning):
     """The groups could not be balanced as well as asked."""
 
 
+class RepairWarning(MDFAWarning):
+    """Columns tell the groups apart after a repair of the features."""
+
+
 class ModelDependenceWarning(MDFAWarning):
     """A ratio falls as the models of the features get better, too far to be called a violation."""
 

@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from mdfa_fairness_plugin.datasets import load_adult, load_crimes, load_german
-from mdfa_fairness_plugin.exceptions import OptionalDependencyError
+from mdfa_fairness_plugin.exceptions import OptionalDependencyError, RepairWarning
 from mdfa_fairness_plugin.experiments.experiment import Options
 from mdfa_fairness_plugin.repairs import make_repair
 
@@ -91,15 +91,16 @@ def _answers(
     data = data_by_name[name]
     y = data["y"]
     answers = np.zeros(len(y), dtype=int)
+    seen, sensitive = data["seen"], data["sensitive"]
     try:
         for train, test in data["parts"]:
             options = _OPTIONS.get(model, {})
             classifier = make_repair(model, random_state=random_state, **options)
-            classifier.fit(
-                data["seen"].iloc[train], y[train], sensitive_features=data["sensitive"].iloc[train]
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RepairWarning)  # The table says it.
+                classifier.fit(seen.iloc[train], y[train], sensitive_features=sensitive.iloc[train])
             answers[test] = classifier.predict(
-                data["seen"].iloc[test], sensitive_features=data["sensitive"].iloc[test]
+                seen.iloc[test], sensitive_features=sensitive.iloc[test]
             )
     except OptionalDependencyError as error:
         return str(error)
