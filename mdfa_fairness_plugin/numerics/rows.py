@@ -46,7 +46,8 @@ class RowView:
         return self._levels[self._rows]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self[:], dtype=dtype, copy=copy)
+        # NumPy before 2 knows no None.
+        return np.array(self[:], dtype=dtype) if copy else np.asarray(self[:], dtype=dtype)
 
     def take(self, rows: np.ndarray) -> RowView:
         """View of some of these rows."""
