@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -17,6 +18,17 @@ _n_inside = 0
 _own = threading.local()  # how often the thread is inside
 # Threads of each library of linear algebra when the first of those now inside came.
 _before: list[int] = []
+# Of how many modules the libraries were looked for, and what was found.
+_known: tuple[int, ThreadpoolController] | None = None
+
+
+def _libraries(user_api: str) -> ThreadpoolController:
+    """Native libraries of a kind; looking for them takes as long as fitting a small model."""
+    global _known
+    known, n_modules = _known, len(sys.modules)  # what loads one comes with a module
+    if known is None or known[0] != n_modules:
+        _known = known = (n_modules, ThreadpoolController())
+    return known[1].select(user_api=user_api)
 
 
 def _begin_child() -> None:
@@ -41,7 +53,7 @@ def one_blas_thread() -> Iterator[None]:
     they are.
     """
     global _before, _n_inside
-    blas = ThreadpoolController().select(user_api="blas").lib_controllers
+    blas = _libraries("blas").lib_controllers
     with _lock:
         if _n_inside == 0:
             # A child may have begun while they were limited: they are what they were before that.
@@ -94,7 +106,7 @@ def in_threads(
     """
     calls = list(arguments)
     # Of all libraries a limit would also restore what it did not set.
-    openmp = ThreadpoolController().select(user_api="openmp")
+    openmp = _libraries("openmp")
     if n_jobs is None and n_rows < MANY_ROWS:
         n_jobs = 1
     if n_jobs is None:
