@@ -67,6 +67,7 @@ MAX_FILE, MAX_CLASS, MAX_PARAMETERS = 500, 300, 9
 # What users call may name every choice, as may callbacks of commands.
 MANY_PARAMETERS = {
     "aif360/detectors.py: compare_detectors",
+    "aif360/scan.py: mdfa_scan",
     "auditor.py: MDFAuditor.__init__",
     "balance/network.py: MMDNetwork.__init__",
     "comparison/comparing.py: compare",

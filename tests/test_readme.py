@@ -22,6 +22,7 @@ WALKS = (
     "**Ask what another cut would do**",
     "**Next month, ask what changed.**",
 )
+TOOLKIT = "errors instead of answers; so does"  # AIF360's block follows
 COMMANDS = ("--members", "--favorable-label", "--measure", '--outcome "')
 
 FAST = ["--repeats", "1", "--learner", "tree"]
@@ -53,6 +54,15 @@ def test_walks_run(start, namespace, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = re.search(r"```python\n(.*?)```", README[README.index(start) :], re.DOTALL)
     exec(compile(code.group(1), start, "exec"), dict(namespace))
+
+
+def test_aif360s_lines_run(namespace):
+    pytest.importorskip("aif360", reason="AIF360 is not installed")
+    code = re.search(r"```python\n(.*?)```", README[README.index(TOOLKIT) :], re.DOTALL)
+    assert len(code.group(1).splitlines()) < 10
+    told = dict(namespace, released=(namespace["y"] == "released").astype(int))
+    exec(compile(code.group(1), TOOLKIT, "exec"), told)
+    assert told["metric"].worst_case().outcome == "favorable"
 
 
 def test_next_month_runs(arrests, tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ Examples
 --------
 >>> from mdfa_fairness_plugin.aif360 import MDFADatasetMetric  # doctest: +SKIP
 >>> metric = MDFADatasetMetric(
-...     dataset, unprivileged_groups=[{"sex": 0}], privileged_groups=[{"sex": 1}], random_state=0
+...     dataset, unprivileged_groups=[{"sex": 0}], privileged_groups=[{"sex": 1}]
 ... )  # doctest: +SKIP
 >>> metric.worst_case_ratio(), metric.disparate_impact()  # doctest: +SKIP
 """
@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from mdfa_fairness_plugin.aif360.datasets import load_adult, load_compas, load_german
 from mdfa_fairness_plugin.aif360.detectors import compare_detectors
-from mdfa_fairness_plugin.aif360.scan import (
-    MDFAScan,
-    mdfa_scan,
+from mdfa_fairness_plugin.aif360.functions import (
     unfairness_certificate,
     worst_case_ratio,
     worst_case_violation,
 )
+from mdfa_fairness_plugin.aif360.scan import MDFAScan, mdfa_scan
 
 if TYPE_CHECKING:
     from mdfa_fairness_plugin.aif360.explainers import MDFAJSONExplainer, MDFATextExplainer

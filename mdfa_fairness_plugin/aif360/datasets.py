@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import pandas as pd
 
@@ -13,11 +13,16 @@ from mdfa_fairness_plugin.datasets import load_compas as _load_compas
 from mdfa_fairness_plugin.datasets import load_german as _load_german
 from mdfa_fairness_plugin.exceptions import InputError
 
+if TYPE_CHECKING:
+    from aif360.datasets import BinaryLabelDataset
+
 CompasOutcome = Literal["two_year_recid", "high_risk"]
 DataHome = str | os.PathLike[str] | None
 
 
-def load_compas(data_home: DataHome = None, *, outcome: CompasOutcome = "two_year_recid") -> Any:
+def load_compas(
+    data_home: DataHome = None, *, outcome: CompasOutcome = "two_year_recid"
+) -> BinaryLabelDataset:
     """COMPAS as a ``BinaryLabelDataset``.
 
     Parameters
@@ -76,7 +81,9 @@ def load_compas(data_home: DataHome = None, *, outcome: CompasOutcome = "two_yea
     )
 
 
-def load_adult(data_home: DataHome = None, *, download_if_missing: bool = True) -> Any:
+def load_adult(
+    data_home: DataHome = None, *, download_if_missing: bool = True
+) -> BinaryLabelDataset:
     """Adult census income as a ``BinaryLabelDataset``.
 
     Parameters
@@ -121,7 +128,9 @@ def load_adult(data_home: DataHome = None, *, download_if_missing: bool = True) 
     )  # fmt: skip
 
 
-def load_german(data_home: DataHome = None, *, download_if_missing: bool = True) -> Any:
+def load_german(
+    data_home: DataHome = None, *, download_if_missing: bool = True
+) -> BinaryLabelDataset:
     """German credit as a ``BinaryLabelDataset``.
 
     Parameters
@@ -169,7 +178,7 @@ def _binary_label_dataset(
     label_names: dict[float, str],
     protected: dict[str, dict[float, str]],
     categories: list[str],
-) -> Any:
+) -> BinaryLabelDataset:
     """One-hot columns in the place of categories, and everything a number."""
     table = pd.get_dummies(table, columns=categories, prefix_sep="=").astype(float)
     maps = {"label_maps": [label_names], "protected_attribute_maps": list(protected.values())}

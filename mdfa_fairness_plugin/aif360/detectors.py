@@ -6,10 +6,10 @@ import itertools
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.aif360.groups import (
     PRIVILEGED,
     UNFAVORABLE,
     UNPRIVILEGED,
+    Clusters,
     Groups,
     check_lists,
     mask_of,
@@ -39,6 +40,9 @@ from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.records import ratio_of
 from mdfa_fairness_plugin.settings import draw_seed
+
+if TYPE_CHECKING:
+    from aif360.datasets import BinaryLabelDataset
 
 DETECTORS = ("mdss", "gerryfair", "mdfa")
 _COLUMNS = (
@@ -79,8 +83,8 @@ class _Region:
 
 
 def compare_detectors(
-    dataset: Any,
-    classified_dataset: Any = None,
+    dataset: BinaryLabelDataset,
+    classified_dataset: BinaryLabelDataset | None = None,
     unprivileged_groups: Groups = None,
     privileged_groups: Groups = None,
     *,
@@ -88,7 +92,7 @@ def compare_detectors(
     test_size: float = 0.3,
     random_state: int | None = None,
     audit_features: Sequence[str] | None = None,
-    clusters: Any = None,
+    clusters: Clusters = None,
     penalty: float = 1e-17,
     num_iters: int = 10,
     **auditor: Any,
@@ -432,7 +436,7 @@ def _mdfa(
     )
 
 
-def _unused(name: str, taken: Any) -> str:
+def _unused(name: str, taken: Collection[str]) -> str:
     while name in taken:
         name += "_"
     return name

@@ -4,61 +4,66 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mdfa_fairness_plugin.aif360.groups import OTHERS, describe
+from mdfa_fairness_plugin.aif360.groups import FAVORABLE, OTHERS, UNFAVORABLE, describe
 from mdfa_fairness_plugin.aif360.metrics import BinaryLabelDatasetMetric, _AuditMethods
+from mdfa_fairness_plugin.aif360.question import EVENT_NAMES
 from mdfa_fairness_plugin.aif360.toolkit import part
-from mdfa_fairness_plugin.exceptions import InputTypeError
-from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION, Violation
+from mdfa_fairness_plugin.exceptions import InputTypeError, NothingToAuditError
+from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION, Harm
 
-MetricTextExplainer: Any = part("explainers").MetricTextExplainer
-MetricJSONExplainer: Any = part("explainers").MetricJSONExplainer
+if TYPE_CHECKING:
+    from aif360.explainers import MetricJSONExplainer, MetricTextExplainer
+    from aif360.metrics import Metric
+else:
+    MetricTextExplainer = part("explainers").MetricTextExplainer
+    MetricJSONExplainer = part("explainers").MetricJSONExplainer
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Figure:
-    """One figure of a violation, and what is said of it."""
+    """One figure of the worst case, and what is said of it."""
 
     title: str
-    field: str  # of a Violation
+    field: str  # of a Harm
     meaning: str
     description: str
     ideal: str
 
 
-_RATES = "ratio of an outcome's rates at equal features, in the subgroup treated most unequally"
-_COMPUTED = (
-    "ratio of the outcome's rates for the group and for those it is compared with, at the "
-    "same features, in the subgroup where it is largest, on rows the search has not seen."
+_RATES = (
+    "probability of the favorable outcome for the others / probability for the group harmed most, at "
+    "equal features, in the region where that is largest"
 )
+_COMPUTED = f"{_RATES}, on rows the search has not seen. The disparate impact there is its inverse."
 _NOISE = "so see the interval and the finding."
 _VIOLATION = _Figure(
     title="Worst-Case Violation",
     field="delta",
-    meaning=f"log {_RATES}",
-    description=f"Computed as the log {_COMPUTED}",
+    meaning=f"log of {_RATES}",
+    description=f"Computed as the log of {_COMPUTED}",
     ideal=f"The value without any violation is 0; sampling noise alone makes it positive, {_NOISE}",
 )
 _RATIO = _Figure(
     title="Worst-Case Ratio",
     field="ratio",
     meaning=_RATES,
-    description=f"Computed as the {_COMPUTED}",
+    description=f"Computed as {_COMPUTED}",
     ideal=f"The value without any violation is 1; sampling noise alone raises it, {_NOISE}",
 )
 _CERTIFICATE = _Figure(
     title="Unfairness Certificate",
     field="gamma",
     meaning=(
-        "strength gamma, at most 1/4: how many get the outcome in the subgroup, times how "
+        "strength gamma, at most 1/4: how many get the outcome searched for in the region, times how "
         "unequally it is shared there"
     ),
     description=(
-        "Computed as Pr[Y=y, x in G] (Pr[S=s | Y=y, x in G] - 1/2) on weighted data, G the "
-        "subgroup, s the group and y the outcome."
+        "Computed as Pr[Y=y, x in G] (Pr[S=s | Y=y, x in G] - 1/2) on weighted data, G the region, "
+        "s the group and y the outcome searched for."
     ),
     ideal="A certificate is evidence of a violation; a small one is no evidence of its absence.",
 )
@@ -66,9 +71,15 @@ _SUBGROUP = _Figure(
     title="Worst-Case Subgroup",
     field="rule",
     meaning="who is treated most unequally",
-    description="The largest region of the features whose violation is of the worst kind found.",
+    description="The region of the features where the others get the favorable outcome most often.",
     ideal="There is no ideal subgroup.",
 )
+# Of whom an event is a rate; of all people if it is not named.
+_AMONG = {
+    "false_positive": f", among those whose true label is {UNFAVORABLE}",
+    "false_negative": f", among those whose true label is {FAVORABLE}",
+    "true_positive": f", among those whose true label is {FAVORABLE}",
+}
 
 
 class MDFATextExplainer(MetricTextExplainer):
@@ -91,21 +102,21 @@ class MDFATextExplainer(MetricTextExplainer):
             head = f"Unprivileged: {low}. Privileged: {high}.\n\n"
         return head + str(metric.audit().summary())
 
-    def worst_case_violation(self, privileged: bool | None = None, outcome: Any = None) -> str:
+    def worst_case_violation(self, privileged: bool | None = None) -> str:
         """Explain ``worst_case_violation``."""
-        return self._explain(_VIOLATION, privileged, outcome)
+        return self._explain(_VIOLATION, privileged)
 
-    def worst_case_ratio(self, privileged: bool | None = None, outcome: Any = None) -> str:
+    def worst_case_ratio(self, privileged: bool | None = None) -> str:
         """Explain ``worst_case_ratio``."""
-        return self._explain(_RATIO, privileged, outcome)
+        return self._explain(_RATIO, privileged)
 
-    def unfairness_certificate(self, privileged: bool | None = None, outcome: Any = None) -> str:
+    def unfairness_certificate(self, privileged: bool | None = None) -> str:
         """Explain ``unfairness_certificate``."""
-        return self._explain(_CERTIFICATE, privileged, outcome)
+        return self._explain(_CERTIFICATE, privileged)
 
-    def worst_case_subgroup(self, privileged: bool | None = None, outcome: Any = None) -> str:
+    def worst_case_subgroup(self, privileged: bool | None = None) -> str:
         """Explain who is in ``worst_case_subgroup``."""
-        return self._explain(_SUBGROUP, privileged, outcome)
+        return self._explain(_SUBGROUP, privileged)
 
     def coverage(self) -> str:
         """Explain ``coverage``."""
@@ -115,51 +126,69 @@ class MDFATextExplainer(MetricTextExplainer):
             f"{counts['privileged']} privileged, {counts['neither']} in neither list (not compared)"
         )
 
-    def _explain(self, figure: _Figure, privileged: bool | None, outcome: Any) -> str:
-        return self._sentence(figure, self._audited().worst_case(privileged, outcome))
+    def _explain(self, figure: _Figure, privileged: bool | None) -> str:
+        return self._sentence(figure, *self._found(privileged))
 
-    def _sentence(self, figure: _Figure, worst: Violation | None) -> str:
-        name = figure.title.capitalize()
-        if figure is _SUBGROUP:
-            if worst is None:
-                return f"{name}: nothing could be measured."
-            return (
-                f"{name} ({figure.meaning}): {worst.rule or 'no short rule describes it'} "
-                f"({worst.n_rows} rows, {worst.share:.1%} of those compared)"
-            )
+    def _found(self, privileged: bool | None) -> tuple[Harm | None, str]:
+        """Give the worst case; without one, why there is none."""
+        try:
+            worst = self._audited().worst_case(privileged)
+        except NothingToAuditError as error:
+            return None, str(error)
+        return worst, "nothing could be measured"
+
+    def _sentence(self, figure: _Figure, worst: Harm | None, why: str) -> str:
+        name = f"{figure.title.capitalize()} ({figure.meaning})"
         if worst is None:
-            return f"{name} ({figure.meaning}): not measured"
-        value = f"{getattr(worst, figure.field):.4g}"
-        return f"{name} ({figure.meaning}): {value} ({self._evidence(worst)})"
+            return f"{name}: not measured ({why})"
+        if figure is _SUBGROUP:
+            found = worst.violation
+            return (
+                f"{name}: {found.rule or 'no short rule describes it'} "
+                f"({found.n_rows} rows, {found.share:.1%} of those compared)"
+            )
+        return f"{name}: {getattr(worst, figure.field):.4g} ({self._evidence(worst)})"
 
-    def _evidence(self, worst: Violation) -> str:
+    def _evidence(self, worst: Harm) -> str:
         """Tell where a number comes from, and how sure it is."""
-        low, high = worst.ratio_interval
-        verdict = {
-            VIOLATION: f"a disparity beyond chance, p = {worst.p_value_adjusted:.2g} over all searches",
-            INSUFFICIENT: f"undetermined: {worst.reason}",
-        }.get(
-            worst.verdict,
-            "not detected at this size; one larger than a ratio of "
-            f"{worst.detectable_ratio:.3g} in a mass of {worst.detectable_mass:.3g} would have been "
-            "found",
-        )
+        low, high = worst.interval
+        who = self._people(worst.reference, worst) or "all others"
         return (
-            f"{self._people(worst.group, worst)} get the {worst.outcome} outcome "
-            f"{worst.ratio:.3g} times as often as {self._people(worst.reference, worst)}, "
-            f"{worst.confidence_level:.0%} interval {low:.3g} to {high:.3g}; {verdict}"
+            f"{who} {_gets(worst.outcome)} {worst.ratio:.3g} times as often as "
+            f"{self._people(worst.group, worst) or 'everybody else'}"
+            f"{_AMONG.get(self._audited().event, '')}, {worst.violation.confidence_level:.0%} "
+            f"interval {low:.3g} to {high:.3g}; {self._finding(worst)}"
         )
 
-    def _people(self, value: Any, worst: Violation) -> str:
-        """Name one side of a comparison, and who that is."""
+    def _finding(self, worst: Harm) -> str:
+        search, low = worst.violation, worst.interval[0]
+        if search.verdict == INSUFFICIENT:
+            return f"undetermined: {search.reason}"
+        if search.verdict != VIOLATION:
+            return (
+                f"not detected at this size; searching for who {_gets(search.outcome)}, a ratio larger "
+                f"than {search.detectable_ratio:.3g} in a mass of {search.detectable_mass:.3g} would "
+                "have been found"
+            )
+        sure = f"a disparity beyond chance, p = {search.p_value_adjusted:.2g} over all searches"
+        if low > 1:
+            return sure
+        own = self._people(search.group, worst) or "all others"
+        return (
+            f"this may be chance, but {own} {_gets(search.outcome)} {search.ratio:.3g} times as "
+            f"often: {sure}"
+        )
+
+    def _people(self, value: Hashable, worst: Harm) -> str:
+        """Name one side of a comparison, and who that is; empty for all who are not the other."""
         if value is None:
-            return "everybody else"
+            return ""
         groups = getattr(self.metric, f"{value}_groups", None) if isinstance(value, str) else None
         if groups is not None:
             return f"{value} ({describe(groups, self.metric.dataset)})"
         return str(value) if value == OTHERS else f"{worst.sensitive_feature}={value}"
 
-    def _audited(self) -> Any:
+    def _audited(self) -> _AuditMethods:
         if not isinstance(self.metric, _AuditMethods):
             raise InputTypeError(
                 f"metric: {type(self.metric).__name__} has no audit to explain. Give the explainer "
@@ -204,15 +233,16 @@ class MDFAJSONExplainer(MetricJSONExplainer, MDFATextExplainer):
         """Explain ``statistical_parity_difference``."""
         return str(MetricJSONExplainer(self._plain_metric()).statistical_parity_difference())
 
-    def _explain(self, figure: _Figure, privileged: bool | None, outcome: Any) -> str:
-        worst = self._audited().worst_case(privileged, outcome)
+    def _explain(self, figure: _Figure, privileged: bool | None) -> str:
+        worst, why = self._found(privileged)
         return _strict(
-            {"metric": figure.title, "message": self._sentence(figure, worst)}
+            {"metric": figure.title, "message": self._sentence(figure, worst, why)}
+            | {"event": self._audited().event}
             | ({} if worst is None else _numbers_of(worst))
             | {"description": figure.description, "ideal": figure.ideal}
         )
 
-    def _plain_metric(self) -> Any:
+    def _plain_metric(self) -> Metric:
         """The metric, of AIF360's own class: it takes every subclass for one of predictions."""
         metric = self.metric
         if not isinstance(metric, BinaryLabelDatasetMetric) or hasattr(metric, "selection_rate"):
@@ -224,30 +254,41 @@ class MDFAJSONExplainer(MetricJSONExplainer, MDFATextExplainer):
         )
 
 
-def _numbers_of(worst: Violation) -> dict[str, Any]:
-    low, high = worst.interval
+def _gets(outcome: Hashable) -> str:
+    """What people with an outcome do."""
+    named = EVENT_NAMES.get(str(outcome))
+    return f"are {named}" if named else f"get the {outcome} outcome"
+
+
+def _numbers_of(worst: Harm) -> dict[str, Any]:
+    search = worst.violation
     return {
         "sensitiveFeature": worst.sensitive_feature,
         "group": worst.group,
+        "reference": worst.reference,
         "outcome": worst.outcome,
+        "direction": worst.direction,
         "verdict": worst.verdict,
-        "reason": worst.reason,
+        "reason": search.reason,
         "delta": worst.delta,
         "ratio": worst.ratio,
-        "interval": [low, high],
-        "confidenceLevel": worst.confidence_level,
+        "interval": list(worst.interval),
+        "confidenceLevel": search.confidence_level,
+        "disparateImpact": worst.disparate_impact,
         "gamma": worst.gamma,
-        "mass": worst.mass,
-        "numInstances": worst.n_rows,
-        "share": worst.share,
+        "numInstances": search.n_rows,
+        "share": search.share,
         "rateGroup": worst.rates[0],
         "rateReference": worst.rates[1],
-        "pValueAdjusted": worst.p_value_adjusted,
-        "detectableDelta": worst.detectable_delta,
-        "detectableRatio": worst.detectable_ratio,
-        "detectableMass": worst.detectable_mass,
-        "rule": worst.rule,
-        "ruleFidelity": worst.rule_fidelity,
+        "searchedGroup": search.group,
+        "searchedOutcome": search.outcome,
+        "searchedRatio": search.ratio,
+        "mass": search.mass,
+        "pValueAdjusted": search.p_value_adjusted,
+        "detectableRatio": search.detectable_ratio,
+        "detectableMass": search.detectable_mass,
+        "rule": search.rule,
+        "ruleFidelity": search.rule_fidelity,
     }
 
 
@@ -255,7 +296,7 @@ def _strict(response: Mapping[str, Any]) -> str:
     return json.dumps({name: _finite(value) for name, value in response.items()}, allow_nan=False)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """Put None in the place of numbers JSON has no word for."""
     if isinstance(value, list):
         return [_finite(one) for one in value]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
+
+if TYPE_CHECKING:
+    from aif360.datasets import StructuredDataset
+    from numpy.typing import ArrayLike
+    from scipy.sparse import spmatrix
 
 UNPRIVILEGED = "unprivileged"
 PRIVILEGED = "privileged"
@@ -19,9 +24,15 @@ UNFAVORABLE = "unfavorable"
 
 Groups = Sequence[Mapping[str, float]] | None
 Protected = bool | Collection[str]  # all or none of the protected attributes, or these
+Protection: TypeAlias = "Hashable | ArrayLike | Sequence[Hashable | ArrayLike] | None"
+Table: TypeAlias = "pd.DataFrame | ArrayLike | spmatrix"
+Features: TypeAlias = "str | Sequence[str] | Table | None"
+Clusters: TypeAlias = "str | ArrayLike | None"  # a feature, or the ids
 
 
-def check_lists(dataset: Any, unprivileged_groups: Groups, privileged_groups: Groups) -> None:
+def check_lists(
+    dataset: StructuredDataset, unprivileged_groups: Groups, privileged_groups: Groups
+) -> None:
     """Refuse lists that are no lists of dicts of protected attributes, or overlap."""
     lists = {"unprivileged_groups": unprivileged_groups, "privileged_groups": privileged_groups}
     for name, groups in lists.items():
@@ -40,7 +51,7 @@ def check_lists(dataset: Any, unprivileged_groups: Groups, privileged_groups: Gr
         )
 
 
-def _check_list(dataset: Any, name: str, groups: Any) -> None:
+def _check_list(dataset: StructuredDataset, name: str, groups: object) -> None:
     if isinstance(groups, (Mapping, str)) or not isinstance(groups, Sequence):
         raise InputTypeError(
             f"{name}: a list of dicts such as [{{'sex': 0}}] expected, "
@@ -63,7 +74,7 @@ def _check_list(dataset: Any, name: str, groups: Any) -> None:
             )
 
 
-def mask_of(dataset: Any, groups: Groups) -> np.ndarray:
+def mask_of(dataset: StructuredDataset, groups: Groups) -> np.ndarray:
     """Rows in a list, shape (n,): any of its dicts, each with all its values."""
     values = dataset.protected_attributes
     names = list(dataset.protected_attribute_names)
@@ -76,7 +87,7 @@ def mask_of(dataset: Any, groups: Groups) -> np.ndarray:
     return inside
 
 
-def describe(groups: Groups, dataset: Any = None) -> str:
+def describe(groups: Groups, dataset: StructuredDataset | None = None) -> str:
     """Name the people of a list: ``"sex=Female or race=0 and sex=1"``."""
     if groups is None:
         return OTHERS
@@ -92,7 +103,7 @@ def describe(groups: Groups, dataset: Any = None) -> str:
 
 
 def sensitive_column(
-    dataset: Any, unprivileged_groups: Groups, privileged_groups: Groups
+    dataset: StructuredDataset, unprivileged_groups: Groups, privileged_groups: Groups
 ) -> pd.DataFrame:
     """Sensitive columns of the audit: one of the lists, or without any the protected attributes.
 
@@ -112,7 +123,7 @@ def sensitive_column(
     return pd.DataFrame({name or "group": pd.Series(column, dtype=object)})
 
 
-def protected_frame(dataset: Any) -> pd.DataFrame:
+def protected_frame(dataset: StructuredDataset) -> pd.DataFrame:
     """Protected attributes, their values as the dataset's metadata calls them."""
     maps = _value_maps(dataset)
     columns: dict[str, pd.Series] = {}
@@ -123,7 +134,7 @@ def protected_frame(dataset: Any) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _value_maps(dataset: Any) -> dict[str, dict[float, Hashable]]:
+def _value_maps(dataset: StructuredDataset) -> dict[str, dict[float, Hashable]]:
     """Names of protected values, for attributes whose every value has one."""
     maps = dataset.metadata.get("protected_attribute_maps")
     names = list(dataset.protected_attribute_names)

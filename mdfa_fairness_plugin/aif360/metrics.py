@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +13,8 @@ from mdfa_fairness_plugin.aif360.groups import (
     NEITHER,
     PRIVILEGED,
     UNPRIVILEGED,
+    Clusters,
+    Features,
     Groups,
     Protected,
     check_lists,
@@ -26,13 +27,19 @@ from mdfa_fairness_plugin.aif360.reading import (
     compared_without_features,
 )
 from mdfa_fairness_plugin.aif360.toolkit import part
-from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.data.columns import listing
+from mdfa_fairness_plugin.data.events import EVENTS
+from mdfa_fairness_plugin.exceptions import InputError, nan_if_constant
+from mdfa_fairness_plugin.records import Harm
 from mdfa_fairness_plugin.results import AuditResult
 from mdfa_fairness_plugin.settings import Settings, refuse_unknown
 
-BinaryLabelDatasetMetric: Any = part("metrics").BinaryLabelDatasetMetric
-ClassificationMetric: Any = part("metrics").ClassificationMetric
+if TYPE_CHECKING:
+    from aif360.datasets import BinaryLabelDataset, StructuredDataset
+    from aif360.metrics import BinaryLabelDatasetMetric, ClassificationMetric
+else:
+    BinaryLabelDatasetMetric = part("metrics").BinaryLabelDatasetMetric
+    ClassificationMetric = part("metrics").ClassificationMetric
 
 SUBGROUP = "worst_case_subgroup"
 
@@ -52,10 +59,11 @@ def _undo_memoising(cls: type) -> None:
 class _AuditMethods:
     """What both metric classes add to AIF360's; they say whose labels are audited."""
 
-    dataset: Any
+    dataset: BinaryLabelDataset
     unprivileged_groups: Groups
     privileged_groups: Groups
     _audited = "dataset"  # the one whose labels are audited
+    event = "selection"
     _features_from: str | None = None  # the one people are compared by; None: `dataset`
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -64,12 +72,17 @@ class _AuditMethods:
 
     def _keep(
         self,
-        audit_features: Any,
+        audit_features: Features,
         include_protected: Protected,
-        clusters: Any,
+        clusters: Clusters,
         auditor: dict[str, Any],
     ) -> None:
         refuse_unknown(type(self).__name__, auditor, Settings.names(), first="its own and ")
+        if "favorable_label" in auditor:
+            raise InputError(
+                "favorable_label: the dataset says it itself. Set its favorable_label and "
+                "unfavorable_label."
+            )
         self._audit_features = audit_features
         self._include_protected = include_protected
         self._clusters = clusters
@@ -83,6 +96,7 @@ class _AuditMethods:
             labelled=self._labelled(),
             argument=f"{self._audited}.labels",
             featured=getattr(self, self._features_from or "dataset"),
+            event=self.event,
             unprivileged=self.unprivileged_groups,
             privileged=self.privileged_groups,
             audit_features=self._audit_features,
@@ -91,7 +105,7 @@ class _AuditMethods:
             auditor=self._auditor,
         )
 
-    def _labelled(self) -> Any:
+    def _labelled(self) -> BinaryLabelDataset:
         """Dataset whose labels are audited."""
         return getattr(self, self._audited)
 
@@ -110,102 +124,108 @@ class _AuditMethods:
         -------
         result : AuditResult
             Groups are called ``"unprivileged"`` and ``"privileged"``, outcomes ``"favorable"`` and
-            ``"unfavorable"``. Without group lists each value of each protected attribute is a
-            group. ``excluded`` counts the rows in neither list. Kept until the data change.
+            ``"unfavorable"``, or as the event and its opposite. Without group lists each value of
+            each protected attribute is a group. ``excluded`` counts the rows in neither list, and
+            those that the event's rate is not about. Kept until the data change.
         """
         return self._state().result
 
-    def worst_case(self, privileged: bool | None = None, outcome: Any = None) -> Violation | None:
-        """Worst violation found, or None if nothing was measured.
+    def worst_case(self, privileged: bool | None = None) -> Harm | None:
+        """Who gets the favorable outcome less often, and how much, where that is worst.
 
         Parameters
         ----------
         privileged : bool or None, default=None
-            Only the searches for what the privileged (True) or the unprivileged (False) get more
-            often; None: both.
-        outcome : {"favorable", "unfavorable"}, label or None, default=None
-            Only the searches for this outcome; None: both.
+            Only harm to the privileged (True) or to the unprivileged (False); None: to whoever is
+            harmed most.
 
         Returns
         -------
-        violation : Violation or None
-            Its ``verdict`` says whether it is one.
+        harm : Harm or None
+            Who (``group``) gets which ``outcome`` less often than whom (``reference``), the ``ratio``
+            and its ``interval``, the ``verdict``, and the search behind it (``violation``); None if
+            nothing was measured.
         """
-        result = self._state().result
-        found = result.violations
+        side = None
         if privileged is not None:
             side = PRIVILEGED if privileged else UNPRIVILEGED
             if getattr(self, f"{side}_groups") is None:
                 raise InputError(
-                    f"privileged: the metric was not given {side}_groups, so there are no searches "
-                    f"for what the {side} get more often. Pass the list, or leave privileged out."
+                    f"privileged: the metric was not given {side}_groups, so there is no telling how "
+                    f"the {side} are harmed. Pass the list, or leave privileged out."
                 )
-            found = tuple(one for one in found if one.group == side)
-        if outcome is not None:
-            name = self._question().outcome_name(outcome)
-            found = tuple(one for one in found if one.outcome == name)
-        return replace(result, violations=found).worst_case
+        return self._state().harm(side)
 
-    def worst_case_violation(self, privileged: bool | None = None, outcome: Any = None) -> float:
-        """Log ratio ``delta`` of the outcome's rates in the worst subgroup found.
+    def worst_case_violation(self, privileged: bool | None = None) -> float:
+        """Log of ``worst_case_ratio``.
 
         Parameters
         ----------
-        privileged, outcome
+        privileged
             As in ``worst_case``.
 
         Returns
         -------
         delta : float
-            Measured on rows the search has not seen, at equal features; NaN if nothing was
-            measured. Sampling noise makes it positive without any violation: see ``audit`` for the
-            interval and the verdict.
+            0 where nobody is harmed, larger is worse. NaN if nothing was measured, and with a warning
+            if all labels are alike.
         """
-        worst = self.worst_case(privileged, outcome)
-        return math.nan if worst is None else worst.delta
+        return self._figure("delta", privileged)
 
-    def worst_case_ratio(self, privileged: bool | None = None, outcome: Any = None) -> float:
-        """Ratio ``exp(delta)`` of the outcome's rates in the worst subgroup found.
+    def worst_case_ratio(self, privileged: bool | None = None) -> float:
+        """How many times more often the others get the favorable outcome than the group harmed most.
+
+        In the region of the features where that is worst, at equal features, measured on rows the
+        search has not seen. Its inverse is the disparate impact there.
 
         Parameters
         ----------
-        privileged, outcome
+        privileged
             As in ``worst_case``.
 
         Returns
         -------
         ratio : float
+            1 where nobody is harmed; sampling noise alone raises it without any violation, so see
+            ``worst_case`` for the interval and the verdict. NaN as ``worst_case_violation``.
         """
-        worst = self.worst_case(privileged, outcome)
-        return math.nan if worst is None else worst.ratio
+        return self._figure("ratio", privileged)
 
-    def unfairness_certificate(self, privileged: bool | None = None, outcome: Any = None) -> float:
-        r"""Strength ``gamma`` of the worst violation's certificate (Section 3.1 of the paper).
+    def unfairness_certificate(self, privileged: bool | None = None) -> float:
+        r"""Strength ``gamma`` of the certificate of the worst case (Section 3.1 of the paper).
 
         Parameters
         ----------
-        privileged, outcome
+        privileged
             As in ``worst_case``.
 
         Returns
         -------
         gamma : float
-            :math:`Pr_w[Y=y, x \in G] (Pr_w[S=s | Y=y, x \in G] - 1/2)`, at most 1/4.
+            :math:`Pr_w[Y=y, x \in G] (Pr_w[S=s | Y=y, x \in G] - 1/2)`, at most 1/4, of the outcome
+            ``y`` and the group ``s`` that were searched for (``worst_case().violation``). NaN as
+            ``worst_case_violation``.
         """
-        worst = self.worst_case(privileged, outcome)
-        return math.nan if worst is None else worst.gamma
+        return self._figure("gamma", privileged)
+
+    def _figure(self, name: str, privileged: bool | None) -> float:
+        def figure() -> float:
+            worst = self.worst_case(privileged)
+            return math.nan if worst is None else float(getattr(worst, name))
+
+        return nan_if_constant(figure)
 
     def worst_case_subgroup(
-        self, dataset: Any = None, *, privileged: bool | None = None, outcome: Any = None
-    ) -> Any:
-        """Rows of the worst subgroup found, as a dataset.
+        self, dataset: StructuredDataset | None = None, *, privileged: bool | None = None
+    ) -> StructuredDataset:
+        """Rows of the region of ``worst_case``, as a dataset.
 
         Parameters
         ----------
         dataset : StructuredDataset or None, default=None
             Dataset to take the rows from: that with the audited labels by default; another with
             the same rows, such as the one with the true labels; or new rows.
-        privileged, outcome
+        privileged
             As in ``worst_case``.
 
         Returns
@@ -215,23 +235,22 @@ class _AuditMethods:
             metadata are kept.
         """
         source = self._labelled() if dataset is None else dataset
-        inside = self._membership(source, privileged, outcome)
+        inside = self._membership(source, privileged)
         subgroup = source.subset(np.flatnonzero(inside))
         subgroup.metadata.update(
             transformer=f"{type(self).__name__}.worst_case_subgroup",
-            params={"privileged": privileged, "outcome": outcome},
+            params={"privileged": privileged},
         )
         return subgroup
 
     def annotate(
         self,
-        dataset: Any = None,
+        dataset: StructuredDataset | None = None,
         *,
         privileged: bool | None = None,
-        outcome: Any = None,
         name: str = SUBGROUP,
-    ) -> Any:
-        """Copy a dataset with membership as one more protected attribute.
+    ) -> StructuredDataset:
+        """Copy a dataset with membership in that region as one more protected attribute.
 
         Any metric or algorithm of AIF360 can then be run on the subgroup; ``subgroup_groups`` gives
         its group lists.
@@ -240,7 +259,7 @@ class _AuditMethods:
         ----------
         dataset : StructuredDataset or None, default=None
             As in ``worst_case_subgroup``. New rows are judged by the models of the audit.
-        privileged, outcome
+        privileged
             As in ``worst_case``.
         name : str, default="worst_case_subgroup"
             Name of the attribute: 1 inside, 0 outside. Inside counts as unprivileged.
@@ -255,7 +274,7 @@ class _AuditMethods:
                 f"name: the dataset has a feature {name!r} already. Pass another name, or the "
                 "dataset as it was before it was annotated."
             )
-        inside = self._membership(source, privileged, outcome).astype(float)[:, np.newaxis]
+        inside = self._membership(source, privileged).astype(float)[:, np.newaxis]
         new = source.copy()
         new.features = np.hstack([source.features, inside])
         new.feature_names = [*source.feature_names, name]
@@ -269,7 +288,7 @@ class _AuditMethods:
             new.metadata["protected_attribute_maps"] = [*maps, {1.0: "inside", 0.0: "outside"}]
         new.metadata.update(
             transformer=f"{type(self).__name__}.annotate",
-            params={"privileged": privileged, "outcome": outcome, "name": name},
+            params={"privileged": privileged, "name": name},
         )
         return new
 
@@ -300,32 +319,25 @@ class _AuditMethods:
             [{**group, **mark} for group in self.privileged_groups],
         )
 
-    def _membership(self, dataset: Any, privileged: bool | None, outcome: Any) -> np.ndarray:
-        """Rows of a dataset in the worst subgroup: out of fold if they were audited."""
+    def _membership(self, dataset: StructuredDataset, privileged: bool | None) -> np.ndarray:
+        """Rows of a dataset in the region of the worst case: out of fold if they were audited."""
         state = self._state()
-        worst = self.worst_case(privileged, outcome)
+        worst = self.worst_case(privileged)
         n = len(dataset.features)
         if worst is None:
             return np.zeros(n, dtype=bool)
+        member = worst.violation.membership
         if dataset is self._labelled() or dataset is self.dataset:
-            return worst.membership
+            return member
         if is_table(self._audit_features):
-            if n == len(worst.membership):
-                return worst.membership
+            if n == len(member):
+                return member
             raise InputError(
-                f"dataset: it has {n:,} rows and audit_features {len(worst.membership):,}. New "
-                "rows can be judged only if audit_features names features of the dataset."
+                f"dataset: it has {n:,} rows and audit_features {len(member):,}. New rows can be "
+                "judged only if audit_features names features of the dataset."
             )
         X = audited_features(dataset, audit_features=list(state.X.columns))
-        if X.equals(state.X):
-            return worst.membership
-        if worst is not state.result.worst_case:
-            raise InputError(
-                "dataset: it does not hold the audited rows, and new rows can be judged only for "
-                "the worst violation of all. Leave privileged and outcome out, or audit with "
-                "groups and outcomes that single this search out."
-            )
-        return state.auditor.predict(X)
+        return member if X.equals(state.X) else state.judge(X, worst)
 
     def coverage(self) -> dict[str, int]:
         """Rows in each list and in neither.
@@ -391,21 +403,20 @@ class MDFADatasetMetric(_AuditMethods, BinaryLabelDatasetMetric):
     ...     dataset,
     ...     unprivileged_groups=[{"group": -1}],
     ...     privileged_groups=[{"group": 1}],
-    ...     random_state=0,
     ... )
-    >>> metric.audit().worst_case.verdict
+    >>> metric.worst_case().verdict
     'violation'
     """
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: BinaryLabelDataset,
         unprivileged_groups: Groups = None,
         privileged_groups: Groups = None,
         *,
-        audit_features: Any = None,
+        audit_features: Features = None,
         include_protected: Protected = False,
-        clusters: Any = None,
+        clusters: Clusters = None,
         **auditor: Any,
     ) -> None:
         if hasattr(dataset, "protected_attribute_names"):
@@ -425,11 +436,18 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
     Parameters
     ----------
     dataset : BinaryLabelDataset
-        With the true labels, which the audit does not look at, and the instance weights.
+        With the true labels and the instance weights.
     classified_dataset : BinaryLabelDataset
         Its labels are audited.
     unprivileged_groups, privileged_groups : list of dict or None, default=None
         As in ``MDFADatasetMetric``.
+    event : {"selection", "false_positive", "false_negative", "true_positive", "error"}
+        What is compared. "selection": the labels, whatever the true ones. The others are rates of
+        AIF360: of false positives among rows whose true label is unfavorable, of false negatives or
+        true positives among those whose true label is favorable, of wrong labels among all. The
+        favorable outcome is to be given the favorable label, wrongly ("false_positive") or rightly
+        ("true_positive"), and with "error" the right one ("correct"). Rows that the rate is not
+        about are not compared, and counted.
     features_from : {"dataset", "classified_dataset"} or None, default=None
         Whose features say who is alike. Needed only where the two differ, as after
         ``DisparateImpactRemover`` or ``LFR``, which AIF360's class refuses.
@@ -446,17 +464,20 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
 
     def __init__(
         self,
-        dataset: Any,
-        classified_dataset: Any,
+        dataset: BinaryLabelDataset,
+        classified_dataset: BinaryLabelDataset,
         unprivileged_groups: Groups = None,
         privileged_groups: Groups = None,
         *,
+        event: str = "selection",
         features_from: str | None = None,
-        audit_features: Any = None,
+        audit_features: Features = None,
         include_protected: Protected = False,
-        clusters: Any = None,
+        clusters: Clusters = None,
         **auditor: Any,
     ) -> None:
+        if event not in EVENTS:
+            raise InputError(f"event: one of {listing(EVENTS)} expected, {event!r} found.")
         if features_from not in (None, "dataset", "classified_dataset"):
             raise InputError(
                 "features_from: 'dataset', 'classified_dataset' or None expected, "
@@ -473,5 +494,6 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
                 unprivileged_groups=unprivileged_groups,
                 privileged_groups=privileged_groups,
             )
+        self.event = event
         self._features_from = features_from
         self._keep(audit_features, include_protected, clusters, auditor)

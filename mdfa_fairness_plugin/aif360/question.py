@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,8 @@ from mdfa_fairness_plugin.aif360.groups import (
     PRIVILEGED,
     UNFAVORABLE,
     UNPRIVILEGED,
+    Clusters,
+    Features,
     Groups,
     Protected,
     check_lists,
@@ -27,10 +29,12 @@ from mdfa_fairness_plugin.aif360.reading import (
     audited_features,
     cluster_ids,
     fingerprint,
-    outcomes,
+    happenings,
     weights,
 )
 from mdfa_fairness_plugin.auditor import MDFAuditor
+from mdfa_fairness_plugin.data.columns import listing
+from mdfa_fairness_plugin.data.events import EVENTS, Occurrence, favorable_event
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.exceptions import (
     Count,
@@ -39,10 +43,22 @@ from mdfa_fairness_plugin.exceptions import (
     MissingSensitiveWarning,
     WarningLog,
 )
-from mdfa_fairness_plugin.records import Subgroup, Violation
+from mdfa_fairness_plugin.records import Harm, Subgroup, Violation
 from mdfa_fairness_plugin.results import AuditResult
 
+if TYPE_CHECKING:
+    from aif360.datasets import BinaryLabelDataset
+
 _IN_NEITHER = "in neither unprivileged_groups nor privileged_groups"
+# What people are whose labels are compared with the true ones.
+EVENT_NAMES: Final[Mapping[str, str]] = {
+    "false_positive": f"wrongly given the {FAVORABLE} label",
+    "true_negative": f"rightly given the {UNFAVORABLE} label",
+    "false_negative": f"wrongly given the {UNFAVORABLE} label",
+    "true_positive": f"rightly given the {FAVORABLE} label",
+    "error": "given the wrong label",
+    "correct": "given the right label",
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,20 +69,35 @@ class Answer:
     result: AuditResult
     X: Any
 
+    def harm(self, side: str | None = None) -> Harm | None:
+        """Worst harm found, or the worst to one side."""
+        if side is None:
+            return self.result.worst_harm
+        each = (replace(self.result, violations=(v,)).worst_harm for v in self.result.violations)
+        own = tuple(one.violation for one in each if one is not None and one.group == side)
+        return replace(self.result, violations=own).worst_harm
+
+    def judge(self, X: pd.DataFrame, harm: Harm) -> np.ndarray:
+        """New rows in the region of a harm."""
+        searches = zip(self.result.violations, self.auditor.result_.violations, strict=True)
+        (search,) = (own for told, own in searches if told is harm.violation)
+        return self.auditor.predict(X, violation=search)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Question:
     """One audit to be made."""
 
-    dataset: Any  # says who is in which group, and has the weights
-    labelled: Any  # its labels are audited
+    dataset: BinaryLabelDataset  # says who is in which group, and has weights and true labels
+    labelled: BinaryLabelDataset  # its labels are audited
     argument: str  # name of those labels
-    featured: Any  # its features say who is alike
+    featured: BinaryLabelDataset  # its features say who is alike
+    event: str
     unprivileged: Groups
     privileged: Groups
-    audit_features: Any
+    audit_features: Features
     include_protected: Protected
-    clusters: Any
+    clusters: Clusters
     auditor: Mapping[str, Any]
 
     def key(self) -> str:
@@ -75,6 +106,8 @@ class Question:
             self.labelled.labels,
             self.labelled.favorable_label,
             self.labelled.unfavorable_label,
+            self.event,
+            None if self.event == "selection" else self.dataset.labels,
             self.featured.features,
             self.featured.feature_names,
             self.dataset.protected_attributes,
@@ -94,21 +127,22 @@ class Question:
         log = WarningLog()
         lists = self.unprivileged, self.privileged
         check_lists(self.dataset, *lists)
-        y = outcomes(self.labelled, self.argument)
+        found = happenings(self.dataset, self.labelled, self.event, self.argument)
         sensitive = sensitive_column(self.dataset, *lists)
         self._check_covered()
         parameters = self._parameters()
-        absent = np.zeros(len(y), dtype=bool)
+        weight = found.weights(weights(self.dataset))
+        absent = np.zeros(len(sensitive), dtype=bool)
         if None not in lists:
             if parameters.get("missing", "exclude") == "category":
                 sensitive = sensitive.fillna(NEITHER)
             absent = sensitive.iloc[:, 0].isna().to_numpy()
-        n_neither = int((absent & (np.asarray(self.dataset.instance_weights) > 0)).sum())
-        X = self.audit_features
+        n_neither = int(absent.sum() if weight is None else (absent & (weight > 0)).sum())
+        X: Any = self.audit_features
         if not is_table(X):
             X = audited_features(
                 self.featured,
-                audit_features=self.audit_features,
+                audit_features=cast("Sequence[str] | None", X),
                 include_protected=self.include_protected,
                 clusters=self.clusters,
                 log=log,
@@ -122,12 +156,12 @@ class Question:
                 warnings.filterwarnings("ignore", category=MissingSensitiveWarning)
             auditor.fit(
                 X,
-                y,
+                found.outcome,
                 sensitive_features=sensitive,
-                sample_weight=weights(self.dataset),
+                sample_weight=weight,
                 clusters=cluster_ids(self.dataset, self.clusters),
             )
-        result = self._in_own_words(auditor.result_, n_neither, log)
+        result = self._in_own_words(auditor.result_, found, n_neither, log)
         sides = sensitive.iloc[:, 0].dropna().unique().tolist()
         if lists != (None, None) and len(sides) == 2:
             other = dict(zip(sides, reversed(sides), strict=True))
@@ -135,8 +169,13 @@ class Question:
             result = replace(result, violations=violations)
         return Answer(auditor=auditor, result=result, X=X)
 
-    def outcome_name(self, outcome: Any, argument: str = "outcomes") -> str:
-        """Name of an outcome given by name or by label."""
+    def outcome_name(self, outcome: Hashable, argument: str = "outcomes") -> str:
+        """Name of an outcome given by name or, unless it is an event, by label."""
+        if self.event != "selection":
+            known = outcomes_of(self.event)
+            if outcome in known:
+                return str(outcome)
+            raise InputError(f"{argument}: {outcome!r} is not among the outcomes {listing(known)}.")
         favorable, unfavorable = self.labelled.favorable_label, self.labelled.unfavorable_label
         names = {FAVORABLE: favorable, UNFAVORABLE: unfavorable}
         for name, label in names.items():
@@ -149,18 +188,14 @@ class Question:
 
     def _parameters(self) -> dict[str, Any]:
         """Auditor's arguments, with label values as outcomes' names."""
-        # The dataset says which label is good, and an audit of it is about harm.
-        parameters = {"favorable_label": FAVORABLE, **self.auditor}
-        if parameters["favorable_label"] is not None:
-            good = self.outcome_name(parameters["favorable_label"], "favorable_label")
-            parameters["favorable_label"] = good
+        parameters = asked_of(self.event) | dict(self.auditor)
         asked = parameters.get("outcomes")
         if asked is not None:
             listed = [asked] if isinstance(asked, str) or np.ndim(asked) == 0 else list(asked)
             parameters["outcomes"] = [self.outcome_name(one) for one in listed]
         lists = {UNPRIVILEGED: self.unprivileged, PRIVILEGED: self.privileged}
         groups = [name for name, own in lists.items() if own is not None]
-        for name, labels in ((OUTCOME, [FAVORABLE, UNFAVORABLE]), (PROPENSITY, groups)):
+        for name, labels in ((OUTCOME, outcomes_of(self.event)), (PROPENSITY, groups)):
             given = parameters.get(name)
             if given is None or hasattr(given, "fit"):
                 continue
@@ -201,9 +236,11 @@ class Question:
         advice = " Pass missing='category' to audit them too."
         log.warn(MissingSensitiveWarning, message, advice)
 
-    def _in_own_words(self, result: AuditResult, n_neither: int, log: WarningLog) -> AuditResult:
-        """Let the audit's result speak of lists rather than of missing values."""
-        excluded, said = dict(result.excluded), result.warnings
+    def _in_own_words(
+        self, result: AuditResult, found: Occurrence, n_neither: int, log: WarningLog
+    ) -> AuditResult:
+        """Let the audit's result speak of lists and events rather than of what is missing."""
+        excluded, said = found.excluded(result.excluded), result.warnings
         if n_neither:
             excluded = {_IN_NEITHER: n_neither} | {
                 reason: count
@@ -212,6 +249,7 @@ class Question:
             }
             said = tuple(one for one in said if one.category != MissingSensitiveWarning.__name__)
         own = {
+            "event": self.event,
             "unprivileged_groups": describe(self.unprivileged, self.dataset),
             "privileged_groups": describe(self.privileged, self.dataset),
             "favorable_label": float(self.labelled.favorable_label),
@@ -225,19 +263,35 @@ class Question:
         )
 
 
-def is_table(value: Any) -> bool:
+def outcomes_of(event: str) -> tuple[str, str]:
+    """Outcomes of an event, the favorable one first."""
+    if event == "selection":
+        return FAVORABLE, UNFAVORABLE
+    good, both = favorable_event(event), (event, EVENTS[event].opposite)
+    return good, both[1] if good == event else event
+
+
+def asked_of(event: str) -> dict[str, Any]:
+    """Arguments of an audit of an event: which outcome is good, and what both are called."""
+    outcomes = outcomes_of(event)
+    named = {one: EVENT_NAMES[one] for one in outcomes if one in EVENT_NAMES}
+    return {"favorable_label": outcomes[0]} | ({"outcome_names": named} if named else {})
+
+
+def is_table(value: object) -> bool:
     """Whether ``audit_features`` is data rather than names."""
     if value is None or isinstance(value, str):
         return False
     return getattr(value, "ndim", None) == 2 or hasattr(value, "columns")
 
 
-def _content(audit_features: Any) -> tuple[Any, ...]:
+def _content(audit_features: Features) -> tuple[object, ...]:
     """What tells one value of ``audit_features`` from another."""
     if not is_table(audit_features):
         return (audit_features,)
-    if hasattr(audit_features, "tocsr"):
-        matrix = audit_features.tocsr()
+    to_rows = getattr(audit_features, "tocsr", None)
+    if to_rows is not None:
+        matrix = to_rows()
         return matrix.shape, matrix.data, matrix.indices, matrix.indptr
     names = [str(name) for name in getattr(audit_features, "columns", ())]
     return names, pd.DataFrame(np.asarray(audit_features, dtype=object)).astype(str)

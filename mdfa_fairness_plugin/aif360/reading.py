@@ -5,32 +5,43 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.aif360.groups import FAVORABLE, UNFAVORABLE, Protected, protected_frame
+from mdfa_fairness_plugin.aif360.groups import (
+    FAVORABLE,
+    UNFAVORABLE,
+    Clusters,
+    Protected,
+    protected_frame,
+)
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.containers import read_vector
+from mdfa_fairness_plugin.data.events import Occurrence, occurrence
 from mdfa_fairness_plugin.data.pairing import check_length
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     LeakedFeatureWarning,
     NothingToAuditError,
     WarningLog,
+    renaming,
 )
+
+if TYPE_CHECKING:
+    from aif360.datasets import BinaryLabelDataset, StructuredDataset
 
 # What AIF360 puts between a category and its level in the name of a one-hot column.
 SEPARATOR = "="
 
 
 def audited_features(
-    dataset: Any,
+    dataset: StructuredDataset,
     *,
     audit_features: Sequence[str] | None = None,
     include_protected: Protected = False,
-    clusters: Any = None,
+    clusters: Clusters = None,
     log: WarningLog | None = None,
 ) -> pd.DataFrame:
     """Features people are compared by; protected attributes that were asked for come last.
@@ -77,7 +88,7 @@ def _asked_protected(
 
 
 def _not_protected(
-    dataset: Any,
+    dataset: StructuredDataset,
     names: list[str],
     places: list[int],
     protected: list[str],
@@ -141,8 +152,31 @@ def _named(names: list[str], protected: list[str], wanted: Sequence[str]) -> lis
     return kept
 
 
-def outcomes(dataset: Any, argument: str) -> np.ndarray:
+def outcomes(dataset: BinaryLabelDataset, argument: str) -> np.ndarray:
     """Outcome of each row, ``"favorable"`` or ``"unfavorable"``, object array of shape (n,)."""
+    named = label_names(dataset, argument)
+    if len(set(named)) == 1:
+        raise NothingToAuditError(
+            f"{argument}: all {len(named):,} rows have the {named[0]} label, so no group is treated "
+            "differently and there is nothing to audit."
+        )
+    return named
+
+
+def happenings(
+    dataset: BinaryLabelDataset, labelled: BinaryLabelDataset, event: str, argument: str
+) -> Occurrence:
+    """Event audited in each row of ``labelled``, whose true labels ``dataset`` has."""
+    if event == "selection":
+        y = outcomes(labelled, argument)
+        return Occurrence(event=event, outcome=y, audited=FAVORABLE, positive=FAVORABLE)
+    truth = label_names(dataset, "dataset.labels")
+    with renaming({"y_true": "dataset.labels", "y_pred": argument}):
+        return occurrence(truth, label_names(labelled, argument), event, FAVORABLE)
+
+
+def label_names(dataset: BinaryLabelDataset, argument: str) -> np.ndarray:
+    """Name each row's label, ``"favorable"`` or ``"unfavorable"``, object array of shape (n,)."""
     labels = np.asarray(dataset.labels, dtype=float).ravel()
     favorable = labels == dataset.favorable_label
     other = ~favorable & (labels != dataset.unfavorable_label)
@@ -152,22 +186,16 @@ def outcomes(dataset: Any, argument: str) -> np.ndarray:
             f"{dataset.favorable_label:g} nor the unfavorable_label {dataset.unfavorable_label:g}, "
             f"such as {labels[other][0]:g}. Turn scores into labels with a threshold first."
         )
-    if len(labels) and (favorable.all() or not favorable.any()):
-        which = FAVORABLE if favorable.all() else UNFAVORABLE
-        raise NothingToAuditError(
-            f"{argument}: all {len(labels):,} rows have the {which} label, so no group is treated "
-            "differently and there is nothing to audit."
-        )
     return np.where(favorable, FAVORABLE, UNFAVORABLE).astype(object)
 
 
-def weights(dataset: Any) -> np.ndarray | None:
+def weights(dataset: StructuredDataset) -> np.ndarray | None:
     """Instance weights, or None if all are one."""
     values = np.asarray(dataset.instance_weights, dtype=float).ravel()
     return None if (values == 1.0).all() else values
 
 
-def cluster_ids(dataset: Any, clusters: Any) -> Any:
+def cluster_ids(dataset: StructuredDataset, clusters: Clusters) -> np.ndarray | None:
     """Whose row each is: ids given, or those of the feature that is named; None if not known."""
     if clusters is None:
         return None
@@ -184,7 +212,7 @@ def cluster_ids(dataset: Any, clusters: Any) -> Any:
     return np.asarray(dataset.features)[:, names.index(clusters)]
 
 
-def fingerprint(*parts: Any) -> str:
+def fingerprint(*parts: object) -> str:
     """Digest of arrays, frames and anything with a meaningful ``repr``."""
     digest = hashlib.blake2b(digest_size=16)
     for one in parts:
@@ -202,7 +230,7 @@ def fingerprint(*parts: Any) -> str:
     return digest.hexdigest()
 
 
-def check_same_features(dataset: Any, classified_dataset: Any) -> None:
+def check_same_features(dataset: StructuredDataset, classified_dataset: StructuredDataset) -> None:
     """Refuse datasets whose people differ, unless told whose features to compare by."""
     ours, theirs = (getattr(one, "features", None) for one in (dataset, classified_dataset))
     if ours is None or theirs is None or ours.shape != theirs.shape:
@@ -216,7 +244,7 @@ def check_same_features(dataset: Any, classified_dataset: Any) -> None:
 
 
 @contextmanager
-def compared_without_features(*datasets: Any) -> Iterator[None]:
+def compared_without_features(*datasets: StructuredDataset) -> Iterator[None]:
     """Let AIF360 compare two datasets without their features, and leave no trace.
 
     Its own comparison adds to ``ignore_fields`` in place; copies share that set, so they would

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -94,31 +95,53 @@ def test_every_explanation_works_in_both_forms(xor_metric, classification_metric
 
 
 def test_our_explanations_name_who_gets_what_and_how_sure_it_is(xor_metric):
-    worst = xor_metric.audit().worst_case
+    worst = xor_metric.worst_case()
     who = {"unprivileged": "unprivileged (sex=Female)", "privileged": "privileged (sex=Male)"}
+    low, high = worst.interval
     for name in OURS[:3]:
         text = getattr(MDFATextExplainer(xor_metric), name)()
-        assert f"{who[worst.group]} get the {worst.outcome} outcome" in text
-        assert f"{worst.ratio:.3g} times as often as {who[worst.reference]}, 95%" in text
-        assert "95% interval" in text
-        assert "a disparity beyond chance, p =" in text
-    assert worst.rule in MDFATextExplainer(xor_metric).worst_case_subgroup()
+        assert (
+            f"({who[worst.reference]} get the favorable outcome {worst.ratio:.3g} times as often as "
+            f"{who[worst.group]}, 95% interval {low:.3g} to {high:.3g}; a disparity beyond chance, p ="
+        ) in text
+    rule = worst.violation.rule
+    assert rule in MDFATextExplainer(xor_metric).worst_case_subgroup()
     assert "0 in neither list" in MDFATextExplainer(xor_metric).coverage()
     text = MDFATextExplainer(xor_metric).audit()
     assert text.startswith("Unprivileged: sex=Female. Privileged: sex=Male.")
     assert xor_metric.audit().summary() in text
 
 
-def test_json_holds_the_numbers_of_the_violation(xor_metric):
-    worst = xor_metric.worst_case(privileged=False, outcome="favorable")
-    answer = json.loads(
-        MDFAJSONExplainer(xor_metric).worst_case_ratio(privileged=False, outcome="favorable")
+def test_a_number_that_may_be_chance_is_not_called_beyond_it(dataset_of, lists, quick):
+    """Hardly anybody is refused: five times as many women, which is little of what men get more."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"sex": np.arange(1500) % 2, "x": rng.integers(0, 2, 1500)})
+    rate = np.where(frame["sex"] == 0, 0.95, 0.99)
+    metric = MDFADatasetMetric(
+        dataset_of(frame.assign(y=(rng.random(1500) < rate).astype(int))), **lists, **quick
     )
-    assert answer["ratio"] == worst.ratio
+    worst = metric.worst_case()
+    assert worst.verdict == "violation"
+    search = worst.violation
+    for low in (0.99, 1.01):
+        told = replace(worst, interval=(low, 1.06))
+        text = MDFATextExplainer(metric)._evidence(told)
+        assert (f"interval {low:.3g} to 1.06; this may be chance, but" in text) == (low < 1)
+        others = f"{search.group} (sex=0) get the {search.outcome} outcome {search.ratio:.3g} times"
+        assert (others in text) == (low < 1)
+
+
+def test_json_holds_the_numbers_of_the_harm(xor_metric):
+    worst = xor_metric.worst_case(privileged=False)
+    answer = json.loads(MDFAJSONExplainer(xor_metric).worst_case_ratio(privileged=False))
+    assert (answer["ratio"], answer["delta"]) == (worst.ratio, worst.delta)
     assert answer["interval"] == list(worst.interval)
     assert (answer["group"], answer["outcome"]) == ("unprivileged", "favorable")
-    assert answer["verdict"] == "violation"
-    assert answer["rule"] == worst.rule
+    assert (answer["reference"], answer["direction"]) == ("privileged", "less often")
+    assert answer["rateReference"] / answer["rateGroup"] == pytest.approx(worst.ratio)
+    assert (answer["event"], answer["verdict"]) == ("selection", "violation")
+    assert answer["searchedRatio"] == worst.violation.ratio
+    assert answer["rule"] == worst.violation.rule
     whole = json.loads(MDFAJSONExplainer(xor_metric).audit())
     assert len(whole["violations"]) == 4
 
@@ -146,7 +169,7 @@ def test_no_violation_is_not_called_fair(dataset_of, lists, quick):
     frame = pd.DataFrame(rng.integers(0, 2, size=(800, 3)), columns=["sex", "x", "y"])
     text = MDFATextExplainer(MDFADatasetMetric(dataset_of(frame), **lists, **quick))
     told = text.worst_case_violation()
-    assert "not detected at this size; one larger than a ratio of" in told
+    assert "not detected at this size; searching for who get the" in told
     assert "fair" not in told.replace("unfair", "")
 
 

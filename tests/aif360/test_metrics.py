@@ -12,12 +12,17 @@ import pytest
 pytest.importorskip("aif360", reason="AIF360 is not installed")
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.aif360 import MDFAClassificationMetric, MDFADatasetMetric
+from mdfa_fairness_plugin.aif360 import (
+    MDFAClassificationMetric,
+    MDFADatasetMetric,
+)
 from mdfa_fairness_plugin.aif360.reading import audited_features, fingerprint
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     LeakWarning,
+    NothingToAuditError,
+    NothingToAuditWarning,
 )
 
 BinaryLabelDatasetMetric = part("metrics").BinaryLabelDatasetMetric
@@ -49,6 +54,11 @@ def table(result):
     return result.to_frame().drop(columns=["reason"])
 
 
+def search(result, group, outcome):
+    """One search of an audit."""
+    return next(v for v in result.violations if (v.group, v.outcome) == (group, outcome))
+
+
 # ---------------------------------------------------------------------------------------------
 # AIF360's own numbers
 
@@ -75,6 +85,7 @@ def test_without_lists_the_groups_are_the_protected_values(xor, quick):
     """The values as the metadata calls them."""
     metric = MDFADatasetMetric(xor, **quick)
     assert {one.group for one in metric.audit().violations} == {"Female", "Male"}
+    assert metric.worst_case().group in ("Female", "Male")
     with pytest.raises(InputError, match="was not given privileged_groups"):
         metric.worst_case_violation(privileged=True)
 
@@ -84,28 +95,69 @@ def test_without_lists_the_groups_are_the_protected_values(xor, quick):
 
 
 def test_a_planted_xor_is_found_in_both_cells(xor, xor_metric):
-    """Women get the favorable outcome less often at x = 1, and more often at x = 0."""
+    """Of either sex those whose x is not theirs get the favorable outcome .3 against .7 times."""
     x = xor.features[:, xor.feature_names.index("x")]
-    ln = math.log(0.7 / 0.3)
-    for outcome, cell in (("unfavorable", 1), ("favorable", 0)):
-        worst = xor_metric.worst_case(privileged=False, outcome=outcome)
-        assert worst.verdict == "violation"
-        assert worst.reference == "privileged"
-        assert worst.interval[0] < ln < worst.interval[1]
-        assert np.mean(worst.membership == (x == cell)) > 0.9
+    sides = {True: "privileged", False: "unprivileged"}
+    for privileged, group in sides.items():
+        worst = xor_metric.worst_case(privileged=privileged)
+        assert (worst.group, worst.reference) == (group, sides[not privileged])
+        assert (worst.outcome, worst.direction, worst.verdict) == (
+            "favorable",
+            "less often",
+            "violation",
+        )
+        assert worst.interval[0] < 0.7 / 0.3 < worst.interval[1]
+        assert worst.rates == pytest.approx((0.3, 0.7), abs=0.1)
+        assert np.mean(worst.violation.membership == (x != privileged)) > 0.9
     assert abs(math.log(xor_metric.disparate_impact())) < 0.2
 
 
 def test_the_scalars_are_those_of_the_worst_case(xor_metric):
-    worst = xor_metric.audit().worst_case
-    assert xor_metric.worst_case_violation() == worst.delta
-    assert xor_metric.worst_case_ratio() == math.exp(worst.delta)
-    assert xor_metric.unfairness_certificate() == worst.gamma
-    by_side = [xor_metric.worst_case_violation(privileged=side) for side in (True, False)]
-    assert worst.delta in by_side
-    favorable = xor_metric.worst_case(outcome=1.0)
-    assert favorable.outcome == "favorable"
-    assert xor_metric.worst_case(outcome="favorable") is favorable
+    worst = xor_metric.worst_case()
+    assert worst.violation is xor_metric.audit().worst_harm.violation
+    assert xor_metric.worst_case_violation() == worst.delta == math.log(worst.ratio)
+    assert xor_metric.worst_case_ratio() == worst.ratio == 1 / worst.disparate_impact
+    assert xor_metric.unfairness_certificate() == worst.violation.gamma
+    by_side = [xor_metric.worst_case_ratio(privileged=side) for side in (True, False)]
+    assert worst.ratio in by_side
+    assert worst.group == ("unprivileged", "privileged")[by_side.index(worst.ratio) == 0]
+
+
+def test_one_disparity_everywhere_is_the_inverse_of_disparate_impact(dataset_of, quick):
+    """Whether the favorable outcome is rare or frequent; where the unfavorable one says more."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"sex": np.arange(900) % 2, "x": rng.integers(0, 2, 900)})
+    own = {"propensity": {"privileged": np.full(900, 0.5)}}
+    for low, high in ((0.1, 0.2), (0.8, 0.95)):
+        rate = np.where(frame["sex"] == 0, low, high)
+        dataset = dataset_of(frame.assign(y=(rng.random(900) < rate).astype(int)))
+        own["outcome_probability"] = {"favorable": np.full(900, (low + high) / 2)}
+        metric = MDFADatasetMetric(dataset, WOMEN, MEN, **own, **quick)
+        worst = metric.worst_case()
+        assert (worst.group, worst.violation.rule) == ("unprivileged", "everybody")
+        assert worst.ratio == pytest.approx(1 / metric.disparate_impact(), rel=0.02)
+        assert metric.worst_case_ratio(privileged=True) < 1.5
+
+
+def test_the_favorable_label_is_the_datasets(xor, lists):
+    with pytest.raises(InputError, match="favorable_label: the dataset says it itself"):
+        MDFADatasetMetric(xor, **lists, favorable_label=0)
+
+
+def test_metrics_of_labels_that_are_all_alike_are_not_numbers(xor, lists, quick):
+    """As those of models that are tried may be; the audit itself has nothing to say."""
+    constant = xor.copy()
+    constant.labels = np.ones_like(xor.labels)
+    metric = MDFAClassificationMetric(xor, constant, **lists, **quick)
+    for name in ("worst_case_violation", "worst_case_ratio", "unfairness_certificate"):
+        with pytest.warns(NothingToAuditWarning, match="all 1,000 rows have the favorable label"):
+            assert math.isnan(getattr(metric, name)())
+    with pytest.raises(NothingToAuditError):
+        metric.audit()
+
+
+# ---------------------------------------------------------------------------------------------
+# How labels are written
 
 
 @pytest.mark.parametrize("codes", [(1.0, 2.0), (-1.0, 1.0), (1.0, -1.0), (0.0, 1.0)])
@@ -266,9 +318,8 @@ def test_answers_follow_the_labels(xor_frame, dataset_of, lists, quick):
     fresh = BinaryLabelDatasetMetric(dataset, **lists)
     assert theirs.disparate_impact() == before[0] != fresh.disparate_impact()
     assert ours.disparate_impact() == fresh.disparate_impact()
-    assert ours.worst_case(privileged=True, outcome=1).population.delta == pytest.approx(
-        -math.log(fresh.disparate_impact()), abs=0.15
-    )
+    favored = search(ours.audit(), "privileged", "favorable")
+    assert favored.population.delta == pytest.approx(-math.log(fresh.disparate_impact()), abs=0.15)
     dataset.labels[0] = 1.0 - dataset.labels[0]  # also in place
     assert ours.audit() is not before[2]
     assert ours.num_positives() == dataset.labels.sum()
@@ -293,7 +344,7 @@ def test_answers_follow_the_classified_labels_and_the_weights(xor, lists, quick)
 
 
 def test_the_subgroup_is_a_dataset_with_everything_in_place(xor, xor_metric, lists):
-    worst = xor_metric.audit().worst_case
+    worst = xor_metric.worst_case().violation
     subgroup = xor_metric.worst_case_subgroup()
     assert isinstance(subgroup, part("datasets").BinaryLabelDataset)
     inside = np.flatnonzero(worst.membership)
@@ -317,7 +368,7 @@ def test_an_annotated_dataset_takes_any_metric_of_aif360(xor, xor_metric):
     assert "worst_case_subgroup" not in xor.feature_names
     frame, attributes = annotated.convert_to_dataframe()
     assert attributes["protected_attribute_names"] == ["sex", "worst_case_subgroup"]
-    member = xor_metric.audit().worst_case.membership
+    member = xor_metric.worst_case().violation.membership
     np.testing.assert_array_equal(frame["worst_case_subgroup"], member)
     alone = BinaryLabelDatasetMetric(xor_metric.worst_case_subgroup(), WOMEN, MEN)
     inside = BinaryLabelDatasetMetric(annotated, *xor_metric.subgroup_groups())
@@ -346,16 +397,15 @@ def test_annotating_lets_aif360_mitigate_inside_the_subgroup(xor_metric):
 
 def test_new_rows_are_judged_by_the_models_of_the_audit(xor_frame, dataset_of, xor_metric):
     new = dataset_of(xor_frame(n=300, seed=9))
-    inside = xor_metric.annotate(new).features[:, -1]
     x = new.features[:, new.feature_names.index("x")]
-    cell = xor_metric.worst_case_subgroup().features[:, new.feature_names.index("x")].mean() > 0.5
-    assert np.mean(inside == (x == cell)) > 0.9
-    assert len(xor_metric.worst_case_subgroup(new).labels) == inside.sum()
-    other = next(
-        one for one in xor_metric.audit().violations if one is not xor_metric.audit().worst_case
-    )
-    with pytest.raises(InputError, match="new rows can be judged only for the worst"):
-        xor_metric.annotate(new, privileged=other.group == "privileged", outcome=other.outcome)
+    for privileged in (True, False, None):  # also of a search that is not the audit's worst case
+        inside = xor_metric.annotate(new, privileged=privileged).features[:, -1]
+        known = xor_metric.worst_case_subgroup(privileged=privileged)
+        cell = known.features[:, new.feature_names.index("x")].mean() > 0.5
+        assert np.mean(inside == (x == cell)) > 0.9
+        assert (
+            len(xor_metric.worst_case_subgroup(new, privileged=privileged).labels) == inside.sum()
+        )
 
 
 def test_subgroup_lists_need_both_lists(xor):
@@ -386,7 +436,7 @@ def test_several_favorable_labels(xor_frame, dataset_of, xor_metric, lists, quic
     metric = MDFADatasetMetric(dataset, **lists, **quick)
     pd.testing.assert_frame_equal(table(metric.audit()), table(xor_metric.audit()))
     np.testing.assert_array_equal(
-        metric.annotate(dataset).features[:, -1], xor_metric.audit().worst_case.membership
+        metric.annotate(dataset).features[:, -1], xor_metric.worst_case().violation.membership
     )
 
 

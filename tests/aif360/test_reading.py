@@ -77,7 +77,7 @@ def test_audit_features_may_be_a_table(xor_frame, dataset_of, lists, quick):
     frame = xor_frame(n=600)
     words = pd.DataFrame({"place": frame["x"].map({0: "here", 1: "there"})})
     metric = MDFADatasetMetric(dataset_of(frame), **lists, **quick, audit_features=words)
-    assert metric.worst_case(privileged=False, outcome="unfavorable").rule == "place is there"
+    assert metric.worst_case(privileged=False).violation.rule == "place is there"
     assert metric.annotate().features.shape[1] == 6
     with pytest.raises(InputError, match="100 rows and audit_features 600"):
         metric.annotate(dataset_of(frame[:100]))

@@ -1,4 +1,4 @@
-"""The scan and the metric functions in the manner of ``aif360.sklearn``."""
+"""The scan in the manner of ``aif360.sklearn.detectors``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import make_scorer
-from sklearn.model_selection import cross_val_score
 
-from mdfa_fairness_plugin.aif360 import (
-    mdfa_scan,
-    unfairness_certificate,
-    worst_case_ratio,
-    worst_case_violation,
-)
+from mdfa_fairness_plugin.aif360 import mdfa_scan
 from mdfa_fairness_plugin.exceptions import InputError
 
 
@@ -34,17 +26,87 @@ def in_column(frame, quick):
 
 def same(one, other):
     pd.testing.assert_frame_equal(one.result.to_frame(), other.result.to_frame())
-    np.testing.assert_array_equal(one.subset, other.subset)
-    assert one.score == other.score
+    np.testing.assert_array_equal(one.mask, other.mask)
+    assert (one.subset, one.score) == (other.subset, other.score)
 
 
 def test_the_planted_disparity_is_found(frame, in_column):
+    """And picked out of a table as AIF360's examples do with the answer of ``bias_scan``."""
     subset, score = in_column
-    assert score == in_column.result.worst_case.delta > 0.5
-    assert in_column.result.worst_case.verdict == "violation"
+    worst = in_column.worst_case
+    assert score == worst.delta == math.log(worst.ratio) > 0.5
+    assert (worst.outcome, worst.verdict) == ("favorable", "violation")
     assert in_column.result.feature_names == ("x", "z")
-    assert frame[subset]["x"].nunique() == 1
-    assert in_column.rule == in_column.result.worst_case.rule
+    assert subset == {"x": [1 - worst.group]}
+    picked = frame[list(subset)].isin(subset).all(axis=1)
+    np.testing.assert_array_equal(picked, frame["x"] != worst.group)
+    assert np.mean(in_column.mask == picked) > 0.9
+    assert in_column.mask.index.equals(frame.index)
+    assert in_column.rule == worst.violation.rule
+
+
+def test_the_subset_is_a_rule_of_values_where_one_fits(frame, quick):
+    """Numbers, categories, one-hot columns and what is missing; everybody is no condition."""
+    rng = np.random.default_rng(1)
+    town = rng.choice(["north", "south", "east", "west"], 800)
+    age = rng.integers(20, 60, 800).astype(float)
+    sex = frame["sex"]
+    hot = pd.get_dummies(pd.Series(town), prefix="town", prefix_sep="=").astype(int)
+    age[::10] = np.nan
+    for X, inside, said in (
+        (pd.DataFrame({"town": town}), town == "south", {"town": ["south"]}),
+        (hot, town == "south", {"town=south": [1]}),
+        (hot, town != "south", {"town=south": [0]}),
+        (pd.DataFrame({"age": age}), age <= 35, {"age": [float(one) for one in range(20, 36)]}),
+    ):
+        rate = np.where(inside & (sex == 0), 0.1, 0.8)
+        y = (rng.random(800) < rate).astype(int)
+        subset, score = mdfa_scan(X, y, prot_attr=sex.to_numpy(), **quick)
+        assert score > 1
+        if "age" in said:  # The end of an interval is estimated.
+            assert set(subset["age"]) <= set(range(20, 40))
+            assert len(subset["age"]) > 12
+        else:
+            assert subset == said
+    y = (rng.random(800) < np.where(sex == 0, 0.2, 0.8)).astype(int)
+    found = mdfa_scan(pd.DataFrame({"town": town}), y, prot_attr=sex.to_numpy(), **quick)
+    assert (found.subset, found.rule) == ({}, "everybody")
+
+
+def test_other_regions_are_told_by_position(frame, in_column, quick):
+    """As AIF360's ``mdss_bias_score`` takes them: a union of two is no list of values per column."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 2, (800, 2)), columns=["a", "b"])
+    y = (rng.random(800) < np.where((X["a"] == X["b"]) & (frame["sex"] == 0), 0.1, 0.8)).astype(int)
+    found = mdfa_scan(X, y, prot_attr=frame["sex"], **quick)
+    assert ", or " in found.rule
+    assert found.subset == {"index": np.flatnonzero(found.mask).tolist()}
+    assert found.mask.any()
+    assert not found.mask.all()
+
+
+def test_events_are_those_of_the_classification_metric(frame, dataset_of, lists, quick):
+    pytest.importorskip("aif360", reason="AIF360 is not installed")
+    from mdfa_fairness_plugin.aif360 import MDFAClassificationMetric
+
+    rng = np.random.default_rng(2)
+    X = frame[["sex", "x", "z"]]
+    wrong = rng.random(800) < np.where(frame["x"] == 0, 0.1 + 0.3 * frame["sex"], 0.2)
+    y_pred = np.where(wrong, 1 - frame["y"], frame["y"])
+    dataset = dataset_of(frame)
+    predicted = dataset.copy()
+    predicted.labels = y_pred[:, np.newaxis].astype(float)
+    for event in ("true_positive", "error"):
+        metric = MDFAClassificationMetric(dataset, predicted, **lists, **quick, event=event)
+        found = mdfa_scan(
+            X, frame["y"], y_pred, event=event, prot_attr="sex", priv_group=1, **quick
+        )
+        assert found.score == pytest.approx(metric.worst_case_violation(), abs=1e-9)
+        assert found.worst_case.group == metric.worst_case().group
+        assert found.worst_case.outcome == metric.worst_case().outcome
+    one = mdfa_scan(X, frame["y"], y_pred, event="true_positive", prot_attr="sex", **quick)
+    assert one.result.excluded == {"true label is not 1": int((frame["y"] == 0).sum())}
+    assert one.worst_case.group in (0, 1)
 
 
 def test_the_protected_attribute_may_be_anywhere(frame, in_column, quick):
@@ -55,7 +117,7 @@ def test_the_protected_attribute_may_be_anywhere(frame, in_column, quick):
     both = indexed[["x", "z", "sex"]]
     found = mdfa_scan(both, y, **quick)
     same(found, in_column)
-    assert found.subset.index.equals(both.index)
+    assert found.mask.index.equals(both.index)
     same(mdfa_scan(both, y, prot_attr="sex", **quick), in_column)
     same(mdfa_scan(X.set_axis(indexed.index), y, prot_attr="sex", **quick), in_column)
     same(mdfa_scan(X, frame["y"], prot_attr=frame["sex"], **quick), in_column)
@@ -100,8 +162,17 @@ def test_privileged_and_favorable_name_groups_and_outcomes(frame, in_column, qui
     found = mdfa_scan(X, y, prot_attr="sex", priv_group="m", pos_label="grant", **quick)
     plain = {(one.group, one.outcome): one.delta for one in in_column.result.violations}
     for one in found.result.violations:
-        key = (int(one.group == "privileged"), int(one.outcome == "favorable"))
+        key = (int(one.group == "privileged"), one.outcome)
         assert one.delta == pytest.approx(plain[key], abs=1e-9)
+    sides = {0: "unprivileged", 1: "privileged"}
+    assert found.worst_case.group == sides[in_column.worst_case.group]
+    assert found.subset == in_column.subset
+    turned = mdfa_scan(X, y, prot_attr="sex", priv_group="m", pos_label="deny", **quick)
+    assert turned.worst_case.group != found.worst_case.group
+    three = y.where(frame["z"] > 0, "later")
+    rest = mdfa_scan(X, three, prot_attr="sex", pos_label="grant", **quick)
+    both = mdfa_scan(X, three == "grant", prot_attr="sex", **quick)
+    assert rest.score == both.score
 
 
 def test_several_attributes_may_be_privileged_together(frame, quick):
@@ -135,44 +206,6 @@ def test_levels_of_the_index_are_protected_unless_asked(frame, quick):
     assert asked.feature_names == ("x", "race")
 
 
-def test_metric_functions_give_the_scans_numbers(frame, quick):
-    X = frame[["x", "z"]]
-    y = pd.Series(frame["y"].to_numpy(), index=pd.Index(frame["sex"], name="sex"))
-    X.index = y.index
-    found = mdfa_scan(X, y, priv_group=1, pos_label=1, **quick)
-    delta = worst_case_violation(y, X=X, **quick)
-    assert delta == found.score
-    assert worst_case_ratio(y, X=X, **quick) == math.exp(delta)
-    assert unfairness_certificate(y, X=X, **quick) == found.result.worst_case.gamma
-    weights = np.random.default_rng(0).integers(1, 3, len(y))
-    counting = {"sample_weight": weights, "weight_type": "frequency"}
-    weighted = worst_case_violation(y, X=X, **counting, **quick)
-    rows = np.repeat(np.arange(len(y)), weights)
-    assert weighted == pytest.approx(
-        worst_case_violation(y.iloc[rows], X=X.iloc[rows], **quick), abs=1e-9
-    )
-
-
-def test_a_metric_makes_a_scorer(frame, quick):
-    """The scorer is given all of X once and finds the rows of each split by index."""
-    indexed = frame.rename_axis("row").set_index("sex", append=True)
-    X = indexed[["x", "z"]].assign(sex=frame["sex"].to_numpy())
-    scorer = make_scorer(
-        lambda y, y_pred, **arguments: worst_case_violation(
-            y, y_pred, prot_attr=y.index.get_level_values("sex"), **arguments
-        ),
-        greater_is_better=False,
-        X=X[["x"]],
-        **quick,
-    )
-    model = LogisticRegression()
-    scores = cross_val_score(
-        model, X.assign(both=X["x"] * X["sex"]), indexed["y"], cv=2, scoring=scorer
-    )
-    assert scores.shape == (2,)
-    assert (scores < -0.5).all()
-
-
 def test_clusters_may_be_values_a_column_or_a_level(frame, in_column, quick):
     people = np.arange(len(frame)) // 2
     ids = [f"p{one}" for one in people]
@@ -182,9 +215,6 @@ def test_clusters_may_be_values_a_column_or_a_level(frame, in_column, quick):
     for table in (X.assign(person=ids), X.set_index(pd.Index(ids, name="person"))):
         y = frame["y"].to_numpy()
         same(mdfa_scan(table, y, prot_attr="sex", clusters="person", **quick), found)
-    by_group = worst_case_violation(frame["y"], X=X, prot_attr="sex", clusters=people, **quick)
-    alone = worst_case_violation(frame["y"], X=X, prot_attr="sex", **quick)
-    assert by_group != alone
 
 
 @pytest.mark.parametrize(
@@ -196,7 +226,11 @@ def test_clusters_may_be_values_a_column_or_a_level(frame, in_column, quick):
         ({"prot_attr": np.zeros(3)}, "prot_attr: 3 rows"),
         ({"priv_group": "m"}, "priv_group: 'm' is not among the values of 'sex': 1, 0"),
         ({"priv_group": (1, 2)}, "has 2 value"),
-        ({"pos_label": "yes"}, "pos_label: 'yes' is not among the labels of y_true"),
+        ({"pos_label": "yes"}, "pos_label: 'yes' is not among the labels found: 0, 1"),
+        ({"y_true": np.array(["a", "b"])[np.arange(800) % 2]}, "pos_label: .* say which of them"),
+        ({"favorable_label": 1}, "favorable_label: it is called pos_label here"),
+        ({"event": "error"}, "y_pred: None was given; event='error' compares predictions"),
+        ({"event": "fnr", "y_pred": np.ones(800)}, "event: one of 'selection'"),
         ({"y_true": np.zeros(3)}, "y_true: 3 rows"),
         ({"y_pred": np.linspace(0, 1, 800), "pos_label": 1}, "y_pred: .*scores"),
         ({"y_pred": np.linspace(0, 1, 800)}, "threshold"),
@@ -223,8 +257,7 @@ def test_indexes_that_cannot_be_paired_are_refused(frame):
 def test_nothing_measured_is_nan(frame, quick):
     few = frame[:60]
     with pytest.warns(UserWarning, match="cannot be audited"):
-        subset, score = mdfa_scan(
-            few[["x", "sex"]], few["y"], prot_attr="sex", min_group_size=50, **quick
-        )
-    assert math.isnan(score)
-    assert not subset.any()
+        found = mdfa_scan(few[["x", "sex"]], few["y"], prot_attr="sex", min_group_size=50, **quick)
+    assert math.isnan(found.score)
+    assert found.subset == {"index": []}
+    assert not found.mask.any()

@@ -458,5 +458,5 @@ def aif360() -> Artifacts:
         "coverage": metric.coverage(),
         "subgroup": np.asarray(metric.worst_case_subgroup().features).sum(axis=0).tolist(),
         "parity": metric.statistical_parity_difference(),
-        "scan": [scan.score, scan.rule, rows(scan.subset)],
+        "scan": [scan.score, scan.rule, rows(scan.mask), scan.subset],
     }
