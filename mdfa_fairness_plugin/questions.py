@@ -40,23 +40,28 @@ class Questions(AuditRecord):
     def as_control_feature(
         self, name: str = "mdfa_subgroup", *, violation: Violation | None = None, index: Any = None
     ) -> pd.Series:
-        """Tell who is inside the worst-case subgroup, as a control feature of Fairlearn.
+        """Tell who is inside the worst-treated subgroup, as a control feature of Fairlearn.
 
         Parameters
         ----------
         name : str, default="mdfa_subgroup"
             Name of the feature.
         violation : Violation or None, default=None
-            Search whose subgroup is meant; None: the worst case.
+            Search whose subgroup is meant; None: that of ``worst_harm`` if a favourable outcome was
+            said, else of ``worst_case``.
         index : array-like of shape (n_samples,) or None, default=None
-            Index of the Series, such as ``X.index``; None: positions.
+            Index of the Series; None: that of the data audited. Positions where they had none, and
+            where the result was read from a file.
 
         Returns
         -------
         feature : Series of str of shape (n_samples,)
-            "inside" or "outside", by a model that has not seen the row. After a 70/30 split the
-            rows the search learned from are "not held out": a table that counted them among the
-            others would flatter the search. All "outside" if nothing could be measured.
+            "inside" or "outside", by a model that has not seen the row; "not comparable" for people
+            without anybody like them on the other side, of whom the search says nothing, and for
+            everybody if nothing could be measured. After a 70/30 split the rows the search learned
+            from are "not held out": a table that counted them among the others would flatter the
+            search. Rows on neither side (no known sensitive value, no weight, a third group beside a
+            ``reference_group``) are told by their features.
 
         Examples
         --------
@@ -67,17 +72,23 @@ class Questions(AuditRecord):
         ... ).tolist()
         ['inside', 'outside']
         """
-        chosen = self.worst_case if violation is None else violation
-        values = np.full(self.n_samples, "outside", dtype=object)
-        if chosen is not None and len(chosen.membership) != self.n_samples:
+        harm, chosen = self.worst_harm, violation
+        if chosen is None:
+            chosen = self.worst_case if harm is None else harm.violation
+        values = np.full(self.n_samples, "not comparable", dtype=object)
+        if chosen is not None and chosen.measured and len(chosen.membership) != self.n_samples:
             raise InputError(
                 "as_control_feature: this result holds no rows; use one of an audit in memory, the "
                 "membership(ddf) of a distributed one, or JSON written with to_json(rows=True)."
             )
-        if chosen is not None:
-            values[chosen.membership] = "inside"
+        if chosen is not None and len(chosen.membership):
+            values[:] = np.where(chosen.membership, "inside", "outside")
             if self.provenance.get("parameters", {}).get("evaluation") == "holdout":
                 values[~chosen.held_out] = "not held out"
+            if len(chosen.left_out):
+                values[chosen.left_out] = "not comparable"
+        if index is None and self.source is not None:
+            index = self.source.problem.index
         return pd.Series(values, index=index, name=name, dtype=object)
 
     def null_distribution(
