@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.person.pairs import pairs
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.replicate import (
@@ -18,6 +16,7 @@ from mdfa_fairness_plugin.replicate import (
     PlantedPower,
     Stability,
     Sweep,
+    control_feature,
     explained,
     group_pairs,
     group_table,
@@ -45,7 +44,6 @@ class Questions(AuditRecord):
         Parameters
         ----------
         name : str, default="mdfa_subgroup"
-            Name of the feature.
         violation : Violation or None, default=None
             Search whose subgroup is meant; None: that of ``worst_harm`` if a favourable outcome was
             said, else of ``worst_case``.
@@ -56,40 +54,22 @@ class Questions(AuditRecord):
         Returns
         -------
         feature : Series of str of shape (n_samples,)
-            "inside" or "outside", by a model that has not seen the row; "not comparable" for people
-            without anybody like them on the other side, of whom the search says nothing, and for
-            everybody if nothing could be measured. After a 70/30 split the rows the search learned
-            from are "not held out": a table that counted them among the others would flatter the
-            search. Rows on neither side (no known sensitive value, no weight, a third group beside a
-            ``reference_group``) are told by their features.
+            "inside" or "outside", by a model that has not seen the row; "not comparable" without
+            anybody alike on the other side, and everywhere if nothing could be measured; after a
+            70/30 split "not held out" for rows the search learned from, which would flatter it. Rows
+            on neither side (no known sensitive value, no weight, a third group) are told by their
+            features.
 
         Examples
         --------
         >>> from mdfa_fairness_plugin import AuditResult, Violation
-        >>> violation = Violation(group="f", outcome=1, membership=np.array([True, False]))
+        >>> violation = Violation(group="f", outcome=1, membership=[True, False])
         >>> AuditResult(violations=(violation,), n_samples=2).as_control_feature(
         ...     violation=violation
         ... ).tolist()
         ['inside', 'outside']
         """
-        harm, chosen = self.worst_harm, violation
-        if chosen is None:
-            chosen = self.worst_case if harm is None else harm.violation
-        values = np.full(self.n_samples, "not comparable", dtype=object)
-        if chosen is not None and chosen.measured and len(chosen.membership) != self.n_samples:
-            raise InputError(
-                "as_control_feature: this result holds no rows; use one of an audit in memory, the "
-                "membership(ddf) of a distributed one, or JSON written with to_json(rows=True)."
-            )
-        if chosen is not None and len(chosen.membership):
-            values[:] = np.where(chosen.membership, "inside", "outside")
-            if self.provenance.get("parameters", {}).get("evaluation") == "holdout":
-                values[~chosen.held_out] = "not held out"
-            if len(chosen.left_out):
-                values[chosen.left_out] = "not comparable"
-        if index is None and self.source is not None:
-            index = self.source.problem.index
-        return pd.Series(values, index=index, name=name, dtype=object)
+        return control_feature(self, name, violation, index)
 
     def null_distribution(
         self,

@@ -114,7 +114,7 @@ def pair(
         places = _positions(rows, features.n_rows)
         features, sensitive = features.take(places), sensitive.take(places)
         pairing, owner = Pairing(notes), "rows"
-    for table in (given, *read.values(), *others.values()):
+    for table in (given, *others.values(), *read.values()):
         check_length(table, features.n_rows, owner)
     predictions = pairing.align(given)
     arrays = {name: pairing.align(table).array(0) for name, table in read.items()}

@@ -199,7 +199,9 @@ def test_the_favourable_outcome_is_who_is_harmed():
     risk = worst_case(None, y, favorable_label=0, **told)
     assert (risk.group, risk.reference, risk.outcome) == ("m", "f", 0)
     assert risk.ratio == pytest.approx(2, rel=0.05)
-    with pytest.raises(InputError, match="favorable_label: 'yes' is not among the labels found: 0,"):
+    with pytest.raises(
+        InputError, match="favorable_label: 'yes' is not among the labels found: 0,"
+    ):
         worst_case(None, y, favorable_label="yes", **told)
 
 

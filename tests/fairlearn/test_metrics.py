@@ -152,9 +152,18 @@ def test_arguments_that_cannot_be_used(case):
 def test_a_constant_or_perfect_predictor_is_nan_with_a_warning(case):
     """And whoever wants the whole audit is told that there is none."""
     for changes, message in (
-        ({"y_pred": case.y_pred * 0}, r"^y_pred: every one of the 600 predictions is 0: nothing to "),
-        ({"y_true": case.y_pred, "event": "error"}, r"^y_pred: every one of the 600 rows .*'correct'"),
-        ({"y_true": case.y_true * 0, "event": "true_positive"}, r"^y_true: no row has a true label 1"),
+        (
+            {"y_pred": case.y_pred * 0},
+            r"^y_pred: every one of the 600 predictions is 0: nothing to ",
+        ),
+        (
+            {"y_true": case.y_pred, "event": "error"},
+            r"^y_pred: every one of the 600 rows .*'correct'",
+        ),
+        (
+            {"y_true": case.y_true * 0, "event": "true_positive"},
+            r"^y_true: no row has a true label 1",
+        ),
     ):
         given = {"y_true": case.y_true, "y_pred": case.y_pred} | changes | case.arguments
         for metric in (worst_case_violation, worst_case_ratio, unfairness_certificate):
@@ -276,7 +285,10 @@ def test_a_grid_with_a_constant_candidate_is_searched(case):
     """It is told to be NaN, and the others are told apart."""
     import sklearn
 
-    with sklearn.config_context(enable_metadata_routing=True), warnings.catch_warnings(record=True) as w:
+    with (
+        sklearn.config_context(enable_metadata_routing=True),
+        warnings.catch_warnings(record=True) as w,
+    ):
         warnings.simplefilter("always")
         scorer = make_scorer(worst_case_violation, greater_is_better=False, **QUICK)
         scorer.set_score_request(sensitive_features=True, audit_features=True)
