@@ -81,9 +81,9 @@ class Occurrence:
             return favorable_event(self.event)
         if good != self.positive and len(self.labels) > 2:
             raise InputError(
-                f"favorable_label: with {len(self.labels)} labels it does not say which of {self.event!r} "
-                f"and {EVENTS[self.event].opposite!r} is good for people; leave it out, or pass it as "
-                "pos_label, too."
+                f"favorable_label: with {len(self.labels)} labels it does not say which of "
+                f"{self.event!r} and {EVENTS[self.event].opposite!r} is good for people; leave it "
+                "out, or pass it as pos_label, too."
             )
         told_by_label = self.event == "selection" and len(self.labels) <= 2
         return good if told_by_label else favorable_event(self.event, good == self.positive)

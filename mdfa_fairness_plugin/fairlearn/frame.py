@@ -112,7 +112,8 @@ class MDFAMetricFrame(MetricFrame):
         That of ``by_subgroup``, with the subgroup as its last control feature: for its ``overall``,
         ``group_min``, ``group_max`` and bootstrap intervals.
     auditor_ : MDFAuditor
-        Fitted: ``auditor_.predict(X_new)`` tells which new rows are inside.
+        Fitted: ``auditor_.predict(X_new, frame.worst_case().violation)`` tells which new rows are
+        inside.
     kept_rows_ : ndarray of bool of shape (n_samples,)
         Rows in the tables: all but those with a missing sensitive value (for ``missing="exclude"``)
         or prediction, which ``MetricFrame`` refuses. ``by_subgroup`` is also without the rows the

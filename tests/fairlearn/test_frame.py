@@ -432,7 +432,7 @@ def test_rows_the_search_learned_from_are_not_in_the_table(case):
 
 def test_fitted_auditor_flags_new_rows(frame):
     data = mdfa.datasets.make_synthetic(500, delta=1.5, imbalance=0.0, random_state=9)
-    inside = frame.auditor_.predict(data.X[["x2", "x1"]])
+    inside = frame.auditor_.predict(data.X[["x2", "x1"]], frame.worst_case().violation)
     assert inside.dtype == bool
     region = data.region
     assert inside[region].mean() > 2 * inside[~region].mean()
