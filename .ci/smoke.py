@@ -183,8 +183,7 @@ def try_fairlearn() -> None:
         audit_features=data.X,
         **CHEAP,
     )
-    assert frame.worst_case().ratio > 1
-    assert frame.by_subgroup.index.names == ["mdfa_subgroup", "group"]
+    assert frame.result_.worst_case.ratio > 1
 
 
 def try_repairs() -> None:

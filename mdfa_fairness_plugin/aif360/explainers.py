@@ -95,12 +95,12 @@ class MDFATextExplainer(MetricTextExplainer):
     def audit(self) -> str:
         """Tell everything that was found, in a page of text."""
         metric = self._audited()
-        head = ""
+        page = [self.worst_case_ratio() + ".", metric.audit().summary()]
         if metric.unprivileged_groups is not None or metric.privileged_groups is not None:
             low = describe(metric.unprivileged_groups, metric.dataset)
             high = describe(metric.privileged_groups, metric.dataset)
-            head = f"Unprivileged: {low}. Privileged: {high}.\n\n"
-        return head + str(metric.audit().summary())
+            page.insert(0, f"Unprivileged: {low}. Privileged: {high}.")
+        return "\n\n".join(page)
 
     def worst_case_violation(self, privileged: bool | None = None) -> str:
         """Explain ``worst_case_violation``."""

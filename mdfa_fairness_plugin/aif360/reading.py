@@ -168,8 +168,7 @@ def happenings(
 ) -> Occurrence:
     """Event audited in each row of ``labelled``, whose true labels ``dataset`` has."""
     if event == "selection":
-        y = outcomes(labelled, argument)
-        return Occurrence(event=event, outcome=y, audited=FAVORABLE, positive=FAVORABLE)
+        return occurrence(None, outcomes(labelled, argument), event, FAVORABLE)
     truth = label_names(dataset, "dataset.labels")
     with renaming({"y_true": "dataset.labels", "y_pred": argument}):
         return occurrence(truth, label_names(labelled, argument), event, FAVORABLE)

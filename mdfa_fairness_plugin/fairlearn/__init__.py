@@ -1,8 +1,7 @@
 """Fairlearn plug-in: the worst-treated subgroup beside Fairlearn's groups.
 
 Metrics in Fairlearn's form, which need no Fairlearn to run, and ``MDFAMetricFrame``, a
-``MetricFrame`` with a second table, inside and outside the subgroup treated worst. Of two outcomes
-the favourable one is predicted 1, unless ``favorable_label`` says otherwise.
+``MetricFrame`` that splits its table by inside and outside the worst-case subgroup.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from mdfa_fairness_plugin.fairlearn.metrics import (
     draw_predictions,
     predictions_hash,
     unfairness_certificate,
-    worst_case,
     worst_case_ratio,
     worst_case_violation,
 )
@@ -31,7 +29,6 @@ __all__ = [
     "draw_predictions",
     "predictions_hash",
     "unfairness_certificate",
-    "worst_case",
     "worst_case_ratio",
     "worst_case_violation",
 ]

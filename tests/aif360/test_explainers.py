@@ -109,7 +109,8 @@ def test_our_explanations_name_who_gets_what_and_how_sure_it_is(xor_metric):
     assert "0 in neither list" in MDFATextExplainer(xor_metric).coverage()
     text = MDFATextExplainer(xor_metric).audit()
     assert text.startswith("Unprivileged: sex=Female. Privileged: sex=Male.")
-    assert xor_metric.audit().summary() in text
+    assert f"{MDFATextExplainer(xor_metric).worst_case_ratio()}.\n\n" in text
+    assert text.endswith(xor_metric.audit().summary())
 
 
 def test_a_number_that_may_be_chance_is_not_called_beyond_it(dataset_of, lists, quick):

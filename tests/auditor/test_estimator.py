@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.balance import EntropyBalancing
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.search.solvers import SOLVERS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*Algorithm 1 was cut off")
@@ -68,6 +69,16 @@ def test_prediction_is_the_extent_of_the_worst_case(people, planted):
     new, *_ = people(500, seed=99)
     town = (new["town"] == "A").to_numpy()
     assert (auditor.predict(new) == town).mean() > 0.85
+    result = auditor.result_
+    np.testing.assert_array_equal(auditor.predict(X, result.worst_case), inside)
+    mirror = next(v for v in result.violations if (v.group, v.outcome) == ("m", "grant"))
+    assert mirror.verdict == "violation"
+    assert (auditor.predict(new, mirror) == town).mean() > 0.85
+    unfound = next(v for v in result.violations if v.verdict != "violation")
+    with pytest.raises(InputError, match="violation: this search found nothing"):
+        auditor.predict(new, unfound)
+    with pytest.raises(InputError, match="violation: a search of this auditor's own result_"):
+        auditor.predict(new, Violation(group="f", outcome="deny"))
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
