@@ -183,7 +183,8 @@ def try_fairlearn() -> None:
         audit_features=data.X,
         **CHEAP,
     )
-    assert frame.result_.worst_case.ratio > 1
+    assert frame.worst_case().ratio > 1
+    assert frame.by_subgroup.index.names == ["mdfa_subgroup", "group"]
 
 
 def try_repairs() -> None:

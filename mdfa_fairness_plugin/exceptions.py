@@ -229,6 +229,10 @@ class NothingToAuditWarning(MDFAWarning):
     """A metric is not a number, as the outcome is constant."""
 
 
+class NothingFoundWarning(MDFAWarning):
+    """A table is split by a subgroup that is no violation."""
+
+
 @dataclass(frozen=True)
 class AuditWarning:
     """One caveat, as the result keeps it.

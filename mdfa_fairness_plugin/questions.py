@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.person.pairs import pairs
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.replicate import (
@@ -18,6 +16,7 @@ from mdfa_fairness_plugin.replicate import (
     PlantedPower,
     Stability,
     Sweep,
+    control_feature,
     explained,
     group_pairs,
     group_table,
@@ -40,45 +39,37 @@ class Questions(AuditRecord):
     def as_control_feature(
         self, name: str = "mdfa_subgroup", *, violation: Violation | None = None, index: Any = None
     ) -> pd.Series:
-        """Tell who is inside the worst-case subgroup, as a control feature of Fairlearn.
+        """Tell who is inside the worst-treated subgroup, as a control feature of Fairlearn.
 
         Parameters
         ----------
         name : str, default="mdfa_subgroup"
-            Name of the feature.
         violation : Violation or None, default=None
-            Search whose subgroup is meant; None: the worst case.
+            Search whose subgroup is meant; None: that of ``worst_harm`` if a favourable outcome was
+            said, else of ``worst_case``.
         index : array-like of shape (n_samples,) or None, default=None
-            Index of the Series, such as ``X.index``; None: positions.
+            Index of the Series; None: that of the data audited. Positions where they had none, and
+            where the result was read from a file.
 
         Returns
         -------
         feature : Series of str of shape (n_samples,)
-            "inside" or "outside", by a model that has not seen the row. After a 70/30 split the
-            rows the search learned from are "not held out": a table that counted them among the
-            others would flatter the search. All "outside" if nothing could be measured.
+            "inside" or "outside", by a model that has not seen the row; "not comparable" without
+            anybody alike on the other side, and everywhere if nothing could be measured; after a
+            70/30 split "not held out" for rows the search learned from, which would flatter it. Rows
+            on neither side (no known sensitive value, no weight, a third group) are told by their
+            features.
 
         Examples
         --------
         >>> from mdfa_fairness_plugin import AuditResult, Violation
-        >>> violation = Violation(group="f", outcome=1, membership=np.array([True, False]))
+        >>> violation = Violation(group="f", outcome=1, membership=[True, False])
         >>> AuditResult(violations=(violation,), n_samples=2).as_control_feature(
         ...     violation=violation
         ... ).tolist()
         ['inside', 'outside']
         """
-        chosen = self.worst_case if violation is None else violation
-        values = np.full(self.n_samples, "outside", dtype=object)
-        if chosen is not None and len(chosen.membership) != self.n_samples:
-            raise InputError(
-                "as_control_feature: this result holds no rows; use one of an audit in memory, the "
-                "membership(ddf) of a distributed one, or JSON written with to_json(rows=True)."
-            )
-        if chosen is not None:
-            values[chosen.membership] = "inside"
-            if self.provenance.get("parameters", {}).get("evaluation") == "holdout":
-                values[~chosen.held_out] = "not held out"
-        return pd.Series(values, index=index, name=name, dtype=object)
+        return control_feature(self, name, violation, index)
 
     def null_distribution(
         self,

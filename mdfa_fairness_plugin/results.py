@@ -89,8 +89,9 @@ class AuditResult(Questions):
         Parameters
         ----------
         rows : bool, default=False
-            Also tell of every row whether it is in each subgroup (``membership``) and whether the
-            numbers were measured on it (``held_out``).
+            Also tell of every row whether it is in each subgroup (``membership``), whether the
+            numbers were measured on it (``held_out``) and whether it has no comparable row
+            (``left_out``).
 
         Returns
         -------

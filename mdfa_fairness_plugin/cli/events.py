@@ -43,7 +43,7 @@ def with_event(table: Table, request: Request) -> tuple[Table, Request]:
         merge=request.merge_spellings,
     )
     if event == "selection":
-        asked = replace(request, outcome_label=(str(found.audited),))
+        asked = replace(request, outcome_label=(str(found.positive),))
         return table, replace(asked, drop=(*request.drop, *map(str, others)))
     name = f"{request.outcome_name or request.outcome} against {truth}"
     asked = replace(

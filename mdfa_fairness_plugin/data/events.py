@@ -44,11 +44,11 @@ def favorable_event(event: str, positive_is_good: bool = True) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Occurrence:
-    """Outcome of each row, the one audited, and the rows it is a rate among (None: all)."""
+    """Outcome of each row, and the rows it is a rate among (None: all)."""
 
     event: str
     outcome: Any
-    audited: Hashable
+    labels: Sequence[Hashable]  # predicted, or true
     among: np.ndarray | None = None
     positive: Hashable = None  # label that means selected, where that matters
 
@@ -68,6 +68,25 @@ class Occurrence:
         others = {reason: count for reason, count in counts.items() if reason != _ZERO_WEIGHT}
         told = {f"true label is {no}{self.positive}": n_other} | others
         return told | {_ZERO_WEIGHT: n_zero} if n_zero else told
+
+    def favorable(self, label: Any = None) -> Hashable:
+        """Which outcome is good for people, by the label that is; None: the one that means selected."""
+        place = None if label is None else find_label(label, self.labels)
+        if label is not None and place is None:
+            raise InputError(
+                f"favorable_label: {label!r} is not among the labels found: {listing(self.labels)}."
+            )
+        good = self.positive if place is None else self.labels[place]
+        if self.event == "error":
+            return favorable_event(self.event)
+        if good != self.positive and len(self.labels) > 2:
+            raise InputError(
+                f"favorable_label: with {len(self.labels)} labels it does not say which of "
+                f"{self.event!r} and {EVENTS[self.event].opposite!r} is good for people; leave it "
+                "out, or pass it as pos_label, too."
+            )
+        told_by_label = self.event == "selection" and len(self.labels) <= 2
+        return good if told_by_label else favorable_event(self.event, good == self.positive)
 
 
 def occurrence(
@@ -97,8 +116,11 @@ def occurrence(
                 f"{listing(labels.values, 3)}: nothing to audit. Pass predictions that differ "
                 "between people."
             )
-        positive = labels.values[place]
-        return Occurrence(event=event, outcome=y_pred, audited=positive, positive=positive)
+        positive, outcome = labels.values[place], y_pred
+        if len(labels.values) > 2:
+            outcome = np.where(labels.codes == place, event, EVENTS[event].opposite).astype(object)
+            outcome[labels.codes < 0] = None
+        return Occurrence(event=event, outcome=outcome, labels=labels.values, positive=positive)
     if y_true is None:
         raise InputError(
             f"y_true: None was given; event={event!r} needs true labels. Pass them, or audit "
@@ -119,7 +141,7 @@ def occurrence(
         happened = (labels.codes == place) != (event == "false_negative")
         if not among.any():
             other = "" if rule.among_positive else " other than"
-            raise InputError(
+            raise NothingToAuditError(
                 f"y_true: no row has a true label{other} {positive!r}, so there is no rate of "
                 f"event={event!r}."
             )
@@ -133,7 +155,7 @@ def occurrence(
         )
     outcome = np.where(happened, event, rule.opposite).astype(object)
     outcome[~known] = None
-    return Occurrence(event=event, outcome=outcome, audited=event, among=among, positive=positive)
+    return Occurrence(event=event, outcome=outcome, labels=values, among=among, positive=positive)
 
 
 def _joined(predicted: tuple[Hashable, ...], truth: Labels) -> tuple[list[Hashable], np.ndarray]:

@@ -1,7 +1,8 @@
 """Fairlearn plug-in: the worst-treated subgroup beside Fairlearn's groups.
 
 Metrics in Fairlearn's form, which need no Fairlearn to run, and ``MDFAMetricFrame``, a
-``MetricFrame`` that splits its table by inside and outside the worst-case subgroup.
+``MetricFrame`` with a second table, inside and outside the subgroup treated worst. Of two outcomes
+the favourable one is predicted 1, unless ``favorable_label`` says otherwise.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from mdfa_fairness_plugin.fairlearn.metrics import (
     draw_predictions,
     predictions_hash,
     unfairness_certificate,
+    worst_case,
     worst_case_ratio,
     worst_case_violation,
 )
@@ -29,6 +31,7 @@ __all__ = [
     "draw_predictions",
     "predictions_hash",
     "unfairness_certificate",
+    "worst_case",
     "worst_case_ratio",
     "worst_case_violation",
 ]

@@ -3,21 +3,58 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
 
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.data.columns import read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.events import occurrence
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
+from mdfa_fairness_plugin.data.spelling import asked_as
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog, renaming
 from mdfa_fairness_plugin.settings import Settings, refuse_unknown
 
 CONTROLS = "control_features"
+
+# A value per row, or several; frames of polars are arrays to type checkers.
+Column: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
+Columns: TypeAlias = Column | pd.DataFrame
+Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
+EventName: TypeAlias = Literal[
+    "selection", "error", "false_positive", "false_negative", "true_positive"
+]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shown:
+    """What a table's metrics are handed, of any shape: a row is what is handed on of one person."""
+
+    argument: str
+    values: np.ndarray
+    index: pd.Index | None = None
+
+    @classmethod
+    def of(cls, given: Columns, argument: str) -> Shown:
+        """Rows as ``MetricFrame`` reads them, with the index it forgets."""
+        index = given.index if isinstance(given, pd.Series | pd.DataFrame) else None
+        if isinstance(given, Mapping):
+            given = np.asarray(read_vector(given, argument).array(0))
+        return cls(argument=argument, values=np.asarray(given), index=index)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of people."""
+        return len(self.values) if self.values.ndim else 0
+
+    def take(self, rows: np.ndarray) -> Shown:
+        """Return the rows at these positions, in this order, without the index."""
+        return Shown(argument=self.argument, values=self.values[rows])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,48 +63,47 @@ class Case:
 
     features: Table
     sensitive: Table
-    y_true: Any  # 1-D array, or None
+    y_true: Any  # 1-D numpy or pandas array, or None
     y_pred: Table  # one column per repeat
     given: Table  # the same in the order given, which is the one hashed
-    sample_weight: Any
+    sample_weight: Any  # likewise
     clusters: Any
-    others: dict[str, Table]
+    others: dict[str, Any]  # tables, and what is shown
     notes: tuple[AuditWarning, ...]
 
     def only_repeat(self) -> Any:
         """Give the predictions, if there are no repeats."""
         if self.y_pred.n_columns != 1:
             raise InputError(
-                f"y_pred: {self.y_pred.n_columns} columns were given; one label per row is needed. "
-                "Audit repeats of a randomised predictor one at a time, or average over them with "
-                "worst_case_violation and the like."
+                f"{self.y_pred.argument}: {self.y_pred.n_columns} columns were given; one label per "
+                "row is needed. Audit repeats of a randomised predictor one at a time, or average "
+                "over them with worst_case_violation and the like."
             )
         return self.y_pred.array(0)
 
 
 def pair(
     *,
-    y_true: Any,
-    y_pred: Any,
-    sensitive_features: Any,
-    audit_features: Any,
-    sample_weight: Any = None,
-    clusters: Any = None,
-    rows: Any = None,
-    control_features: Any = None,
+    y_true: Column | None,
+    y_pred: Columns,
+    sensitive_features: Columns,
+    audit_features: Columns,
+    sample_weight: Column | None = None,
+    clusters: Column | None = None,
+    rows: ArrayLike | None = None,
+    decided_by: str = "y_pred",
     others: Mapping[str, Any] | None = None,
 ) -> Case:
-    """Read the arguments and pair their rows: by index where there is one, else by position."""
+    """Read the arguments and pair their rows: by index where there is one, else by position.
+
+    ``decided_by`` is what the predictions are called; ``others`` are paired and kept as they are.
+    """
     features = read_table(audit_features, "audit_features")
-    sensitive = _read_groups(sensitive_features, "sensitive_features", "sensitive_feature")
-    given = read_table(y_pred, "y_pred", column_name="y_pred")
+    sensitive = read_groups(sensitive_features, "sensitive_features", "sensitive_feature")
+    given = read_table(y_pred, decided_by, column_name="y_pred")
     own = {"y_true": y_true, "sample_weight": sample_weight, "clusters": clusters}
-    columns = own | dict(others or {})
-    tables = {
-        name: read_vector(value, name) for name, value in columns.items() if value is not None
-    }
-    if control_features is not None:
-        tables[CONTROLS] = _read_groups(control_features, CONTROLS, "control_feature")
+    read = {name: read_vector(value, name) for name, value in own.items() if value is not None}
+    others = others or {}
     notes = WarningLog()
     pairing = Pairing(notes)
     pairing.lead(features)
@@ -78,23 +114,23 @@ def pair(
         places = _positions(rows, features.n_rows)
         features, sensitive = features.take(places), sensitive.take(places)
         pairing, owner = Pairing(notes), "rows"
-    for table in (given, *tables.values()):
+    for table in (given, *others.values(), *read.values()):
         check_length(table, features.n_rows, owner)
     predictions = pairing.align(given)
-    aligned = {name: pairing.align(table) for name, table in tables.items()}
-    read = {name: aligned.pop(name).array(0) if name in aligned else None for name in own}
+    arrays = {name: pairing.align(table).array(0) for name, table in read.items()}
+    aligned = {name: pairing.align(table) for name, table in others.items()}
     return Case(
-        features=features,
+        features=replace(features, index=pairing.index),  # by which the result calls the rows
         sensitive=sensitive,
         y_pred=predictions,
         given=given,
         others=aligned,
         notes=notes.records,
-        **read,
+        **(dict.fromkeys(own) | arrays),
     )
 
 
-def _read_groups(data: Any, argument: str, base: str) -> Table:
+def read_groups(data: Columns, argument: str, base: str) -> Table:
     """Read grouping columns; those without a name get ``base_0`` and so on, as in Fairlearn."""
     table = read_table(data, argument, column_name=f"{base}_0")
     names = tuple(map(str, table.names))
@@ -103,7 +139,7 @@ def _read_groups(data: Any, argument: str, base: str) -> Table:
     return replace(table, names=names)
 
 
-def _positions(rows: Any, n_rows: int) -> np.ndarray:
+def _positions(rows: ArrayLike, n_rows: int) -> np.ndarray:
     places = np.asarray(rows)
     if places.ndim != 1 or places.dtype.kind not in "iu":
         raise InputError(
@@ -120,20 +156,28 @@ def _positions(rows: Any, n_rows: int) -> np.ndarray:
 
 
 def audit_case(
-    case: Case, repeat: int = 0, *, event: str = "selection", pos_label: Any = None, **settings: Any
+    case: Case,
+    repeat: int = 0,
+    *,
+    event: EventName = "selection",
+    pos_label: Hashable | None = None,
+    favorable_label: Hashable | None = None,
+    **settings: Any,
 ) -> MDFAuditor:
-    """Audit the event; the result also says which predictions were audited."""
+    """Audit the event and its opposite; the result also says which predictions were audited."""
     refuse_unknown("fairlearn", settings, Settings.names(), first="its own and ")
-    found = occurrence(
-        case.y_true,
-        case.y_pred.array(repeat),
-        event,
-        pos_label,
-        missing=settings.get("missing_outcome", "raise"),
-        merge=bool(settings.get("merge_spellings", False)),
-    )
-    auditor = MDFAuditor(**({"outcomes": [found.audited], "random_state": 0} | settings))
-    with renaming({"X": "audit_features"}):
+    called, merge = case.y_pred.argument, bool(settings.get("merge_spellings", False))
+    with renaming({"X": "audit_features", "y": called, "y_pred": called}):
+        found = occurrence(
+            case.y_true,
+            case.y_pred.array(repeat),
+            event,
+            pos_label,
+            missing=settings.get("missing_outcome", "raise"),
+            merge=merge,
+        )
+        good = asked_as(favorable_label, found.labels) if merge else favorable_label
+        auditor = MDFAuditor(**settings, favorable_label=found.favorable(good))
         auditor.fit(
             case.features,
             found.outcome,

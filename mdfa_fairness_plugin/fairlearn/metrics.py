@@ -3,39 +3,60 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+import math
+from collections.abc import Callable, Hashable, Sized
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mdfa_fairness_plugin.data.containers import read_vector
-from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.fairlearn.case import Case, audit_case, hash_of, pair
-from mdfa_fairness_plugin.records import ratio_of
+from mdfa_fairness_plugin.exceptions import InputError, nan_if_constant
+from mdfa_fairness_plugin.fairlearn.case import (
+    Case,
+    Column,
+    Columns,
+    EventName,
+    Seed,
+    audit_case,
+    hash_of,
+    pair,
+)
+from mdfa_fairness_plugin.records import Harm, ratio_of
 from mdfa_fairness_plugin.results import AuditResult
 
 
+class Predictor(Protocol):
+    """Whatever predicts."""
+
+    predict: Callable[..., Any]
+
+
 def worst_case_violation(
-    y_true: Any,
-    y_pred: Any,
+    y_true: Column | None,
+    y_pred: Columns,
     *,
-    sensitive_features: Any,
-    audit_features: Any,
-    sample_weight: Any = None,
-    clusters: Any = None,
-    event: str = "selection",
-    pos_label: Any = None,
-    rows: Any = None,
-    random_state: Any = 0,
+    sensitive_features: Columns,
+    audit_features: Columns,
+    sample_weight: Column | None = None,
+    clusters: Column | None = None,
+    event: EventName = "selection",
+    pos_label: Hashable | None = None,
+    favorable_label: Hashable | None = None,
+    rows: ArrayLike | None = None,
+    random_state: Seed = 0,
     **auditor: Any,
 ) -> float:
-    r"""Log ratio of outcome rates in the worst-treated subgroup found.
+    r"""Log of how many times more often others get the favourable outcome, where that is worst.
 
-    The ``delta`` of Section 2.2 of the paper: in the subgroup ``G`` of the audited features where
-    some sensitive value gets the event most disproportionately, at equal features,
+    In the subgroup ``G`` of the audited features where some sensitive value gets the favourable
+    outcome most disproportionately seldom, at equal features,
 
-    .. math:: \delta = \ln \frac{Pr_w[event | S=s, G]}{Pr_w[event | S \neq s, G]}
+    .. math:: \delta = \ln \frac{Pr_w[favourable | S \neq s, G]}{Pr_w[favourable | S = s, G]}
 
-    measured on rows the search for ``G`` has not seen. Where Fairlearn's
+    measured on rows the search for ``G`` has not seen: above 0 is harm. Both outcomes are searched
+    for, the ``delta`` of Section 2.2 of the paper each, and told in this one quantity, so that it can
+    be set beside that of another model, or of the same one after a repair. Where Fairlearn's
     ``demographic_parity_ratio`` compares everybody, this compares people who are alike.
 
     Parameters
@@ -59,33 +80,36 @@ def worst_case_violation(
         that value.
     pos_label : label or None, default=None
         Label that means selected. None: 1, where labels are 0 and 1 or -1 and 1.
+    favorable_label : label or None, default=None
+        Prediction that is good for people; None: ``pos_label``, hence 1. **Pass 0 where 1 means
+        "high risk".** It decides which side of the event is the favourable outcome: of "selection"
+        the label itself; of "false_positive" and "true_positive" the event, if ``pos_label`` is
+        favourable, of "false_negative" its opposite; of "error" always to be judged rightly.
     rows : array-like of int of shape (n_samples,) or None, default=None
         Positions in ``sensitive_features`` and ``audit_features`` that the predictions belong to.
         For callers that hand on only one value per row, such as ``MetricFrame``.
     random_state : int, RandomState, Generator or None, default=0
         A fixed seed, so that a metric called twice gives one answer; None is seed 0.
     **auditor
-        Arguments of ``MDFAuditor``. ``outcomes`` is the event unless given; pass the label of
-        rejection to compare rejections, whose ratio tells more where nearly all are selected.
+        Arguments of ``MDFAuditor``. With ``outcomes`` only some are searched for.
 
     Returns
     -------
     delta : float
-        ``inf`` if none of the others in the subgroup has the event, NaN if no group was large
-        enough to be measured. The number comes without its interval; ``audit_predictions`` gives
-        that, and the verdict.
+        ``inf`` if nobody of the group gets the favourable outcome there. NaN if no group was large
+        enough to be measured; and, with a ``NothingToAuditWarning``, if all predictions are equal or
+        the event never (or always) happens, so that searches over models go on. The number comes
+        without its interval and verdict: ``worst_case`` has them, and who is worse off.
 
     Raises
     ------
     InputError
         Naming the argument, what was found and what to do.
-    NothingToAuditError
-        If all predictions are equal, or the event never (or always) happens.
 
     Notes
     -----
     Each call is a whole audit, some seconds on 5,000 rows. For several numbers of one audit call
-    ``audit_predictions`` once.
+    ``worst_case`` or ``audit_predictions`` once.
 
     Examples
     --------
@@ -124,18 +148,25 @@ def worst_case_violation(
             y_true, y_pred, sensitive_features=region, rows=np.arange(len(X)))
     """
     people = {"sensitive_features": sensitive_features, "audit_features": audit_features}
-    options = {"event": event, "pos_label": pos_label, "rows": rows, "random_state": random_state}
+    options = {"event": event, "rows": rows, "random_state": random_state}
+    labels = {"pos_label": pos_label, "favorable_label": favorable_label}
     by_row = {"sample_weight": sample_weight, "clusters": clusters}
-    arguments = people | options | by_row | auditor
+    arguments = people | options | labels | by_row | auditor
     return _average("worst_case_violation", "delta", y_true, y_pred, arguments)
 
 
 def worst_case_ratio(
-    y_true: Any, y_pred: Any, *, sample_weight: Any = None, **arguments: Any
+    y_true: Column | None,
+    y_pred: Columns,
+    *,
+    sample_weight: Column | None = None,
+    **arguments: Any,
 ) -> float:
-    """Ratio of outcome rates in the worst-treated subgroup found, ``exp(worst_case_violation)``.
+    """How many times more often others get the favourable outcome, where that is worst.
 
-    At least 1 where a group is worse off, while Fairlearn's ratios are turned to at most 1.
+    ``exp(worst_case_violation)``: above 1 is harm, while Fairlearn's ratios are turned to at most 1.
+    Its inverse is the disparate impact in the subgroup. The favourable outcome is predicted 1 unless
+    ``favorable_label`` says otherwise.
 
     Parameters
     ----------
@@ -146,20 +177,25 @@ def worst_case_ratio(
     Returns
     -------
     ratio : float
-        The paper's ``DT_G`` (Table 3). Repeats are averaged on the log scale.
+        Repeats are averaged on the log scale; NaN as there.
     """
     arguments["sample_weight"] = sample_weight
     return ratio_of(_average("worst_case_ratio", "delta", y_true, y_pred, arguments))
 
 
 def unfairness_certificate(
-    y_true: Any, y_pred: Any, *, sample_weight: Any = None, **arguments: Any
+    y_true: Column | None,
+    y_pred: Columns,
+    *,
+    sample_weight: Column | None = None,
+    **arguments: Any,
 ) -> float:
     """Strength ``gamma`` of the certificate for the worst-treated subgroup found.
 
-    Joins how many are affected to how unequally (Section 3.1): ``Pr_w[event, G] * (Pr_w[S = s |
-    event, G] - 1/2)`` with both sides of equal weight. A certificate is evidence of a violation;
-    a small one is no clean bill of health.
+    Joins how many are affected to how unequally (Section 3.1): ``Pr_w[y, G] * (Pr_w[S = s | y, G] -
+    1/2)`` with both sides of equal weight, where ``y`` is the outcome, favourable or not, of the
+    search that ``worst_case`` gives. A certificate is evidence of a violation; a small one is no
+    clean bill of health.
 
     Parameters
     ----------
@@ -170,36 +206,39 @@ def unfairness_certificate(
     Returns
     -------
     gamma : float
+        NaN as there.
     """
     arguments["sample_weight"] = sample_weight
     return _average("unfairness_certificate", "gamma", y_true, y_pred, arguments)
 
 
-def _average(
-    caller: str, figure: str, y_true: Any, y_pred: Any, arguments: dict[str, Any]
-) -> float:
-    """Mean over repeats of one figure of the worst case; NaN where nothing was measured."""
-    case, options = _split(caller, y_true, y_pred, arguments)
-    values = []
-    for repeat in range(case.y_pred.n_columns):
-        worst = audit_case(case, repeat, **options).result_.worst_case
-        values.append(np.nan if worst is None else getattr(worst, figure))
-    return float(np.mean(values))
+def worst_case(y_true: Column | None, y_pred: Columns, **arguments: Any) -> Harm | None:
+    """Who gets the favourable outcome less often than others alike, and how much, where it is worst.
+
+    Parameters
+    ----------
+    y_true, y_pred, **arguments
+        As in ``audit_predictions``.
+
+    Returns
+    -------
+    harm : Harm or None
+        ``group``, ``reference``, ``outcome`` (the favourable one: predicted 1 unless
+        ``favorable_label`` says otherwise), ``ratio`` with ``interval``, ``delta``, ``gamma``,
+        ``verdict``, ``disparate_impact``, and the search as ``violation``; look at ``verdict``
+        before calling it a violation. None if nothing was measured.
+
+    Raises
+    ------
+    InputError
+        Naming the argument, what was found and what to do.
+    NothingToAuditError
+        If all predictions are equal, or the event never (or always) happens.
+    """
+    return _audit("worst_case", y_true, y_pred, arguments).worst_harm
 
 
-def _split(
-    caller: str, y_true: Any, y_pred: Any, arguments: dict[str, Any]
-) -> tuple[Case, dict[str, Any]]:
-    """Arguments with a value per row, paired, and the others."""
-    for name in ("sensitive_features", "audit_features"):
-        if name not in arguments:
-            raise TypeError(f"{caller}() missing required keyword-only argument: {name!r}")
-    names = ("sensitive_features", "audit_features", "sample_weight", "clusters", "rows")
-    by_row = {name: arguments.pop(name) for name in names if name in arguments}
-    return pair(y_true=y_true, y_pred=y_pred, **by_row), arguments
-
-
-def audit_predictions(y_true: Any, y_pred: Any, **arguments: Any) -> AuditResult:
+def audit_predictions(y_true: Column | None, y_pred: Columns, **arguments: Any) -> AuditResult:
     """Give the whole audit behind the metrics: interval, verdict, rule, report.
 
     Parameters
@@ -213,17 +252,66 @@ def audit_predictions(y_true: Any, y_pred: Any, **arguments: Any) -> AuditResult
     Returns
     -------
     result : AuditResult
-        ``provenance`` also holds ``"event"``, ``"pos_label"`` and ``"predictions_hash"``, which
-        ``predictions_hash(y_pred)`` reproduces. Rows without the event's true label are counted in
-        ``excluded``.
+        ``worst_harm`` is what ``worst_case`` gives. ``provenance`` also holds ``"event"``,
+        ``"pos_label"`` and ``"predictions_hash"``, which ``predictions_hash(y_pred)`` reproduces.
+        Rows without the event's true label are counted in ``excluded``. Of more than two labels the
+        outcomes are "selection" and "not selected".
+
+    Raises
+    ------
+    InputError
+        Naming the argument, what was found and what to do.
+    NothingToAuditError
+        If all predictions are equal, or the event never (or always) happens.
     """
-    case, options = _split("audit_predictions", y_true, y_pred, arguments)
+    return _audit("audit_predictions", y_true, y_pred, arguments)
+
+
+def _audit(
+    caller: str, y_true: Column | None, y_pred: Columns, arguments: dict[str, Any]
+) -> AuditResult:
+    """Audit the one prediction of each row."""
+    case, options = _split(caller, y_true, y_pred, arguments)
     case.only_repeat()
     return audit_case(case, **options).result_
 
 
+def _average(
+    caller: str, figure: str, y_true: Column | None, y_pred: Columns, arguments: dict[str, Any]
+) -> float:
+    """Mean over repeats of one figure of the worst case; NaN where nothing was measured."""
+    case, options = _split(caller, y_true, y_pred, arguments)
+
+    def mean() -> float:
+        harms = [
+            audit_case(case, repeat, **options).result_.worst_harm
+            for repeat in range(case.y_pred.n_columns)
+        ]
+        figures = [math.nan if harm is None else getattr(harm, figure) for harm in harms]
+        return float(np.mean(figures))
+
+    return nan_if_constant(mean)
+
+
+def _split(
+    caller: str, y_true: Column | None, y_pred: Columns, arguments: dict[str, Any]
+) -> tuple[Case, dict[str, Any]]:
+    """Arguments with a value per row, paired, and the others."""
+    for name in ("sensitive_features", "audit_features"):
+        if name not in arguments:
+            raise TypeError(f"{caller}() missing required keyword-only argument: {name!r}")
+    names = ("sensitive_features", "audit_features", "sample_weight", "clusters", "rows")
+    by_row = {name: arguments.pop(name) for name in names if name in arguments}
+    return pair(y_true=y_true, y_pred=y_pred, **by_row), arguments
+
+
 def draw_predictions(
-    model: Any, X: Any, *, n_repeats: int = 1, random_state: int = 0, **predict_params: Any
+    model: Predictor,
+    X: Sized,
+    *,
+    n_repeats: int = 1,
+    random_state: int = 0,
+    **predict_params: Any,
 ) -> np.ndarray:
     """Predict with fixed seeds, once or repeatedly.
 
@@ -259,7 +347,7 @@ def draw_predictions(
     """
     if isinstance(n_repeats, bool) or not isinstance(n_repeats, int | np.integer) or n_repeats < 1:
         raise InputError(f"n_repeats: a whole number of at least 1 expected, {n_repeats!r} found.")
-    last = model
+    last: Any = model
     while hasattr(last, "steps"):
         last = last.steps[-1][1]
     takes_seed = "random_state" in inspect.signature(last.predict).parameters
@@ -274,7 +362,7 @@ def draw_predictions(
     return draws[0] if n_repeats == 1 else np.column_stack(draws)
 
 
-def predictions_hash(y_pred: Any) -> str:
+def predictions_hash(y_pred: Column) -> str:
     """SHA-256 of predicted labels in the order given, whatever container holds them.
 
     Parameters

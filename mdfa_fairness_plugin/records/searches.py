@@ -186,7 +186,8 @@ class Violation(Keyed, Measured):
         How unequally each row compared seems to be treated, by models that have not seen it; larger
         is worse, on a scale of the search's own. NaN elsewhere.
     left_out : ndarray of shape (n_samples,)
-        Rows of either side without a comparable row on the other.
+        Rows of either side without a comparable row on the other; of rows on neither, those like
+        nobody compared.
     population : Subgroup
         Everybody compared, measured in the same way.
     core : Subgroup
@@ -269,7 +270,7 @@ class Violation(Keyed, Measured):
     propensity: np.ndarray = rows(np.float64)
     side: np.ndarray = rows(np.int8)
     score: np.ndarray = rows(np.float32)
-    left_out: np.ndarray = rows(bool)
+    left_out: np.ndarray = rows(bool, "bits")
     population: Subgroup = field(
         default_factory=partial(Subgroup, label="everybody"),
         metadata=said(

@@ -3,7 +3,7 @@
 from mdfa_fairness_plugin.replicate.asked import measure_asked
 from mdfa_fairness_plugin.replicate.groups import group_table
 from mdfa_fairness_plugin.replicate.halves import Stability, stability
-from mdfa_fairness_plugin.replicate.inside import members
+from mdfa_fairness_plugin.replicate.inside import control_feature, members
 from mdfa_fairness_plugin.replicate.null import NullDistribution, null_distribution
 from mdfa_fairness_plugin.replicate.paired import group_pairs
 from mdfa_fairness_plugin.replicate.plants import PlantedPower, power
@@ -16,6 +16,7 @@ __all__ = [
     "PlantedPower",
     "Stability",
     "Sweep",
+    "control_feature",
     "explained",
     "group_pairs",
     "group_table",

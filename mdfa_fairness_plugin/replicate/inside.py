@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.fields import known
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.replicate.repeats import source_of
 
@@ -38,3 +41,28 @@ def members(result: AuditRecord, violation: Violation | None = None) -> pd.DataF
         }
         parts.append(pd.DataFrame(told).set_axis(index[rows], axis=0))
     return pd.concat(parts)
+
+
+def control_feature(
+    result: AuditRecord, name: str, violation: Violation | None = None, index: Any = None
+) -> pd.Series:
+    """Tell who is inside as one column (``AuditResult.as_control_feature``)."""
+    harm, own = result.worst_harm, violation
+    if own is None:
+        own = result.worst_case if harm is None else harm.violation
+    n_samples = known(result.n_samples)
+    level = np.full(n_samples, "not comparable", dtype=object)
+    if own is not None and own.measured and len(own.membership) != n_samples:
+        raise InputError(
+            "as_control_feature: this result holds no rows; use one of an audit in memory, the "
+            "membership(ddf) of a distributed one, or JSON written with to_json(rows=True)."
+        )
+    if own is not None and len(own.membership):
+        level[:] = np.where(own.membership, "inside", "outside")
+        if result.provenance.get("parameters", {}).get("evaluation") == "holdout":
+            level[~own.held_out] = "not held out"
+        if len(own.left_out):
+            level[own.left_out] = "not comparable"
+    if index is None and result.source is not None:
+        index = result.source.problem.index
+    return pd.Series(level, index=index, name=name, dtype=object)

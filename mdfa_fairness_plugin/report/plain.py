@@ -33,8 +33,8 @@ def to_plain(result: AuditRecord, *, rows: bool = False) -> dict[str, Any]:
     - ``schema`` names the JSON schema of the whole, see
       :func:`mdfa_fairness_plugin.report.schema.load_schema`.
     - Missing numbers are None; infinite ones the text ``"inf"`` or ``"-inf"``.
-    - With ``rows``, ``membership`` and ``held_out`` are text with one ``0`` or ``1`` per row the
-      user gave, in that order; empty if unknown.
+    - With ``rows``, ``membership``, ``held_out`` and ``left_out`` are text with one ``0`` or ``1``
+      per row the user gave, in that order; empty if unknown.
     - Labels are null, true, numbers or text where they can be, lists for tuples, ISO 8601 for
       dates and text for the rest.
     - Tables are ``{"columns": [...], "index": [...], "values": [[...]]}``. A profile has besides

@@ -32,7 +32,7 @@ def overlaps_of(searches: list[Search], problem: AuditProblem) -> list[dict[str,
             propensity = np.full(problem.n_samples, np.nan)
             side = np.zeros(problem.n_samples, dtype=np.int8)
             propensity[given], side[given] = e, sides
-            left_out = by_sample(last.ground.outside, problem)
+            left_out = by_sample(last.ground.outside, problem) | search.told.beyond
             for shared in (propensity, side, left_out):
                 shared.flags.writeable = False
             shown = {"propensity": propensity, "side": side, "left_out": left_out}
@@ -44,6 +44,7 @@ class Told(NamedTuple):
     """What only the models of a search can tell."""
 
     membership: np.ndarray  # (n_samples,); who of the input rows is inside
+    beyond: np.ndarray  # (n_samples,); rows on neither side that are like nobody compared
     # Weights of rows of unknown side in the region, (2, 2): as either side, with the outcome and
     # without; and how many they are.
     missing: np.ndarray
@@ -52,27 +53,38 @@ class Told(NamedTuple):
 
 def ask_models(search: Search, problem: AuditProblem, absent: RowView | None = None) -> Told:
     """Ask the models; ``absent`` are encoded rows without weight."""
-    return Told(membership(search, problem, absent), *_missing(search, problem))
+    return Told(*membership(search, problem, absent), *_missing(search, problem))
 
 
-def membership(search: Search, problem: AuditProblem, absent: RowView | None = None) -> np.ndarray:
+def membership(
+    search: Search, problem: AuditProblem, absent: RowView | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Who of the input rows is inside: out of fold where compared, by the models' average elsewhere.
+
+    And who, elsewhere, is like nobody compared.
 
     Rows without common support are outside: the audit cannot speak about them. A row that stands
     for several is inside if at least half of them are.
     """
-    region = search.region
+    region, ground = search.region, search.side.ground
+    below, above = ground.limits
     inside = search.working(search.solved.member, problem.n_rows)
-    known = (search.data.rows, search.side.ground.outside)
+    beyond = np.zeros(problem.n_samples, dtype=bool)
+    known = (search.data.rows, ground.outside)
     other = np.setdiff1d(np.arange(problem.n_rows), np.concatenate(known))
     if len(other):
-        inside[other] = region.scores(Asked(problem.encoded.take(other))) >= region.threshold
+        rows = problem.encoded.take(other)
+        inside[other] = region.scores(Asked(rows)) >= region.threshold
+        e = ground.fitted_propensity.predict(rows)
+        beyond[problem.source_row[other]] = (e <= below) | (e >= above)
     copies = np.bincount(problem.source_row, minlength=problem.n_samples)
     hits = np.bincount(problem.source_row, inside, minlength=problem.n_samples)
     told = (copies > 0) & (2 * hits >= copies)
     if absent is not None:
         told[copies == 0] = region.scores(Asked(absent)) >= region.threshold
-    return told
+        e = ground.fitted_propensity.predict(absent)
+        beyond[copies == 0] = (e <= below) | (e >= above)
+    return told, beyond
 
 
 def _missing(search: Search, problem: AuditProblem) -> tuple[np.ndarray, int]:

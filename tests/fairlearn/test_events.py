@@ -8,12 +8,12 @@ import pytest
 from sklearn.metrics import accuracy_score
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.exceptions import (
-    InputError,
-)
+from mdfa_fairness_plugin.data.events import occurrence
+from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fairlearn import (
     EVENTS,
     audit_predictions,
+    worst_case,
     worst_case_violation,
 )
 
@@ -42,8 +42,10 @@ def rate_by_group(event, case, weight=None, rows=slice(None)):
     )
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.parametrize("event", list(EVENTS))
+@pytest.mark.parametrize(
+    ("event", "weighted"),
+    [*((event, event == "error") for event in EVENTS), ("false_negative", True)],
+)
 def test_everybodys_rates_equal_fairlearns(case, event, weighted):
     """Without balancing, everybody's rates are Fairlearn's, and so are ratio and inside rates."""
     weight = case.weight if weighted else None
@@ -55,9 +57,9 @@ def test_everybodys_rates_equal_fairlearns(case, event, weighted):
         balance="none",
         **case.arguments,
     )
-    assert len(result.violations) == 2
-    for violation in result.violations:
-        assert violation.outcome == (1 if event == "selection" else event)
+    selected, rejected = (1, 0) if event == "selection" else (event, EVENTS[event].opposite)
+    assert {own.outcome for own in result.violations} == {selected, rejected}
+    for violation in (own for own in result.violations if own.outcome == selected):
         theirs = rate_by_group(event, case, weight, violation.held_out)
         here, there = violation.population.rates
         assert here == pytest.approx(theirs.by_group[violation.group], abs=1e-12)
@@ -99,6 +101,9 @@ def test_events_by_hand(event, hits, among):
     )
     counts = result.violations[0].population.counts
     label = 1 if event == "selection" else event
+    assert result.favorable_label == {"error": "correct", "false_negative": "true_positive"}.get(
+        event, label
+    )
     assert counts[label].tolist() == [len(hits) * copies] * 2
     assert counts.sum(axis=1).tolist() == [len(list(among)) * copies] * 2
     n_left_out = n * (8 - len(list(among)))
@@ -135,8 +140,7 @@ def test_rows_keep_their_people(case, event):
         case.y_pred[rows],
         sensitive_features=case.s[rows],
         clusters=people[rows],
-        outcomes=[1],
-        random_state=0,
+        favorable_label=1,
         **QUICK,
     )
     drop = ["outcome", "reason"]
@@ -177,7 +181,65 @@ def test_text_labels_equal_numbers_once_the_favourable_one_is_said(case):
 )
 def test_predictions_that_cannot_be_audited(case, change, message):
     with pytest.raises(InputError, match=message):
-        worst_case_violation(case.y_true, change(case.y_pred), **case.arguments)
+        worst_case(case.y_true, change(case.y_pred), **case.arguments)
+
+
+def test_the_favourable_outcome_is_who_is_harmed():
+    """20 of 100 women and 60 of 100 men are predicted 1: thrice as many, or half as many get 0."""
+    s = np.repeat(["f", "m"], 100)
+    y = np.tile(np.repeat([1, 0], [10, 40]), 4)
+    y[100:] = np.tile(np.repeat([1, 0], [30, 20]), 2)
+    X = np.tile(np.repeat([0, 1], 50), 2).reshape(-1, 1)
+    told = {"sensitive_features": s, "audit_features": X, "balance": "none", **QUICK}
+    harm = worst_case(None, y, **told)
+    assert (harm.group, harm.reference, harm.outcome) == ("f", "m", 1)
+    assert harm.ratio == pytest.approx(3, rel=0.05)
+    assert harm.disparate_impact == pytest.approx(1 / 3, rel=0.05)
+    assert harm.direction == "less often"
+    risk = worst_case(None, y, favorable_label=0, **told)
+    assert (risk.group, risk.reference, risk.outcome) == ("m", "f", 0)
+    assert risk.ratio == pytest.approx(2, rel=0.05)
+    with pytest.raises(
+        InputError, match="favorable_label: 'yes' is not among the labels found: 0,"
+    ):
+        worst_case(None, y, favorable_label="yes", **told)
+
+
+def test_the_favourable_side_of_an_event_follows_from_the_label():
+    y_true, y_pred = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    good, bad = (
+        {event: occurrence(y_true, y_pred, event, None).favorable(one) for event in EVENTS}
+        for one in (1, 0)
+    )
+    assert good == {
+        "selection": 1,
+        "error": "correct",
+        "false_positive": "false_positive",
+        "false_negative": "true_positive",
+        "true_positive": "true_positive",
+    }
+    assert bad == {
+        "selection": 0,
+        "error": "correct",
+        "false_positive": "true_negative",
+        "false_negative": "false_negative",
+        "true_positive": "false_negative",
+    }
+
+
+def test_one_of_several_labels_is_selected_or_not(case):
+    """As if the others were one; which of these is good is not asked."""
+    grades = case.y_pred.astype(object).where(case.y_pred == 1, case.other)
+    found = audit_predictions(None, grades, pos_label=1, **case.arguments)
+    expected = audit_predictions(None, case.y_pred, **case.arguments)
+    assert found.outcome_labels == ("not selected", "selection")
+    drop = ["outcome", "reason"]
+    pd.testing.assert_frame_equal(
+        found.to_frame().drop(columns=drop), expected.to_frame().drop(columns=drop)
+    )
+    assert found.worst_harm.outcome == "selection"
+    with pytest.raises(InputError, match=r"favorable_label: with 4 labels it does not say which"):
+        worst_case(None, grades, pos_label=1, favorable_label="u", **case.arguments)
 
 
 def test_spellings_and_missing_labels_as_if_there_were_none(case):

@@ -17,6 +17,9 @@ from mdfa_fairness_plugin.exceptions import (
     LeakedFeatureWarning,
     LeakWarning,
     MissingSensitiveWarning,
+    NothingFoundWarning,
+    OverlapWarning,
+    SmallGroupWarning,
 )
 from mdfa_fairness_plugin.fairlearn import (
     worst_case_violation,
@@ -46,34 +49,55 @@ def frame(case):
     )
 
 
-def test_frame_equals_fairlearns_with_the_subgroup_as_control(case, frame):
-    """Every figure is Fairlearn's, given who is inside."""
-    inside = frame.result_.as_control_feature()
-    theirs = metrics.MetricFrame(
-        metrics={"selected": metrics.selection_rate, "hit": metrics.true_positive_rate},
-        y_true=case.y_true,
-        y_pred=case.y_pred,
-        sensitive_features=pd.concat([case.s, case.other], axis=1),
-        control_features=pd.concat([case.region, inside], axis=1),
-        sample_params={"selected": {"sample_weight": case.weight}},
-        n_boot=3,
-        ci_quantiles=[0.1, 0.9],
-        random_state=0,
+def assert_equal_frames(ours, theirs):
+    """Every figure of two frames, with its type."""
+    assert ours.control_levels == theirs.control_levels
+    assert ours.sensitive_levels == theirs.sensitive_levels
+    equal = functools.partial(pd.testing.assert_frame_equal, rtol=0, atol=1e-12)
+    equal(ours.by_group, theirs.by_group)
+    equal(ours.overall, theirs.overall)
+    for name in ("group_min", "group_max", "difference", "ratio"):
+        equal(getattr(ours, name)(), getattr(theirs, name)())
+    equal(ours.difference(method="to_overall"), theirs.difference(method="to_overall"))
+    for some, others in (
+        (ours.by_group_ci, theirs.by_group_ci),
+        (ours.ratio_ci(), theirs.ratio_ci()),
+    ):
+        for one, other in zip(some, others, strict=True):
+            equal(one, other)
+
+
+def test_frame_equals_fairlearns_and_so_does_its_table_by_subgroup(case, frame):
+    """As if the audit were not there; and every figure by subgroup, given who is inside."""
+    theirs, split = (
+        metrics.MetricFrame(
+            metrics={"selected": metrics.selection_rate, "hit": metrics.true_positive_rate},
+            y_true=case.y_true,
+            y_pred=case.y_pred,
+            sensitive_features=pd.concat([case.s, case.other], axis=1),
+            control_features=controls,
+            sample_params={"selected": {"sample_weight": case.weight}},
+            n_boot=3,
+            ci_quantiles=[0.1, 0.9],
+            random_state=0,
+        )
+        for controls in (
+            case.region,
+            pd.concat([case.region, frame.result_.as_control_feature()], axis=1),
+        )
     )
     assert isinstance(frame, metrics.MetricFrame)
-    assert frame.control_levels == theirs.control_levels == ["region", "mdfa_subgroup"]
-    assert frame.sensitive_levels == theirs.sensitive_levels == ["group", "other"]
-    equal = functools.partial(pd.testing.assert_frame_equal, rtol=0, atol=1e-12)
-    equal(frame.by_group, theirs.by_group)
-    equal(frame.overall, theirs.overall)
-    for method in ("group_min", "group_max", "difference", "ratio"):
-        equal(getattr(frame, method)(), getattr(theirs, method)())
-    equal(frame.difference(method="to_overall"), theirs.difference(method="to_overall"))
-    for ours, other in zip(frame.by_group_ci, theirs.by_group_ci, strict=True):
-        equal(ours, other)
-    for ours, other in zip(frame.ratio_ci(), theirs.ratio_ci(), strict=True):
-        equal(ours, other)
+    assert type(frame.plain) is type(frame.subgroup_frame) is metrics.MetricFrame
+    assert split.control_levels == ["region", "mdfa_subgroup"]
+    for ours, other in ((frame, theirs), (frame.plain, theirs), (frame.subgroup_frame, split)):
+        assert_equal_frames(ours, other)
+    pd.testing.assert_frame_equal(frame.by_subgroup, split.by_group)
+    for name in ("difference", "ratio"):
+        ours = getattr(frame, f"subgroup_{name}")(method="to_overall", errors="raise")
+        other = getattr(split, name)(method="to_overall", errors="raise")
+        pd.testing.assert_frame_equal(ours, other)
     assert frame.kept_rows_.all()
+    assert frame.audit_result is frame.result_ is frame.auditor_.result_
 
 
 def test_frame_shows_the_violation_inside_and_not_outside(case):
@@ -85,11 +109,98 @@ def test_frame_shows_the_violation_inside_and_not_outside(case):
         subgroup_name="worst",
         **case.arguments,
     )
-    difference = frame.difference()
+    difference = frame.subgroup_difference()
     assert difference["inside"] > 0.3 > difference["outside"]
-    worst = frame.result_.worst_case
-    inside = frame.by_group["inside"]
-    assert worst.rates == pytest.approx((inside[worst.group], inside[-worst.group]), abs=1e-12)
+    assert difference.index.name == "worst"
+    harm = frame.worst_case()
+    assert frame.verdict == harm.verdict == "violation"
+    inside = frame.by_subgroup["inside"]
+    assert (harm.group, harm.reference) == (-1, 1)
+    assert inside[1] / inside[-1] == pytest.approx(harm.ratio, rel=1e-9)
+    assert frame.subgroup_ratio()["inside"] == pytest.approx(harm.disparate_impact, rel=1e-9)
+
+
+def test_nothing_found_is_said(case):
+    """A split is made all the same; who looks at it alone is warned, and the report says so."""
+    with pytest.warns(NothingFoundWarning, match="no violation .verdict 'none_larger"):
+        frame = plugin.MDFAMetricFrame(
+            metrics=metrics.selection_rate, y_true=None, y_pred=case.y_true, **case.arguments
+        )
+    assert frame.verdict == frame.worst_case().verdict == "none_larger_than_detectable"
+    assert frame.audit_result.warnings[-1].category == "NothingFoundWarning"
+    assert len(frame.by_subgroup) >= 2
+    with (
+        pytest.warns(SmallGroupWarning),
+        pytest.warns(NothingFoundWarning, match="nothing could be measured"),
+    ):
+        frame = plugin.MDFAMetricFrame(
+            metrics=metrics.count,
+            y_true=None,
+            y_pred=case.y_pred,
+            min_group_size=N,
+            **case.arguments,
+        )
+    assert (frame.verdict, frame.worst_case()) == ("insufficient_evidence", None)
+    assert set(frame.by_subgroup.index.get_level_values(0)) == {"not comparable"}
+
+
+def one_sided_jobs():
+    """In two of three jobs all are of one sex, and the job decides."""
+    rng = np.random.default_rng(2)
+    job = np.repeat(["mixed", "men", "women"], [400, 100, 100])
+    sex = np.where(rng.random(600) < 0.5, "f", "m")
+    sex[400:] = np.repeat(["m", "f"], 100)
+    rate = {"mixed": 0.5, "men": 0.8, "women": 0.2}
+    y = (rng.random(600) < [rate[one] for one in job]).astype(int)
+    X = pd.DataFrame({"job": job, "age": rng.integers(20, 60, 600)}, index=rng.permutation(600))
+    return X, pd.Series(y, X.index), pd.Series(sex, X.index, name="sex")
+
+
+def test_those_whom_nobody_is_comparable_with_have_a_level_of_their_own(tmp_path):
+    """Men's and women's jobs are neither inside nor outside, whatever is known of whoever has them."""
+    X, y, sex = one_sided_jobs()
+    unknown = sex.where(np.arange(600) % 50 > 0)
+    with (
+        pytest.warns(NothingFoundWarning),
+        pytest.warns(OverlapWarning),
+        pytest.warns(MissingSensitiveWarning),
+    ):
+        frame = plugin.MDFAMetricFrame(
+            metrics=metrics.selection_rate,
+            y_true=None,
+            y_pred=y,
+            sensitive_features=unknown,
+            audit_features=X,
+            **QUICK,
+        )
+    feature = frame.audit_result.as_control_feature()
+    one_sided = X["job"] != "mixed"
+    assert set(feature[one_sided]) == {"not comparable"}
+    assert set(feature[~one_sided]) <= {"inside", "outside"}
+    apart = frame.subgroup_difference()
+    assert apart["not comparable"] > 0.5
+    assert apart.drop("not comparable").max() < 0.2
+    stored = tmp_path / "audit.json"
+    frame.audit_result.to_json(stored, rows=True)
+    read = mdfa.AuditResult.from_json(stored).as_control_feature()
+    assert read.tolist() == feature.tolist()
+    assert read.index.equals(pd.RangeIndex(600))  # a file has no labels of rows
+
+
+def test_rows_of_another_true_label_are_comparable_by_their_features_alone():
+    """Of a rate among some rows the others are told, too."""
+    X, y, sex = one_sided_jobs()
+    with pytest.warns(OverlapWarning):
+        result = plugin.audit_predictions(
+            pd.Series(np.arange(600) % 2, X.index),
+            y,
+            event="true_positive",
+            sensitive_features=sex,
+            audit_features=X,
+            **QUICK,
+        )
+    feature = result.as_control_feature()
+    np.testing.assert_array_equal(feature == "not comparable", X["job"] != "mixed")
 
 
 def test_frame_keeps_the_weights_of_its_metrics(case, frame):
@@ -98,8 +209,7 @@ def test_frame_keeps_the_weights_of_its_metrics(case, frame):
         case.y_pred,
         sensitive_features=pd.concat([case.s, case.other], axis=1),
         sample_weight=case.weight,
-        outcomes=[1],
-        random_state=0,
+        favorable_label=1,
         **QUICK,
     )
     pd.testing.assert_frame_equal(frame.result_.to_frame(), expected.to_frame())
@@ -129,11 +239,13 @@ def test_frame_is_plotted(case):
         y_pred=case.y_pred,
         **case.arguments,
     )
-    (axis,) = frame.by_group.plot.bar(subplots=True)
-    drawn = np.ravel(plot_metric_frame(frame, kind="bar"))[0]
-    for ax in (axis, drawn):
-        heights = [bar.get_height() for bar in ax.patches]
-        np.testing.assert_array_equal(heights, frame.by_group["selected"])
+    for ax, table in (
+        (frame.by_group.plot.bar(subplots=True), frame.by_group),
+        (plot_metric_frame(frame, kind="bar"), frame.plain.by_group),
+        (plot_metric_frame(frame.subgroup_frame, kind="bar"), frame.by_subgroup),
+    ):
+        heights = [bar.get_height() for bar in np.ravel(ax)[0].patches]
+        np.testing.assert_array_equal(heights, table["selected"])
     plt.close("all")
 
 
@@ -141,6 +253,7 @@ def test_frame_is_pickled(frame):
     copy = pickle.loads(pickle.dumps(frame))
     assert type(copy) is plugin.MDFAMetricFrame
     pd.testing.assert_frame_equal(copy.by_group, frame.by_group)
+    pd.testing.assert_frame_equal(copy.by_subgroup, frame.by_subgroup)
     assert copy.result_.to_json(rows=True) == frame.result_.to_json(rows=True)
 
 
@@ -158,6 +271,7 @@ def test_frame_pairs_rows_by_index(case, frame):
         **QUICK,
     )
     pd.testing.assert_frame_equal(shuffled.by_group, frame.by_group)
+    pd.testing.assert_frame_equal(shuffled.by_subgroup, frame.by_subgroup)
 
 
 def test_frame_audits_by_person(case):
@@ -187,12 +301,11 @@ def test_missing_sensitive_values_in_the_frame(case):
         frame = build("exclude")
     assert frame.result_.excluded["missing sensitive value (group)"] == 50
     assert frame.kept_rows_.tolist() == [False] * 50 + [True] * (N - 50)
-    assert set(frame.by_group.index.get_level_values("group")) == {"a", "b"}
-    assert frame.by_group.sum() == N - 50
+    assert set(frame.by_group.index) == {"a", "b"}
+    assert frame.by_group.sum() == frame.by_subgroup.sum() == N - 50
     frame = build("category")
-    by_group = frame.by_group.groupby("group").sum()
-    assert by_group["(missing)"] == 50
-    assert by_group.sum() == N
+    assert frame.by_group["(missing)"] == 50
+    assert frame.by_group.sum() == frame.by_subgroup.sum() == N
     with pytest.raises(InputError, match="50 rows have no value"):
         build("raise")
 
@@ -209,7 +322,7 @@ def test_missing_values_beside_numbers_become_text(case):
         missing="category",
         **QUICK,
     )
-    assert set(frame.by_group.index.get_level_values("group")) == {"-1", "1", "(missing)"}
+    assert set(frame.by_group.index) == {"-1", "1", "(missing)"}
 
 
 def test_names_that_clash(case):
@@ -247,7 +360,8 @@ def test_frame_without_names_is_named_as_fairlearn_does(case):
         **QUICK,
     )
     assert frame.sensitive_levels == ["sensitive_feature_0", "sensitive_feature_1"]
-    assert frame.control_levels == ["control_feature_0", "mdfa_subgroup"]
+    assert frame.control_levels == ["control_feature_0"]
+    assert frame.subgroup_frame.control_levels == ["control_feature_0", "mdfa_subgroup"]
     assert frame.result_.sensitive_names == ("sensitive_feature_0", "sensitive_feature_1")
 
 
@@ -264,21 +378,40 @@ def test_missing_control_values_are_named(case):
 
 
 def test_round_trip_into_any_metric_frame(case):
-    result = mdfa.audit(case.X, case.y_pred, sensitive_features=case.s, random_state=0, **QUICK)
+    order = np.random.default_rng(8).permutation(N)[:500]  # as a split gives them
+    X, y_true, y_pred, s = (one.iloc[order] for one in (case.X, case.y_true, case.y_pred, case.s))
+    result = mdfa.audit(X, y_pred, sensitive_features=s, **QUICK)
     feature = result.as_control_feature("worst")
     assert feature.name == "worst"
-    np.testing.assert_array_equal(feature == "inside", result.worst_case.membership)
+    assert feature.index.equals(result.members(violation=result.worst_case).index)
+    whole = case.X.assign(worst=feature)["worst"]
+    np.testing.assert_array_equal(whole[X.index] == "inside", result.worst_case.membership)
     theirs = metrics.MetricFrame(
         metrics=metrics.selection_rate,
-        y_true=case.y_true,
-        y_pred=case.y_pred,
-        sensitive_features=case.s,
+        y_true=y_true,
+        y_pred=y_pred,
+        sensitive_features=s,
         control_features=feature,
     )
     assert theirs.difference()["inside"] > theirs.difference()["outside"]
-    chosen = result.as_control_feature(violation=result.violations[0], index=case.X.index[::-1])
-    assert chosen.index.equals(case.X.index[::-1])
+    chosen = result.as_control_feature(violation=result.violations[0], index=X.index[::-1])
+    assert chosen.index.equals(X.index[::-1])
     np.testing.assert_array_equal(chosen == "inside", result.violations[0].membership)
+
+
+def test_the_caller_s_index_is_that_of_the_first_argument_that_has_one(case):
+    """Of rows given by position, that of the predictions; positions where nothing has an index."""
+    labels = pd.Index([f"file {i}" for i in range(N)])
+    plain = {"sensitive_features": case.s.to_numpy(), "audit_features": case.X.to_numpy(), **QUICK}
+    rows = np.arange(N)[::-1]
+    for y_pred, given, expected in (
+        (case.y_pred.set_axis(labels), plain, labels),
+        (case.y_pred.set_axis(labels), case.arguments | {"rows": rows}, labels),
+        (case.y_pred.to_numpy(), plain | {"audit_features": pl.from_pandas(case.X)}, case.X.index),
+    ):
+        result = plugin.audit_predictions(None, y_pred, **given)
+        assert result.as_control_feature().index.equals(expected)
+        assert result.members(violation=result.worst_case).index.equals(expected)
 
 
 def test_rows_the_search_learned_from_are_not_in_the_table(case):
@@ -290,16 +423,16 @@ def test_rows_the_search_learned_from_are_not_in_the_table(case):
         **case.arguments,
     )
     feature = frame.result_.as_control_feature()
-    held_out = frame.result_.worst_case.held_out
+    held_out = frame.worst_case().violation.held_out
     assert set(feature[~held_out]) == {"not held out"}
     assert set(feature[held_out]) <= {"inside", "outside"}
-    np.testing.assert_array_equal(frame.kept_rows_, held_out)
-    assert frame.by_group.sum() == held_out.sum() < N / 2
+    assert frame.by_subgroup.sum() == held_out.sum() < N / 2
+    assert frame.by_group.sum() == N
 
 
 def test_fitted_auditor_flags_new_rows(frame):
     data = mdfa.datasets.make_synthetic(500, delta=1.5, imbalance=0.0, random_state=9)
-    inside = frame.auditor_.predict(data.X[["x2", "x1"]])
+    inside = frame.auditor_.predict(data.X[["x2", "x1"]], frame.worst_case().violation)
     assert inside.dtype == bool
     region = data.region
     assert inside[region].mean() > 2 * inside[~region].mean()

@@ -17,7 +17,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import mdfa_fairness_plugin as mdfa
@@ -25,6 +25,7 @@ from mdfa_fairness_plugin import fairlearn as plugin
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     NothingToAuditError,
+    NothingToAuditWarning,
     OptionalDependencyError,
     SmallGroupWarning,
 )
@@ -33,6 +34,7 @@ from mdfa_fairness_plugin.fairlearn import (
     draw_predictions,
     predictions_hash,
     unfairness_certificate,
+    worst_case,
     worst_case_ratio,
     worst_case_violation,
 )
@@ -47,7 +49,13 @@ QUICK = {"learner": "tree", "n_splits": 2}
 @pytest.mark.parametrize("needed", ["sensitive_features", "audit_features"])
 @pytest.mark.parametrize(
     "function",
-    [worst_case_violation, worst_case_ratio, unfairness_certificate, audit_predictions],
+    [
+        worst_case_violation,
+        worst_case_ratio,
+        unfairness_certificate,
+        worst_case,
+        audit_predictions,
+    ],
 )
 def test_a_forgotten_argument_is_missed_by_the_function_called(function, needed):
     """Python's own error for the metric that names its arguments; the others say the same."""
@@ -70,24 +78,25 @@ def test_metrics_find_what_was_planted():
     violation = worst_case_violation(None, data.y, **arguments)
     ratio = worst_case_ratio(None, data.y, **arguments)
     gamma = unfairness_certificate(None, data.y, **arguments)
-    found = audit_predictions(None, data.y, **arguments).worst_case
+    found = worst_case(None, data.y, **arguments)
     assert violation == pytest.approx(1.5, abs=0.4)
     assert ratio == pytest.approx(math.exp(violation), rel=1e-12)
-    assert (violation, gamma) == (found.delta, found.gamma)
-    assert found.verdict == "violation"
-    inside = data.region
-    overlap = (inside & found.membership).sum() / (inside | found.membership).sum()
+    assert (violation, ratio, gamma) == (found.delta, found.ratio, found.gamma)
+    assert (found.verdict, found.group, found.reference) == ("violation", -1, 1)
+    inside, member = data.region, found.violation.membership
+    overlap = (inside & member).sum() / (inside | member).sum()
     assert overlap > 0.35
 
 
 def test_demographic_parity_ratio_is_everybodys(case):
     result = audit_predictions(None, case.y_pred, balance="none", groups=[-1], **case.arguments)
-    everybody = result.violations[0].held_out
+    (selected,) = (own for own in result.violations if own.outcome == 1)
+    everybody = selected.held_out
     theirs = metrics.demographic_parity_ratio(
         case.y_true[everybody], case.y_pred[everybody], sensitive_features=case.s[everybody]
     )
     assert everybody.mean() > 0.97
-    assert result.violations[0].population.ratio == pytest.approx(theirs, abs=1e-12)
+    assert selected.population.ratio == pytest.approx(theirs, abs=1e-12)
 
 
 def test_any_container_gives_the_same_number(case):
@@ -126,10 +135,6 @@ def test_arguments_that_cannot_be_used(case):
         audit(y_true=case.y_true.map({0: "no", 1: "yes"}), event="error")
     with pytest.raises(InputError, match=r"y_true: scores were given"):
         audit(y_true=case.y_true + 0.5, event="error")
-    with pytest.raises(InputError, match=r"y_true: no row has a true label 1, so there is no"):
-        audit(y_true=case.y_true * 0, event="true_positive")
-    with pytest.raises(NothingToAuditError, match=r"all|every one of the 600 rows .* 'correct'"):
-        audit(y_true=case.y_pred, event="error")
     with pytest.raises(InputError, match=r"fairlearn: unknown argument\(s\) alhpa; those known"):
         audit(alhpa=0.1)
     with pytest.raises(InputError, match=r"audit_features: column names must differ"):
@@ -142,6 +147,31 @@ def test_arguments_that_cannot_be_used(case):
         audit(rows=np.arange(N) + 1)
     with pytest.raises(InputError, match=r"rows: whole-number positions"):
         audit(rows=np.full(N, 0.5))
+
+
+def test_a_constant_or_perfect_predictor_is_nan_with_a_warning(case):
+    """And whoever wants the whole audit is told that there is none."""
+    for changes, message in (
+        (
+            {"y_pred": case.y_pred * 0},
+            r"^y_pred: every one of the 600 predictions is 0: nothing to ",
+        ),
+        (
+            {"y_true": case.y_pred, "event": "error"},
+            r"^y_pred: every one of the 600 rows .*'correct'",
+        ),
+        (
+            {"y_true": case.y_true * 0, "event": "true_positive"},
+            r"^y_true: no row has a true label 1",
+        ),
+    ):
+        given = {"y_true": case.y_true, "y_pred": case.y_pred} | changes | case.arguments
+        for metric in (worst_case_violation, worst_case_ratio, unfairness_certificate):
+            with pytest.warns(NothingToAuditWarning, match=message):
+                assert math.isnan(metric(**given))
+        for audit in (audit_predictions, worst_case):
+            with pytest.raises(NothingToAuditError, match=message):
+                audit(**given)
 
 
 def test_reordered_indexes_are_paired_by_label(case):
@@ -168,7 +198,7 @@ def test_a_group_absent_from_a_split(case):
         )
     absent = next(one for one in result.violations if one.group == "7")
     assert (absent.n_rows, absent.verdict) == (0, "insufficient_evidence")
-    assert result.worst_case.group in ("-1", "1")
+    assert result.worst_harm.group in ("-1", "1")
 
 
 def test_no_group_large_enough_is_nan_and_not_zero(case):
@@ -186,16 +216,20 @@ def test_plot_model_comparison(case):
     figure, ax = plt.subplots()
     audited = functools.partial(worst_case_violation, audit_features=case.X, **QUICK)
     predictions = {"planted": case.y_pred.to_numpy(), "by lot": case.y_true.to_numpy()}
-    metrics.plot_model_comparison(
-        x_axis_metric=accuracy_score,
-        y_axis_metric=audited,
-        axis_labels=("accuracy", "worst case violation"),
-        y_true=case.y_true,
-        y_preds=predictions,
-        sensitive_features=case.s,
-        ax=ax,
-    )
-    drawn = ax.collections[0].get_offsets()
+    nobody = {"nobody": np.zeros(N, dtype=int)}
+    with pytest.warns(NothingToAuditWarning):
+        metrics.plot_model_comparison(
+            x_axis_metric=accuracy_score,
+            y_axis_metric=audited,
+            axis_labels=("accuracy", "worst case violation"),
+            y_true=case.y_true,
+            y_preds=predictions | nobody,
+            sensitive_features=case.s,
+            ax=ax,
+        )
+    *drawn, constant = ax.collections[0].get_offsets()
+    drawn = np.array(drawn)
+    assert not np.isfinite(np.ma.filled(constant, np.nan)[1])
     assert drawn[:, 0].tolist() == [accuracy_score(case.y_true, p) for p in predictions.values()]
     expected = [audited(case.y_true, p, sensitive_features=case.s) for p in predictions.values()]
     assert drawn[:, 1].tolist() == expected
@@ -204,14 +238,17 @@ def test_plot_model_comparison(case):
 
 
 class Given(ClassifierMixin, BaseEstimator):
-    """Predicts what a column says."""
+    """Predicts what a column says, or always the same."""
+
+    def __init__(self, always=None):
+        self.always = always
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
         return self
 
     def predict(self, X):
-        return X["decision"].to_numpy()
+        return X["decision"].to_numpy() if self.always is None else np.full(len(X), self.always)
 
 
 def test_scorer_with_metadata_routing(case):
@@ -222,16 +259,16 @@ def test_scorer_with_metadata_routing(case):
         scorer = make_scorer(
             worst_case_violation, greater_is_better=False, min_group_size=10, **QUICK
         )
-        scorer.set_score_request(sensitive_features=True, audit_features=True)
-        scores = cross_validate(
+        scorer.set_score_request(sensitive_features="sex", audit_features=True)
+        scores = cross_val_score(
             Given(),
             X,
             case.y_true,
             scoring=scorer,
             cv=[(np.arange(N), np.arange(N)[:300]), (np.arange(N), np.arange(N)[300:])],
-            params={"sensitive_features": case.s, "audit_features": case.X},
+            params={"sex": case.s, "audit_features": case.X},
             error_score="raise",
-        )["test_score"]
+        )
     for score, part in zip(scores, (slice(0, 300), slice(300, N)), strict=True):
         expected = worst_case_violation(
             None,
@@ -242,6 +279,38 @@ def test_scorer_with_metadata_routing(case):
             **QUICK,
         )
         assert score == -expected
+
+
+def test_a_grid_with_a_constant_candidate_is_searched(case):
+    """It is told to be NaN, and the others are told apart."""
+    import sklearn
+
+    with (
+        sklearn.config_context(enable_metadata_routing=True),
+        warnings.catch_warnings(record=True) as w,
+    ):
+        warnings.simplefilter("always")
+        scorer = make_scorer(worst_case_violation, greater_is_better=False, **QUICK)
+        scorer.set_score_request(sensitive_features=True, audit_features=True)
+        search = GridSearchCV(
+            Given(),
+            {"always": [1, None]},
+            scoring=scorer,
+            cv=[(np.arange(N), np.arange(N))],
+            refit=False,
+            error_score="raise",
+        )
+        search.fit(
+            case.X.assign(decision=case.y_pred),
+            case.y_true,
+            sensitive_features=case.s,
+            audit_features=case.X,
+        )
+    constant, planted = search.cv_results_["mean_test_score"]
+    assert math.isnan(constant)
+    assert planted == -worst_case_violation(None, case.y_pred, **case.arguments)
+    assert search.cv_results_["rank_test_score"].tolist() == [2, 1]
+    assert NothingToAuditWarning in {one.category for one in w}
 
 
 def test_metric_frame_and_derived_metric_by_row_positions(case):
@@ -351,7 +420,7 @@ def test_repeats_of_a_randomised_predictor(case):
     )
     deltas, gammas = [], []
     for k in range(2):
-        worst = audit_predictions(None, draws[:, k], **case.arguments).worst_case
+        worst = worst_case(None, draws[:, k], **case.arguments)
         deltas.append(worst.delta)
         gammas.append(worst.gamma)
     found = worst_case_violation(None, draws, **case.arguments)

@@ -133,7 +133,7 @@ def test_membership_of_many_rows_stays_small():
 def test_rows_are_told_only_if_asked_for():
     few, all_of_it = rich().to_dict(), rich().to_dict(rows=True)
     for own, other in zip(few["violations"], all_of_it["violations"], strict=True):
-        assert set(other) - set(own) == {"membership", "held_out"}
+        assert set(other) - set(own) == {"membership", "held_out", "left_out"}
         assert other | own == other
     assert json.loads(rich().to_json(rows=True)) == all_of_it
 
