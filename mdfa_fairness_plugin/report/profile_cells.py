@@ -169,6 +169,8 @@ class ProfiledFeatures:
         self._owners = _owners(result)
         self._lines: set[tuple[str, str]] = set()
         self._hidden: set[tuple[str, str]] = set()
+        self._names: set[str] = set()
+        self._telling: set[str] = set()  # names of which a line is withheld
         if printed.empty:
             return
         everybody = [str(label[0]) == PARTS[0] for label in given.columns]
@@ -178,6 +180,8 @@ class ProfiledFeatures:
         self._hidden.update(
             key for key, n in zip(keys, lost[:, everybody].any(axis=1), strict=True) if n
         )
+        self._names.update(name for name, _ in self._lines)
+        self._telling.update(name for name, _ in self._hidden)
 
     def may_tell_of(self, encoded: str) -> bool:
         """Whether the profile has the lines of an encoded feature, and withholds none of them.
@@ -186,26 +190,27 @@ class ProfiledFeatures:
         one by one may be of a few rows.
         """
         owner = self._owners.get(encoded)
-        names, telling = ({name for name, _ in lines} for lines in (self._lines, self._hidden))
         if owner is not None and not encoded.startswith(owner):
-            listed = owner in names and (owner, OTHERS) not in self._lines
-            return listed and owner not in telling
+            return self._listed(owner)
         found = False
-        for name in {name for name in names if encoded.startswith(name)}:
+        for name in self._names.intersection(encoded[:end] for end in range(len(encoded) + 1)):
             rest = encoded[len(name) :]
             # The mean of recorded numbers says nothing of how many are missing.
             of_numbers = rest == "" and (name, "") in self._lines
             if self._is_own(name, rest):
-                if (name, "") in self._hidden if of_numbers else name in telling:
+                if (name, "") in self._hidden if of_numbers else name in self._telling:
                     return False
                 found = True
         return found
 
     def may_tell_of_whole(self, feature: str) -> bool:
         """Whether the profile lists a feature itself, with all of its levels, and withholds no line."""
-        names, hidden = ({name for name, _ in lines} for lines in (self._lines, self._hidden))
-        name = label_text(feature)
-        return name in names and (name, OTHERS) not in self._lines and name not in hidden
+        return self._listed(label_text(feature))
+
+    def _listed(self, name: str) -> bool:
+        return (
+            name in self._names and (name, OTHERS) not in self._lines and name not in self._telling
+        )
 
     def _is_own(self, name: str, rest: str) -> bool:
         """Whether a column named so, with this rest, is of the feature."""
