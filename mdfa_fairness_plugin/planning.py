@@ -6,7 +6,7 @@ import math
 import numbers
 from typing import Any
 
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure.estimates import certificate_strength
@@ -68,7 +68,7 @@ def rows_needed(
     """
     delta, plans = math.log(_checked_ratio(ratio)), _Plans(rate, mass, group_share, n_searches)
     check_share("power", power)
-    quantile = float(norm.ppf(power))
+    quantile = float(ndtri(power))
     n_rows = first(lambda n: plans.of(n).margin(delta) - quantile, 1.0, _MOST_ROWS)
     return n_rows if math.isinf(n_rows) else float(math.ceil(n_rows * (1.0 - 1e-9)))
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from mdfa_fairness_plugin.comparison.records import EVERYBODY, WORST_CASE
 from mdfa_fairness_plugin.describe.wording import label_text, plain_label
@@ -130,7 +130,7 @@ def changes_between(old: AuditRecord, new: AuditRecord) -> tuple[Change, ...]:
 
 
 def _z(level: float) -> float:
-    return float(norm.ppf((1 + level) / 2))
+    return float(ndtri((1 + level) / 2))
 
 
 def named_search(key: SearchKey) -> str:

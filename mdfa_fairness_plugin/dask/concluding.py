@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from mdfa_fairness_plugin.dask.groups import by_cluster, tally_by_cluster
 from mdfa_fairness_plugin.dask.measuring import BlockSums, Measurement, Panel
@@ -233,7 +233,7 @@ def _spread(
     low, high = delta_interval(
         one.sums.sets[place].rates, level, 1.0, one.leftover(place, settings)
     )
-    error = (high - low) / (2.0 * norm.ppf(0.5 + level / 2.0))
+    error = (high - low) / (2.0 * ndtri(0.5 + level / 2.0))
     if not (np.isfinite(error) and error > 0):
         return 1.0
     return math.sqrt(1.0 + jackknife_variance(each, n_repeats) / error**2)

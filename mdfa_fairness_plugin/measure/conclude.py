@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from mdfa_fairness_plugin.exceptions import Count, Message, ModelDependenceWarning, WarningLog
 from mdfa_fairness_plugin.measure.allowance import Allowance, rung_ratios
@@ -173,7 +173,7 @@ class _Tested:
         def reported(allow: bool) -> float:
             own = z(REGION, allow) if one.everybody or one.single else proposed(allow)
             if math.isnan(own) or not one.chosen:
-                return float(norm.sf(own))
+                return float(ndtr(-own))
             whole, part = (one.sums.sets[place].leak.squares for place in (EVERYBODY, SEARCHED))
             # Rows of a part are rows of the whole.
             return chosen_p_value(own, math.sqrt(min(part / whole, 1.0)) if whole > 0 else 1.0)
@@ -182,8 +182,8 @@ class _Tested:
             statistic=one.sums.region.leak.statistic(settings.seeds["test"]),
             p_value=reported(allow=True),
             p_value_as_measured=reported(allow=False),
-            sets={at: float(norm.sf(z(at, True))) for at in (EVERYBODY, CORE)}
-            | {SEARCHED: float(norm.sf(proposed(allow=True)))},
+            sets={at: float(ndtr(-z(at, True))) for at in (EVERYBODY, CORE)}
+            | {SEARCHED: float(ndtr(-proposed(allow=True)))},
         )
 
 

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logit
-from scipy.stats import norm
+from scipy.special import logit, ndtri
 
 from mdfa_fairness_plugin.measure.estimates import adjusted_rates, log_ratio
 
@@ -114,7 +113,7 @@ def paired_interval(
     variance = own.variance(cluster)
     if not (math.isfinite(difference) and math.isfinite(variance)):
         return math.nan, math.nan
-    quantile = float(norm.ppf(0.5 + confidence_level / 2.0)) * spread
+    quantile = float(ndtri(0.5 + confidence_level / 2.0)) * spread
     low, high = (difference + sign * quantile * math.sqrt(variance) for sign in (-1.0, 1.0))
     for move in moves:
         beyond = move.delta**2 - move.variance(cluster)

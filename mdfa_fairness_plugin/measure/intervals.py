@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from mdfa_fairness_plugin.measure.estimates import Leftover, Rates, adjusted, log_ratio
 
@@ -104,7 +104,7 @@ def mass_interval(
     Wilson limits of the share of everybody that is in the set and has the outcome, per S value;
     their mean by the method of variance estimates recovery.
     """
-    z = spread * norm.ppf(0.5 + confidence_level / 2.0)
+    z = spread * ndtri(0.5 + confidence_level / 2.0)
     if not np.isfinite(rates.mass):
         return np.nan, np.nan
     mass = rates.share * rates.rates
@@ -129,7 +129,7 @@ def difference_interval(
     Wilson's limits of each rate, combined by the method of variance estimates recovery; NaN if a side
     has no row. ``spread`` and ``leftover`` are as for the ratio.
     """
-    z = spread * norm.ppf(0.5 + confidence_level / 2.0)
+    z = spread * ndtri(0.5 + confidence_level / 2.0)
     own, sizes = _known(rates, leftover)
     r = own.rates
     lower, upper = wilson_limits(r, sizes, z)
@@ -151,7 +151,7 @@ def gamma_interval(
     the two rates. The error of the share is added to Newcombe's interval of the difference as with the
     normal one; the interval contains 0 exactly where that of the difference does.
     """
-    z = spread * norm.ppf(0.5 + confidence_level / 2.0)
+    z = spread * ndtri(0.5 + confidence_level / 2.0)
     if not np.isfinite(rates.gamma):
         return np.nan, np.nan
     own, _ = _known(rates, leftover)
@@ -187,7 +187,7 @@ def log_ratio_interval(rates, sizes, confidence_level, spread=1.0):
     """
     rates = np.asarray(rates, dtype=float)
     sizes = np.asarray(sizes, dtype=float)
-    z = np.asarray(spread, dtype=float) * norm.ppf(0.5 + confidence_level / 2.0)
+    z = np.asarray(spread, dtype=float) * ndtri(0.5 + confidence_level / 2.0)
     return _limits(rates, sizes, z)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.stats import norm
+from scipy.special import ndtri
 
 # Fewer effective terms than this, and a sum is compared with its own distribution, not the normal one.
 _FEWEST_TERMS = 100.0
@@ -158,7 +158,7 @@ def _redrawn_statistic(region: LeakSums, random_state: int) -> float:
     drawn = (above + equal + 1.0) / (_N_REDRAWS + 1.0)
     # No draw comes near a sum that is plainly too large; Chernoff's bound still tells how rare it is.
     bound = _chernoff_bound(region) if above + equal == 0 else 1.0
-    return float(norm.isf(min(drawn, bound)))
+    return float(-ndtri(min(drawn, bound)))
 
 
 def _chernoff_bound(region: LeakSums) -> float:

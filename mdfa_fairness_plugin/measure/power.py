@@ -21,8 +21,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtr
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from mdfa_fairness_plugin.learn.forest import N_CELLS
 from mdfa_fairness_plugin.measure.sums import SetSums
@@ -134,7 +133,7 @@ class Plan:
 
     def detectable(self, power: float = 0.8) -> float:
         """Smallest delta found with this power; ``inf`` beyond a thousandfold."""
-        quantile = float(norm.ppf(power))
+        quantile = float(ndtri(power))
         return first(lambda delta: self.margin(delta) - quantile, _SMALLEST, _LARGEST)
 
     def stated(self) -> tuple[float, float]:
@@ -147,10 +146,10 @@ class Plan:
 
 def named_detectable(ends: tuple[float, float], level: float, settings: Settings) -> float:
     """Smallest delta found with 80 % power in a set named beforehand, by its interval's ends."""
-    least = float(norm.ppf(0.5 + settings.confidence_level / 2.0))
+    least = float(ndtri(0.5 + settings.confidence_level / 2.0))
     error = (ends[1] - ends[0]) / (2.0 * least)
-    asked = max(least, float(norm.isf(level))) * error
-    found = max(asked, math.log(settings.least_ratio)) + float(norm.ppf(0.8)) * error
+    asked = max(least, float(-ndtri(level))) * error
+    found = max(asked, math.log(settings.least_ratio)) + float(ndtri(0.8)) * error
     return found if found <= _LARGEST else math.inf
 
 
@@ -168,7 +167,7 @@ def _asked(
     level: float, confidence_level: float, search: Searching
 ) -> tuple[np.ndarray, np.ndarray]:
     """Smallest statistic of a violation and the spread of one there, by its share of the evidence."""
-    least = float(norm.ppf(0.5 + confidence_level / 2.0))
+    least = float(ndtri(0.5 + confidence_level / 2.0))
     asked, spread = np.empty((2, len(_SHARES)))
     for i, share in enumerate(_SHARES):
         quantile = max(least, _chosen_quantile(level, math.sqrt(share)))
@@ -182,7 +181,7 @@ def _asked(
 
 def _chosen_quantile(level: float, correlation: float) -> float:
     """Statistic whose ``chosen_p_value`` is the level."""
-    one, two = float(norm.isf(level)), float(norm.isf(level / 2.0))
+    one, two = float(-ndtri(level)), float(-ndtri(level / 2.0))
     if correlation == 1.0:
         return one
     return float(brentq(lambda z: chosen_p_value(z, correlation) - level, one, two + 1e-9))

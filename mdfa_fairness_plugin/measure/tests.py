@@ -6,8 +6,7 @@ import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from scipy.special import owens_t
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri, owens_t
 
 
 def search_spread(n_parts: int, share: float = 0.5, z: float = 0.0) -> float:
@@ -29,15 +28,15 @@ def search_spread(n_parts: int, share: float = 0.5, z: float = 0.0) -> float:
     if not 0.0 < share < 1.0:
         return 1.0
     k = max(n_parts, 2)
-    above = (k - 1) * max(z, 0.0) / math.sqrt(k) + math.sqrt(k - 1) * float(norm.ppf(share))
+    above = (k - 1) * max(z, 0.0) / math.sqrt(k) + math.sqrt(k - 1) * float(ndtri(share))
     common = math.exp(-(above**2) / (2 * k - 3)) / (2.0 * math.pi * math.sqrt(2 * k - 3))
-    return math.sqrt(1.0 + (k - 1) * common / float(norm.cdf(above / math.sqrt(k - 1))))
+    return math.sqrt(1.0 + (k - 1) * common / float(ndtr(above / math.sqrt(k - 1))))
 
 
 def chosen_p_value(z: float, correlation: float) -> float:
     """Probability that the larger of two correlated standard normals is as large (Owen 1956)."""
     slope = math.sqrt((1.0 - correlation) / (1.0 + correlation))
-    return float(norm.sf(z)) + 2.0 * float(owens_t(z, slope))
+    return float(ndtr(-z)) + 2.0 * float(owens_t(z, slope))
 
 
 def holm(p_values: np.ndarray, hypothesis: Sequence[Hashable] | None = None) -> np.ndarray:

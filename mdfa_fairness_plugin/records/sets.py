@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from mdfa_fairness_plugin.fields import (
     Column,
@@ -38,7 +38,7 @@ def ratio_of(delta: float) -> float:
 
 def deviations_of(p_value: float) -> float:
     """Standard deviations of a normal number that is larger with this probability."""
-    return float(norm.isf(p_value))
+    return float(-ndtri(p_value))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from joblib import delayed
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from mdfa_fairness_plugin.arguments import settled
 from mdfa_fairness_plugin.data.display import ToldFeature, told_features
@@ -87,7 +87,7 @@ class Explained:
         level = (1.0 - self.confidence_level) / max(len(self.features), 1)
         with np.errstate(invalid="ignore"):
             change = self.without - self.delta
-            margin = norm.isf(level / 2.0) * self.errors
+            margin = -ndtri(level / 2.0) * self.errors
         order = np.argsort(-np.nan_to_num(np.abs(change), nan=-1.0), axis=0, kind="stable")
         lines = [
             {

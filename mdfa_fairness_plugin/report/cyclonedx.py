@@ -7,7 +7,7 @@ import math
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Final
 
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import clean, label_text, named
@@ -186,7 +186,7 @@ def _ends(result: AuditRecord, own: GroupCounts, place: int) -> tuple[float, flo
     n, rate = sum(counts), own.rates[place]
     if n == 0 or not math.isclose(counts[place] / n, rate, abs_tol=1e-9):  # weighted
         return _NO_ENDS
-    low, high = wilson_limits(rate, n, norm.ppf(0.5 + result.confidence_level / 2.0))
+    low, high = wilson_limits(rate, n, ndtri(0.5 + result.confidence_level / 2.0))
     return float(low), float(high)
 
 

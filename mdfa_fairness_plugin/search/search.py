@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from mdfa_fairness_plugin.measure.conclude import Measured, RungOf
 from mdfa_fairness_plugin.measure.leak import LeakSums
@@ -160,7 +160,7 @@ class Search:
         spread = search_spread(n_parts, share)
         if z is None or not math.isfinite(z):
             return math.sqrt(spread**2 - 1.0 + shared)
-        quantile = float(norm.ppf(0.5 + self.data.confidence_level / 2.0))
+        quantile = float(ndtri(0.5 + self.data.confidence_level / 2.0))
         for _ in range(_FIXED_POINT_STEPS):
             spread = search_spread(n_parts, share, z - quantile * spread)
         return spread
