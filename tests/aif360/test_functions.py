@@ -25,10 +25,10 @@ from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditWarning
 @pytest.fixture(scope="module")
 def data(xor_frame):
     """Features and labels as ``aif360.sklearn.datasets`` gives them: protected in the index, too."""
-    frame = xor_frame(n=600)[["sex", "x", "y"]]
-    frame["race"] = np.random.default_rng(7).choice(["a", "b"], size=600)
+    frame = xor_frame(n=500)[["sex", "x", "y"]]
+    frame["race"] = np.random.default_rng(7).choice(["a", "b"], size=500)
     frame["both"] = frame["sex"] * frame["x"]
-    frame["told"] = frame["y"] + np.random.default_rng(8).normal(size=600)  # lets models err
+    frame["told"] = frame["y"] + np.random.default_rng(8).normal(size=500)  # lets models err
     frame = frame.set_index(["race", "sex"], drop=False)
     return frame[["x", "sex", "both", "told"]], frame["y"]
 
@@ -77,7 +77,7 @@ def test_a_constant_prediction_is_warned_of_and_not_a_number(data, quick):
     given = {"audit_features": X[["x"]], "prot_attr": "sex"} | quick
     for metric in (worst_case_violation, worst_case_ratio, unfairness_certificate):
         with pytest.warns(NothingToAuditWarning, match=r"^y_pred: .* The metric is NaN\.$"):
-            assert math.isnan(metric(y, np.ones(600), **given))
+            assert math.isnan(metric(y, np.ones(500), **given))
     with pytest.warns(NothingToAuditWarning, match="a case of 'correct'"):
         assert math.isnan(worst_case_ratio(y, y.to_numpy(), **given, event="error"))
 
@@ -106,8 +106,8 @@ def test_a_scorer_by_routing_takes_the_rows_of_each_fold(data, quick, routing):
 
 def test_a_scorer_without_routing_finds_rows_by_a_unique_index(data, quick):
     X, y = data
-    order = np.random.default_rng(0).permutation(600)
-    unique = X.set_index(np.arange(600), append=True).iloc[order]
+    order = np.random.default_rng(0).permutation(500)
+    unique = X.set_index(np.arange(500), append=True).iloc[order]
     labels = pd.Series(y.to_numpy()[order], index=unique.index)
     arguments = {"prot_attr": "sex"} | quick
     scorer = make_scorer(
@@ -135,7 +135,7 @@ def test_a_scorer_without_routing_finds_rows_by_a_unique_index(data, quick):
 )
 def test_rows_that_cannot_be_told_are_refused_with_the_way_out(data, people, labels, why):
     X, y = data
-    message = f"audit_features: it has 600 rows and y_true 300, .*{why}.*enable_metadata_routing"
+    message = f"audit_features: it has 500 rows and y_true 300, .*{why}.*enable_metadata_routing"
     with pytest.raises(InputError, match=message):
         worst_case_ratio(labels(y[:300]), audit_features=people(X), prot_attr="sex")
 
@@ -144,14 +144,14 @@ def test_of_as_many_rows_those_of_the_labels_are_followed_by_index(data, quick):
     """Predictions without an index are in the order of the labels, not of the features."""
     X, y = data
     given = {"prot_attr": "sex"} | quick
-    people, predicted = X[["x"]], (y ^ (np.arange(600) % 9 == 0)).to_numpy()
+    people, predicted = X[["x"]], (y ^ (np.arange(500) % 9 == 0)).to_numpy()
     ratio = worst_case_ratio(y, predicted, audit_features=people, **given)
-    order = np.random.default_rng(0).permutation(600)
-    with pytest.raises(InputError, match=r"y_true 600, and which belong .* as its index repeats"):
+    order = np.random.default_rng(0).permutation(500)
+    with pytest.raises(InputError, match=r"y_true 500, and which belong .* as its index repeats"):
         worst_case_ratio(y.iloc[order], predicted[order], audit_features=people, **given)
     with pytest.raises(InputError, match=r"y_pred: it has no index.*index=y_true\.index\)"):
         mdfa_scan(people, y.iloc[order], predicted[order], **given)
-    unique = people.set_index(np.arange(600), append=True)
+    unique = people.set_index(np.arange(500), append=True)
     labels = pd.Series(y.to_numpy(), index=unique.index).iloc[order]
     found = worst_case_ratio(labels, predicted[order], audit_features=unique, **given)
     in_order = unique.iloc[order]
@@ -162,12 +162,10 @@ def test_of_as_many_rows_those_of_the_labels_are_followed_by_index(data, quick):
 def test_the_old_name_of_the_features_is_warned_of(data, quick):
     X, y = data
     given = {"prot_attr": "sex"} | quick
-    ratio = worst_case_ratio(y, audit_features=X[["x"]], **given)
-    for metric in (worst_case_ratio, unfairness_certificate, worst_case_violation):
-        with pytest.warns(FutureWarning, match="called audit_features now") as said:
-            old = metric(y, X=X[["x"]], **given)
-        assert said[0].filename == __file__
-        assert old == ratio or metric is not worst_case_ratio
+    with pytest.warns(FutureWarning, match="called audit_features now") as said:
+        old = worst_case_ratio(y, X=X[["x"]], **given)
+    assert said[0].filename == __file__
+    assert old == worst_case_ratio(y, audit_features=X[["x"]], **given)
     with pytest.raises(InputError, match="audit_features: pass the features"):
         worst_case_ratio(y, **given)
     with pytest.warns(FutureWarning), pytest.raises(InputError, match="both were given"):
@@ -187,10 +185,10 @@ def test_aif360s_own_scorers_take_them(data, quick):
     assert plain(model, X, y) == pytest.approx(-math.log(ratio))
     # What is the same for everybody is also what AIF360 measures.
     rate = np.where(X["sex"] == 0, 0.4, 0.8)
-    labels = pd.Series((np.random.default_rng(0).random(600) < rate).astype(int), index=X.index)
+    labels = pd.Series((np.random.default_rng(0).random(500) < rate).astype(int), index=X.index)
     flat = {
-        "propensity": {"privileged": np.full(600, 0.5)},
-        "outcome_probability": {"favorable": np.full(600, 0.6)},
+        "propensity": {"privileged": np.full(500, 0.5)},
+        "outcome_probability": {"favorable": np.full(500, 0.6)},
     }
     impact = metrics.disparate_impact_ratio(labels, prot_attr="sex")
     assert worst_case_ratio(labels, **given, **flat) == pytest.approx(1 / impact, rel=0.02)
