@@ -50,7 +50,7 @@ class MDFAScan:
         measured.
     mask : Series of bool of shape (n_samples,)
         Rows in the region itself, with the index of ``X``: ``X[mask]``. ``subset`` and ``rule`` tell
-        it in short (how well says ``worst_case.violation.rule_fidelity``).
+        it in short (how well says ``worst_case().violation.rule_fidelity``).
     rule : str
         The rule in words.
     result : AuditResult
@@ -63,7 +63,6 @@ class MDFAScan:
     rule: str
     result: AuditResult
 
-    @property
     def worst_case(self) -> Harm | None:
         """Who is harmed, how much, with the interval and the verdict."""
         return self.result.worst_harm
