@@ -61,9 +61,9 @@ def worst_case_violation(
     Returns
     -------
     delta : float
-        0 where nobody is harmed, larger is worse; positive by chance alone without any violation:
-        ``mdfa_scan`` gives the interval and the verdict. NaN if nothing was measured, and with a
-        warning if all outcomes are alike.
+        About 0 or less where nobody is harmed, larger is worse; positive by chance alone without any
+        violation: ``mdfa_scan`` gives the interval and the verdict. NaN if nothing was measured, and
+        with a warning if all outcomes are alike.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def worst_case_ratio(
     Returns
     -------
     ratio : float
-        1 where nobody is harmed, larger is worse; NaN as ``worst_case_violation``.
+        About 1 or less where nobody is harmed, larger is worse; NaN as ``worst_case_violation``.
     """
     arguments |= {"audit_features": audit_features, "sample_weight": sample_weight}
     return _figure("ratio", y_true, y_pred, **arguments)

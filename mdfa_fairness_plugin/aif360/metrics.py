@@ -167,8 +167,8 @@ class _AuditMethods:
         Returns
         -------
         delta : float
-            0 where nobody is harmed, larger is worse. NaN if nothing was measured, and with a warning
-            if all labels are alike.
+            About 0 or less where nobody is harmed, larger is worse. NaN if nothing was measured, and
+            with a warning if all labels are alike.
         """
         return self._figure("delta", privileged)
 
@@ -186,8 +186,9 @@ class _AuditMethods:
         Returns
         -------
         ratio : float
-            1 where nobody is harmed; sampling noise alone raises it without any violation, so see
-            ``worst_case`` for the interval and the verdict. NaN as ``worst_case_violation``.
+            About 1 or less where nobody is harmed; sampling noise alone raises it without any
+            violation, so see ``worst_case`` for the interval and the verdict. NaN as
+            ``worst_case_violation``.
         """
         return self._figure("ratio", privileged)
 

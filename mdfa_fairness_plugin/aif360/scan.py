@@ -14,7 +14,7 @@ from mdfa_fairness_plugin.aif360.groups import FAVORABLE, UNFAVORABLE
 from mdfa_fairness_plugin.aif360.question import asked_of
 from mdfa_fairness_plugin.aif360.rows import People, index_of, is_label, two_groups
 from mdfa_fairness_plugin.auditor import audit
-from mdfa_fairness_plugin.data.columns import find_label
+from mdfa_fairness_plugin.data.columns import find_label, natural_order
 from mdfa_fairness_plugin.data.containers import Table
 from mdfa_fairness_plugin.data.decisions import read_decisions, refuse_constant
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
@@ -298,9 +298,7 @@ def _values(
 
 
 def _sorted(values: list[Any]) -> list[Any]:
+    """Values in order, the missing one last."""
     known = [value for value in values if not is_missing(value)]
-    try:
-        known = sorted(known)
-    except TypeError:
-        known = sorted(known, key=str)
-    return [*known, *(value for value in values if is_missing(value))]
+    missing = [value for value in values if is_missing(value)]
+    return [*(known[place] for place in natural_order(known)), *missing]
