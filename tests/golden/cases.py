@@ -410,6 +410,8 @@ def fairlearn() -> Artifacts:
         "by_group": table(made.by_group),
         "overall": table(made.overall),
         "difference": table(made.difference()),
+        "by_subgroup": table(made.by_subgroup),
+        "subgroup_difference": table(made.subgroup_difference()),
         "kept": rows(made.kept_rows_),
         "result": made.result_.to_dict(rows=True),
         "violation": plugin.worst_case_violation(**given, event="false_positive", **TREE),
