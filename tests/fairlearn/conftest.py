@@ -33,3 +33,11 @@ class Case:
 @pytest.fixture(scope="session")
 def case():
     return Case()
+
+
+@pytest.fixture(scope="session")
+def audited(case):
+    """What others are compared with: the case as it is."""
+    from mdfa_fairness_plugin.fairlearn import audit_predictions
+
+    return audit_predictions(case.y_true, case.y_pred, **case.arguments)

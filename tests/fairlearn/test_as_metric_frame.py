@@ -219,6 +219,30 @@ def test_groups(features):
         assert_same_figures(theirs, ours)
 
 
+def test_rows_are_paired_by_index():
+    """In any order, where Fairlearn goes by position; a person's row stays one."""
+    given = {
+        "metrics": SEVERAL,
+        "y_true": pd.Series(Y_TRUE),
+        "y_pred": pd.Series(Y_PRED),
+        "sensitive_features": TWO,
+        "control_features": pd.Series(REGION, name="region"),
+    }
+    weight = pd.Series(WEIGHT)
+    theirs, straight = both(**given, sample_params={"rate": {"sample_weight": weight}})
+    orders = [RNG.permutation(N) for _ in given]
+    shuffled = {
+        name: own.iloc[order] if name != "metrics" else own
+        for (name, own), order in zip(given.items(), orders, strict=True)
+    }
+    weight = weight.iloc[orders[0]]
+    ours = plugin.MDFAMetricFrame(
+        audit_features=X, sample_params={"rate": {"sample_weight": weight}}, **shuffled
+    )
+    assert_same_figures(theirs, ours)
+    same(ours.by_subgroup, straight.by_subgroup)
+
+
 def test_labels_may_be_text():
     words = np.array(["deny", "grant"])
     for kind in (str, object):
