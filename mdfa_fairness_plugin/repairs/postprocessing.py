@@ -9,6 +9,7 @@ classifier, and keeping rows aside would cost it those.
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
 from typing import Any
 
@@ -25,7 +26,7 @@ from mdfa_fairness_plugin.repairs.toolkits import aif360_dataset, drawn, fairlea
 _N_FOLDS = 5
 
 
-class _ScoredClassifier(LogisticClassifier):
+class _ScoredClassifier(LogisticClassifier, ABC):
     """Classifier whose scores a repair turns into answers."""
 
     _needs_sensitive = True
@@ -62,13 +63,13 @@ class _ScoredClassifier(LogisticClassifier):
         """Import the toolkit before time is spent."""
         fairlearn("postprocessing")
 
+    @abstractmethod
     def _adjust(self, scores: np.ndarray, codes: np.ndarray, sides: Any) -> Iterator[Quantity]:
         """Learn what to do to the answers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _answers(self, scores: np.ndarray, sides: Any) -> np.ndarray:
         """Answers, 0 or 1."""
-        raise NotImplementedError
 
 
 class ThresholdClassifier(_ScoredClassifier):
@@ -152,15 +153,17 @@ class _AIF360Classifier(_ScoredClassifier):
         with drawn(self._seed), quiet():
             return self._repair.predict(_scored(scores, sides)).labels.ravel()
 
+    @abstractmethod
     def _make(self, postprocessing: Any) -> Any:
-        raise NotImplementedError
+        """AIF360's own object."""
 
+    @abstractmethod
     def _check(self, warned: list[str]) -> None:
         """Refuse what AIF360 could not solve."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _found(self, scores: np.ndarray, sides: Any) -> Iterator[Quantity]:
-        raise NotImplementedError
+        """Tell what it arrived at."""
 
     def _both(self) -> Iterator[tuple[bool, Hashable]]:
         for side in (self._privileged, 1 - self._privileged):
