@@ -233,9 +233,8 @@ class MDFAMetricFrame(MetricFrame):
                 "random_state": seed,
             }
 
-        super().__init__(
-            **arguments(kept_rows, controls)
-        )  # what it refuses is told before the audit
+        # What MetricFrame refuses is told before the audit.
+        super().__init__(**arguments(kept_rows, controls))
         self.plain = MetricFrame.__new__(MetricFrame)
         vars(self.plain).update(vars(self))
         del vars(self.plain)["plain"]

@@ -430,7 +430,7 @@ def test_columns_left_out_are_not_needed_again():
 
 def test_transform_counts_the_columns_of_an_array():
     encoder = FeatureEncoder().fit(np.eye(4))
-    with pytest.raises(InputError, match=r"X: 3 columns were given .* fitted on 4"):
+    with pytest.raises(InputError, match=r"X has 3 features, but .* is expecting 4 features"):
         encoder.transform(np.eye(3))
 
 
