@@ -41,7 +41,8 @@ class DisparateImpactClassifier(LogisticClassifier):
     Needs AIF360 and BlackBoxAuditing. Rows are repaired among those of the same call of ``predict``,
     each column for itself. The remover matches the numbers that occur, not how often they do: where
     the same ones occur in both groups, as ages do, they stay as they are. A ``RepairWarning`` names
-    the columns that still tell the groups apart, and ``report_`` says by how much.
+    the columns that still tell the groups apart, and ``report_`` says by how much. Time grows with
+    the square of the rows where there are categories: seconds for 100,000, minutes for a million.
     """
 
     _needs_sensitive = True

@@ -117,4 +117,8 @@ def _fit_quietly(model: Any, Z: np.ndarray, codes: np.ndarray, sides: Any) -> No
 def _reached(repair: Any, answer: Callable[[np.ndarray], np.ndarray]) -> Iterator[Quantity]:
     """How far a group's rate is from everybody's on the rows of the fit, by Fairlearn's moment."""
     which = f"{repair.constraint}: largest difference of a group's rate from everybody's"
-    yield which, None, None, float(repair._model.constraints_.gamma(answer).max())
+    model = repair._model
+    moment = getattr(
+        model, "constraints_", model.constraints
+    )  # Fairlearn 0.14 loads the data there.
+    yield which, None, None, float(moment.gamma(answer).max())
