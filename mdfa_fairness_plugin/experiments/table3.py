@@ -62,8 +62,8 @@ _QUIRKS = {
     ),
 }
 _MOVED = (
-    "text repaired as categories, and whole numbers, which occur in both groups, hardly by AIF360's "
-    "remover; the paper repaired integer codes, text and all"
+    "text repaired as categories, and so are numbers that AIF360's remover leaves apart between the "
+    "groups; the paper repaired integer codes, text and all"
 )
 _OUTCOME = "the ratio of outcome rates, which is what the text and everybody else call DI"
 _REPAIRED = "another classifier, done properly: ratio of true positive rates"

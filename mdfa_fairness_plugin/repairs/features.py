@@ -14,9 +14,12 @@ from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.exceptions import InputError, RepairWarning, WarningLog
 from mdfa_fairness_plugin.repairs.classifier import LogisticClassifier, is_number
 from mdfa_fairness_plugin.repairs.report import (
+    AS_CATEGORIES,
+    REPAIRED,
     STILL_TELLS,
     Quantity,
     describe_columns,
+    gap_by_chance,
     largest_gap,
     mean_gap,
 )
@@ -40,9 +43,11 @@ class DisparateImpactClassifier(LogisticClassifier):
 
     Needs AIF360 and BlackBoxAuditing. Rows are repaired among those of the same call of ``predict``,
     each column for itself. The remover matches the numbers that occur, not how often they do: where
-    the same ones occur in both groups, as ages do, they stay as they are. A ``RepairWarning`` names
-    the columns that still tell the groups apart, and ``report_`` says by how much. Time grows with
-    the square of the rows where there are categories: seconds for 100,000, minutes for a million.
+    the same ones occur in both groups, as ages do, it leaves the groups apart. Such numbers are
+    repaired as categories where that leaves them less apart in the rows of the fit. A
+    ``RepairWarning`` names the columns that still tell the groups apart, and ``report_`` says how each
+    was repaired, and what is left. Time grows with the square of the rows where there are
+    categories: seconds for 100,000, minutes for a million.
     """
 
     _needs_sensitive = True
@@ -63,7 +68,22 @@ class DisparateImpactClassifier(LogisticClassifier):
         self._numbers = [
             name for name in seen if is_number(frame[name]) and frame[name].nunique() > 2
         ]
+        self._as_categories = self._better_as_categories(frame, sides)
+        self._numbers = [name for name in self._numbers if name not in self._as_categories]
         return seen
+
+    def _better_as_categories(self, frame: pd.DataFrame, sides: Any) -> list[Hashable]:
+        """Numbers that the remover leaves apart between the groups, and the general repairer less."""
+        numbers = frame[self._numbers].to_numpy(dtype=float)
+        left = {}
+        for name, before, after in zip(
+            self._numbers, numbers.T, self._moved(numbers, sides).T, strict=True
+        ):
+            asked = (1 - float(self.repair_level)) * largest_gap(before, sides)
+            if largest_gap(after, sides) > max(asked, gap_by_chance(sides)):
+                left[name] = largest_gap(after, sides)
+        redrawn = self._redrawn(frame[list(left)], numbers, sides)
+        return [name for name in left if largest_gap(redrawn[name].to_numpy(), sides) < left[name]]
 
     def _treated(self, frame: pd.DataFrame, sides: Any) -> pd.DataFrame:
         if len(np.unique(sides)) < 2:
@@ -124,14 +144,16 @@ class DisparateImpactClassifier(LogisticClassifier):
     def _told(self, before: np.ndarray, after: np.ndarray, sides: Any) -> list[dict[str, Any]]:
         level = float(self.repair_level)
         rows = describe_columns(self._encoder, (before, after), sides, level, largest_gap)
+        for row in rows:
+            if row["treatment"] == REPAIRED and row["column"] in self._as_categories:
+                row["treatment"] = AS_CATEGORIES
         alone = [self._names[row["column"]] for row in rows if row["treatment"] == STILL_TELLS]
         if alone:
             WarningLog().warn(
                 RepairWarning,
-                f"X: after DI-LC the groups can still be told apart by {listing(alone)}. AIF360's "
-                "remover matches the numbers that occur, not how often they do, which repairs none "
-                "that occur in both groups. Leave such columns out, or give them as text to have them "
-                "repaired as categories; report_ has each column's gap between the groups.",
+                f"X: after DI-LC the groups can still be told apart by {listing(alone)}, whether "
+                "moved as numbers or redrawn as categories. Leave such columns out, or join values "
+                "that are rare; report_ has each column's gap between the groups.",
             )
         return rows
 

@@ -16,6 +16,7 @@ _QUANTITIES = ("quantity", "group", "label", "value")
 # Two groups of one distribution differ by more in 5 % of cases (Kolmogorov and Smirnov).
 _BY_CHANCE = 1.36
 REPAIRED, STILL_TELLS, LEFT_OUT, ALIKE = "repaired", "still tells", "left out", "alike already"
+AS_CATEGORIES = "repaired as categories"
 
 # Quantity, group, label and value; None where it is of no one group or label.
 Quantity = tuple[str, Hashable, Hashable, float]
@@ -31,11 +32,12 @@ class RepairReport:
         What was done, in a sentence.
     columns : DataFrame
         A row for each column of ``X`` that a repair of the features met, and none for other repairs:
-        ``column``; ``treatment``, "repaired", "still tells" (the groups apart, by more than half of
-        what it did), "left out" (it repeats the sensitive value) or "alike already"; ``share_moved``
-        of its cells; ``mean_shift`` of numbers, in standard deviations; ``gap_before`` and
-        ``gap_after``, the largest difference between groups in the share of a category or of rows up
-        to a number (for Decorrelated-LC, in the mean, in standard deviations).
+        ``column``; ``treatment``, "repaired", "repaired as categories" (numbers), "still tells" (the
+        groups apart, by more than half of what it did), "left out" (it repeats the sensitive value) or
+        "alike already"; ``share_moved`` of its cells; ``mean_shift`` of numbers, in standard
+        deviations; ``gap_before`` and ``gap_after``, the largest difference between groups in the
+        share of a category or of rows up to a number (for Decorrelated-LC, in the mean, in standard
+        deviations).
     quantities : DataFrame
         A row for each number that the repair arrived at: ``quantity``, ``group``, ``label``, ``value``.
     """
@@ -91,7 +93,7 @@ def describe_columns(
 ) -> list[dict[str, Any]]:
     """Tell of each column what became of it, from the encoded table before and after a repair."""
     rows: list[dict[str, Any]] = []
-    chance = _BY_CHANCE * math.sqrt(sum(1 / n for n in sorted(np.bincount(sides))[:2]))
+    chance = gap_by_chance(sides)
     for place, numeric, mine in _places(encoder):
         before, after = (Z[:, mine] for Z in tables)
         share = float((np.abs(after - before) > 1e-9).any(axis=1).mean())
@@ -108,6 +110,11 @@ def describe_columns(
             }
         )
     return rows
+
+
+def gap_by_chance(sides: np.ndarray) -> float:
+    """What two groups of one distribution differ by at most, in 19 of 20 cases."""
+    return _BY_CHANCE * math.sqrt(sum(1 / n for n in sorted(np.bincount(sides))[:2]))
 
 
 def largest_gap(column: np.ndarray, sides: np.ndarray) -> float:

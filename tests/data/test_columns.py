@@ -218,7 +218,9 @@ def test_values_that_cannot_be_labels_are_refused():
 
 
 def test_complex_numbers_are_refused():
-    with pytest.raises(InputError, match=r"^x: Complex data not supported\. Give real and imaginary"):
+    with pytest.raises(
+        InputError, match=r"^x: Complex data not supported\. Give real and imaginary"
+    ):
         read_column(np.array([1j, 2]), "x")
 
 
