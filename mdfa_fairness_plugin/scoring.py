@@ -13,7 +13,7 @@ from mdfa_fairness_plugin.data.columns import find_label, listing, read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
-from mdfa_fairness_plugin.data.weights import weight_numbers
+from mdfa_fairness_plugin.data.weights import WeightSums, weight_numbers
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.results import AuditResult
@@ -51,6 +51,7 @@ class NewRows:
             check_length(one, table.n_rows, "X")
         outcomes, sensitive, *weighed = map(pairing.align, given)
         weight = weight_numbers(weighed[0].array(0)) if weighed else np.ones(table.n_rows)
+        WeightSums.of(weight).weight_type("sampling", weight)  # refuses what a fit does
         return cls(X=pairing.align(table), y=outcomes, sensitive=sensitive, weight=weight)
 
     def sides(self, name: str, group: Hashable, others: Sequence[Hashable]) -> np.ndarray:

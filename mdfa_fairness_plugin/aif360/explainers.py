@@ -181,12 +181,12 @@ class MDFATextExplainer(MetricTextExplainer):
 
     def _people(self, value: Hashable, worst: Harm) -> str:
         """Name one side of a comparison, and who that is; empty for all who are not the other."""
-        if value is None:
+        if value is None or value == OTHERS:
             return ""
         groups = getattr(self.metric, f"{value}_groups", None) if isinstance(value, str) else None
         if groups is not None:
             return f"{value} ({describe(groups, self.metric.dataset)})"
-        return str(value) if value == OTHERS else f"{worst.sensitive_feature}={value}"
+        return f"{worst.sensitive_feature}={value}"
 
     def _audited(self) -> _AuditMethods:
         if not isinstance(self.metric, _AuditMethods):

@@ -42,6 +42,7 @@ from mdfa_fairness_plugin.exceptions import (
     Message,
     MissingSensitiveWarning,
     WarningLog,
+    renaming,
 )
 from mdfa_fairness_plugin.records import Harm, Subgroup, Violation
 from mdfa_fairness_plugin.results import AuditResult
@@ -81,7 +82,8 @@ class Answer:
         """New rows in the region of a harm."""
         searches = zip(self.result.violations, self.auditor.result_.violations, strict=True)
         (search,) = (own for told, own in searches if told is harm.violation)
-        return self.auditor.predict(X, violation=search)
+        with renaming({"violation": "privileged"}):
+            return self.auditor.predict(X, violation=search)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

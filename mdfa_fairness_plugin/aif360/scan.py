@@ -286,7 +286,9 @@ def _values(
         covered &= meets
         left = np.ones(table.n_rows, dtype=bool)  # by the columns so far
         sources = encoder.displays_[condition.column].source_columns
-        columns = {name: pd.Series(table.array(table.names.index(name))) for name in sources}
+        columns = {
+            name: pd.Series(table.array(table.names.index(name)), dtype=object) for name in sources
+        }
         values = {name: column[meets].unique().tolist() for name, column in columns.items()}
         rows = {name: column.isin(values[name]).to_numpy() for name, column in columns.items()}
         for name in sorted(rows, key=lambda name: int(rows[name].sum())):

@@ -145,6 +145,7 @@ def occurrence(
                 f"y_true: no row has a true label{other} {positive!r}, so there is no rate of "
                 f"event={event!r}."
             )
+        among |= codes < 0  # Of these it is not known; they have no outcome.
     known = (labels.codes >= 0) & (codes >= 0)
     seen = happened[known if among is None else known & among]
     if seen.all() or not seen.any():

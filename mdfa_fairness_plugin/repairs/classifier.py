@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_table
 from mdfa_fairness_plugin.data.decisions import refuse_missing
-from mdfa_fairness_plugin.data.pairing import check_length
-from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.data.pairing import Pairing, check_length
+from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.repairs.report import LEFT_OUT, Quantity, make_report
 
 
@@ -42,7 +42,7 @@ class LogisticClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Two labels.
         sensitive_features : array-like of shape (n_samples,) or None, default=None
-            One column; needed by every repair.
+            One column; needed by every repair. Rows are paired by index, where there is one.
 
         Returns
         -------
@@ -50,9 +50,9 @@ class LogisticClassifier(ClassifierMixin, BaseEstimator):
             Its ``report_``, a ``RepairReport``, says what the repair changed.
         """
         table = read_table(X, "X")
-        frame = _as_frame(table)
-        codes = self._read_y(y, len(frame))
-        sides = self._read_sensitive(sensitive_features, len(frame), fitting=True)
+        frame, pairing = _as_frame(table), _led_by(table)
+        codes = self._read_y(y, len(frame), pairing)
+        sides = self._read_sensitive(sensitive_features, len(frame), pairing, fitting=True)
         self._columns = self._seen(frame, sides)
         seen = frame[self._columns]
         self._encoder = _make_encoder(seen).fit(seen)
@@ -80,13 +80,14 @@ class LogisticClassifier(ClassifierMixin, BaseEstimator):
             Among ``classes_``. The same rows get the same answer at every call.
         """
         check_is_fitted(self, "report_")
-        frame = _as_frame(read_table(X, "X"))
+        table = read_table(X, "X")
+        frame, pairing = _as_frame(table), _led_by(table)
         if frame.shape[1] != self.n_features_in_:
             raise InputError(
                 f"X: {frame.shape[1]} columns were given, but the classifier was fitted to "
                 f"{self.n_features_in_}."
             )
-        sides = self._read_sensitive(sensitive_features, len(frame), fitting=False)
+        sides = self._read_sensitive(sensitive_features, len(frame), pairing, fitting=False)
         Z = self._encoded(self._treated(frame[self._columns], sides))
         return self.classes_[np.asarray(self._predict(Z, sides), dtype=np.intp)]
 
@@ -135,16 +136,18 @@ class LogisticClassifier(ClassifierMixin, BaseEstimator):
     def _encoded(self, frame: pd.DataFrame) -> np.ndarray:
         return np.asarray(self._encoder.transform(frame), dtype=float)
 
-    def _read_y(self, y: Any, n_rows: int) -> np.ndarray:
-        labels = _labels(y, "y", n_rows)
+    def _read_y(self, y: Any, n_rows: int, pairing: Pairing) -> np.ndarray:
+        labels = _labels(y, "y", n_rows, pairing)
         if len(labels.values) != 2:
             raise InputError(
                 f"y: two labels are needed, {len(labels.values)} found: {listing(labels.values)}."
             )
-        self.classes_ = _array_of(labels.values)
+        self.classes_, self._outcomes = _array_of(labels.values), labels.values
         return labels.codes
 
-    def _read_sensitive(self, sensitive: Any, n_rows: int, *, fitting: bool) -> np.ndarray | None:
+    def _read_sensitive(
+        self, sensitive: Any, n_rows: int, pairing: Pairing, *, fitting: bool
+    ) -> np.ndarray | None:
         """Position of each row's value among those seen in the fit."""
         name = type(self).__name__
         if not (self._needs_sensitive if fitting else self._needs_sensitive_to_predict):
@@ -154,7 +157,7 @@ class LogisticClassifier(ClassifierMixin, BaseEstimator):
                 f"sensitive_features: {name} needs them to {'fit' if fitting else 'predict'}; pass "
                 "the column whose groups are to be treated alike."
             )
-        labels = _labels(sensitive, "sensitive_features", n_rows)
+        labels = _labels(sensitive, "sensitive_features", n_rows, pairing)
         if fitting:
             if len(labels.values) < 2 or (self._needs_two_groups and len(labels.values) > 2):
                 wanted = "two values are" if self._needs_two_groups else "at least two values are"
@@ -193,7 +196,14 @@ def is_number(column: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(column.dtype)
 
 
-def _labels(values: Any, argument: str, n_rows: int) -> Labels:
+def _led_by(table: Table) -> Pairing:
+    """Rows of other arguments are put in the order of a table's."""
+    pairing = Pairing(WarningLog())
+    pairing.lead(table)
+    return pairing
+
+
+def _labels(values: Any, argument: str, n_rows: int, pairing: Pairing) -> Labels:
     table = read_table(values, argument, column_name=argument)
     if table.n_columns != 1:
         raise InputError(
@@ -201,7 +211,7 @@ def _labels(values: Any, argument: str, n_rows: int) -> Labels:
             "or repair for one of them."
         )
     check_length(table, n_rows, "X")
-    labels = read_labels(table.array(0), argument).used()
+    labels = read_labels(pairing.align(table).array(0), argument).used()
     refuse_missing(
         int((labels.codes < 0).sum()),
         n_rows,

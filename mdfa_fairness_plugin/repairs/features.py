@@ -215,7 +215,7 @@ class ReweighingClassifier(LogisticClassifier):
         weights = weighted.instance_weights
         self._model = self._base().fit(Z, codes, sample_weight=weights)
         for side, group in enumerate(self._groups):
-            for code, label in enumerate(self.classes_):
+            for code, label in enumerate(self._outcomes):
                 cell = weights[(sides == side) & (codes == code)]
                 yield "weight of a row", group, label, float(cell[0]) if len(cell) else np.nan
 

@@ -99,14 +99,14 @@ class ThresholdClassifier(_ScoredClassifier):
             for share, operation in ((told.p0, told.operation0), (told.p1, told.operation1)):
                 if share > 0:
                     sign = {">": "above", "<": "below"}[operation.operator]
-                    which = f"{self.classes_[1]!r} is answered {sign} the score"
+                    which = f"{self._outcomes[1]!r} is answered {sign} the score"
                     yield which, group, None, float(operation.threshold)
                     yield "share of draws by that score", group, None, float(share)
             ignored = float(told.get("p_ignore", 0.0))
             if ignored > 0:
                 constant = float(told.prediction_constant)
                 yield "share of draws whatever the score", group, None, ignored
-                yield f"share of {self.classes_[1]!r} among those", group, None, constant
+                yield f"share of {self._outcomes[1]!r} among those", group, None, constant
 
     def _answers(self, scores: np.ndarray, sides: Any) -> np.ndarray:
         with warnings.catch_warnings(action="ignore"):
@@ -227,7 +227,7 @@ class RejectOptionClassifier(_AIF360Classifier):
         within = (scores <= threshold + margin) & (scores > threshold - margin)
         for privileged, group in self._both():
             inside = within[sides == self._groups.index(group)].mean()
-            given = self.classes_[0 if privileged else 1]
+            given = self._outcomes[0 if privileged else 1]
             yield "share of rows within it, which all get the label", group, given, float(inside)
 
 
@@ -254,8 +254,8 @@ class EqualizedOddsClassifier(_AIF360Classifier):
     def _found(self, scores: np.ndarray, sides: Any) -> Iterator[Quantity]:
         chances = np.reshape(self._repair.model_params.x, (2, 2))
         for (_, group), row in zip(self._both(), chances, strict=True):
-            for label, chance in zip(self.classes_[::-1], row, strict=True):
-                which = f"probability of {self.classes_[1]!r} where the classifier's answer is"
+            for label, chance in zip(self._outcomes[::-1], row, strict=True):
+                which = f"probability of {self._outcomes[1]!r} where the classifier's answer is"
                 yield which, group, label, float(chance)
 
 

@@ -8,7 +8,11 @@ import pytest
 
 pytest.importorskip("aif360", reason="AIF360 is not installed")
 
-from mdfa_fairness_plugin.aif360 import MDFAClassificationMetric, MDFADatasetMetric
+from mdfa_fairness_plugin.aif360 import (
+    MDFAClassificationMetric,
+    MDFADatasetMetric,
+    MDFATextExplainer,
+)
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     InputTypeError,
@@ -71,6 +75,7 @@ def test_one_list_is_compared_with_everybody_else(xor, xor_metric, quick):
     metric = MDFADatasetMetric(xor, unprivileged_groups=WOMEN, **quick)
     found = metric.worst_case(privileged=False)
     assert found.reference == "everybody else"
+    assert "(all others get the " in MDFATextExplainer(metric).worst_case_ratio(privileged=False)
     assert found.delta == pytest.approx(xor_metric.worst_case(privileged=False).delta, abs=1e-9)
 
 

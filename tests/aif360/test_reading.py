@@ -83,6 +83,16 @@ def test_audit_features_may_be_a_table(xor_frame, dataset_of, lists, quick):
         metric.annotate(dataset_of(frame[:100]))
 
 
+def test_new_rows_of_a_search_that_found_nothing_are_refused_by_name(xor_frame, dataset_of, lists):
+    frame = xor_frame(n=300)
+    frame["y"] = np.where(np.arange(300) % 5 == 0, 1 - frame["sex"], frame["sex"])
+    metric = MDFADatasetMetric(dataset_of(frame), **lists, learner="tree", n_splits=2, n_repeats=1)
+    new = dataset_of(frame[:50])
+    assert metric.annotate(new).features[:, -1].all()  # all women are harmed
+    with pytest.raises(InputError, match=r"^privileged: this search found nothing"):
+        metric.annotate(new, privileged=True)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, pl.DataFrame])
 def test_a_table_of_any_form_is_followed(xor_frame, dataset_of, lists, quick, form):
     frame = xor_frame(n=600)

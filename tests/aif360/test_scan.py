@@ -52,9 +52,11 @@ def test_the_subset_is_a_rule_of_values_where_one_fits(frame, quick):
     age = rng.integers(20, 60, 600).astype(float)
     sex = frame["sex"]
     hot = pd.get_dummies(pd.Series(town), prefix="town", prefix_sep="=").astype(int)
+    unsaid = pd.DataFrame({"town": np.where(town == "south", None, town)}, dtype=object)
     age[::10] = np.nan
     for X, inside, said in (
         (pd.DataFrame({"town": town}), town == "south", {"town": ["south"]}),
+        (unsaid, town == "south", {"town": [None]}),
         (hot, town == "south", {"town=south": [1]}),
         (hot, town != "south", {"town=south": [0]}),
         (pd.DataFrame({"age": age}), age <= 35, {"age": [float(one) for one in range(20, 36)]}),
@@ -68,6 +70,7 @@ def test_the_subset_is_a_rule_of_values_where_one_fits(frame, quick):
             assert len(subset["age"]) > 12
         else:
             assert subset == said
+            assert (X[list(subset)].isin(subset).all(axis=1) == inside).all()
     y = (rng.random(600) < np.where(sex == 0, 0.2, 0.8)).astype(int)
     found = mdfa_scan(pd.DataFrame({"town": town}), y, prot_attr=sex.to_numpy(), **quick)
     assert (found.subset, found.rule) == ({}, "everybody")

@@ -133,6 +133,10 @@ def test_what_a_score_needs(data):
         InputError, match=r"^sensitive_features: 3 rows were given, but X has 1,200"
     ):
         auditor.score(data.X, data.y, [1, 1, -1])
+    for wrong, what in ((math.nan, "missing"), (math.inf, "infinite"), (-1.0, "negative")):
+        weight = np.r_[wrong, np.ones(len(data.y) - 1)]
+        with pytest.raises(InputError, match=f"^sample_weight: 1 of 1,200 weights are {what}"):
+            auditor.score(data.X, data.y, data.sensitive_features, weight)
 
 
 def test_nothing_measured_has_no_score(data):

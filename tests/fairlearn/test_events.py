@@ -127,6 +127,21 @@ def test_rows_of_another_true_label_and_of_zero_weight_are_counted_apart(case):
     assert result.worst_case.held_out.sum() == N - n_negative - n_zero
 
 
+@pytest.mark.parametrize("event", ["false_positive", "true_positive", "error"])
+def test_a_true_label_that_is_missing_is_none_of_the_labels(event):
+    y_true, y_pred = np.array([np.nan, 1, 1, 0, 0]), np.array([1, 1, 0, 1, 0])
+    found = occurrence(y_true, y_pred, event, None, missing="exclude")
+    assert [one is None for one in found.outcome] == [True, False, False, False, False]
+    n_other = 0 if event == "error" else 2
+    zero = {"zero weight": n_other} if n_other else {}
+    told = list(found.excluded({"missing outcome": 1} | zero).items())
+    assert told[-1] == ("missing outcome", 1)
+    assert [count for _, count in told[:-1]] == [n_other] * len(zero)
+    weight = found.weights(np.full(5, 3.0))
+    assert weight[0] == 3.0  # so that it is counted as what it is
+    assert (weight == 0).sum() == n_other
+
+
 @pytest.mark.parametrize("event", ["selection", "true_positive"])
 def test_rows_keep_their_people(case, event):
     """An event among some rows is an audit of these rows, by the people whose rows they are."""

@@ -32,6 +32,20 @@ def test_an_estimator_that_draws_is_seeded(own, given, used):
     assert model.estimator.random_state == own
 
 
+def test_rows_are_paired_by_index_and_labels_told_as_they_are(people):
+    pytest.importorskip("aif360")
+    order = np.random.default_rng(0).permutation(len(people.s))
+    y = pd.Series(people.high).iloc[order[::-1]]
+    model = ReweighingClassifier().fit(people.X, y, sensitive_features=people.s.iloc[order])
+    told = people.fitted("Reweighing-LC").report_.quantities
+    assert model.report_.quantities["value"].tolist() == told["value"].tolist()
+    assert "weight of a row of 'Female', False: " in model.report_.summary()
+    pytest.importorskip("fairlearn")
+    threshold = people.fitted("Threshold-LC")
+    answers = threshold.predict(people.X, sensitive_features=people.s.iloc[order])
+    assert ((answers == ">50K") == people.answers("Threshold-LC")).all()
+
+
 def test_what_is_wrong_is_named(people):
     X, y, s = people.X, people.y, people.s
     thirds = np.arange(len(y)) % 3
