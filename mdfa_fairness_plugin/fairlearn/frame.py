@@ -129,7 +129,7 @@ class MDFAMetricFrame(MetricFrame):
     Warns
     -----
     NothingFoundWarning
-        If the audit found no violation: the split then is no finding.
+        If the audit found no violation that harms a group: the split then is no finding.
 
     Notes
     -----
@@ -321,8 +321,8 @@ def _warned(result: AuditResult) -> AuditResult:
     why = "nothing could be measured" if harm is None else f"verdict {harm.verdict!r}"
     log.warn(
         NothingFoundWarning,
-        f"The audit found no violation ({why}), so that a difference inside the subgroup by which a "
-        "table is split is no finding.",
+        f"The audit found no violation that harms a group ({why}), so that a difference inside the "
+        "subgroup by which a table is split is no finding.",
     )
     return replace(result, warnings=(*result.warnings, *log.records))
 

@@ -31,6 +31,9 @@ from mdfa_fairness_plugin.repairs.toolkits import (
     group_lists,
 )
 
+# The general repairer takes time by the square of a column's values.
+_MOST_VALUES = 200
+
 
 class DisparateImpactClassifier(LogisticClassifier):
     """Logistic classifier on features from which the group cannot be told, ``DI-LC``.
@@ -44,9 +47,9 @@ class DisparateImpactClassifier(LogisticClassifier):
     Needs AIF360 and BlackBoxAuditing. Rows are repaired among those of the same call of ``predict``,
     each column for itself. The remover matches the numbers that occur, not how often they do: where
     the same ones occur in both groups, as ages do, it leaves the groups apart. Such numbers are
-    repaired as categories where that leaves them less apart in the rows of the fit. A
-    ``RepairWarning`` names the columns that still tell the groups apart, and ``report_`` says how each
-    was repaired, and what is left. Time grows with the square of the rows where there are
+    repaired as categories, if there are at most 200, where that leaves them less apart in the rows of
+    the fit. A ``RepairWarning`` names the columns that still tell the groups apart, and ``report_``
+    says how each was repaired, and what is left. Time grows with the square of the rows where there are
     categories: seconds for 100,000, minutes for a million.
     """
 
@@ -80,7 +83,8 @@ class DisparateImpactClassifier(LogisticClassifier):
             self._numbers, numbers.T, self._moved(numbers, sides).T, strict=True
         ):
             asked = (1 - float(self.repair_level)) * largest_gap(before, sides)
-            if largest_gap(after, sides) > max(asked, gap_by_chance(sides)):
+            few = frame[name].nunique() <= _MOST_VALUES
+            if few and largest_gap(after, sides) > max(asked, gap_by_chance(sides)):
                 left[name] = largest_gap(after, sides)
         redrawn = self._redrawn(frame[list(left)], numbers, sides)
         return [name for name in left if largest_gap(redrawn[name].to_numpy(), sides) < left[name]]
@@ -151,9 +155,9 @@ class DisparateImpactClassifier(LogisticClassifier):
         if alone:
             WarningLog().warn(
                 RepairWarning,
-                f"X: after DI-LC the groups can still be told apart by {listing(alone)}, whether "
-                "moved as numbers or redrawn as categories. Leave such columns out, or join values "
-                "that are rare; report_ has each column's gap between the groups.",
+                f"X: after DI-LC the groups can still be told apart by {listing(alone)}. Leave such "
+                "columns out, or join values that are rare; report_ has each column's gap between the "
+                "groups.",
             )
         return rows
 

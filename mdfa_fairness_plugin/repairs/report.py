@@ -16,7 +16,7 @@ _QUANTITIES = ("quantity", "group", "label", "value")
 # Two groups of one distribution differ by more in 5 % of cases (Kolmogorov and Smirnov).
 _BY_CHANCE = 1.36
 REPAIRED, STILL_TELLS, LEFT_OUT, ALIKE = "repaired", "still tells", "left out", "alike already"
-AS_CATEGORIES = "repaired as categories"
+AS_CATEGORIES, NOT_REPAIRED = "repaired as categories", "not repaired"
 
 # Quantity, group, label and value; None where it is of no one group or label.
 Quantity = tuple[str, Hashable, Hashable, float]
@@ -33,11 +33,11 @@ class RepairReport:
     columns : DataFrame
         A row for each column of ``X`` that a repair of the features met, and none for other repairs:
         ``column``; ``treatment``, "repaired", "repaired as categories" (numbers), "still tells" (the
-        groups apart, by more than half of what it did), "left out" (it repeats the sensitive value) or
-        "alike already"; ``share_moved`` of its cells; ``mean_shift`` of numbers, in standard
-        deviations; ``gap_before`` and ``gap_after``, the largest difference between groups in the
-        share of a category or of rows up to a number (for Decorrelated-LC, in the mean, in standard
-        deviations).
+        groups apart, by more than half of what it did), "left out" (it repeats the sensitive value),
+        "alike already" or "not repaired" (as a level of 0 asks); ``share_moved`` of its cells;
+        ``mean_shift`` of numbers, in standard deviations; ``gap_before`` and ``gap_after``, the
+        largest difference between groups in the share of a category or of rows up to a number (for
+        Decorrelated-LC, in the mean, in standard deviations).
     quantities : DataFrame
         A row for each number that the repair arrived at: ``quantity``, ``group``, ``label``, ``value``.
     """
@@ -93,7 +93,7 @@ def describe_columns(
 ) -> list[dict[str, Any]]:
     """Tell of each column what became of it, from the encoded table before and after a repair."""
     rows: list[dict[str, Any]] = []
-    chance = gap_by_chance(sides)
+    chance, done = gap_by_chance(sides), REPAIRED if level > 0 else NOT_REPAIRED
     for place, numeric, mine in _places(encoder):
         before, after = (Z[:, mine] for Z in tables)
         share = float((np.abs(after - before) > 1e-9).any(axis=1).mean())
@@ -102,7 +102,7 @@ def describe_columns(
         rows.append(
             {
                 "column": place,
-                "treatment": ALIKE if gaps[0] <= chance else STILL_TELLS if told else REPAIRED,
+                "treatment": ALIKE if gaps[0] <= chance else STILL_TELLS if told else done,
                 "share_moved": share,
                 "mean_shift": float((after - before).mean()) if numeric else math.nan,
                 "gap_before": gaps[0],

@@ -122,7 +122,9 @@ def test_frame_shows_the_violation_inside_and_not_outside(case):
 
 def test_nothing_found_is_said(case):
     """A split is made all the same; who looks at it alone is warned, and the report says so."""
-    with pytest.warns(NothingFoundWarning, match="no violation .verdict 'none_larger"):
+    with pytest.warns(
+        NothingFoundWarning, match="no violation that harms a group .verdict 'none_larger"
+    ):
         frame = plugin.MDFAMetricFrame(
             metrics=metrics.selection_rate, y_true=None, y_pred=case.y_true, **case.arguments
         )

@@ -111,11 +111,29 @@ def test_numbers_that_occur_in_both_groups_are_repaired_as_categories(people, ag
         assert table.loc[column, "gap_after"] < 0.05 < 0.2 < table.loc[column, "gap_before"]
 
 
+@pytest.mark.parametrize(("level", "done"), [(0.5, "repaired"), (0, "not repaired")])
+def test_a_level_below_one_is_told_and_takes_no_longer(people, level, done, monkeypatch):
+    """A measurement is never redrawn as thousands of categories, which would take minutes."""
+    pytest.importorskip("BlackBoxAuditing")
+    redrawn = DisparateImpactClassifier._redrawn
+
+    def few(self, frame, *given):
+        assert "x0" not in frame  # hours
+        return redrawn(self, frame, *given)
+
+    monkeypatch.setattr(DisparateImpactClassifier, "_redrawn", few)
+    model = DisparateImpactClassifier(repair_level=level)
+    table = model.fit(people.X, people.y, sensitive_features=people.s).report_.columns
+    hours = table.set_index("column").loc["hours"]
+    assert hours["treatment"] == done
+    assert hours["gap_after"] == pytest.approx((1 - level) * hours["gap_before"], abs=0.05)
+
+
 def test_columns_that_still_tell_are_named(people, aged, monkeypatch):
     """Nothing else helps where the general repairer leaves a column as it is, too."""
     monkeypatch.setattr(DisparateImpactClassifier, "_redrawn", lambda _, frame, *given: frame)
     with pytest.warns(
-        RepairWarning, match=r"the groups can still be told apart by 'age', 'job', w"
+        RepairWarning, match=r"the groups can still be told apart by 'age', 'job'\. L"
     ):
         model = DisparateImpactClassifier().fit(aged, people.y, sensitive_features=people.s)
     table = model.report_.columns.set_index("column")
