@@ -214,6 +214,11 @@ class MDFAMetricFrame(MetricFrame):
         _refuse_clashes(sensitive, controls, subgroup_name, params)
         known = np.array([[value is not None for value in column] for column in sensitive.values()])
         kept_rows = known.all(axis=0) & ((labels.codes >= 0) | (decisions is not None))
+        if not kept_rows.any():
+            raise InputError(
+                f"{case.y_pred.argument}, sensitive_features: no row has a value in all of them, so "
+                "that there is nobody to tabulate. Do their indexes belong to these rows?"
+            )
         seed = draw_seed(random_state)
 
         def arguments(rows: np.ndarray, controls: Mapping[str, np.ndarray]) -> dict[str, Any]:

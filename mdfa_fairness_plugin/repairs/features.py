@@ -178,6 +178,8 @@ class DecorrelatedClassifier(LogisticClassifier):
         self.alpha = alpha
 
     def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: Any) -> Iterator[Quantity]:
+        if not 0 <= self.alpha <= 1:
+            raise InputError(f"alpha: from 0 to 1 is needed, {self.alpha!r} found.")
         n_groups = len(self._groups)
         # One indicator fewer than there are groups: the last follows from the others.
         self._remover = fairlearn("preprocessing").CorrelationRemover(

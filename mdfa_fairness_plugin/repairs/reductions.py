@@ -48,6 +48,8 @@ class ReductionClassifier(LogisticClassifier):
         self.max_iter = max_iter
 
     def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: Any) -> Iterator[Quantity]:
+        if not self.eps > 0:
+            raise InputError(f"eps: more than 0 is needed, {self.eps!r} found.")
         reductions = fairlearn("reductions")
         self._model = reductions.ExponentiatedGradient(
             self._base(),

@@ -292,6 +292,9 @@ def test_missing_sensitive_values_in_the_frame(case):
     assert frame.by_group.sum() == frame.by_subgroup.sum() == N
     with pytest.raises(InputError, match="50 rows have no value"):
         build("raise")
+    s.iloc[:] = None
+    with pytest.raises(InputError, match=r"^y_pred, sensitive_features: no row has a value in all"):
+        build("exclude")
 
 
 def test_missing_values_beside_numbers_become_text(case):

@@ -8,7 +8,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from mdfa_fairness_plugin.exceptions import InputError, RepairWarning
-from mdfa_fairness_plugin.repairs import DisparateImpactClassifier, ReweighingClassifier
+from mdfa_fairness_plugin.repairs import (
+    DecorrelatedClassifier,
+    DisparateImpactClassifier,
+    ReweighingClassifier,
+)
 from mdfa_fairness_plugin.repairs.toolkits import aif360_dataset, group_lists
 
 
@@ -153,6 +157,8 @@ def test_what_cannot_be_repaired_is_refused(people):
     holes = X.assign(hours=X["hours"].where(X.index > 2))
     with pytest.raises(InputError, match="X: 3 of 2,000 rows miss a number"):
         DisparateImpactClassifier().fit(holes, y, sensitive_features=s)
+    with pytest.raises(InputError, match="alpha: from 0 to 1 is needed, -1 found"):
+        DecorrelatedClassifier(alpha=-1).fit(X, y, sensitive_features=s)
 
 
 def test_correlation_remover_leaves_no_correlation(people):

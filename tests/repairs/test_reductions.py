@@ -73,3 +73,5 @@ def test_a_constraint_that_is_none_is_named(people):
     for kind in (ReductionClassifier, GridSearchClassifier):
         with pytest.raises(InputError, match=r"constraint: one of .*'parity' found"):
             kind(constraint="parity").fit(people.X, people.y, sensitive_features=people.s)
+    with pytest.raises(InputError, match=r"^eps: more than 0 is needed, 0 found"):
+        ReductionClassifier(eps=0).fit(people.X, people.y, sensitive_features=people.s)
