@@ -52,7 +52,16 @@ def control_feature(
         own = result.worst_case if harm is None else harm.violation
     n_samples = known(result.n_samples)
     level = np.full(n_samples, "not comparable", dtype=object)
-    if own is not None and own.measured and len(own.membership) != n_samples:
+    for argument, n in (
+        ("violation", n_samples if own is None else len(own.membership) or n_samples),
+        ("index", n_samples if index is None else len(index)),
+    ):
+        if n != n_samples:
+            raise InputError(
+                f"{argument}: it has {n:,} rows, and this result {n_samples:,}. Pass one of the same "
+                "audit, or leave it out."
+            )
+    if own is not None and own.measured and not len(own.membership):
         raise InputError(
             "as_control_feature: this result holds no rows; use one of an audit in memory, the "
             "membership(ddf) of a distributed one, or JSON written with to_json(rows=True)."

@@ -384,6 +384,11 @@ def test_round_trip_into_any_metric_frame(case):
     chosen = result.as_control_feature(violation=result.violations[0], index=X.index[::-1])
     assert chosen.index.equals(X.index[::-1])
     np.testing.assert_array_equal(chosen == "inside", result.violations[0].membership)
+    other = mdfa.Violation(group=1, outcome=1, membership=[True, False])
+    with pytest.raises(InputError, match=r"^violation: it has 2 rows, and this result 500"):
+        result.as_control_feature(violation=other)
+    with pytest.raises(InputError, match=r"^index: it has 600 rows, and this result 500"):
+        result.as_control_feature(index=case.X.index)
 
 
 def test_the_caller_s_index_is_that_of_the_first_argument_that_has_one(case):
