@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ class LogisticClassifier(ClassifierMixin, BaseEstimator):
         before, Z = self._encoded(seen), self._encoded(self._treated(seen, sides))
         self.n_features_in_ = frame.shape[1]
         quantities = list(self._fit(Z, codes, sides))
-        self._names = dict(zip(frame, table.names, strict=True))
+        self._names, self._named = dict(zip(frame, table.names, strict=True)), table.named
         left_out = [{"column": name, "treatment": LEFT_OUT} for name in frame if name not in seen]
         columns = [*self._told(before, Z, sides), *left_out]
         self.report_ = make_report(self._method, columns, quantities, self._names)
@@ -71,6 +71,7 @@ class LogisticClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : table of shape (n, n_features)
+            The columns of the fit, found by name where there are names.
         sensitive_features : array-like of shape (n,) or None, default=None
             Needed by repairs that treat the groups differently when they answer.
 
@@ -81,15 +82,27 @@ class LogisticClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "report_")
         table = read_table(X, "X")
-        frame, pairing = _as_frame(table), _led_by(table)
-        if frame.shape[1] != self.n_features_in_:
-            raise InputError(
-                f"X: {frame.shape[1]} columns were given, but the classifier was fitted to "
-                f"{self.n_features_in_}."
-            )
+        frame, pairing = _as_frame(table, self._places(table)), _led_by(table)
         sides = self._read_sensitive(sensitive_features, len(frame), pairing, fitting=False)
         Z = self._encoded(self._treated(frame[self._columns], sides))
         return self.classes_[np.asarray(self._predict(Z, sides), dtype=np.intp)]
+
+    def _places(self, table: Table) -> list[int]:
+        """Where the columns of the fit are in a table: by name, where both have names."""
+        if table.n_columns != self.n_features_in_:
+            raise InputError(
+                f"X: {table.n_columns} columns were given, but the classifier was fitted to "
+                f"{self.n_features_in_}."
+            )
+        if not (self._named and table.named):
+            return list(range(table.n_columns))
+        missing = [name for name in self._names.values() if name not in table.names]
+        if missing:
+            raise InputError(
+                f"X: {len(missing)} column(s) of the fit are missing: {listing(missing)}. Found: "
+                f"{listing(table.names)}."
+            )
+        return [table.names.index(name) for name in self._names.values()]
 
     # What a repair overrides.
 
@@ -179,9 +192,10 @@ class LogisticClassifier(ClassifierMixin, BaseEstimator):
 # -- input
 
 
-def _as_frame(table: Table) -> pd.DataFrame:
-    """Give any table as pandas, its columns by position."""
-    return pd.DataFrame({f"x{place}": table.array(place) for place in range(table.n_columns)})
+def _as_frame(table: Table, places: Sequence[int] | None = None) -> pd.DataFrame:
+    """Give any table as pandas, its columns by position; some in another order."""
+    places = range(table.n_columns) if places is None else places
+    return pd.DataFrame({f"x{new}": table.array(place) for new, place in enumerate(places)})
 
 
 def _make_encoder(frame: pd.DataFrame) -> ColumnTransformer:

@@ -32,11 +32,18 @@ def test_an_estimator_that_draws_is_seeded(own, given, used):
     assert model.estimator.random_state == own
 
 
-def test_rows_are_paired_by_index_and_labels_told_as_they_are(people):
+def test_rows_and_columns_are_paired_by_name_and_labels_told_as_they_are(people):
     pytest.importorskip("aif360")
     order = np.random.default_rng(0).permutation(len(people.s))
     y = pd.Series(people.high).iloc[order[::-1]]
     model = ReweighingClassifier().fit(people.X, y, sensitive_features=people.s.iloc[order])
+    answers = model.predict(people.X)
+    assert (model.predict(people.X[people.X.columns[::-1]]) == answers).all()
+    assert (model.predict(people.X.to_numpy()) == answers).all()
+    with pytest.raises(
+        InputError, match=r"^X: 1 column.s. of the fit are missing: 'job'\. Found: 'hours'"
+    ):
+        model.predict(people.X.rename(columns={"job": "work"}))
     told = people.fitted("Reweighing-LC").report_.quantities
     assert model.report_.quantities["value"].tolist() == told["value"].tolist()
     assert "weight of a row of 'Female', False: " in model.report_.summary()
