@@ -382,12 +382,21 @@ def _weight_of(params: Mapping[Path, Any]) -> Column | None:
     """Weights the metrics share."""
     weights = [value for (_, name), value in params.items() if name == "sample_weight"]
     first, *others = weights or [None]
-    if any(one is not first and not np.array_equal(first, one) for one in others):
+    if not all(one is first or _same(first, one) for one in others):
         raise InputError(
             "sample_params: the metrics have different sample_weight, so the audit cannot tell "
             "which to use. Pass sample_weight= for the audit."
         )
     return first
+
+
+def _same(first: Column, other: Column) -> bool:
+    """Whether weights are the same ones, row by row: by index, where both have one."""
+    if isinstance(first, pd.Series) and isinstance(other, pd.Series):
+        first, other = (one.sort_index(kind="stable") for one in (first, other))
+        if not first.index.equals(other.index):
+            return False
+    return np.array_equal(first, other)
 
 
 def _controls(table: Table | None) -> dict[str, np.ndarray]:

@@ -228,6 +228,23 @@ def test_frame_keeps_the_weights_of_its_metrics(case, frame):
         )
 
 
+def test_weights_are_the_same_if_they_are_of_the_same_rows():
+    from mdfa_fairness_plugin.fairlearn.frame import _weight_of
+
+    weight = pd.Series([1.0, 2.0, 3.0])
+    for other, same in (
+        (weight[::-1], True),
+        (weight.tolist(), True),
+        (weight.set_axis(weight.index[::-1]), False),
+    ):
+        params = {("a", "sample_weight"): weight, ("b", "sample_weight"): other}
+        if same:
+            assert _weight_of(params) is weight
+        else:
+            with pytest.raises(InputError, match="have different sample_weight"):
+                _weight_of(params)
+
+
 def test_frame_is_plotted(case):
     import matplotlib as mpl
 
