@@ -390,7 +390,7 @@ def _weight_of(params: Mapping[Path, Any]) -> Column | None:
     return first
 
 
-def _same(first: Column, other: Column) -> bool:
+def _same(first: Any, other: Any) -> bool:
     """Whether weights are the same ones, row by row: by index, where both have one."""
     if isinstance(first, pd.Series) and isinstance(other, pd.Series):
         first, other = (one.sort_index(kind="stable") for one in (first, other))
