@@ -169,9 +169,12 @@ def _joined(predicted: tuple[Hashable, ...], truth: Labels) -> tuple[list[Hashab
             place = len(values)
             values.append(value)
         places.append(place)
-    if len(values) == len(predicted) + len(truth.values):
+    n_common = len(predicted) + len(truth.values) - len(values)
+    # Two answers of which one has another name on either side are -1 and 1 beside 0 and 1.
+    if n_common == 0 or (n_common == 1 and len(predicted) == len(truth.values) == 2):
+        found = "no label" if n_common == 0 else "only one label of two"
         raise InputError(
-            f"y_true: it has no label in common with y_pred: {listing(truth.values)} against "
+            f"y_true: it has {found} in common with y_pred: {listing(truth.values)} against "
             f"{listing(predicted)}. Give both the same labels."
         )
     return values, np.array([*places, -1], dtype=np.intp)[truth.codes]

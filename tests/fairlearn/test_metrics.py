@@ -133,6 +133,8 @@ def test_arguments_that_cannot_be_used(case):
         audit(y_true=None, event="error")
     with pytest.raises(InputError, match=r"y_true: it has no label in common with y_pred"):
         audit(y_true=case.y_true.map({0: "no", 1: "yes"}), event="error")
+    with pytest.raises(InputError, match=r"only one label of two in common with y_pred: -1, 1 ag"):
+        audit(y_true=case.y_true.map({0: -1, 1: 1}), event="error")
     with pytest.raises(InputError, match=r"y_true: scores were given"):
         audit(y_true=case.y_true + 0.5, event="error")
     with pytest.raises(InputError, match=r"fairlearn: unknown argument\(s\) alhpa; those known"):
