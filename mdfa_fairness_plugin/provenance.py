@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import platform
 from collections.abc import Mapping
@@ -11,10 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy
+import scipy.linalg  # loads its library
 import sklearn
+from threadpoolctl import ThreadpoolController
 
 from mdfa_fairness_plugin import __version__
 from mdfa_fairness_plugin.settings import Settings
+
+LINEAR_ALGEBRA = "linear algebra"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +40,16 @@ def versions() -> dict[str, str]:
         "pandas": pd.__version__,
         "scikit-learn": sklearn.__version__,
         "scipy": scipy.__version__,
+        LINEAR_ALGEBRA: _linear_algebra(),
     }
+
+
+@functools.cache
+def _linear_algebra() -> str:
+    """Libraries that add up numbers, and for which processors: others round otherwise."""
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    told = {f"{one.internal_api} {getattr(one, 'architecture', None) or ''}" for one in found}
+    return ", ".join(sorted(map(str.strip, told))) or "unknown"
 
 
 def provenance_of(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mdfa_fairness_plugin.describe.wording import clean, count
-from mdfa_fairness_plugin.provenance import ReadFile
+from mdfa_fairness_plugin.provenance import LINEAR_ALGEBRA, ReadFile
 from mdfa_fairness_plugin.report import text
 from mdfa_fairness_plugin.report.document import Bullets, Document, Paragraphs, Section
 from mdfa_fairness_plugin.report.plain import as_json
@@ -18,7 +18,7 @@ from mdfa_fairness_plugin.results import AuditResult
 
 _MOST_LISTED: Final = 12
 _MOST_LETTERS: Final = 60  # of one value
-# Sums of other processors or threads differ in their last bits.
+# Sums of other threads differ in their last bits.
 _ROUNDING: Final = 1e-9
 # Told by themselves, or what an audit made again may say otherwise.
 _NOT_COMPARED: Final = ("command", "files", "request", "versions")
@@ -96,7 +96,10 @@ def versions_compared(then: Mapping[str, Any], now: Mapping[str, str]) -> Iterat
     for name in changed:
         told = (clean(own.get(name, _GONE), _MOST_LETTERS) for own in (then, now))
         said = "{}: {} then, {} now.".format(clean(name, _MOST_LETTERS), *told)
-        yield Finding(said=said, same=False)
+        if name == LINEAR_ALGEBRA:
+            said += " Others round otherwise, so that an audit made again may find other people."
+        # Audits of before did not keep that.
+        yield Finding(said=said, same=name == LINEAR_ALGEBRA and name not in then)
     if not changed:
         listed = ", ".join(f"{name} {now[name]}" for name in names)
         yield Finding(said=f"The same: {listed}.", same=True)

@@ -15,7 +15,7 @@ from mdfa_fairness_plugin.comparison.verifying import (
     files_compared,
     versions_compared,
 )
-from mdfa_fairness_plugin.provenance import ReadFile
+from mdfa_fairness_plugin.provenance import ReadFile, versions
 
 
 def file(name, content="a", size=1):
@@ -53,6 +53,19 @@ def test_versions_that_changed_came_or_went_are_named():
         "old: 1 then, nothing now.",
     ]
     assert said(versions_compared(now, now)) == [("The same", True)]
+
+
+def test_processors_that_round_otherwise_are_named_and_audits_of_before_did_not_say():
+    here = {"linear algebra": "openblas Haswell"}
+    (other,) = versions_compared({"linear algebra": "openblas SkylakeX"}, here)
+    assert "SkylakeX then, openblas Haswell now. Others round otherwise" in other.said
+    assert not other.same
+    (unsaid,) = versions_compared({}, here)
+    assert unsaid.same
+
+
+def test_every_audit_names_its_linear_algebra():
+    assert versions()["linear algebra"].split()[0] in ("openblas", "mkl", "blis", "unknown")
 
 
 @pytest.fixture(scope="module")
