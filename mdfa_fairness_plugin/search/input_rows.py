@@ -72,18 +72,19 @@ def membership(
     beyond = np.zeros(problem.n_samples, dtype=bool)
     known = (search.data.rows, ground.outside)
     other = np.setdiff1d(np.arange(problem.n_rows), np.concatenate(known))
+
+    def judged(rows: RowView) -> tuple[np.ndarray, np.ndarray]:
+        asked = Asked(rows)  # the region may want the propensity, too
+        e = asked.predict(ground.fitted_propensity)
+        return region.scores(asked) >= region.threshold, (e <= below) | (e >= above)
+
     if len(other):
-        rows = problem.encoded.take(other)
-        inside[other] = region.scores(Asked(rows)) >= region.threshold
-        e = ground.fitted_propensity.predict(rows)
-        beyond[problem.source_row[other]] = (e <= below) | (e >= above)
+        inside[other], beyond[problem.source_row[other]] = judged(problem.encoded.take(other))
     copies = np.bincount(problem.source_row, minlength=problem.n_samples)
     hits = np.bincount(problem.source_row, inside, minlength=problem.n_samples)
     told = (copies > 0) & (2 * hits >= copies)
     if absent is not None:
-        told[copies == 0] = region.scores(Asked(absent)) >= region.threshold
-        e = ground.fitted_propensity.predict(absent)
-        beyond[copies == 0] = (e <= below) | (e >= above)
+        told[copies == 0], beyond[copies == 0] = judged(absent)
     return told, beyond
 
 
