@@ -83,9 +83,9 @@ class DisparateImpactClassifier(LogisticClassifier):
             self._numbers, numbers.T, self._moved(numbers, sides).T, strict=True
         ):
             asked = (1 - float(self.repair_level)) * largest_gap(before, sides)
-            few = frame[name].nunique() <= _MOST_VALUES
-            if few and largest_gap(after, sides) > max(asked, gap_by_chance(sides)):
-                left[name] = largest_gap(after, sides)
+            few, gap = frame[name].nunique() <= _MOST_VALUES, largest_gap(after, sides)
+            if few and gap > max(asked, gap_by_chance(sides)):
+                left[name] = gap
         redrawn = self._redrawn(frame[list(left)], numbers, sides)
         return [name for name in left if largest_gap(redrawn[name].to_numpy(), sides) < left[name]]
 
