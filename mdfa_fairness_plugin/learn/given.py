@@ -1,4 +1,4 @@
-"""Nuisances of the user's own: probabilities as given, or an estimator that the audit cross-fits."""
+"""Nuisances of the user's own: predictions as given, or an estimator that the audit cross-fits."""
 
 from __future__ import annotations
 
@@ -15,11 +15,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.learners import seeded
-from mdfa_fairness_plugin.learn.probability import (
-    CrossFittedProbability,
-    bounded,
-    cross_fitted_probability,
-)
+from mdfa_fairness_plugin.learn.links import LOGIT, Link
+from mdfa_fairness_plugin.learn.probability import CrossFittedMean, cross_fitted_mean
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads
 
@@ -30,56 +27,75 @@ _BEYOND_CHANCE = 5.0
 # .86 or more (five designs, 2,000 and 6,000 rows); fitted to the same rows they left .09 to .98, and
 # less than this in 56 of 72 cases.
 _SHARE_LEFT = 0.8
+# Of the variance of numbers that are told exactly.
+_EXACT = 1e-6
 
 
-def check_given(argument: str, given: Any) -> None:
-    """Refuse what is neither an estimator of probabilities nor can be an array of them."""
+def check_given(argument: str, given: Any, link: Link = LOGIT) -> None:
+    """Refuse what is neither an estimator of probabilities, or numbers, nor can be an array of them."""
     if isinstance(given, type):
         name = given.__name__
         raise InputError(
             f"{argument}: an instance expected, the class {name} found; pass {name}()."
         )
-    fits, tells = hasattr(given, "fit"), hasattr(given, "predict_proba")
+    fits, tells = hasattr(given, "fit"), hasattr(given, link.method)
     if fits != tells:
-        missing = "predict_proba" if fits else "fit"
+        missing = link.method if fits else "fit"
         raise InputError(
             f"{argument}: {type(given).__name__} has no {missing}. Pass an estimator with fit and "
-            "predict_proba, which is fitted anew without each fold, or the probabilities as an array."
+            f"{link.method}, which is fitted anew without each fold, or the {link.noun} as an array."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class GivenProbability:
-    """The user's probabilities of the rows audited; of others by the audit's own models.
+    """The user's probabilities, or means, of the rows audited; of others by the audit's own models.
 
     These are fitted when they are first asked.
     """
 
     out_of_fold: np.ndarray
-    fit: Callable[[], CrossFittedProbability]
+    fit: Callable[[], CrossFittedMean]
+    link: Link = LOGIT
     loss = math.nan
     lesser = ()  # nothing to compare with
     share = 1.0
 
     @cached_property
-    def own(self) -> CrossFittedProbability:
+    def own(self) -> CrossFittedMean:
         """The audit's own models."""
         return self.fit()
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
-        """Probability of new rows."""
+        """Mean of new rows."""
         return self.own.predict(X)
 
     def without_models(self) -> GivenProbability:
         """The same, its models not fitted yet."""
         return replace(self)
 
-    def has_seen(self, positive: np.ndarray, weight: np.ndarray, few: float) -> bool:
-        """Whether the probabilities seem to come from models that were fitted to the same rows.
+    def has_seen(self, y: np.ndarray, weight: np.ndarray, few: float) -> bool:
+        """Whether what is given seems to come from models that were fitted to the same rows.
 
-        Then they are right more often than they say, or tell the answer exactly, and leave far less
+        Then it is right more often than it says, or tells the answer exactly, and leaves far less
         open than models do out of fold. Where these tell it of all but ``few``, anybody can.
         """
+        return (self._seen if self.link == LOGIT else self._seen_numbers)(y, weight, few)
+
+    def _seen_numbers(self, y: np.ndarray, weight: np.ndarray, few: float) -> bool:
+        """Numbers are then nearer to their mean than those they tell, and leave less squared error."""
+        p = self.out_of_fold
+        left = y - p
+        product = weight * (p - np.average(p, weights=weight)) * left
+        variance = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
+        lost = np.average(left**2, weights=weight)
+        exact = lost < _EXACT * variance
+        if not (exact or product.sum() > _BEYOND_CHANCE * math.sqrt(product @ product)):
+            return False
+        own = np.average((y - self.own.out_of_fold) ** 2, weights=weight)
+        return bool(own > few * variance and lost < _SHARE_LEFT * own)
+
+    def _seen(self, positive: np.ndarray, weight: np.ndarray, few: float) -> bool:
         p = self.out_of_fold
         gap, spread = _surprise(p, positive, weight)
         exact = p[positive].min(initial=1.0) > p[~positive].max(initial=0.0)
@@ -109,6 +125,7 @@ class CrossFittedEstimator:
 
     out_of_fold: np.ndarray
     models: tuple[Any, ...]
+    link: Link = LOGIT
     loss = math.nan
     lesser = ()
     share = 1.0
@@ -119,15 +136,16 @@ class CrossFittedEstimator:
         return cls(
             out_of_fold=np.mean([one.out_of_fold for one in repeats], axis=0),
             models=tuple(model for one in repeats for model in one.models),
+            link=repeats[0].link,
         )
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
-        """Probability of new rows, averaged over the folds' models, or by the model of all folds."""
-        return bounded(self.by_rung(X)[-1].mean(axis=0))
+        """Mean of new rows, averaged over the folds' models, or by the model of all folds."""
+        return self.link.bounded(self.by_rung(X)[-1].mean(axis=0))
 
     def by_rung(self, X: np.ndarray | RowView) -> np.ndarray:
-        """Probability of new rows by each model, on one rung: shape (1, n_models, n_new)."""
-        return np.array([[_told(model, X[:]) for model in self.models]])
+        """Mean of new rows by each model, on one rung: shape (1, n_models, n_new)."""
+        return np.array([[_told(model, X[:], self.link) for model in self.models]])
 
     def without_models(self) -> CrossFittedEstimator:
         """What was predicted alone."""
@@ -143,28 +161,27 @@ def repeated_probability(
     estimator: Any,
     argument: str,
     X: np.ndarray | RowView,
-    positive: np.ndarray,
+    y: np.ndarray,
     folds: np.ndarray,
     *,
     seeds: Sequence[int],
     ladder: bool = True,
+    link: Link = LOGIT,
     **options: Any,
 ) -> Any:
-    """Predict ``Pr[positive | x]`` out of fold by the user's estimator, if it is one, or by our own.
+    """Predict ``E[y | x]`` out of fold by the user's estimator, if it is one, or by our own models.
 
     Averaged over repeats, of folds of shape (n_repeats, n) and a seed each.
     """
     repeats: list[Any] = []
     for own, seed in zip(folds, seeds, strict=True):
-        given = {"random_state": seed, **options}
+        given = {"random_state": seed, "link": link, **options}
         if hasattr(estimator, "fit"):
-            one: Any = cross_fitted_estimator(
-                estimator, X, positive, own, argument=argument, **given
-            )
+            one: Any = cross_fitted_estimator(estimator, X, y, own, argument=argument, **given)
         else:
             # How far boosting grows is asked once.
             given["n_rounds"] = repeats[0].n_rounds if repeats else None
-            one = cross_fitted_probability(X, positive, own, ladder=ladder, **given)
+            one = cross_fitted_mean(X, y, own, ladder=ladder, **given)
         repeats.append(one)
     return type(repeats[0]).averaged(repeats)
 
@@ -172,18 +189,20 @@ def repeated_probability(
 def cross_fitted_estimator(
     estimator: Any,
     X: np.ndarray | RowView,
-    positive: np.ndarray,
+    y: np.ndarray,
     folds: np.ndarray,
     *,
     argument: str,
+    link: Link = LOGIT,
     sample_weight: np.ndarray,
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> CrossFittedEstimator:
-    """Predict ``Pr[positive | x]`` out of fold by clones of an estimator; no model sees fold -1.
+    """Predict ``E[y | x]`` out of fold by clones of an estimator; no model sees fold -1.
 
     A seed that was left open is ``random_state``.
     """
+    link = link.fitted(y[folds >= 0], sample_weight[folds >= 0])
     weighs = has_fit_parameter(estimator, "sample_weight")
     labels = np.unique(folds[folds >= 0])
     trained = [(folds >= 0) & (folds != label) for label in labels]
@@ -193,37 +212,38 @@ def cross_fitted_estimator(
         judged.append(folds < 0)
 
     def fit(train: np.ndarray) -> Any:
-        own = positive[train]
-        if own.all() or not own.any():
-            return float(own.all())
+        own = y[train]
+        if len(np.unique(own)) == 1:
+            return float(own[0])
         model = clone(estimator, safe=False)
         if hasattr(model, "get_params"):
             model = seeded(model, random_state)
         options = {"sample_weight": sample_weight[train]} if weighs else {}
         try:
-            return model.fit(X[train], own.astype(int), **options)
+            return model.fit(X[train], own.astype(int if own.dtype == bool else float), **options)
         except Exception as error:
             raise InputError(
                 f"{argument}: {type(estimator).__name__} could not be fitted to the encoded features "
-                f"({type(error).__name__}: {error}). Pass the probabilities as an array instead."
+                f"({type(error).__name__}: {error}). Pass the {link.noun} as an array instead."
             ) from error
 
     models = in_threads(fit, ((train,) for train in trained), n_jobs, n_rows=len(folds))
-    probability = np.empty(len(folds))
+    mean = np.empty(len(folds))
     for model, rows in zip(models, judged, strict=True):
-        probability[rows] = _told(model, X[rows])
-    if not np.isfinite(probability).all():
+        mean[rows] = _told(model, X[rows], link)
+    if not np.isfinite(mean).all():
         raise InputError(
-            f"{argument}: {type(estimator).__name__} gives {int((~np.isfinite(probability)).sum())} "
-            "probabilities that are no numbers."
+            f"{argument}: {type(estimator).__name__} gives {int((~np.isfinite(mean)).sum())} "
+            f"{link.noun} that are {link.unfit}."
         )
     kept = models[-1:] if len(models) > len(labels) else models
-    return CrossFittedEstimator(out_of_fold=bounded(probability), models=tuple(kept))
+    return CrossFittedEstimator(out_of_fold=link.bounded(mean), models=tuple(kept), link=link)
 
 
-def _told(model: Any, X: np.ndarray) -> np.ndarray:
+def _told(model: Any, X: np.ndarray, link: Link) -> np.ndarray:
     if isinstance(model, float):
         return np.full(len(X), model)
     if len(X) == 0:
         return np.empty(0)
-    return np.asarray(model.predict_proba(X), dtype=float)[:, 1]
+    told = np.asarray(getattr(model, link.method)(X), dtype=float)
+    return told[:, 1] if link.method == "predict_proba" else np.ravel(told)

@@ -1,10 +1,11 @@
-r"""Probabilities predicted for rows not fitted to: :math:`Pr[S = s | x]` and :math:`Pr[Y = y | x]`.
+r"""Predictions for rows not fitted to: :math:`Pr[S = s | x]`, :math:`Pr[Y = y | x]`, :math:`E[Y | x]`.
 
 Both nuisances of the orthogonal search (Section 3.2 for the first) are cross-fitted by the same
 ladder of learners: a few trees of four leaves; trees of eight beside a logistic regression on the
 features, their squares and products; and these beside a boosting that grows as long as it predicts
 held-out rows better. Each rung is combined by a logistic regression with non-negative coefficients:
 smooth trends, thresholds, categories and rules are caught by the last, and the result is calibrated.
+Of a number, all regressions are of least squares (see ``links``).
 What a result owes to the models shows in what moves from rung to rung.
 """
 
@@ -17,18 +18,14 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, logit
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 
 from mdfa_fairness_plugin.learn.levels import LevelAverages, LevelMeans
+from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
+from mdfa_fairness_plugin.learn.links import PROBABILITY_FLOOR as PROBABILITY_FLOOR
 from mdfa_fairness_plugin.numerics.basis import QuadraticBasis
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads
 
-# Predictions are kept off 0 and 1 so that odds and logarithms stay finite: one in a thousand.
-PROBABILITY_FLOOR = 1e-3
 # Rounds after which the large boosting is asked whether it still gets better.
 _ROUNDS = (12, 25, 50, 100, 200)
 
@@ -36,26 +33,27 @@ _CHUNK_ROWS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CrossFittedProbability:
+class CrossFittedMean:
     """Predictions for the rows given and a predictor for new ones, by the best models."""
 
-    # Each row's probability by models fitted without its fold; of rows in no fold (-1) by one of all.
+    # Each row's mean by models fitted without its fold; of rows in no fold (-1) by one of all.
     out_of_fold: np.ndarray
     basis: QuadraticBasis
     models: tuple[Any, ...]
     coefficients: np.ndarray  # (n_models, n_coefficients)
-    loss: float = np.nan  # logarithmic, out of fold, in nats a row
+    loss: float = np.nan  # out of fold, a row: logarithmic in nats, or squared error
     share: float = 1.0  # of the rows that could be learned from
     n_rounds: int = 0  # of the large boosting
     # Likewise by lesser models, the least first; they share ``models``.
-    lesser: tuple[CrossFittedProbability, ...] = ()
+    lesser: tuple[CrossFittedMean, ...] = ()
+    link: Link = LOGIT
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
-        """Probability of new rows, averaged over the folds' models, or by the model of all folds."""
-        return bounded(_average(self.models, self.basis, X, self.coefficients))
+        """Mean of new rows, averaged over the folds' models, or by the model of all folds."""
+        return self.link.bounded(_average(self.models, self.basis, X, self.coefficients))
 
     @classmethod
-    def averaged(cls, repeats: Sequence[CrossFittedProbability]) -> CrossFittedProbability:
+    def averaged(cls, repeats: Sequence[CrossFittedMean]) -> CrossFittedMean:
         """Averages over repeats with other folds, rung by rung; of the same rows."""
         first = repeats[0]
         if len(repeats) == 1:
@@ -70,26 +68,26 @@ class CrossFittedProbability:
             lesser=tuple(cls.averaged(own) for own in rungs),
         )
 
-    def without_models(self) -> CrossFittedProbability:
+    def without_models(self) -> CrossFittedMean:
         """What was predicted alone."""
         lesser = tuple(one.without_models() for one in self.lesser)
         return replace(self, models=(), lesser=lesser)
 
     @cached_property
-    def unseen(self) -> CrossFittedProbability:
+    def unseen(self) -> CrossFittedMean:
         """The predictor alone."""
         return replace(
             self, out_of_fold=np.empty(0), lesser=tuple(one.unseen for one in self.lesser)
         )
 
     def by_rung(self, X: np.ndarray | RowView) -> np.ndarray:
-        """Probability of new rows on every rung by each fold's models, whose mean ``predict`` gives.
+        """Mean of new rows on every rung by each fold's models, whose mean ``predict`` gives.
 
-        Shape (n_rungs, n_models, n_new), the best last, not kept off 0 and 1.
+        Shape (n_rungs, n_models, n_new), the best last, not bounded.
         """
         seen = _Seen.of(_view(X), self.basis)
 
-        def scores(rung: CrossFittedProbability) -> list[np.ndarray]:
+        def scores(rung: CrossFittedMean) -> list[np.ndarray]:
             return [
                 model.scores(seen, large=own[-1] > 0)
                 for model, own in zip(rung.models, rung.coefficients, strict=True)
@@ -98,22 +96,35 @@ class CrossFittedProbability:
         shared, told = scores(self), []
         for rung in (*self.lesser, self):
             own = shared if rung.models == self.models else scores(rung)
-            told.append([_combine(*one) for one in zip(own, rung.coefficients, strict=True)])
+            each = zip(rung.models, own, rung.coefficients, strict=True)
+            told.append([_combine(said, to, model.link) for model, said, to in each])
         return np.array(told)
 
 
+CrossFittedProbability = CrossFittedMean
+bounded = LOGIT.bounded
+
+
 def cross_fitted_probability(
+    X: np.ndarray | RowView, positive: np.ndarray, folds: np.ndarray, **options: Any
+) -> CrossFittedMean:
+    """Predict :math:`Pr[positive | x]` out of fold, within [.001, .999], as ``cross_fitted_mean``."""
+    return cross_fitted_mean(X, positive, folds, link=LOGIT, **options)
+
+
+def cross_fitted_mean(
     X: np.ndarray | RowView,
-    positive: np.ndarray,
+    y: np.ndarray,
     folds: np.ndarray,
     *,
+    link: Link = IDENTITY,
     sample_weight: np.ndarray | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     ladder: bool = True,
     n_rounds: int | None = None,
-) -> CrossFittedProbability:
-    """Predict :math:`Pr[positive | x]` out of fold, within [.001, .999]; no model sees rows of fold -1.
+) -> CrossFittedMean:
+    """Predict :math:`E[Y | x]` out of fold; no model sees rows of fold -1.
 
     Without the ladder by the best models alone, which are the same. ``n_rounds`` of the large boosting
     are as many as lower the loss, if they are not given.
@@ -122,10 +133,11 @@ def cross_fitted_probability(
     is of the order of five over the number of rows.
     """
     X = _view(X)
-    positive = np.asarray(positive, dtype=bool)
     weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     learning = np.flatnonzero(folds >= 0)
-    own_positive, own_weight, own_folds = positive[learning], weight[learning], folds[learning]
+    own_y, own_weight, own_folds = np.asarray(y)[learning], weight[learning], folds[learning]
+    link = link.fitted(own_y, own_weight)
+    own_y = link.target(own_y)
     basis = QuadraticBasis.fit(X.take(learning)[:], own_weight)
     seen = _Seen.of(X.take(learning), basis)
     held = [np.flatnonzero(own_folds == label) for label in np.unique(own_folds)]
@@ -140,8 +152,8 @@ def cross_fitted_probability(
         return in_threads(do, zip(*given, strict=False), n_jobs, n_rows=len(learning))
 
     def fit(rows: np.ndarray, least: bool = True) -> _Models:
-        own = (own_positive[rows], own_weight[rows], own_folds[rows])
-        return _Models(seen.at(rows), *own, random_state, least)
+        own = (own_y[rows], own_weight[rows], own_folds[rows])
+        return _Models(seen.at(rows), *own, random_state, least, link)
 
     def judged(
         models: Sequence[_Models], ask: Callable[[_Models, np.ndarray], np.ndarray]
@@ -155,34 +167,35 @@ def cross_fitted_probability(
             models, lambda model, rows: model.large_scores(seen.X[rows], seen.levels[rows])
         )
 
-    def rung(models: Sequence[_Models], own: _Combined, share: float) -> CrossFittedProbability:
+    def rung(models: Sequence[_Models], own: _Combined, share: float) -> CrossFittedMean:
         models = models[-1:] if len(others) else models
         coefficients = np.tile(own.coefficients, (len(models), 1))
-        probability = np.empty(len(X))
-        probability[learning] = own.out_of_fold
+        mean = np.empty(len(X))
+        mean[learning] = own.out_of_fold
         if len(others):
             asked = X.take(others)
-            probability[others] = _average(models, basis, asked, coefficients, n_jobs)
-        return CrossFittedProbability(
-            out_of_fold=bounded(probability),
+            mean[others] = _average(models, basis, asked, coefficients, n_jobs)
+        return CrossFittedMean(
+            out_of_fold=link.bounded(mean),
             basis=basis,
             models=tuple(models),
             coefficients=coefficients,
             loss=own.loss,
             share=share,
             n_rounds=grown_to,
+            link=link,
         )
 
     models: list[_Models] = each(fit, trained)
     scores = judged(models, lambda model, rows: model.scores(seen.at(rows)))
     every = range(1, scores.shape[1])
     uses = (range(1), every[:-1])
-    lesser = [_Combined.of(scores, own_positive, own_weight, use) for use in uses]
+    lesser = [_Combined.of(scores, own_y, own_weight, use, link) for use in uses]
     best, grown_to = lesser[-1], 0
     for rounds in _ROUNDS if n_rounds is None else (n_rounds,) * (n_rounds > 0):
         each(lambda model, rows, n=rounds: model.grow(seen.X[rows], n), models, trained)
         scores[:, -1] = large(models)
-        grown = _Combined.of(scores, own_positive, own_weight, every)
+        grown = _Combined.of(scores, own_y, own_weight, every, link)
         if n_rounds is None and not grown.loss < best.loss:
             break
         best, grown_to = grown, rounds
@@ -199,7 +212,8 @@ def cross_fitted_probability(
             scores[:, -1] = large(half)
         for model in half:
             model.keep(grown_to)
-        own = _Combined.of(scores, own_positive, own_weight, every if grown_to else every[:-1])
+        use = every if grown_to else every[:-1]
+        own = _Combined.of(scores, own_y, own_weight, use, link)
         rungs.append(rung(half, own, share))
     return replace(rung(models, best, 1.0), lesser=tuple(rungs))
 
@@ -238,47 +252,47 @@ class _Seen(NamedTuple):
 
 
 class _Models:
-    """Models of one part of the rows, or a constant where one class is missing."""
+    """Models of one part of the rows, or a constant where all are alike."""
 
     def __init__(
         self,
         seen: _Seen,
-        positive: np.ndarray,
+        y: np.ndarray,
         weight: np.ndarray,
         folds: np.ndarray,
         seed: int,
         least: bool,
+        link: Link,
     ) -> None:
-        share = float(np.average(positive, weights=weight))
-        self._level = float(logit(np.clip(share, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)))
-        self._constant = not 0 < share < 1
+        self.link = link
+        self._level, self._constant = link.level(y, weight)
         self._n_rounds = 0
         if self._constant:
             return
         # Bins of weighted rows are slow to find, and those of equally weighted ones the same.
-        self._given = {"y": positive, "sample_weight": None if np.ptp(weight) == 0 else weight}
-        self._smooth = _logistic(seen.Z, positive, weight)
+        self._given = {"y": y, "sample_weight": None if np.ptp(weight) == 0 else weight}
+        self._smooth = link.smooth(seen.Z, y, weight) if seen.Z.shape[1] else None
         # Few, small trees: 25 of 8 leaves come within 0.002 of the log-loss of 150 where nothing is a
         # rule, at a fifth of the time.
         self._few = [
             _boosting(
-                seed, max_leaf_nodes=leaves, max_iter=25, learning_rate=0.15, max_bins=63
+                link, seed, max_leaf_nodes=leaves, max_iter=25, learning_rate=0.15, max_bins=63
             ).fit(seen.X, **self._given)
             for leaves in ((4, 8) if least else (8,))
         ]
         # Log-losses are within .003 of those of twice as many rounds at a rate of .1, on signs, trees,
         # steps and the paper's data, at half of the time.
-        self._large = _boosting(seed, max_leaf_nodes=31, learning_rate=0.2, warm_start=True)
+        self._large = _boosting(link, seed, max_leaf_nodes=31, learning_rate=0.2, warm_start=True)
         # Each row's levels are told by the other folds, or by other rows where one fold is all; beside
         # is what the features make of their rows, so that levels are not credited with that too.
         folds = folds if np.ptp(folds) else np.arange(len(folds)) % 5
-        self._means = LevelMeans()
-        told = self._means.fit_transform(seen.levels, positive, weight, folds)
+        self._means = LevelMeans(link)
+        told = self._means.fit_transform(seen.levels, y, weight, folds)
         self._expected = LevelAverages(seen.levels, self._smooth_scores(seen.Z), weight)
         self._told = np.hstack([told, self._expected.transform(seen.levels)])
         self._leveled = None
         if self._told.shape[1]:
-            self._leveled = _logistic(_beside(seen.Z, self._told), positive, weight)
+            self._leveled = link.smooth(_beside(seen.Z, self._told), y, weight)
 
     def grow(self, X: np.ndarray, n_rounds: int) -> None:
         """Let the large boosting grow to so many rounds, on the same rows."""
@@ -292,7 +306,7 @@ class _Models:
         self._n_rounds, self._given, self._told = n_rounds, {}, np.empty((0, 0))
 
     def scores(self, seen: _Seen, large: bool = False) -> np.ndarray:
-        """Log-odds of every model, shape (n, n_models), the best last.
+        """Scores of every model, shape (n, n_models), the best last.
 
         Those of the least come first, zero if there is none; so are those of the large boosting unless
         they are used.
@@ -300,7 +314,7 @@ class _Models:
         n, n_levels = seen.levels.shape
         if self._constant or n == 0:
             return np.full((n, 5 + n_levels if n_levels else 4), self._level)
-        few = [model.decision_function(seen.X) for model in self._few]
+        few = [self.link.score(model, seen.X) for model in self._few]
         return np.column_stack(
             [
                 few[0] if len(few) > 1 else np.zeros(n),
@@ -312,30 +326,30 @@ class _Models:
         )
 
     def _smooth_scores(self, Z: np.ndarray) -> np.ndarray:
-        return np.zeros(len(Z)) if self._smooth is None else self._smooth.decision_function(Z)
+        return np.zeros(len(Z)) if self._smooth is None else self.link.score(self._smooth, Z)
 
     def _tell(self, levels: np.ndarray) -> np.ndarray:
         """What is known of levels beside the features, shape (n, 2 k)."""
         return np.hstack([self._means.transform(levels), self._expected.transform(levels)])
 
     def _by_level(self, seen: _Seen) -> list[np.ndarray]:
-        """Log-odds of a logistic regression on levels, and of each category's levels, if any."""
+        """Scores of a linear model of levels, and of each category's levels, if any."""
         if self._leveled is None:
             return []
         told = self._tell(seen.levels)
-        by_features = self._leveled.decision_function(_beside(seen.Z, told))
+        by_features = self.link.score(self._leveled, _beside(seen.Z, told))
         return [by_features, told[:, : seen.levels.shape[1]]]
 
     def large_scores(self, X: np.ndarray, levels: np.ndarray) -> np.ndarray:
-        """Log-odds of the large boosting, (n,)."""
+        """Scores of the large boosting, (n,)."""
         if self._constant or len(X) == 0:
             return np.full(len(X), self._level)
-        stages = self._large.staged_decision_function(_beside(X, self._tell(levels)))
+        stages = self.link.staged(self._large, _beside(X, self._tell(levels)))
         return np.ravel(next(itertools.islice(stages, self._n_rounds - 1, None)))
 
     def predict(self, seen: _Seen, coefficients: np.ndarray) -> np.ndarray:
-        """Probability by a combination of the models."""
-        return _combine(self.scores(seen, large=coefficients[-1] > 0), coefficients)
+        """Mean by a combination of the models."""
+        return _combine(self.scores(seen, large=coefficients[-1] > 0), coefficients, self.link)
 
 
 def _beside(features: np.ndarray, told: np.ndarray) -> np.ndarray:
@@ -343,16 +357,8 @@ def _beside(features: np.ndarray, told: np.ndarray) -> np.ndarray:
     return np.hstack([features, told]) if told.shape[1] else features
 
 
-def _logistic(Z: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> LogisticRegression | None:
-    if not Z.shape[1]:
-        return None
-    # C = 0.3: log-loss within 0.001 of the best of .03 ... 3 on synthetic data, COMPAS and Adult.
-    model = LogisticRegression(C=0.3, max_iter=200, tol=1e-3)
-    return model.fit(Z, positive, sample_weight=weight)
-
-
-def _boosting(seed: int, **how: Any) -> HistGradientBoostingClassifier:
-    return HistGradientBoostingClassifier(
+def _boosting(link: Link, seed: int, **how: Any) -> Any:
+    return link.boosting(
         min_samples_leaf=20,
         l2_regularization=1.0,
         early_stopping=False,
@@ -368,7 +374,7 @@ def _average(
     coefficients: np.ndarray,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Average probability by all models, in chunks: the basis is many times as wide as X."""
+    """Average mean by all models, in chunks: the basis is many times as wide as X."""
 
     def judge(start: int) -> np.ndarray:
         some = np.arange(start, min(start + _CHUNK_ROWS, len(view)))
@@ -386,19 +392,9 @@ def _view(X: np.ndarray | RowView) -> RowView:
     return X if isinstance(X, RowView) else RowView(np.asarray(X, dtype=float))
 
 
-def bounded(probability: np.ndarray) -> np.ndarray:
-    """Probabilities off 0 and 1, and without the last digits."""
-    # Steps of trees make many residuals equal: ties must not be broken by how sums were rounded.
-    return np.clip(np.round(probability, 12), PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
-
-
-def _combine(scores: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    return expit(coefficients[0] + np.clip(scores, -8.0, 8.0) @ coefficients[1:])
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Combined:
-    """Log-odds ``a + b . scores`` with ``b >= 0`` of smallest weighted log-loss."""
+    """Scores ``a + b . scores`` with ``b >= 0`` of smallest weighted loss."""
 
     coefficients: np.ndarray  # zero for models that are not used
     out_of_fold: np.ndarray
@@ -406,32 +402,19 @@ class _Combined:
 
     @classmethod
     def of(
-        cls, scores: np.ndarray, positive: np.ndarray, weight: np.ndarray, use: Sequence[int]
+        cls, scores: np.ndarray, y: np.ndarray, weight: np.ndarray, use: Sequence[int], link: Link
     ) -> _Combined:
-        """Combine some of the models' log-odds, predicted out of fold."""
-        weight = weight / weight.sum()
-        sign = np.where(positive, 1.0, -1.0)
-        used = np.clip(scores[:, list(use)], -8.0, 8.0)
-        features = np.column_stack([np.ones(len(scores)), used])
-        share = np.clip(weight @ positive, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
-
-        def loss(coefficients):
-            margin = sign * (features @ coefficients)
-            value = weight @ np.logaddexp(0.0, -margin)
-            gradient = -(weight * sign * expit(-margin)) @ features
-            return value, gradient
-
-        best = minimize(
-            loss,
-            np.array([0.1 * logit(share), *np.full(len(use), 1.0 / len(use))]),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(None, None), *[(0.0, None)] * len(use)],
-        )
+        """Combine some of the models' scores, told out of fold."""
+        used = link.clipped(scores[:, list(use)])
+        best, loss = link.combine(used, y, weight / weight.sum())
         coefficients = np.zeros(1 + scores.shape[1])
-        coefficients[[0, *(1 + np.array(use))]] = best.x
+        coefficients[[0, *(1 + np.array(use))]] = best
         return cls(
             coefficients=coefficients,
-            out_of_fold=_combine(scores, coefficients),
-            loss=float(best.fun),
+            out_of_fold=_combine(scores, coefficients, link),
+            loss=loss,
         )
+
+
+def _combine(scores: np.ndarray, coefficients: np.ndarray, link: Link) -> np.ndarray:
+    return link.mean(coefficients[0] + link.clipped(scores) @ coefficients[1:])
