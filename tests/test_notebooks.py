@@ -28,6 +28,19 @@ from mdfa_fairness_plugin.learn import difference
 
 settings._MOST_REPEATS, difference._TREES_OF_A_ROW = 1, 24
 """
+# Long walks through the arrests run on a quarter of them.
+FEW = """
+from mdfa_fairness_plugin import datasets
+
+def few(load=datasets.load_arrests):
+    data = load()
+    for name in ("X", "y", "sensitive_features", "frame"):
+        data[name] = data[name][::4].reset_index(drop=True)
+    return data
+
+datasets.load_arrests = few
+"""
+BEFORE = {"paper": SMALL, "guide": FEW}
 
 
 def read(path):
@@ -84,10 +97,8 @@ def test_notebook_runs(path, tmp_path, monkeypatch):
     # Figures and tables of more splits and rows are what is printed; that they can be made shows with
     # few.
     for cell in notebook.cells:
-        cell.source = re.sub(r"n_splits=[1-9]\d*", "n_splits=2", cell.source)
-    notebook.cells.insert(0, nbformat.v4.new_code_cell(ONCE))
-    if path.stem == "paper":
-        notebook.cells.insert(0, nbformat.v4.new_code_cell(SMALL))
+        cell.source = re.sub(r"n_(splits|draws)=[1-9]\d*", r"n_\1=2", cell.source)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(ONCE + BEFORE.get(path.stem, "")))
     search = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(search))
     client = nbclient.NotebookClient(

@@ -1,4 +1,4 @@
-"""How well the default audit finds planted regions: the tables behind the figures in the README.
+"""How well the default audit finds planted regions: the tables behind the figures in README.md here.
 
 Run from the repository root, for example::
 
