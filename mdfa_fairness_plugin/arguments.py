@@ -40,6 +40,11 @@ _OF_THE_PROBLEM = (
     "outcome_names",
     "group_names",
     "feature_reasons",
+    "outcome_type",
+    "ordered",
+    "measure",
+    "favorable",
+    "robust",
 )
 
 
@@ -60,6 +65,11 @@ def checked_settings(**params: Any) -> Settings:
 def settled(settings: Settings, problem: AuditProblem) -> Settings:
     """Settings with nothing left to "auto", and given weights in the order of the working rows."""
     solver = solver_of(settings)
+    if problem.amount is not None and solver != "orthogonal":
+        raise InputError(
+            f"solver: {solver!r} follows people with an outcome, as the paper does; numbers and orders "
+            "have none. Use solver='auto' with a learner that regresses, or outcome_type='binary'."
+        )
     n_units, what = problem.n_rows, "rows"
     if problem.unit is not None and any(one.reason is None for one in problem.contrasts):
         n_units, what = len(np.unique(problem.unit)), "clusters"
@@ -105,10 +115,10 @@ def problem_of(
     log: WarningLog | None = None,
     *,
     clusters: Any = None,
+    exposure: Any = None,
     **changed: Any,
 ) -> AuditProblem:
     """The input of an audit, checked and encoded."""
     asked = {name: getattr(settings, name) for name in _OF_THE_PROBLEM} | changed
-    return build_problem(
-        X, y, sensitive_features, sample_weight=sample_weight, clusters=clusters, log=log, **asked
-    )
+    rows = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
+    return build_problem(X, y, sensitive_features, log=log, **rows, **asked)

@@ -153,6 +153,26 @@ class MDFAuditor(Judging):
         Why features are used: ``{"income": "ability to repay"}``, or ``{"reason": ..., "protected":
         True}`` of one that measures a protected trait. Reports list them with how well each tells the
         group and, after :meth:`AuditResult.with_explained`, the ratio without it.
+    outcome_type : {"auto", "binary", "multiclass", "numeric"}, default="auto"
+        What ``y`` is. "auto": two labels, or 3 to 20 that are no numbers, each audited against all
+        others. "multiclass": likewise of labels that are numbers. "numeric": amounts (a wage, a
+        sentence, a score), of which the group gets ``"less"`` or ``"more"`` (these are the outcomes);
+        never taken for such unasked. ``alpha`` is then a share of the people, and ``gamma`` is not
+        defined; only the default solver audits numbers.
+    ordered : list of labels or None, default=None
+        All labels from the lowest to the highest, at least three: each cut is audited ("B or higher"
+        and "below B"), and the mean rank.
+    measure : {"auto", "difference", "ratio"}, default="auto"
+        How means of a number are compared: by their difference, in units of ``y`` ("auto"; of counts
+        with an exposure by their ratio), or, of what is never negative, by their ratio.
+    favorable : {"high", "low"} or None, default=None
+        Which end of a number or of an order is the good one, as ``favorable_label`` of labels.
+    robust : None, "rank" or float, default=None
+        Against outliers: each number's rank is compared, as a share of the rows, or this share of the
+        rows is moved in to the next value at either end (a winsorised mean).
+    min_difference : float or "auto", default="auto"
+        Smaller differences of means are no violation, however small their p; in units of ``y``. "auto"
+        is a twentieth of a standard deviation, what ``min_ratio`` is at a rate of one half.
 
     Attributes
     ----------
@@ -231,6 +251,12 @@ class MDFAuditor(Judging):
         group_names=_DEFAULT.group_names,
         statement=_DEFAULT.statement,
         feature_reasons=_DEFAULT.feature_reasons,
+        outcome_type=_DEFAULT.outcome_type,
+        ordered=_DEFAULT.ordered,
+        measure=_DEFAULT.measure,
+        favorable=_DEFAULT.favorable,
+        robust=_DEFAULT.robust,
+        min_difference=_DEFAULT.min_difference,
     ):
         self.alpha = alpha
         self.outcomes = outcomes
@@ -268,8 +294,22 @@ class MDFAuditor(Judging):
         self.group_names = group_names
         self.statement = statement
         self.feature_reasons = feature_reasons
+        self.outcome_type = outcome_type
+        self.ordered = ordered
+        self.measure = measure
+        self.favorable = favorable
+        self.robust = robust
+        self.min_difference = min_difference
 
-    def fit(self, X, y, sensitive_features=None, sample_weight=None, clusters=None):
+    def fit(
+        self,
+        X,
+        y,
+        sensitive_features=None,
+        sample_weight=None,
+        clusters=None,
+        exposure=None,
+    ):
         """Audit the outcomes ``y``.
 
         Parameters
@@ -278,7 +318,8 @@ class MDFAuditor(Judging):
             Audited features: pandas, polars, numpy or scipy sparse. Who counts as similar is
             judged by these, not by what the classifier used.
         y : array-like of shape (n_samples,)
-            The classifier's outcomes, any two labels.
+            The classifier's outcomes: two labels, or 3 to 20, of which each is audited against all
+            others; with ``outcome_type="numeric"`` numbers.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive)
             Each column is audited on its own.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -288,6 +329,9 @@ class MDFAuditor(Judging):
             they share a fold, and errors, tests and repetitions go by cluster; sides with fewer than
             30 are not audited. None: every row is another person's, except for exact repeats that
             chance does not explain.
+        exposure : array-like of shape (n_samples,) or None, default=None
+            Of counts (stops, complaints) how long or how often each row could have been counted:
+            rates per unit of it are compared, rows counting by theirs.
 
         Returns
         -------
@@ -313,7 +357,7 @@ class MDFAuditor(Judging):
                 "sensitive_features: None was given; pass the column(s) whose groups are to be "
                 "compared."
             )
-        rows = {"sample_weight": sample_weight, "clusters": clusters}
+        rows = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
         _fit(self, settings, X, y, sensitive_features, **rows)
         return self
 
@@ -327,11 +371,13 @@ def _fit(
     *,
     sample_weight: Any,
     clusters: Any,
+    exposure: Any,
 ) -> None:
     """Make the audit, and the auditor one that is fitted."""
     log = WarningLog()
     started = time.perf_counter()
-    problem = problem_of(X, y, sensitive_features, sample_weight, settings, log, clusters=clusters)
+    rows = {"clusters": clusters, "exposure": exposure}
+    problem = problem_of(X, y, sensitive_features, sample_weight, settings, log, **rows)
     audit = run_audit(problem, settings.reseeded(draw_seed(auditor.random_state)), log, X)
     result = result_of(audit, log, time.perf_counter() - started)
     worst = result.worst_case
@@ -348,7 +394,9 @@ def _fit(
     auditor.attach(result, problem.encoder, judge, named, searches)
 
 
-def audit(X, y, *, sensitive_features, sample_weight=None, clusters=None, **params) -> AuditResult:
+def audit(
+    X, y, *, sensitive_features, sample_weight=None, clusters=None, exposure=None, **params
+) -> AuditResult:
     """Audit outcomes in one call.
 
     Parameters
@@ -358,7 +406,7 @@ def audit(X, y, *, sensitive_features, sample_weight=None, clusters=None, **para
     y : array-like of shape (n_samples,)
         The classifier's outcomes.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive)
-    sample_weight, clusters : array-like of shape (n_samples,) or None, default=None
+    sample_weight, clusters, exposure : array-like of shape (n_samples,) or None, default=None
         As for ``MDFAuditor.fit``.
     **params
         Of ``MDFAuditor``.
@@ -390,4 +438,5 @@ def audit(X, y, *, sensitive_features, sample_weight=None, clusters=None, **para
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         clusters=clusters,
+        exposure=exposure,
     ).result_

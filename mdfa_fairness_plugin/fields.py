@@ -52,9 +52,12 @@ def said(
     printable: Printable,
     *columns: Column,
     settle: Callable[[Any], Any] | None = None,
-    json: Literal["value", "label", "bits", "no"] = "value",
+    json: Literal["value", "label", "bits", "no", "told"] = "value",
 ) -> dict[str, Any]:
-    """Give the metadata of a field; ``settle`` turns a value into one of the declared type."""
+    """Give the metadata of a field; ``settle`` turns a value into one of the declared type.
+
+    One that is ``told`` is in JSON only where it says something.
+    """
     return {"printable": printable, "columns": columns, "settle": settle, "json": json}
 
 

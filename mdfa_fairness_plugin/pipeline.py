@@ -216,6 +216,9 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
             search=search.searching,
             everybody=search.everybody,
             clustered=rows.cluster is not None,
+            unit=search.data.unit,
+            nonnegative=search.data.nonnegative,
+            counted_by=search.data.counted_by,
         )
         return replace(search, measured=measured, spread=search.spread_of(rows, settings))
 
@@ -247,9 +250,10 @@ def measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
     assert data.outcome is not None
     return MeasuredRows(
         s=data.s[held],
-        positive=data.positive[held],
-        y=problem.y[data.rows[held]],
-        n_outcomes=len(problem.outcome_labels),
+        value=data.value[held],
+        kind=data.kind,
+        y=problem.y[data.rows[held]] if data.counted is None else data.counted[held],
+        n_outcomes=len(data.counted_by or problem.outcome_labels),
         base=data.base[held],
         weights=data.weights[held],
         propensity=data.propensity[held],
@@ -354,7 +358,9 @@ def _note_large_alpha(
     """Say if alpha is out of proportion to how rare an outcome is."""
     for search in searches:
         outcome = search.key.outcome
-        has_outcome = problem.y == problem.outcome_labels.index(outcome)
+        if problem.is_amount(outcome):
+            continue
+        has_outcome = problem.has(outcome)
         rate = float(np.average(has_outcome, weights=problem.sample_weight))
         alpha = alpha_for(settings, rate)
         if search.made and alpha > rate / 2:
@@ -372,7 +378,7 @@ def _note_rules(searches: list[Search], problem: AuditProblem, log: WarningLog) 
     for outcome in outcomes_of(problem):
         made = (s for s in searches if s.made and s.key.outcome == outcome.label)
         search = next(made, None)
-        if search is None:
+        if search is None or search.data.of_means:
             continue
         compared = search.side.ground.compared
         told = compared.outcome_model(outcome).out_of_fold > 0.5

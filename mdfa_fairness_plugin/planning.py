@@ -172,7 +172,7 @@ class _Plans:
             "mass": float(mass),
             "level": (1.0 - settings.confidence_level) / n_searches,
             "confidence_level": settings.confidence_level,
-            "least_ratio": settings.least_ratio,
+            "least": math.log(settings.least_ratio),
         }
 
     def of(self, n: float) -> Plan:

@@ -20,6 +20,8 @@ Overlap = Literal["trim", "refuse"]
 WeightType = Literal["sampling", "frequency", "auto"]
 Missing = Literal["exclude", "category", "raise"]
 MissingOutcome = Literal["raise", "exclude"]
+OutcomeType = Literal["auto", "binary", "multiclass", "numeric"]
+Measure = Literal["auto", "difference", "ratio"]
 
 # What draws at random, each with a seed of its own.
 STAGES = ("folds", "propensity", "outcome", "learner", "balance", "test")
@@ -31,6 +33,8 @@ ALPHA_IN_PAPER = 0.05
 # A rate a twentieth higher: what black boxes that are rules of the features leave at most, once the
 # models' part is allowed for, and far below what any rule of practice asks about (four fifths: 1.25).
 _LEAST_RATIO = 1.05
+# The same of a number, in its standard deviations: as much as that ratio is at a rate of one half.
+_LEAST_DEVIATIONS = 0.05
 # Cross-fitting is repeated this often where few rows make it cheap, and less where all repeats together
 # would learn from more rows than any audit does by default.
 _MOST_REPEATS = 3
@@ -81,6 +85,12 @@ class Settings:
     group_names: Any = None
     statement: Any = None
     feature_reasons: Any = None
+    outcome_type: OutcomeType = "auto"
+    ordered: Any = None
+    measure: Measure = "auto"
+    favorable: str | None = None
+    robust: float | str | None = None
+    min_difference: float | str = AUTO
     seed: int = 0
     own_seeds: Mapping[str, int] | None = None  # of the stages, where they do not follow from one
 
@@ -111,6 +121,7 @@ class Settings:
         check_choice("missing_outcome", settings.missing_outcome, get_args(MissingOutcome))
         check_choice("merge_spellings", settings.merge_spellings, (True, False))
         check_choice("estimator", settings.estimator, get_args(Estimator))
+        settings._check_numbers()
         if not (isinstance(settings.min_ratio, str) and settings.min_ratio == AUTO):
             ratio = settings.min_ratio
             number = isinstance(ratio, numbers.Real) and not isinstance(ratio, bool)
@@ -136,6 +147,41 @@ class Settings:
         if not (isinstance(settings.xi, numbers.Real) and 0 < float(settings.xi) < np.inf):
             raise InputError(f"xi: a positive number expected, {settings.xi!r} found.")
         return replace(settings, statement=checked_statement(settings.statement) or None)
+
+    def _check_numbers(self) -> None:
+        """Refuse what outcomes that are numbers could not be audited with."""
+        check_choice("outcome_type", self.outcome_type, get_args(OutcomeType))
+        check_choice("measure", self.measure, get_args(Measure))
+        check_choice("favorable", self.favorable, (None, "high", "low"))
+        if self.robust is not None and self.robust != "rank":
+            number = isinstance(self.robust, numbers.Real) and not isinstance(self.robust, bool)
+            if not number or not 0.0 < float(self.robust) < 0.5:
+                raise InputError(
+                    "robust: None, 'rank' or a share between 0 and .5 of the rows to move in at either "
+                    f"end expected, {self.robust!r} found."
+                )
+        if not (isinstance(self.min_difference, str) and self.min_difference == AUTO):
+            least = self.min_difference
+            number = isinstance(least, numbers.Real) and not isinstance(least, bool)
+            if not number or not 0.0 <= float(least) < np.inf:
+                raise InputError(
+                    "min_difference: 'auto' or a number of at least 0, in units of y, expected, "
+                    f"{least!r} found."
+                )
+        if self.ordered is not None and self.outcome_type in ("binary", "numeric"):
+            raise InputError(
+                f"ordered: an order of labels, but outcome_type={self.outcome_type!r} was given. Leave "
+                "one of them out."
+            )
+        if self.outcome_type == "numeric" and self.favorable_label is not None:
+            raise InputError(
+                "favorable_label: numbers have no label. Say favorable='high' or 'low' instead."
+            )
+        if self.outcome_type == "numeric" and self.estimator == "raw":
+            raise InputError(
+                "estimator: 'raw' counts outcomes, as Algorithm 1 does; numbers have none. Use "
+                "'doubly_robust', 'hajek' or 'unweighted'."
+            )
 
     def reseeded(self, seed: int) -> Settings:
         """The same arguments with another seed."""
@@ -177,6 +223,11 @@ class Settings:
         """Smallest ratio that is called a violation."""
         return _LEAST_RATIO if isinstance(self.min_ratio, str) else float(self.min_ratio)
 
+    def least_difference(self, unit: float) -> float:
+        """Smallest difference that is called a violation, in units of that many of the outcome's."""
+        auto = isinstance(self.min_difference, str)
+        return _LEAST_DEVIATIONS if auto else float(self.min_difference) / unit
+
     @property
     def parameters(self) -> dict[str, Any]:
         """Arguments that decide what is found, by name."""
@@ -188,6 +239,11 @@ def alpha_for(settings: Settings, rate: float) -> float:
     if isinstance(settings.alpha, str):
         return min(_SHARE_OF_OUTCOME * rate, ALPHA_IN_PAPER)
     return float(settings.alpha)
+
+
+def alpha_of_people(settings: Settings) -> float:
+    """Smallest share of the people in a subgroup, for an outcome that is a number."""
+    return ALPHA_IN_PAPER if isinstance(settings.alpha, str) else float(settings.alpha)
 
 
 def refuse_unknown(

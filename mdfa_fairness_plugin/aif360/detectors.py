@@ -35,7 +35,7 @@ from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.exceptions import InputError, MDFAError
 from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
-from mdfa_fairness_plugin.measure.estimates import adjusted, measure, measure_leftover
+from mdfa_fairness_plugin.measure.estimates import measure, measure_leftover
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.records import ratio_of
@@ -274,7 +274,7 @@ class _Judge:
         low, high = delta_interval(plain, self._level, leftover=leftover)
         return row | {
             "raw_ratio": ratio_of(measure(positive, s, part.weight, member).delta),
-            "balanced_ratio": ratio_of(adjusted(plain, leftover)[0].delta),
+            "balanced_ratio": ratio_of(plain.at_same_features(leftover).delta),
             "ratio_low": ratio_of(low),
             "ratio_high": ratio_of(high),
         }

@@ -30,7 +30,7 @@ from mdfa_fairness_plugin.comparison.records import (
 from mdfa_fairness_plugin.comparison.splits import Splits
 from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.measure.allowance import Allowance
-from mdfa_fairness_plugin.measure.estimates import adjusted, measure
+from mdfa_fairness_plugin.measure.estimates import measure
 from mdfa_fairness_plugin.measure.influence import (
     LogRatio,
     log_ratio_of,
@@ -85,9 +85,7 @@ class RegionRows:
         most = max(len(weights), len(told))
         ladders = (own if len(own) == most else own * most for own in (weights, told))
         *lesser, (_, best) = zip(*ladders, strict=True)
-        return replace(
-            self.rows, positive=positive[self.places], outcome=best, lesser=tuple(lesser)
-        )
+        return replace(self.rows, value=positive[self.places], outcome=best, lesser=tuple(lesser))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -275,7 +273,7 @@ class Figures:
         """Delta, rates and interval inside a region, as an audit gives them."""
         sums = SetSums.of(rows, region.member)
         leftover = sums.leftover if self._adjusts else None
-        rates = sums.rates if leftover is None else adjusted(sums.rates, leftover)[0]
+        rates = sums.rates.at_same_features(leftover)
         allowed = Allowance.of(sums)
         return {
             "delta": rates.delta,
@@ -351,7 +349,7 @@ class Figures:
         """Log ratio of the rows of a search inside its region, or of all, and what moves it."""
 
         def told(weights: np.ndarray, outcome: np.ndarray | None) -> LogRatio:
-            found = log_ratio_of(rows.positive, rows.s, weights, member, outcome)
+            found = log_ratio_of(rows.value, rows.s, weights, member, outcome)
             influence = np.zeros(self._bench.problem.n_rows)
             influence[region.places] = found.influence
             return replace(found, influence=influence)

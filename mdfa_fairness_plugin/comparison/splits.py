@@ -124,7 +124,7 @@ def _outcomes(bench: Bench) -> list[list[Outcome]]:
             found = paired_outcomes(bench.outcomes, positives, name=model)
         else:
             found = [
-                Outcome(label=label, positive=positive, modelled=positive, name=(model, label))
+                Outcome(label=label, value=positive, modelled=positive, name=(model, label))
                 for label, positive in zip(bench.outcomes, positives, strict=True)
             ]
         by_model.append(

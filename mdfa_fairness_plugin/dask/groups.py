@@ -122,14 +122,14 @@ class GroupSums(Sums):
             return sums.reshape(2, n_groups)
 
         def counts(weights: np.ndarray, member: np.ndarray) -> np.ndarray:
-            return np.array([split(weights, member), split(weights * rows.positive, member)])
+            return np.array([split(weights, member), split(weights * rows.value, member)])
 
         e = rows.propensity
-        terms = (rows.positive - rows.outcome) * rows.base
+        terms = (rows.value - rows.outcome) * rows.base
         size = np.abs(terms) + 1e-12
         amounts = (terms * ((rows.s > 0) - e), terms, size, size * e)
         rungs = (*rows.lesser, (rows.weights, rows.outcome))
-        left = [weights * (rows.positive - outcome) for weights, outcome in rungs]
+        left = [weights * (rows.value - outcome) for weights, outcome in rungs]
         return cls(
             counts=np.array(
                 [counts(rows.weights, member) for member in members]

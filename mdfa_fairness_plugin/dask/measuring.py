@@ -334,7 +334,7 @@ class _Judged:
         """Rows to be measured."""
         return MeasuredRows(
             s=self.s[some],
-            positive=self.positive[some],
+            value=self.positive[some],
             y=self.y[some],
             n_outcomes=self.n_outcomes,
             base=self.base[some],
@@ -388,7 +388,7 @@ def _sums(
     ]
     judged = _Judged(
         s=s,
-        positive=positive,
+        value=positive,
         y=y,
         n_outcomes=n_outcomes,
         base=base,
@@ -455,12 +455,12 @@ def _part(judge: Judge, block: _Block, judged: _Judged, some: np.ndarray) -> Blo
     each = zip(block.each(judge.propensity), block.each(judge.outcome_model), strict=False)
     for e_fitted, m_fitted in each:
         e, m = judge.propensities(e_fitted[some]), judge.rates(m_fitted[some])
-        residual = (rows.positive - m) * (~side - e) * rows.base
+        residual = (rows.value - m) * (~side - e) * rows.base
         leak_by_model.append(
             np.stack([by_set(own).sum(axis=-1) for own in (residual, residual**2)], axis=-1)
         )
         weights = judge.weights_by(e, rows.s, rows.base, rows.weights)
-        amounts = (weights, weights * rows.positive, weights * m)
+        amounts = (weights, weights * rows.value, weights * m)
         rates_by_model.append(np.stack([by_set(own) for own in amounts], axis=1))
     groups = GroupSums.none()
     if block.group is not None:
@@ -470,7 +470,7 @@ def _part(judge: Judge, block: _Block, judged: _Judged, some: np.ndarray) -> Blo
         judged.bins[some],
         len(judge.bins),
         rows.s,
-        rows.positive,
+        rows.value,
         rows.weights,
         nobody,
         1,

@@ -10,6 +10,7 @@ from mdfa_fairness_plugin.data.columns import (
     as_list,
     find_label,
     is_fractional,
+    is_real,
     listing,
     read_labels,
 )
@@ -18,6 +19,8 @@ from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditError
 
 # Reason in ``AuditResult.excluded`` of rows without an outcome.
 MISSING_OUTCOME = "missing outcome"
+# More labels are not audited each by each unless they are named.
+MOST_CLASSES = 20
 # What can be done about rows without an outcome, where that is an argument.
 EXCLUDE = "Pass missing_outcome='exclude' to leave those rows out, counted"
 
@@ -50,7 +53,7 @@ def refuse_scores(values: tuple[Hashable, ...], argument: str) -> None:
         raise InputError(
             f"{argument}: scores were given ({len(values):,} values such as {fractional[0]!r}), but "
             "an audit needs decisions. Apply the threshold that decides, as in "
-            f"{argument} >= 0.5."
+            f"{argument} >= 0.5; or say outcome_type='numeric' to audit the numbers themselves."
         )
 
 
@@ -63,11 +66,28 @@ def refuse_constant(values: tuple[Hashable, ...], n_rows: int, argument: str) ->
         )
 
 
-def audited_outcomes(asked: Any, found: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+def audited_outcomes(
+    asked: Any, found: tuple[Hashable, ...], outcome_type: str = "auto"
+) -> tuple[Hashable, ...]:
     """Outcomes to audit, each against the others, in the order in which they were found."""
+    if outcome_type == "binary" and len(found) > 2 and asked is None:
+        raise InputError(
+            f"outcome_type: 'binary' was given, and y has {len(found):,} outcomes: {listing(found)}."
+        )
     if asked is None:
+        difference, apart = told_apart_by(found)
+        several = 2 < len(found) <= MOST_CLASSES and not apart
+        numbers = all(is_real(value) for value in found)
+        if several and (outcome_type == "multiclass" or not numbers):
+            return found
+        if several:
+            raise InputError(
+                f"y: {len(found):,} different numbers were found: {listing(found)}. Say what they are: "
+                "outcome_type='numeric' for amounts, outcome_type='multiclass' for labels, "
+                f"ordered={list(found)!r} for grades; or name the ones to audit, each against all "
+                f"others, as in outcomes=[{found[0]!r}]."
+            )
         if len(found) > 2:
-            difference, apart = told_apart_by(found)
             raise InputError(
                 f"y: {len(found):,} different outcomes were found: {listing(found)}. "
                 + (

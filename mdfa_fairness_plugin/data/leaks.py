@@ -54,9 +54,10 @@ def leaked_features(
 def _repeats(table: Table, names: Iterable[Hashable], labels: Labels) -> Iterator[Hashable]:
     """Columns that are other labels, one to one, or tell one of the labels from the rest."""
     # With hardly two rows per value, any measurement is a one-to-one relabelling.
-    if 2 * len(labels.values) <= table.n_rows:
-        probe, places = _Probe(labels), {name: i for i, name in enumerate(table.names)}
-        yield from (name for name in names if probe.is_repeated_by(table, places[name]))
+    probe, places = _Probe(labels), {name: i for i, name in enumerate(table.names)}
+    few = 2 * len(labels.values) <= table.n_rows
+    repeated_by = probe.is_repeated_by if few else probe.is_ordered_like
+    yield from (name for name in names if repeated_by(table, places[name]))
 
 
 class _Probe:
@@ -85,6 +86,19 @@ class _Probe:
                 return False
         distinct, sizes = np.unique(image, return_counts=True)
         return len(distinct) == len(image) or (len(distinct) == 2 and bool((sizes == 1).any()))
+
+    def is_ordered_like(self, table: Table, position: int) -> bool:
+        """Whether a column has the order of labels of which nearly every row has another."""
+        if table.matrix is not None or len(self.counts) < 100:
+            return False
+        values = _values(table, position)
+        values = values if self.rows is None else values[self.rows]
+        for some in (slice(0, 100), slice(None)):
+            ranks = np.unique(values[some], return_inverse=True)[1]
+            own = np.unique(self.codes[some], return_inverse=True)[1]
+            if not (np.array_equal(ranks, own) or np.array_equal(ranks, own.max() - own)):
+                return False
+        return True
 
 
 def _values(table: Table, position: int) -> np.ndarray:
@@ -194,6 +208,10 @@ def _thinned(rows: np.ndarray) -> np.ndarray:
 # -- the outcome
 
 
+class OfNumbers(str):
+    """What is asked of an outcome that is a number, in words."""
+
+
 def check_leaks(
     table: Table,
     encoder: FeatureEncoder,
@@ -228,6 +246,7 @@ def check_leaks(
     rows = _thinned(np.arange(len(order)))
     for outcome, answer in answers.items():
         what = told if len(labels.values) == 2 else f"{told} {outcome!r}"
+        what = outcome if isinstance(outcome, OfNumbers) else what
         asked = answer.take(rows)
         found: set[int] = set()
         for name, own in features.items():

@@ -10,8 +10,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.data.amounts import (
+    HIGHER,
+    LOWER,
+    Amount,
+    Cut,
+    amount_of,
+    as_labels,
+    asked_directions,
+    ordered_cuts,
+    read_exposure,
+    read_numbers,
+    scaled,
+)
 from mdfa_fairness_plugin.data.clusters import read_clusters, renumbered
 from mdfa_fairness_plugin.data.column_order import column_order
+from mdfa_fairness_plugin.data.columns import Labels
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.contrasts import Contrast, build_contrasts, with_intersections
 from mdfa_fairness_plugin.data.copies import RowColumns, find_copies
@@ -23,7 +37,7 @@ from mdfa_fairness_plugin.data.decisions import (
 )
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.data.given import NOTHING_GIVEN, GivenProbabilities, read_given
-from mdfa_fairness_plugin.data.leaks import Answer, check_leaks, leaked_features
+from mdfa_fairness_plugin.data.leaks import Answer, OfNumbers, check_leaks, leaked_features
 from mdfa_fairness_plugin.data.order import canonical_order, input_hash
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
 from mdfa_fairness_plugin.data.quantities import with_quantities
@@ -54,8 +68,10 @@ class AuditProblem:
     levels: np.ndarray | None  # own levels of features that `X` pools, see `FeatureEncoder.levels`
     encoder: FeatureEncoder
     display: pd.DataFrame  # features as reports show them, partly read-only views of `X`
-    y: np.ndarray  # position in `outcome_labels`
-    outcome_labels: tuple[Hashable, ...]  # every outcome found, as the user gave it
+    y: np.ndarray  # position in `outcome_labels`; of numbers zero
+    outcome_labels: tuple[
+        Hashable, ...
+    ]  # every outcome found, as the user gave it; none of numbers
     outcomes: tuple[Hashable, ...]  # those to audit
     sample_weight: np.ndarray  # sampling weights with mean 1; ones without
     weight_type: str  # "none", "frequency" or "sampling"
@@ -73,6 +89,8 @@ class AuditProblem:
     outcome_name: str = ""  # of the column of outcomes; empty: it has none
     words: Words = field(default_factory=Words)  # what outcomes and groups are called
     reasons: Mapping[str, StatedReason] = field(default_factory=dict)  # for features, by name
+    amount: Amount | None = None  # outcomes that are numbers, or the ranks of ordered ones
+    cuts: Mapping[Hashable, Cut] = field(default_factory=dict)  # of ordered outcomes, by label
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -104,6 +122,44 @@ class AuditProblem:
         given = self.given.of_contrast(contrast)
         return None if given is None else given[self.source_row]
 
+    @property
+    def outcome_type(self) -> str:
+        """What outcomes are: "binary", "multiclass", "ordered" or "numeric"."""
+        if self.cuts:
+            return "ordered"
+        if self.amount is not None:
+            return "numeric"
+        return "binary" if len(self.outcome_labels) == 2 else "multiclass"
+
+    @property
+    def stratum(self) -> np.ndarray:
+        """What folds are even in: outcomes, or on which side of the mean a number is."""
+        return self.y if self.outcome_labels else self.has(self.outcomes[0]).astype(np.intp)
+
+    @property
+    def n_strata(self) -> int:
+        """How many of them there are."""
+        return len(self.outcome_labels) or 2
+
+    def is_amount(self, label: Hashable) -> bool:
+        """Whether an audited outcome is more or less of a number."""
+        return self.amount is not None and label in self.amount.directions
+
+    def value(self, label: Hashable) -> np.ndarray:
+        """Whether each working row has an outcome, or how much of it in units of its own."""
+        if self.amount is not None and label in self.amount.directions:
+            return self.amount.values * (-1.0 if label == self.amount.directions[0] else 1.0)
+        return self.has(label)
+
+    def has(self, label: Hashable) -> np.ndarray:
+        """Whether each working row has an outcome; of a number, whether more of it than on average."""
+        if self.is_amount(label):
+            value = self.value(label)
+            return value > np.average(value, weights=self.sample_weight)
+        if label in self.cuts:
+            return np.isin(self.y, list(self.cuts[label].codes))
+        return self.y == self.outcome_labels.index(label)
+
     def answer(self, positive: np.ndarray) -> Answer:
         """Something to be told of every working row."""
         return Answer(positive, self.sample_weight, self.unit)
@@ -116,6 +172,7 @@ def build_problem(
     *,
     sample_weight: Any = None,
     clusters: Any = None,
+    exposure: Any = None,
     log: WarningLog | None = None,
     told: str = "the outcome",
     **options: Any,
@@ -139,7 +196,8 @@ def build_problem(
     n_samples = table.n_rows
     if n_samples == 0:
         raise InputError("X: it has no rows; there is nobody to compare.")
-    for one in (decided, groups_of, weighed, people):
+    exposed_to = None if exposure is None else read_vector(exposure, "exposure")
+    for one in (decided, groups_of, weighed, people, exposed_to):
         if one is not None:
             check_length(one, n_samples, "X", _advice(one, table))
     if groups_of.n_columns == 0:
@@ -150,6 +208,9 @@ def build_problem(
     decided, groups_of = pairing.align(decided), pairing.align(groups_of)
     weight = None if weighed is None else pairing.align(weighed).array(0)
     people = None if people is None else pairing.align(people)
+    exposed = None
+    if exposed_to is not None:
+        exposed = read_exposure(pairing.align(exposed_to).array(0), n_samples)
 
     # Rows without weight are absent, so nothing they hold can fail a check.
     excluded: dict[str, int] = {}
@@ -158,11 +219,19 @@ def build_problem(
         excluded["zero weight"] = weighting.n_zero
     rows = weighting.rows
     decisions = decided.array(0) if rows is None else decided.take(rows).array(0)
-    labels = read_decisions(decisions, "y", missing=asked.missing_outcome)
+    amounts = _amounts(decisions, exposed, rows, asked)
+    if amounts is None:
+        labels = read_decisions(decisions, "y", missing=asked.missing_outcome)
+    else:
+        labels = as_labels(amounts)
+        if exposed is not None:
+            time = exposed if rows is None else exposed[rows]
+            weighting = weighting.times(time)
     known = labels.codes >= 0
     if not known.all():
         decided_on = np.flatnonzero(known)
         weighting, labels = weighting.take(decided_on), labels.take(decided_on)
+        amounts = None if amounts is None else amounts[decided_on]
         rows = decided_on if rows is None else rows[decided_on]
         excluded[MISSING_OUTCOME] = n_samples - weighting.n_zero - len(np.unique(rows))
     if rows is not None:
@@ -176,16 +245,17 @@ def build_problem(
 
     table = with_quantities(table, log)
     merge = asked.merge_spellings
-    if merge:
+    if merge and amounts is None:
         labels = read_spellings({"": labels}, "y", log, merge=True)[""]
         asked = replace(
             asked,
             outcomes=asked_as(asked.outcomes, labels.values),
             favorable_label=asked_as(asked.favorable_label, labels.values),
         )
-    refuse_constant(labels.values, len(labels.codes), "y")
-    audited = audited_outcomes(asked.outcomes, labels.values)
-    if not merge:
+    labels, amount, cuts, audited = _audited(
+        labels, amounts, weighting.values, asked, per=exposed is not None
+    )
+    if not merge and amounts is None:
         read_spellings({"": labels}, "y", log, merge=False)
     in_use = np.arange(n_samples) if rows is None else rows
     columns = read_sensitive(groups_of, asked.missing, in_use, log, excluded, merge=merge)
@@ -229,12 +299,17 @@ def build_problem(
         unit = renumbered(unit[order])
         cluster = None if cluster is None else unit
     y_sorted = labels.codes[order]
+    outcome_labels = labels.values
+    if amounts is not None:
+        y_sorted, outcome_labels = np.zeros_like(y_sorted), ()
     if told:
         check_leaks(
             table,
             encoder,
             labels,
-            _answers(y_sorted, labels.values, audited, weighting.values[order], unit),
+            _answers(
+                y_sorted, outcome_labels, audited, weighting.values[order], unit, amounts, order
+            ),
             order,
             decision_inputs=asked.decision_inputs,
             told=told,
@@ -244,7 +319,7 @@ def build_problem(
     sorted_columns = [column.take(order) for column in columns]
     contrasts = build_contrasts(
         sorted_columns,
-        y_sorted,
+        labels.codes[order],
         labels.values,
         groups=asked.groups,
         reference_group=asked.reference_group,
@@ -259,8 +334,10 @@ def build_problem(
         encoder=encoder,
         display=encoder.display_frame(table, rows=order, encoded=encoded),
         y=y_sorted,
-        outcome_labels=labels.values,
+        outcome_labels=outcome_labels,
         outcomes=audited,
+        amount=None if amount is None else amount.take(order),
+        cuts=cuts,
         sample_weight=weighting.values[order],
         weight_type=weighting.weight_type,
         contrasts=contrasts,
@@ -277,7 +354,7 @@ def build_problem(
     given = read_given(problem, asked.propensity, asked.outcome_probability, pairing)
     name = decided.names[0]
     named = name if isinstance(name, str) and name != "y" else ""
-    words = read_words(asked, labels.values, problem.sensitive, named)
+    words = read_words(asked, problem, named)
     return replace(problem, given=given, index=pairing.index, outcome_name=named, words=words)
 
 
@@ -293,12 +370,64 @@ def _read_levels(
         table.relabelled({places[name]: labels for name, labels in read.items()})
 
 
+def _amounts(
+    decisions: Any, exposed: np.ndarray | None, rows: np.ndarray | None, asked: Settings
+) -> np.ndarray | None:
+    """Outcomes as numbers, of counts those per exposure; None if they are labels."""
+    if asked.outcome_type != "numeric":
+        if exposed is not None:
+            raise InputError(
+                "exposure: it divides counts, which need outcome_type='numeric'; leave it out to audit "
+                "labels."
+            )
+        return None
+    numbers = read_numbers(decisions, "y", asked.missing_outcome)
+    if exposed is None:
+        return numbers
+    if numbers.min(initial=0.0) < 0:
+        raise InputError("exposure: counts are divided by it, and some outcomes are below zero.")
+    return numbers / (exposed if rows is None else exposed[rows])
+
+
+def _audited(
+    labels: Labels,
+    amounts: np.ndarray | None,
+    weight: np.ndarray,
+    asked: Settings,
+    *,
+    per: bool,
+) -> tuple[Labels, Amount | None, dict[Hashable, Cut], tuple[Hashable, ...]]:
+    """Outcomes as they are audited: labels, how much of a number, cuts of an order, and their names."""
+    if amounts is not None:
+        amount = amount_of(amounts, weight, asked, per=per)
+        return labels, amount, {}, asked_directions(asked.outcomes, amount.directions)
+    refuse_constant(labels.values, len(labels.codes), "y")
+    if asked.ordered is None:
+        audited = audited_outcomes(asked.outcomes, labels.values, asked.outcome_type)
+        return labels, None, {}, audited
+    ranks, cuts = ordered_cuts(asked.ordered, labels.values)
+    own = np.array(ranks, dtype=float)[labels.codes]
+    amount = scaled(own, weight, "difference", directions=(LOWER, HIGHER))
+    names: tuple[str, ...] = (*(cut.label for cut in cuts), *amount.directions)
+    return labels, amount, {cut.label: cut for cut in cuts}, asked_directions(asked.outcomes, names)
+
+
 def _answers(
-    y: np.ndarray, values: tuple[Hashable, ...], audited: tuple[Hashable, ...], *of_rows: Any
+    y: np.ndarray,
+    values: tuple[Hashable, ...],
+    audited: tuple[Hashable, ...],
+    weight: np.ndarray,
+    unit: np.ndarray | None,
+    amounts: np.ndarray | None,
+    order: np.ndarray,
 ) -> dict[Hashable, Answer]:
-    """What is to be told of every row: each outcome, or one of two."""
+    """What is to be told of every row: each outcome, or one of two; whether numbers are large."""
+    if amounts is not None:
+        large = (amounts > np.median(amounts))[order]
+        return {OfNumbers("whether the outcome is above its median"): Answer(large, weight, unit)}
+    audited = tuple(one for one in audited if one in values)
     asked = audited if len(values) > 2 else audited[:1]
-    return {one: Answer(y == values.index(one), *of_rows) for one in asked}
+    return {one: Answer(y == values.index(one), weight, unit) for one in asked}
 
 
 def _copied(

@@ -118,6 +118,13 @@ class Weighting:
             values = values * (len(values) / math.fsum(values))
         return replace(self, rows=rows, values=values)
 
+    def times(self, factor: np.ndarray) -> Weighting:
+        """Weights of the working rows times something of each, again with mean 1."""
+        values = self.values * factor
+        return replace(
+            self, values=values * (len(values) / math.fsum(values)), weight_type="sampling"
+        )
+
 
 def read_weighting(weight: Any, asked: str, n_samples: int, log: WarningLog) -> Weighting:
     """Rows in use: those with a positive weight, as often as it says if it counts."""

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from mdfa_fairness_plugin.data.amounts import HIGHER, LESS, LOWER, MORE
 from mdfa_fairness_plugin.data.columns import find_label, listing
-from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import SearchKey, ratio_of
 from mdfa_fairness_plugin.settings import Settings
@@ -27,6 +27,9 @@ class Words:
     group_names: Mapping[tuple[str, Hashable], str] = field(default_factory=dict)
     labels: tuple[Hashable, ...] = ()
     favorable: Hashable | None = None
+    # Whether an outcome is bad for people, by label; empty if it is not known.
+    harms: Mapping[Hashable, bool] = field(default_factory=dict)
+    amounts: Mapping[Hashable, str] = field(default_factory=dict)  # what is said of a number
 
     def told(self, key: SearchKey) -> dict[str, Any]:
         """Fields of a search: who, what, and how that is said."""
@@ -39,11 +42,19 @@ class Words:
             "outcome_text": self.verb(key.outcome),
             "group_text": self.group_names.get((column, key.group), ""),
             "reference_text": self.group_names.get((column, key.reference), ""),
-            "harm": None if self.favorable is None else key.outcome != self.favorable,
+            "harm": self.harm(key.outcome),
         }
+
+    def harm(self, outcome: Hashable) -> bool | None:
+        """Whether an outcome is bad for people; None if it is not known."""
+        if self.harms or self.favorable is None:
+            return self.harms.get(outcome)
+        return outcome != self.favorable
 
     def verb(self, outcome: Hashable) -> str:
         """What people with an outcome do, such as ``are refused (approved = 0)``; empty if unnamed."""
+        if outcome in self.amounts:
+            return self.amounts[outcome]
         which = f"{self.outcome_name} = {outcome}" if self.outcome_name else ""
         if outcome in self.outcome_names:
             return f"are {self.outcome_names[outcome]}{f' ({which})' if which else ''}"
@@ -54,22 +65,27 @@ class Words:
 
     def impact(self, outcome: Hashable, figures: Mapping[str, Any]) -> dict[str, Any]:
         """Favourable rate of the group over the others', with its interval; NaN if it is not known."""
-        told = (math.nan,) * 3
-        if self.favorable is not None and outcome == self.favorable:
+        told: tuple[float, ...] = (math.nan,) * 3
+        if outcome in self.amounts and self.harms:
+            told = self._of_means(outcome, figures)
+        elif self.harm(outcome) is False:
             told = (figures["delta"], *figures["interval"])
-        elif self.favorable is not None and len(self.labels) == 2:
+        elif self.harm(outcome) and (len(self.labels) == 2 or self.favorable is None):
             told = figures["otherwise"]
         ratio, low, high = map(ratio_of, told)
         return {"impact_ratio": ratio, "impact_interval": (low, high)}
 
+    def _of_means(self, outcome: Hashable, figures: Mapping[str, Any]) -> tuple[float, ...]:
+        """Log ratio of the group's mean to the others', where more is better; else not known."""
+        delta, (low, high) = figures["delta"], figures["interval"]
+        if outcome == MORE:
+            return (math.nan,) * 3 if self.harms[MORE] else (delta, low, high)
+        return (-delta, -high, -low) if self.harms.get(outcome) else (math.nan,) * 3
 
-def read_words(
-    asked: Settings,
-    labels: Sequence[Hashable],
-    columns: Sequence[SensitiveFeature],
-    column_name: str,
-) -> Words:
-    """Check what the user calls outcomes and groups."""
+
+def read_words(asked: Settings, problem: Any, column_name: str) -> Words:
+    """Check what the user calls outcomes and groups, and which outcomes are good."""
+    labels, columns = problem.outcome_labels, problem.sensitive
     favorable = None
     if asked.favorable_label is not None:
         place = find_label(asked.favorable_label, labels)
@@ -101,16 +117,44 @@ def read_words(
     for own in columns:
         called = {value: text for (name_, value), text in groups.items() if name_ == own.name}
         _refuse_twins(called, own.labels.values, "group_names")
-    named = _named(asked.outcome_names, labels, "outcome_names")
+    named = _named(asked.outcome_names, labels or problem.outcomes, "outcome_names")
     _refuse_twins(named, labels, "outcome_names")
+    title = " ".join((name or column_name).split())
     return Words(
-        outcome_name=" ".join((name or column_name).split()),
+        outcome_name=title,
+        harms=_harms(asked, problem, favorable),
+        amounts=_amounts(problem, title, named),
         was_asked=name is not None,
         outcome_names=named,
         group_names=groups,
         labels=tuple(labels),
         favorable=favorable,
     )
+
+
+def _harms(asked: Settings, problem: Any, favorable: Hashable | None) -> dict[Hashable, bool]:
+    """Which outcomes are bad for people, if it was said which are good."""
+    if asked.favorable is None:
+        return {} if favorable is None else {one: one != favorable for one in problem.outcomes}
+    if problem.amount is None:
+        raise InputError(
+            f"favorable: {asked.favorable!r} speaks of numbers or of an order, and outcomes are labels "
+            f"here. Say which of them is good, as in favorable_label={problem.outcome_labels[-1]!r}."
+        )
+    high = asked.favorable == "high"
+    less, more = problem.amount.directions
+    harms = {less: high, more: not high}
+    return harms | {label: high != cut.above for label, cut in problem.cuts.items()}
+
+
+def _amounts(problem: Any, name: str, named: Mapping[Hashable, str]) -> dict[Hashable, str]:
+    """What people get of a number, by outcome, such as ``get less wage``."""
+    if problem.amount is None:
+        return {}
+    if problem.cuts:
+        where = f" in {name}" if name else ""
+        return {LOWER: f"rank lower{where}", HIGHER: f"rank higher{where}"}
+    return {one: f"get {one} {named.get(one) or name or 'of the outcome'}" for one in (LESS, MORE)}
 
 
 def _named(given: Any, labels: Sequence[Hashable], argument: str) -> dict[Hashable, str]:

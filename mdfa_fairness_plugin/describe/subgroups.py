@@ -42,7 +42,7 @@ def _profiled(search: Search, problem: AuditProblem) -> ProfiledSubgroup:
         membership=search.working(search.solved.member.astype(np.int8), n_rows),
         group=key.group,
         reference=key.reference,
-        outcome=problem.y == problem.outcome_labels.index(key.outcome),
+        outcome=problem.has(key.outcome),
         outcome_name=f"outcome {key.outcome}",
     )
 

@@ -1,4 +1,4 @@
-"""What log ratios may still move as the models of the features get better."""
+"""What effects may still move as the models of the features get better."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ import numpy as np
 from mdfa_fairness_plugin.measure.estimates import (
     Leftover,
     Rates,
-    adjusted,
     certificate_strength,
-    log_ratio,
 )
 from mdfa_fairness_plugin.measure.intervals import (
     delta_interval,
     difference_interval,
     gamma_interval,
 )
+from mdfa_fairness_plugin.measure.means import MeanDifference, Means
 from mdfa_fairness_plugin.measure.sums import SetSums, still_to_come
 
 
-def rung_ratios(own: SetSums) -> tuple[float, ...]:
-    """Log ratio of a set by the models of every rung; half a row more of each outcome and side.
+def rung_effects(own: SetSums) -> tuple[float, ...]:
+    """Effect in a set by the models of every rung; of rates half a row more of each outcome and side.
 
     The reported one is the last but for that.
     """
-    sizes = np.maximum(np.nan_to_num(own.rates.effective_sizes), 1.0)
-    best = adjusted(own.rates, own.leftover)[0].rates
-    every = (*(rung.rates for rung in own.rungs), best)
-    padded = [(rates * sizes + 0.5) / (sizes + 1.0) for rates in every]
-    return tuple(float(log_ratio(*rates)) for rates in padded)
+    kind = type(own.rates)
+    best = own.rates.at_same_features(own.leftover).rates
+    every = [*(rung.rates(kind) for rung in own.rungs), best]
+    if not issubclass(kind, Means):
+        sizes = np.maximum(np.nan_to_num(own.rates.effective_sizes), 1.0)
+        every = [(rates * sizes + 0.5) / (sizes + 1.0) for rates in every]
+    return tuple(float(kind.effect(rates)) for rates in every)
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a log ratio may still fall and rise as models get better, and the errors of that."""
+    """What an effect may still fall and rise as models get better, and the errors of that."""
 
     fall: float = 0.0
     rise: float = 0.0
@@ -51,12 +52,12 @@ class Allowance:
         Of what moved beyond chance: the square of a difference is on average as much larger than the
         square of what is behind it as its variance.
         """
-        ratios, mean = rung_ratios(own), float(np.mean(own.rates.rates))
+        effects, scale = rung_effects(own), own.rates.scale
         allowed = cls()
         coming = still_to_come([rung.share for rung in own.rungs])
-        for rung, ratio, times in zip(own.rungs, ratios[:-1], coming, strict=True):
-            move = ratio - ratios[-1]
-            beyond = move**2 - rung.variance(own.rates, 1.0, -1.0) / mean**2 if mean > 0 else 0.0
+        for rung, effect, times in zip(own.rungs, effects[:-1], coming, strict=True):
+            move = effect - effects[-1]
+            beyond = move**2 - rung.variance(own.rates, 1.0, -1.0) / scale**2 if scale > 0 else 0.0
             if not (times > 0 and beyond > 0):
                 continue
             variances = [rung.variance(own.rates, 1.0 + far, -far) for far in (times, 0.0)]
@@ -75,7 +76,7 @@ class Allowance:
     def interval(
         self, rates: Rates, level: float, spread: float, leftover: Leftover | None
     ) -> tuple[float, float]:
-        """Interval on a log ratio that holds what it may move."""
+        """Interval on an effect that holds what it may move."""
         low, _ = delta_interval(rates, level, spread * self.wider_below, leftover)
         _, high = delta_interval(rates, level, spread * self.wider_above, leftover)
         return low - self.fall, high + self.rise
@@ -103,9 +104,13 @@ class Allowance:
         """
         low, _ = difference_interval(rates, level, spread * self.wider_below, leftover)
         _, high = difference_interval(rates, level, spread * self.wider_above, leftover)
-        down, up = self._moves(reported, 4.0 * float(reported.rates.mean()))
+        if isinstance(rates, MeanDifference):
+            return low - self.fall, high + self.rise
+        down, up = self._moves(reported, 4.0 * abs(float(reported.rates.mean())))
         delta_low, delta_high = self.interval(rates, level, spread, leftover)
-        low, high = max(low - down, -1.0), min(high + up, 1.0)
+        low, high = low - down, high + up
+        if not isinstance(rates, Means):
+            low, high = max(low, -1.0), min(high, 1.0)
         low = max(low, 0.0) if delta_low > 0 else min(low, 0.0)
         return low, min(high, 0.0) if delta_high < 0 else max(high, 0.0)
 

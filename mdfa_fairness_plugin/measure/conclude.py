@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from mdfa_fairness_plugin.exceptions import Count, Message, ModelDependenceWarning, WarningLog
-from mdfa_fairness_plugin.measure.allowance import Allowance, rung_ratios
+from mdfa_fairness_plugin.measure.allowance import Allowance, rung_effects
 from mdfa_fairness_plugin.measure.estimates import (
     Leftover,
     Rates,
-    adjusted,
     counts_frame,
     estimates_of,
     lemma_strength,
@@ -27,6 +26,7 @@ from mdfa_fairness_plugin.measure.intervals import (
     otherwise,
     standard_errors,
 )
+from mdfa_fairness_plugin.measure.means import MeanDifference, MeanRatio, Means
 from mdfa_fairness_plugin.measure.power import FEWEST_HITS, Plan, Searching, named_detectable
 from mdfa_fairness_plugin.measure.sensitivity import e_value, missing_bounds
 from mdfa_fairness_plugin.measure.sums import (
@@ -50,8 +50,11 @@ from mdfa_fairness_plugin.records import (
     Violation,
     ratio_of,
 )
+from mdfa_fairness_plugin.records.sets import DELTA_OF_DEVIATION
 from mdfa_fairness_plugin.settings import Settings
 
+# Nobody tells larger log ratios apart.
+_LARGEST = 700.0
 # What the reason says where a verdict rests on the models.
 _BETTER_MODELS = "as the models of the features get better"
 
@@ -69,7 +72,11 @@ class Widening:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measured:
-    """One search, counted."""
+    """One search, counted.
+
+    ``unit`` is what one of the values searched is in those of the outcome: less than 0 where less of
+    it is worse.
+    """
 
     key: SearchKey
     alpha: float  # smallest mass searched for
@@ -80,6 +87,34 @@ class Measured:
     search: Searching | None = field(default_factory=Searching)  # None: a set named beforehand
     everybody: bool = False  # reported in the place of what the search proposed
     clustered: bool = False  # whether somebody has several rows
+    unit: float = 1.0
+    nonnegative: bool = True  # whether no value of the outcome is below zero
+    counted_by: tuple[Hashable, ...] = ()  # what counts are of; empty: the outcomes of the audit
+
+    @property
+    def kind(self) -> type[Rates]:
+        """What sides are compared by."""
+        return type(self.sums.everybody.rates)
+
+    @property
+    def of_means(self) -> bool:
+        """Whether the outcome is a number."""
+        return issubclass(self.kind, Means)
+
+    @property
+    def measure(self) -> str:
+        """Whether sides are compared by a ratio or by a difference."""
+        return "difference" if issubclass(self.kind, MeanDifference) else "ratio"
+
+    def as_log_ratio(self, effect: float) -> float:
+        """The log ratio that says as much (Chinn 2000): .91 standard deviations of the outcome."""
+        return DELTA_OF_DEVIATION * effect if self.measure == "difference" else effect
+
+    def least(self, settings: Settings) -> float:
+        """Smallest effect of a violation."""
+        if issubclass(self.kind, MeanDifference):
+            return settings.least_difference(abs(self.unit))
+        return math.log(settings.least_ratio)
 
     @property
     def single(self) -> bool:
@@ -102,8 +137,7 @@ class Measured:
 
     def rates(self, place: int, settings: Settings) -> Rates:
         """Rates of a set as they are reported."""
-        rates, leftover = self.sums.sets[place].rates, self.leftover(place, settings)
-        return rates if leftover is None else adjusted(rates, leftover)[0]
+        return self.sums.sets[place].rates.at_same_features(self.leftover(place, settings))
 
     def allowance(self, place: int) -> Allowance:
         """What the models may still change in a set."""
@@ -200,9 +234,7 @@ def _standard_errors(one: Measured, place: int, settings: Settings, allowed: All
     )
     leak = sums.leak.statistic(settings.seeds["test"])
     if allowed.fall > 0:
-        # As a difference of rates around their mean.
-        whole = math.tanh(abs(rates.delta) / 2.0)
-        taken = math.tanh(allowed.fall / 2.0)
+        whole, taken = rates.part(rates.delta), rates.part(allowed.fall)
         leak *= 1.0 - taken / whole if rates.delta > 0 else 1.0 + taken / max(whole, taken)
     return max(min(by_interval, leak), -PLAINEST) / allowed.wider_below
 
@@ -241,48 +273,54 @@ def figures_of(
         end + shift for end in allowed.interval(sums.region.rates, confidence, spread, leftover)
     )
     bounds = (math.nan, math.nan)
-    if sums.n_missing:
+    if sums.n_missing and not one.of_means:
         bounds = missing_bounds(rates, np.array([True, False]), sums.missing[0], sums.missing[1])
     delta = rates.delta + shift
     bounds = (bounds[0] + shift, bounds[1] + shift)
     ends = delta_interval(sums.region.rates, confidence, spread, leftover)
     measured_low = ends[0] + shift
-    detectable, mass = named_detectable(ends, planned, settings), rates.mass
+    least = one.least(settings)
+    detectable, mass = named_detectable(ends, planned, settings, least), rates.mass
     if one.search is not None:
-        plan = Plan.of(sums.everybody, one.alpha, planned, settings, one.search)
+        plan = Plan.of(sums.everybody, one.alpha, planned, settings, one.search, least)
         detectable, mass = plan.stated()
     verdict, reason = _verdict(one, adjusted_p, (delta, low, measured_low), detectable, settings)
     n_rows, n_compared = sums.region.n_rows, sums.everybody.n_rows
+    by_difference = one.measure == "difference"
+    how = (sums.region.rates, confidence, spread, leftover)
+    rest = (math.nan,) * 3 if one.of_means else otherwise(*how, astuple(allowed))
+    explained = [e_value(math.exp(min(one.as_log_ratio(own), _LARGEST))) for own in (delta, low)]
+    if not by_difference:
+        explained = [e_value(float(np.exp(own))) for own in (delta, low)]
     return {
         "verdict": verdict,
         "reason": reason,
         "alpha": one.alpha,
         "confidence_level": confidence,
-        "delta": delta,
-        "interval": (low, high),
+        **_effects(one, rates, how, allowed),
+        "outcome_type": "numeric" if one.of_means else "binary",
+        **({} if by_difference else {"delta": delta, "interval": (low, high)}),
         "gamma": rates.gamma,
         "gamma_interval": allowed.gamma_interval(
             rates, sums.region.rates, confidence, spread, leftover
         ),
-        "gamma_lemma": lemma_strength(population, sums.region.rates),
-        "difference": rates.difference,
-        "difference_interval": allowed.difference_interval(
-            rates, sums.region.rates, confidence, spread, leftover
-        ),
+        "gamma_lemma": math.nan if one.of_means else lemma_strength(population, sums.region.rates),
         "mass": rates.mass,
         "mass_interval": mass_interval(rates, confidence, spread),
         "n_missing": sums.n_missing,
         "missing_bounds": bounds,
-        "e_value": e_value(float(np.exp(delta))),
-        "e_value_limit": e_value(float(np.exp(low))),
+        "e_value": explained[0],
+        "e_value_limit": explained[1],
         "n_rows": n_rows,
         "share": n_rows / n_compared if n_compared else np.nan,
-        "rates": (float(rates.rates[0]), float(rates.rates[1])),
-        "counts": counts_frame(sums.region.counts, one.key, labels),
-        "detectable_delta": detectable,
+        "counts": counts_frame(sums.region.counts, one.key, one.counted_by or labels),
+        "detectable_delta": math.nan if by_difference else detectable,
+        "detectable_difference": detectable * abs(one.unit) if by_difference else math.nan,
         "detectable_mass": mass,
-        "otherwise": otherwise(sums.region.rates, confidence, spread, leftover, astuple(allowed)),
-        "estimates": estimates,
+        "otherwise": rest,
+        "estimates": {
+            name: own * (abs(one.unit) if by_difference else 1.0) for name, own in estimates.items()
+        },
         "depends_on_models": _dependence(one, decisive=_BETTER_MODELS in reason),
         "population": _subgroup(one, EVERYBODY, test, settings, level, labels),
         "core": _subgroup(one, CORE, test, settings, level, labels),
@@ -291,17 +329,69 @@ def figures_of(
     }
 
 
+def _effects(
+    one: Measured,
+    rates: Rates,
+    how: tuple[Rates, float, float, Leftover | None],
+    allowed: Allowance,
+) -> dict[str, Any]:
+    """Effects of a set by ratio and by difference with their intervals, and its rates, in units.
+
+    ``how`` are the rates measured, and how their interval is made.
+    """
+    size = abs(one.unit)
+    delta, interval = rates.delta, allowed.interval(*how)
+    if isinstance(rates, MeanDifference):
+        delta, interval = _ratio_beside(one, rates, how, allowed)
+    difference_interval = allowed.difference_interval(rates, *how)
+    own, others = rates.rates * one.unit
+    return {
+        "delta": delta,
+        "interval": interval,
+        "difference": rates.difference * size,
+        "difference_interval": (difference_interval[0] * size, difference_interval[1] * size),
+        "rates": (float(own), float(others)),
+        "measure": one.measure,
+        "outcome_sd": size if one.of_means else math.nan,
+    }
+
+
+def _ratio_beside(
+    one: Measured,
+    rates: Rates,
+    how: tuple[Rates, float, float, Leftover | None],
+    allowed: Allowance,
+) -> tuple[float, tuple[float, float]]:
+    """Log ratio of means that are compared by their difference; NaN of what may be negative.
+
+    Its interval holds 0 exactly where that of the difference does.
+    """
+    unknown = math.nan, (math.nan, math.nan)
+    ratio, measured = (MeanRatio(**vars(own)) for own in (rates, how[0]))
+    size = ratio.scale
+    if not one.nonnegative or not size > 0 or (ratio.rates[0] > 0) != (ratio.rates[1] > 0):
+        return unknown
+    moves = replace(allowed, fall=allowed.fall / size, rise=allowed.rise / size)
+    low, high = moves.interval(measured, *how[1:])
+    least, most = allowed.interval(*how)
+    low = max(low, 0.0) if least > 0 else min(low, 0.0)
+    return ratio.delta, (low, min(high, 0.0) if most < 0 else max(high, 0.0))
+
+
 def _dependence(one: Measured, *, decisive: bool) -> ModelDependence | None:
-    """How the ratio moved while the models got better; None without lesser models."""
-    ratios = rung_ratios(one.sums.region)
-    if len(ratios) < 2:
+    """How the effect moved while the models got better; None without lesser models."""
+    effects = rung_effects(one.sums.region)
+    if len(effects) < 2:
         return None
+    by_difference, size = one.measure == "difference", abs(one.unit)
+    fall = one.allowance(REGION).fall
     return ModelDependence(
-        ratios=tuple(ratio_of(own) for own in ratios),
+        ratios=() if by_difference else tuple(ratio_of(own) for own in effects),
+        differences=tuple(own * size for own in effects) if by_difference else (),
         propensity_losses=tuple(own.propensity_loss for own in one.ladder),
         outcome_losses=tuple(own.outcome_loss for own in one.ladder),
         shares=tuple(own.share for own in one.ladder),
-        allowance=one.allowance(REGION).fall,
+        allowance=fall * size if by_difference else fall,
         decisive=decisive,
     )
 
@@ -329,15 +419,11 @@ def _subgroup(
     beside &= _holds(one, place, p_value < level / 3.0, (rates.delta, interval[0]), settings)
     return Subgroup(
         label=SETS[place],
-        delta=rates.delta,
-        interval=interval,
-        difference=rates.difference,
-        difference_interval=allowed.difference_interval(rates, *how),
+        **_effects(one, rates, how, allowed),
         gamma=rates.gamma,
         mass=rates.mass,
         n_rows=own.n_rows,
-        rates=(float(rates.rates[0]), float(rates.rates[1])),
-        counts=counts_frame(own.counts, one.key, labels),
+        counts=counts_frame(own.counts, one.key, one.counted_by or labels),
         p_value=p_value,
         beside=beside,
     )
@@ -347,7 +433,7 @@ def _holds(
     one: Measured, place: int, beyond_chance: bool, found: tuple[float, float], settings: Settings
 ) -> bool:
     """Whether a set of that delta and lower limit is a violation: also large, and of enough rows."""
-    large = found[0] - one.allowance(place).fall >= math.log(settings.least_ratio)
+    large = found[0] - one.allowance(place).fall >= one.least(settings)
     enough = one.sums.sets[place].hit_clusters >= FEWEST_HITS
     return beyond_chance and enough and large and found[1] > 0
 
@@ -367,40 +453,58 @@ def _verdict(
     delta, low, measured_low = found
     level = 1.0 - settings.confidence_level
     if np.isnan(delta) or np.isnan(adjusted_p[0]):
-        return INSUFFICIENT, "nobody in the subgroup has the outcome on either side"
+        return INSUFFICIENT, (
+            "everybody in the subgroup has the same value"
+            if one.of_means
+            else "nobody in the subgroup has the outcome on either side"
+        )
     if n_hits < FEWEST_HITS:
         return INSUFFICIENT, Message(
             Count(n_hits, said=f"only {n_hits} {'clusters' if one.clustered else 'rows'}"),
-            f" of the subgroup have the outcome; at least {FEWEST_HITS} are needed",
+            " are in the subgroup" if one.of_means else " of the subgroup have the outcome",
+            f"; at least {FEWEST_HITS} are needed",
         )
-    large, plain = math.log(settings.least_ratio), adjusted_p[1] < level
+    large, plain = one.least(settings), adjusted_p[1] < level
     if _holds(one, REGION, adjusted_p[0] < level, (delta, low), settings):
         return VIOLATION, ""
     if plain and delta >= large and measured_low > 0:
         return INSUFFICIENT, _falling(one)
+    by_difference = one.measure == "difference"
     if plain and delta >= large:
-        return INSUFFICIENT, "the interval on the ratio includes 1"
+        return INSUFFICIENT, (
+            "the interval on the difference includes 0"
+            if by_difference
+            else "the interval on the ratio includes 1"
+        )
     if plain and delta > 0:
         return NONE_LARGER, (
-            f"the ratio is beyond chance but below {settings.least_ratio:g} (min_ratio)"
+            f"the difference is beyond chance but below {large * abs(one.unit):.3g} (min_difference)"
+            if by_difference
+            else f"the ratio is beyond chance but below {settings.least_ratio:g} (min_ratio)"
         )
     if not np.isfinite(detectable):
         return INSUFFICIENT, (
-            "there are too few rows to have found even a thousandfold ratio, in whatever subgroup"
+            "there are too few rows to have found even a difference of "
+            f"{math.log(1000.0):.0f} standard deviations, in whatever subgroup"
+            if by_difference
+            else "there are too few rows to have found even a thousandfold ratio, in whatever subgroup"
         )
     return NONE_LARGER, ""
 
 
 def _falling(one: Measured) -> Message:
     """How far a ratio falls, which may be printed where its cells may."""
-    ratios, counts = rung_ratios(one.sums.region), one.sums.region.counts
+    effects, counts = rung_effects(one.sums.region), one.sums.region.counts
     fewest = max(int(counts[counts.sum(axis=1) > 0].min()), 1)
-    first, last = (
-        Count(fewest, unit="", said=f"{ratio_of(own):.2f}") for own in (max(ratios), ratios[-1])
-    )
+    by_difference = one.measure == "difference"
+
+    def figure(own: float) -> str:
+        return f"{own * abs(one.unit):.3g}" if by_difference else f"{ratio_of(own):.2f}"
+
+    first, last = (Count(fewest, unit="", said=figure(own)) for own in (max(effects), effects[-1]))
     hardly = "hardly " if first.said == last.said else ""
     return Message(
-        f"the ratio {hardly}falls from ",
+        f"the {one.measure} {hardly}falls from ",
         first,
         " to ",
         last,

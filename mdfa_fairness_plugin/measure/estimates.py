@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
+from mdfa_fairness_plugin.measure.limits import log_ratio, ratio_limits
 from mdfa_fairness_plugin.records import SearchKey
 
 # Rows' worth of outcomes (and of leftover) behind a side for their spread to be used: ten, but for
@@ -55,10 +56,49 @@ class Rates(Sums):
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.hits / self.weight
 
+    # Beyond a ratio of three a violation is plain, and more of its kind need not be as extreme.
+    plain: ClassVar[float] = math.log(3.0)
+
+    @classmethod
+    def effect(cls, rates: np.ndarray) -> Any:
+        """How unequal the rates of both sides are; 0 without a difference. Shape (2, ...) to (...)."""
+        return log_ratio(*rates)
+
+    @classmethod
+    def moved(cls, rates: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        """Rates at the same features, by what these predict of each side."""
+        return adjusted_rates(rates, predicted)
+
+    @classmethod
+    def limits(cls, rates: np.ndarray, known: np.ndarray, z: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Limits of the effect for a normal quantile, by what is ``known`` of the rates."""
+        return ratio_limits(rates, known, z)
+
+    @classmethod
+    def part(cls, effect: float) -> float:
+        """What a leak of S owes to an effect, as a difference of rates around their mean."""
+        return math.tanh(abs(effect) / 2.0)
+
+    def known(self, leftover: Leftover | None = None) -> tuple[Self, np.ndarray]:
+        """Rates an interval is made for, and the rows' worth of information in each.
+
+        With a leftover of the same rows they are those at the same features.
+        """
+        return (self, self.effective_sizes) if leftover is None else self._adjusted(leftover)
+
+    def at_same_features(self, leftover: Leftover | None) -> Self:
+        """The rates that are reported."""
+        return self.known(leftover)[0]
+
     @property
     def delta(self) -> float:
         """Log ratio of the rates; infinite where one of them is zero, NaN where both are."""
-        return float(log_ratio(*self.rates))
+        return float(self.effect(self.rates))
+
+    @property
+    def scale(self) -> float:
+        """What turns a small difference of the rates into one of the effect."""
+        return float(np.mean(self.rates))
 
     @property
     def difference(self) -> float:
@@ -105,6 +145,32 @@ class Rates(Sums):
         solid = np.isfinite(implied) & (kish * np.minimum(rate, 1 - rate) >= _FEWEST_TERMS)
         return np.where(solid, sizes, kish)
 
+    def _adjusted(self, leftover: Leftover) -> tuple[Self, np.ndarray]:
+        """Rates at the same features, and rows' worth of information in each.
+
+        Weights make the features of both sides alike in expectation, not in every sample. What is left
+        to chance once the features' part is taken out is the leftover of the outcome alone: for a
+        black box that answers the same features the same way far less than the outcome itself. A size
+        is that of the rows by their weights over the share of the outcome's variance that the features
+        leave: by the model, or as seen, where enough rows carry it to be seen and it is larger.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            predicted = leftover.predicted / self.weight
+            centre = self.rates - predicted
+            own = replace(self, hits=self.weight * self.moved(self.rates, predicted))
+            variance = (
+                leftover.second - 2.0 * centre * leftover.first + centre**2 * self.clustered[0]
+            ) / self.weight**2
+            terms = leftover.second**2 / leftover.fourth
+            kish = self.weight**2 / self.clustered[0]
+            few = kish * np.minimum(self.rates, 1.0 - self.rates)
+            seen = own.rates * (1.0 - own.rates) / variance
+            left = leftover.expected / self.squares / (predicted * (1.0 - predicted))
+            sizes = kish / np.minimum(left, 1.0)
+        solid = np.isfinite(seen) & (seen > 0) & (terms >= _FEWEST_TERMS) & (few >= _FEWEST_TERMS)
+        sizes = np.where(solid, np.fmin(sizes, seen), sizes)
+        return own, np.where(np.isfinite(sizes), sizes, self.effective_sizes)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Leftover(Sums):
@@ -121,21 +187,21 @@ class Leftover(Sums):
 
 
 def measure_leftover(
-    positive: np.ndarray,
+    value: np.ndarray,
     s: np.ndarray,
     weights: np.ndarray,
     outcome: np.ndarray,
     member: np.ndarray | None = None,
     cluster: np.ndarray | None = None,
 ) -> Leftover:
-    """Sums of the leftover inside a set of rows; ``outcome`` is ``Pr[Y = y | x]``, out of fold."""
+    """Sums of the leftover inside a set of rows; ``outcome`` is the value expected, out of fold."""
     if member is not None and not member.all():
-        positive, s, weights, outcome = (a[member] for a in (positive, s, weights, outcome))
+        value, s, weights, outcome = (a[member] for a in (value, s, weights, outcome))
         cluster = None if cluster is None else cluster[member]
     side = (s < 0).astype(np.intp)
     predicted = np.bincount(side, weights * outcome, 2)
     expected = np.bincount(side, weights**2 * outcome * (1.0 - outcome), 2)
-    left = weights * (positive - outcome)
+    left = weights * (value - outcome)
     if cluster is not None:
         weights, left, side = by_cluster(cluster, side, weights, left)
     first = np.bincount(side, weights * left, 2)
@@ -178,59 +244,30 @@ def adjusted_rates(rates, predicted) -> np.ndarray:
         return np.where(np.isfinite(logit(predicted)).all(axis=0), expit(moved), rates)
 
 
-def adjusted(rates: Rates, leftover: Leftover) -> tuple[Rates, np.ndarray]:
-    """Rates at the same features, and rows' worth of information in each.
-
-    Weights make the features of both sides alike in expectation, not in every sample. What is left
-    to chance once the features' part is taken out is the leftover of the outcome alone: for a black
-    box that answers the same features the same way far less than the outcome itself. A size is that
-    of the rows by their weights over the share of the outcome's variance that the features leave: by
-    the model, or as seen, where enough rows carry it to be seen and it is larger.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        predicted = leftover.predicted / rates.weight
-        centre = rates.rates - predicted
-        own = replace(rates, hits=rates.weight * adjusted_rates(rates.rates, predicted))
-        variance = (
-            leftover.second - 2.0 * centre * leftover.first + centre**2 * rates.clustered[0]
-        ) / rates.weight**2
-        terms = leftover.second**2 / leftover.fourth
-        kish = rates.weight**2 / rates.clustered[0]
-        few = kish * np.minimum(rates.rates, 1.0 - rates.rates)
-        seen = own.rates * (1.0 - own.rates) / variance
-        left = leftover.expected / rates.squares / (predicted * (1.0 - predicted))
-        sizes = kish / np.minimum(left, 1.0)
-    solid = np.isfinite(seen) & (seen > 0) & (terms >= _FEWEST_TERMS) & (few >= _FEWEST_TERMS)
-    sizes = np.where(solid, np.fmin(sizes, seen), sizes)
-    return own, np.where(np.isfinite(sizes), sizes, rates.effective_sizes)
-
-
-def log_ratio(rate, reference) -> np.ndarray:
-    """Log ratio of two rates; infinite if only one side has the outcome, NaN if nobody has."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(np.asarray(rate, dtype=float)) - np.log(np.asarray(reference, dtype=float))
-
-
 def measure(
-    positive: np.ndarray,
+    value: np.ndarray,
     s: np.ndarray,
     weights: np.ndarray,
     member: np.ndarray | None = None,
     cluster: np.ndarray | None = None,
+    kind: type[Rates] = Rates,
 ) -> Rates:
-    """Weighted counts inside a set of rows, None for everybody; each row a cluster if None."""
+    """Weighted counts inside a set of rows, None for everybody; each row a cluster if None.
+
+    ``value`` is whether a row has the outcome or, for means, how much of it.
+    """
     side = (s < 0).astype(np.intp)
     total = np.bincount(side, weights, 2)
     if member is not None and not member.all():
-        positive, weights, side = positive[member], weights[member], side[member]
+        value, weights, side = value[member], weights[member], side[member]
         cluster = None if cluster is None else cluster[member]
-    hit = weights * positive
+    hit = weights * value
     weight, hits = np.bincount(side, weights, 2), np.bincount(side, hit, 2)
     squares, spread = np.bincount(side, weights**2, 2), np.bincount(side, hit**2, 2)
     if cluster is not None:
         weights, hit, side = by_cluster(cluster, side, weights, hit)
     products = (weights**2, hit**2, weights * hit)
-    return Rates(
+    return kind(
         weight=weight,
         squares=squares,
         hits=hits,
@@ -281,9 +318,9 @@ def estimates_of(inside: Rates, plain: Rates, leftover: Leftover | None) -> dict
     - "unweighted": rates as observed, features not made comparable.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        raw = log_ratio(*(inside.hits / inside.total))
+        raw = inside.effect(inside.hits / inside.total)
     return {
-        "doubly_robust": inside.delta if leftover is None else adjusted(inside, leftover)[0].delta,
+        "doubly_robust": inside.at_same_features(leftover).delta,
         "hajek": inside.delta,
         "raw": float(raw),
         "unweighted": plain.delta,
@@ -292,7 +329,7 @@ def estimates_of(inside: Rates, plain: Rates, leftover: Leftover | None) -> dict
 
 def counts_frame(counts: np.ndarray, key: SearchKey, labels: tuple[Hashable, ...]) -> pd.DataFrame:
     """Rows by S and Y (shape (2, n_labels)) as results show them, the audited outcome first."""
-    audited = labels.index(key.outcome)
+    audited = labels.index(key.outcome) if key.outcome in labels else 0
     order = [audited, *(i for i in range(len(labels)) if i != audited)]
     others = "everyone else" if key.reference is None else key.reference
     index = pd.Index([key.group, others], dtype=object, tupleize_cols=False)

@@ -1,4 +1,4 @@
-r"""Intervals on delta that stay sensible with few rows: Wilson limits of the two rates, combined."""
+"""Intervals on how unequal two rates or means are that stay sensible with few rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from mdfa_fairness_plugin.measure.estimates import Leftover, Rates, adjusted, log_ratio
+from mdfa_fairness_plugin.measure.estimates import Leftover, Rates
+from mdfa_fairness_plugin.measure.limits import log_ratio, ratio_limits, wilson_limits
+from mdfa_fairness_plugin.measure.means import MeanDifference, Means
 
 # Beyond so many standard errors nothing is told apart.
 PLAINEST = 38.0
@@ -20,14 +22,14 @@ def delta_interval(
     spread: float = 1.0,
     leftover: Leftover | None = None,
 ) -> tuple[float, float]:
-    """Interval on the log rate ratio of one set of rows.
+    """Interval on the effect of one set of rows: the log ratio of rates, or what means are compared by.
 
     ``spread`` widens it: standard deviation of the estimate, relative to that of an estimate in a set
     of rows that was not searched for. With a leftover of the same rows it is that of the rates at the
     same features. Infinite where the data put no limit; NaN if delta is not defined.
     """
-    own, sizes = _known(rates, leftover)
-    low, high = log_ratio_interval(own.rates, sizes, confidence_level, spread)
+    own, known = rates.known(leftover)
+    low, high = own.limits(own.rates, known, spread * ndtri(0.5 + confidence_level / 2.0))
     return float(low), float(high)
 
 
@@ -45,7 +47,7 @@ def otherwise(
     above: the more often people have the outcome, the less often they do not.
     """
     fall, rise, wider_below, wider_above = allowed
-    own, sizes = _known(rates, leftover)
+    own, sizes = rates.known(leftover)
     mean = own.rates.mean()
 
     rest = np.clip(1.0 - own.rates, 0.0, 1.0)
@@ -64,21 +66,21 @@ def otherwise(
 
 
 def standard_errors(rates: Rates, leftover: Leftover | None = None, least: float = 0.0) -> float:
-    """How many standard errors the log rate ratio is above ``least``, by the interval itself.
+    """How many standard errors the effect is above ``least``, by the interval itself.
 
     The quantile whose interval ends there. An interval above ``least`` and a test of it are thus the
     same, also where nobody of one side has the outcome. NaN if delta is not defined.
     """
-    own, sizes = _known(rates, leftover)
+    own, known = rates.known(leftover)
     r = own.rates
-    delta = float(log_ratio(r[0], r[1]))
-    if math.isnan(delta) or min(sizes) <= 0:
+    delta = float(own.effect(r))
+    if math.isnan(delta) or min(own.effective_sizes) <= 0:
         return math.nan
     end = 0 if delta > least else 1
     sign = 1.0 if delta > least else -1.0
 
     def beyond(z: float) -> float:
-        return sign * (float(_limits(r, sizes, z)[end]) - least)
+        return sign * (float(own.limits(r, known, z)[end]) - least)
 
     if delta == least:
         return 0.0
@@ -89,11 +91,6 @@ def standard_errors(rates: Rates, leftover: Leftover | None = None, least: float
     if beyond(PLAINEST) > 0:
         return sign * PLAINEST
     return sign * float(brentq(beyond, nearest, PLAINEST, xtol=1e-9))
-
-
-def _known(rates: Rates, leftover: Leftover | None) -> tuple[Rates, np.ndarray]:
-    """Rates an interval is made for, and the rows' worth of information in each."""
-    return (rates, rates.effective_sizes) if leftover is None else adjusted(rates, leftover)
 
 
 def mass_interval(
@@ -107,11 +104,14 @@ def mass_interval(
     z = spread * ndtri(0.5 + confidence_level / 2.0)
     if not np.isfinite(rates.mass):
         return np.nan, np.nan
-    mass = rates.share * rates.rates
-    # Rows of a cluster count once, with what they have of the outcome.
-    _, hits, _ = rates.clustered
-    with np.errstate(invalid="ignore", divide="ignore"):
-        sizes = np.where(hits > 0, rates.total * rates.hits / hits, _population_sizes(rates))
+    if isinstance(rates, Means):
+        mass, sizes = rates.weight / rates.total, _population_sizes(rates)
+    else:
+        mass = rates.share * rates.rates
+        # Rows of a cluster count once, with what they have of the outcome.
+        _, hits, _ = rates.clustered
+        with np.errstate(invalid="ignore", divide="ignore"):
+            sizes = np.where(hits > 0, rates.total * rates.hits / hits, _population_sizes(rates))
     lower, upper = wilson_limits(mass, sizes, z)
     down = np.hypot(*(mass - lower)) / 2.0
     up = np.hypot(*(upper - mass)) / 2.0
@@ -126,12 +126,15 @@ def difference_interval(
 ) -> tuple[float, float]:
     """Interval on the difference of the rates of one set of rows (Newcombe 1998, method 10).
 
-    Wilson's limits of each rate, combined by the method of variance estimates recovery; NaN if a side
-    has no row. ``spread`` and ``leftover`` are as for the ratio.
+    Wilson's limits of each rate, combined by the method of variance estimates recovery; of means
+    Student's. NaN if a side has no row. ``spread`` and ``leftover`` are as for the ratio.
     """
     z = spread * ndtri(0.5 + confidence_level / 2.0)
-    own, sizes = _known(rates, leftover)
+    own, sizes = rates.known(leftover)
     r = own.rates
+    if isinstance(own, Means):
+        least, most = MeanDifference.limits(r, sizes, z)
+        return float(least), float(most)
     lower, upper = wilson_limits(r, sizes, z)
     difference = float(r[0] - r[1])
     low = difference - math.hypot(r[0] - lower[0], upper[1] - r[1])
@@ -154,7 +157,7 @@ def gamma_interval(
     z = spread * ndtri(0.5 + confidence_level / 2.0)
     if not np.isfinite(rates.gamma):
         return np.nan, np.nan
-    own, _ = _known(rates, leftover)
+    own, _ = rates.known(leftover)
     difference = float(own.rates[0] - own.rates[1])
     low, high = difference_interval(rates, confidence_level, spread, leftover)
     share = rates.share
@@ -188,36 +191,7 @@ def log_ratio_interval(rates, sizes, confidence_level, spread=1.0):
     rates = np.asarray(rates, dtype=float)
     sizes = np.asarray(sizes, dtype=float)
     z = np.asarray(spread, dtype=float) * ndtri(0.5 + confidence_level / 2.0)
-    return _limits(rates, sizes, z)
-
-
-def _limits(rates, sizes, z):
-    """Limits of log ratios for a normal quantile."""
-    lower, upper = wilson_limits(rates, sizes, z)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        delta = log_ratio(rates[0], rates[1])
-        down = np.hypot(np.log(rates[0] / lower[0]), np.log(upper[1] / rates[1]))
-        up = np.hypot(np.log(upper[0] / rates[0]), np.log(rates[1] / lower[1]))
-        # Where one rate is zero delta is infinite and the near limit comes from the Wilson limits
-        # alone: the group's lower against the others' upper, and the other way round.
-        low = np.where(np.isposinf(delta), np.log(lower[0] / upper[1]), delta - down)
-        high = np.where(np.isneginf(delta), np.log(upper[0] / lower[1]), delta + up)
-    low = np.where(np.isneginf(delta), -np.inf, low)
-    high = np.where(np.isposinf(delta), np.inf, high)
-    unknown = np.isnan(delta) | (sizes.min(axis=0) <= 0)
-    return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
-
-
-def wilson_limits(rates, sizes, z):
-    """Wilson's score limits of rates with (effective) numbers of rows, for a normal quantile ``z``."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shrink = 1.0 + z**2 / sizes
-        centre = (rates + z**2 / (2 * sizes)) / shrink
-        half = z * np.sqrt(rates * (1 - rates) / sizes + (z / (2 * sizes)) ** 2) / shrink
-    # Exact ends: rounding must not turn a limit of zero into a tiny negative number.
-    lower = np.where(rates <= 0, 0.0, np.clip(centre - half, 0.0, 1.0))
-    upper = np.where(rates >= 1, 1.0, np.clip(centre + half, 0.0, 1.0))
-    return lower, upper
+    return ratio_limits(rates, sizes, z)
 
 
 def change_interval(

@@ -39,7 +39,7 @@ class LeakSums:
     @classmethod
     def of(
         cls,
-        positive: np.ndarray,
+        value: np.ndarray,
         s: np.ndarray,
         propensity: np.ndarray,
         outcome: np.ndarray,
@@ -50,9 +50,9 @@ class LeakSums:
         """Sum over the rows of a region; every term is kept."""
         e = propensity
         if not member.all():
-            positive, s, e, outcome, base = (a[member] for a in (positive, s, e, outcome, base))
+            value, s, e, outcome, base = (a[member] for a in (value, s, e, outcome, base))
             cluster = None if cluster is None else cluster[member]
-        leftover = (positive - outcome) * base
+        leftover = (value - outcome) * base
         residual = leftover * ((s > 0) - e)
         if cluster is not None:
             residual = np.bincount(cluster, residual)

@@ -18,12 +18,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from mdfa_fairness_plugin.learn.forest import N_CELLS
+from mdfa_fairness_plugin.measure.estimates import Rates
+from mdfa_fairness_plugin.measure.means import MeanDifference, Means
 from mdfa_fairness_plugin.measure.sums import SetSums
 from mdfa_fairness_plugin.measure.tests import chosen_p_value, search_spread
 from mdfa_fairness_plugin.settings import Settings
@@ -58,7 +61,8 @@ class Plan:
 
     ``sizes`` are effective numbers of rows of both sides, ``rate`` is the outcome's, ``noise`` its mean
     squared distance from what the features tell (None: they tell nothing), ``level`` the test's after
-    adjustment for the number of searches.
+    adjustment for the number of searches; ``least`` is the smallest effect of a violation. Of means
+    ``rate`` is that of everybody and ``mass`` a share of the people.
     """
 
     sizes: tuple[float, float]
@@ -67,12 +71,19 @@ class Plan:
     level: float
     noise: float | None = None
     confidence_level: float = 0.95
-    least_ratio: float = 1.05
+    least: float = math.log(1.05)
     search: Searching = field(default_factory=Searching)
+    kind: type[Rates] = Rates
 
     @classmethod
     def of(
-        cls, everybody: SetSums, mass: float, level: float, settings: Settings, search: Searching
+        cls,
+        everybody: SetSums,
+        mass: float,
+        level: float,
+        settings: Settings,
+        search: Searching,
+        least: float,
     ) -> Plan:
         """A plan of the rows that an audit has."""
         rates = everybody.rates
@@ -81,19 +92,37 @@ class Plan:
             noise = np.mean(everybody.leftover.second / rates.clustered[0])
         return cls(
             sizes=(float(sizes[0]), float(sizes[1])),
-            rate=float(np.mean(rates.rates)),
+            rate=abs(float(np.mean(rates.rates))),
             noise=float(noise),
             mass=mass,
             level=level,
             confidence_level=settings.confidence_level,
-            least_ratio=settings.least_ratio,
+            least=least,
             search=search,
+            kind=type(rates),
         )
 
-    def margin(self, delta: float) -> float:
-        """Standard errors by which a plant is expected to clear what a violation asks for."""
-        if not (0 < self.rate < 1 and min(self.sizes) > 0 and self.mass > 0 and delta > 0):
-            return -math.inf
+    def planted(self, delta: float) -> _Plant | None:
+        """People with an effect of this size; None if there can be none."""
+        if not (min(self.sizes) > 0 and self.mass > 0 and delta > 0):
+            return None
+        if issubclass(self.kind, Means):
+            if not (self.noise and (self.rate > 0 or issubclass(self.kind, MeanDifference))):
+                return None
+            half = math.tanh(delta / 2.0) * self.rate
+            half = delta / 2.0 if issubclass(self.kind, MeanDifference) else half
+            return _Plant(
+                share=min(self.mass, 1.0),
+                possible=1.0,
+                high=self.rate + half,
+                low=self.rate - half,
+                others=self.rate,
+                inside=self.noise,
+                outside=self.noise,
+                counted=(1.0, 1.0),
+            )
+        if not 0 < self.rate < 1:
+            return None
         most = self.rate * (1.0 - self.rate)
         noise = most if self.noise is None else min(max(self.noise, 1e-9 * most), most)
         # As if the features left some people no chance of the outcome, and all others the same.
@@ -102,19 +131,33 @@ class Plan:
         high = min(2.0 * chance / (1.0 + math.exp(-delta)), 1.0)
         low = high * math.exp(-delta)
         mean = (high + low) / 2.0
-        share = min(self.mass / mean, possible)
-        # Squared residuals, by models that have not seen the plant.
-        inside = mean * (1.0 - chance) ** 2 + (1.0 - mean) * chance**2
-        outside = chance * (1.0 - chance)
+        return _Plant(
+            share=min(self.mass / mean, possible),
+            possible=possible,
+            high=high,
+            low=low,
+            others=chance,
+            # Squared residuals, by models that have not seen the plant.
+            inside=mean * (1.0 - chance) ** 2 + (1.0 - mean) * chance**2,
+            outside=chance * (1.0 - chance),
+            counted=(mean, chance),
+        )
+
+    def margin(self, delta: float) -> float:
+        """Standard errors by which a plant is expected to clear what a violation asks for."""
+        plant = self.planted(delta)
+        if plant is None:
+            return -math.inf
+        share, high, low = plant.share, plant.high, plant.low
         rows = share / (1.0 / self.sizes[0] + 1.0 / self.sizes[1])
-        others = (possible - share) * outside / (share * inside)
+        others = (plant.possible - share) * plant.outside / (share * plant.inside)
         n_cells = max(N_CELLS * share, 1.0)
         # Cells at its borders hold others too: of a corner of two features, one border of each, which
         # anywhere within a cell leaves it a third of its evidence on average instead of half.
         covered = 1.0 - 1.0 / (6.0 * math.sqrt(n_cells))
-        z = (high - low) * math.sqrt(rows / inside) * np.where(np.isinf(_CUTS), 1.0, covered)
+        z = (high - low) * math.sqrt(rows / plant.inside) * np.where(np.isinf(_CUTS), 1.0, covered)
         known = z * math.sqrt(self.search.learned / n_cells)
-        a, b = ndtr(known - _CUTS), ndtr(-_CUTS * math.sqrt(inside / outside))
+        a, b = ndtr(known - _CUTS), ndtr(-_CUTS * math.sqrt(plant.inside / plant.outside))
         evidence = a + b * others
         kept = a / np.sqrt(evidence)
         # Which of the plant's cells are found is chance too.
@@ -123,12 +166,16 @@ class Plan:
         asked, spread = _asked(self.level, self.confidence_level, self.search)
         part = evidence / (1.0 + others)
         error = np.hypot(np.interp(part, _SHARES, spread), by_chance)
-        # Of the ratio of everybody found, what is above the smallest that counts.
-        company = b * (possible - share) * chance
-        ratio = np.log((a * share * high + company) / (a * share * low + company))
-        above = z * kept * (1.0 - math.log(self.least_ratio) / ratio)
+        # Of the effect among everybody found, what is above the smallest that counts.
+        company = b * (plant.possible - share) * plant.others
+        if issubclass(self.kind, MeanDifference):
+            found = a * share * (high - low) / (a * share + b * (plant.possible - share))
+        else:
+            found = np.log((a * share * high + company) / (a * share * low + company))
+        above = z * kept * (1.0 - self.least / found)
         clears = np.minimum(z * kept - np.interp(part, _SHARES, asked), above)
-        hits = sum(self.sizes) * (a * share * mean + company)
+        inside, outside = plant.counted
+        hits = sum(self.sizes) * (a * share * inside + b * (plant.possible - share) * outside)
         return float(np.max(np.minimum(clears / error, (hits - FEWEST_HITS) / np.sqrt(hits))))
 
     def detectable(self, power: float = 0.8) -> float:
@@ -138,18 +185,33 @@ class Plan:
 
     def stated(self) -> tuple[float, float]:
         """Detectable delta and in what mass: the plan's, twice that, and so on until there is one."""
-        plan = self
-        while math.isinf(delta := plan.detectable()) and 0 < plan.mass < self.rate:
-            plan = replace(plan, mass=min(2.0 * plan.mass, self.rate))
+        plan, most = self, 1.0 if issubclass(self.kind, Means) else self.rate
+        while math.isinf(delta := plan.detectable()) and 0 < plan.mass < most:
+            plan = replace(plan, mass=min(2.0 * plan.mass, most))
         return delta, self.mass if math.isinf(delta) else plan.mass
 
 
-def named_detectable(ends: tuple[float, float], level: float, settings: Settings) -> float:
+class _Plant(NamedTuple):
+    """People treated unequally, and all others whom the search may take for such."""
+
+    share: float  # of all people
+    possible: float  # those who may have the outcome at all
+    high: float  # rate or mean of the group there, and of those it is compared with
+    low: float
+    others: float  # elsewhere
+    inside: float  # squared residuals
+    outside: float
+    counted: tuple[float, float]  # of a person there and elsewhere, as one who has the outcome
+
+
+def named_detectable(
+    ends: tuple[float, float], level: float, settings: Settings, smallest: float
+) -> float:
     """Smallest delta found with 80 % power in a set named beforehand, by its interval's ends."""
     least = float(ndtri(0.5 + settings.confidence_level / 2.0))
     error = (ends[1] - ends[0]) / (2.0 * least)
     asked = max(least, float(-ndtri(level))) * error
-    found = max(asked, math.log(settings.least_ratio)) + float(ndtri(0.8)) * error
+    found = max(asked, smallest) + float(ndtri(0.8)) * error
     return found if found <= _LARGEST else math.inf
 
 

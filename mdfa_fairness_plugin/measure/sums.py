@@ -11,13 +11,13 @@ from mdfa_fairness_plugin.measure.estimates import (
     Leftover,
     Rates,
     Sums,
-    adjusted_rates,
     by_cluster,
     estimates_of,
     measure,
     measure_leftover,
 )
 from mdfa_fairness_plugin.measure.leak import LeakSums
+from mdfa_fairness_plugin.measure.means import Means
 
 # Sets of rows measured in every search; what each repeat proposed alone comes after them.
 EVERYBODY, REGION, CORE, RULE, SEARCHED = range(5)
@@ -28,14 +28,14 @@ SETS = ("everybody", "subgroup", "core", "rule", "searched")
 class MeasuredRows:
     """Rows a search is measured on: none of them had a say in who is inside.
 
-    ``y`` is the place of each row's outcome among ``n_outcomes``; ``base`` are sampling weights,
-    ``weights`` those times the balance's; ``propensity`` and ``outcome`` are predictions out of fold;
+    ``value`` is whether a row has the outcome or, by ``kind``, how much of it; ``y`` is the place of
+    its outcome among ``n_outcomes``; ``base`` are sampling weights, ``weights`` those times the balance's; ``propensity`` and ``outcome`` are predictions out of fold;
     ``cluster`` is whose row each is, None if every row is somebody else's. ``lesser`` are weights and
     predicted outcomes by lesser models, the least first.
     """
 
     s: np.ndarray
-    positive: np.ndarray
+    value: np.ndarray
     y: np.ndarray
     n_outcomes: int
     base: np.ndarray
@@ -45,23 +45,29 @@ class MeasuredRows:
     cluster: np.ndarray | None = None
     lesser: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     shares: tuple[float, ...] = ()  # of the rows that these learn from; none known: all of them
+    kind: type[Rates] = Rates
 
     def leak(self, member: np.ndarray) -> LeakSums:
         """Sums of the leak statistic inside a set."""
         return LeakSums.of(
-            self.positive, self.s, self.propensity, self.outcome, self.base, member, self.cluster
+            self.value, self.s, self.propensity, self.outcome, self.base, member, self.cluster
         )
 
     def leftover(self, member: np.ndarray) -> Leftover:
         """What the features leave of the outcome inside a set."""
         return measure_leftover(
-            self.positive, self.s, self.weights, self.outcome, member, self.cluster
+            self.value, self.s, self.weights, self.outcome, member, self.cluster
         )
+
+    def rates(self, weights: np.ndarray, member: np.ndarray, *, clustered: bool = True) -> Rates:
+        """Weighted counts inside a set."""
+        cluster = self.cluster if clustered else None
+        return measure(self.value, self.s, weights, member, cluster, self.kind)
 
     def estimates(self, member: np.ndarray, adjusts: bool) -> dict[str, float]:
         """Delta inside a set by several estimators, and if asked for at the same features."""
         inside, plain = (
-            measure(self.positive, self.s, weights, member) for weights in (self.weights, self.base)
+            self.rates(weights, member, clustered=False) for weights in (self.weights, self.base)
         )
         return estimates_of(inside, plain, self.leftover(member) if adjusts else None)
 
@@ -75,8 +81,8 @@ class MeasuredRows:
         )
 
     def hit_clusters(self, member: np.ndarray) -> int:
-        """Clusters of a set with a row that has the outcome."""
-        hits = member & self.positive
+        """Clusters of a set with a row that has the outcome; of numbers all have."""
+        hits = member if issubclass(self.kind, Means) else member & self.value
         return int(hits.sum()) if self.cluster is None else len(np.unique(self.cluster[hits]))
 
 
@@ -119,11 +125,11 @@ class RungSums(Sums):
     @classmethod
     def of(cls, rows: MeasuredRows, rung: int, member: np.ndarray) -> RungSums:
         """Sum over the members of a set."""
-        side, positive = (rows.s < 0)[member].astype(np.intp), rows.positive[member]
+        side, value = (rows.s < 0)[member].astype(np.intp), rows.value[member]
         weights, outcome = (own[member] for own in rows.lesser[rung])
-        lesser = weights * (positive - outcome)
-        best = rows.weights[member] * (positive - rows.outcome[member])
-        amounts = (weights, weights * positive, weights * outcome)
+        lesser = weights * (value - outcome)
+        best = rows.weights[member] * (value - rows.outcome[member])
+        amounts = (weights, weights * value, weights * outcome)
         weight, hits, predicted = (np.bincount(side, own, 2) for own in amounts)
         if rows.cluster is not None:
             lesser, best, side = by_cluster(rows.cluster[member], side, lesser, best)
@@ -135,11 +141,10 @@ class RungSums(Sums):
     def __add__(self, other: RungSums) -> RungSums:
         return replace(super().__add__(other), share=self.share)
 
-    @property
-    def rates(self) -> np.ndarray:
+    def rates(self, kind: type[Rates]) -> np.ndarray:
         """Rates of both sides at the same features."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return adjusted_rates(self.hits / self.weight, self.predicted / self.weight)
+            return kind.moved(self.hits / self.weight, self.predicted / self.weight)
 
     def variance(self, best: Rates, of_best: float, of_lesser: float) -> float:
         """Of the rate difference by the best models and by these, so many times each, added up."""
@@ -164,7 +169,7 @@ class SetSums(Sums):
     def of(cls, rows: MeasuredRows, member: np.ndarray) -> SetSums:
         """Sum over the members of a set."""
         return cls(
-            rates=measure(rows.positive, rows.s, rows.weights, member, rows.cluster),
+            rates=rows.rates(rows.weights, member),
             leftover=rows.leftover(member),
             leak=rows.leak(member),
             rungs=tuple(RungSums.of(rows, rung, member) for rung in range(len(rows.lesser))),
@@ -213,10 +218,7 @@ class SearchSums(Sums):
             counted.append(SetSums.of(rows, member) if first is None else counted[first])
         return cls(
             sets=tuple(counted),
-            plain=tuple(
-                measure(rows.positive, rows.s, rows.base, members[place], rows.cluster)
-                for place in (EVERYBODY, REGION)
-            ),
+            plain=tuple(rows.rates(rows.base, members[place]) for place in (EVERYBODY, REGION)),
             missing=missing,
             n_missing=n_missing,
         )

@@ -85,7 +85,7 @@ def pairs(result: AuditRecord, n: int = 50, violation: Violation | None = None) 
     rows = rows[~_at(own.left_out, problem, rows)]
     inside = _at(own.membership & own.held_out, problem, rows)
     side, y = _at(own.side, problem, rows), problem.y[rows]
-    worse = y == problem.outcome_labels.index(own.outcome)
+    worse = problem.has(own.outcome)[rows]
     good = problem.words.favorable
     better = ~worse if good is None else y == problem.outcome_labels.index(good)
     group = rows[inside & (side == 1) & worse]

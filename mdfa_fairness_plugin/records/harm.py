@@ -63,6 +63,8 @@ class Harm:
     def rates(self) -> tuple[float, float]:
         """Favourable rates of the group and of the others, in the region."""
         own, others = self.violation.rates
+        if self.violation.outcome_type == "numeric":
+            return (own, others) if self.violation.harm else (others, own)
         return (1 - own, 1 - others) if self.violation.harm else (others, own)
 
     @property
@@ -104,7 +106,7 @@ def _harm(
         sensitive_feature=search.sensitive_feature,
         group=group,
         reference=reference,
-        outcome=favorable,
+        outcome=favorable if search.outcome_type == "binary" else "more",
         ratio=ratio,
         interval=(low, high),
         violation=search,

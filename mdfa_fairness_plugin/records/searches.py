@@ -98,6 +98,13 @@ class Violation(Keyed, Measured):
         Value compared with; None for everybody else.
     outcome : hashable
         Outcome audited, as the user gave it.
+    outcome_type : {"binary", "numeric"}
+        Whether people have ``outcome`` or not, or get more or less of it.
+    measure : {"ratio", "difference"}
+        What both sides are compared by, and verdict, p-value and gates are about: the ratio of rates
+        or means (``delta``), or the difference of means.
+    outcome_sd : float
+        Standard deviation of an outcome that is a number; NaN otherwise.
     verdict : {"violation", "none_larger_than_detectable", "insufficient_evidence"}
         What can be said; none of the three is a clean bill of health.
     reason : str
@@ -106,7 +113,8 @@ class Violation(Keyed, Measured):
     delta : float
         Log ratio of the outcome's rates in the subgroup, by default at the same features (see
         ``estimator`` of ``MDFAuditor``); ``inf`` if no comparable other has the outcome, NaN if it
-        could not be measured.
+        could not be measured. Of a number that is never negative that of the means, of the others' to
+        the group's where less was searched for; NaN of numbers that may be negative.
     interval : tuple of float
         Ends of the interval on ``delta``, valid after the search; they hold what the ratio may still
         move as models get better (see ``depends_on_models``).
@@ -115,7 +123,8 @@ class Violation(Keyed, Measured):
     gamma, gamma_lemma : float
         Certificate strength by the definition, and by Lemma 1's form (a check).
     mass : float
-        Weighted ``Pr[Y = y, x in G]``, the paper's alpha.
+        Weighted ``Pr[Y = y, x in G]``, the paper's alpha; of numbers, for which ``gamma`` is NaN, the
+        weighted share of the people.
     alpha : float
         Smallest mass this search looked at; NaN if it could not be made.
     n_rows : int
@@ -126,7 +135,8 @@ class Violation(Keyed, Measured):
         Rates of the outcome in the subgroup behind ``delta``: the group's, the others'. By default
         both are of the subgroup's people weighted towards where either side is likely.
     difference : float
-        The first of ``rates`` minus the second; times 100 in percentage points.
+        The first of ``rates`` minus the second; times 100 in percentage points. Of means in units of
+        the outcome, by how much more the group gets or, searched for less, by how much less.
     difference_interval : tuple of float
         Ends of the interval on ``difference``, valid after the search as ``interval`` is.
     counts : DataFrame of shape (2, n_outcomes)
@@ -140,6 +150,9 @@ class Violation(Keyed, Measured):
         searches of the audit (Holm), where two that find one leak in the same people count once.
     detectable_delta : float
         Logarithm of ``detectable_ratio``.
+    detectable_difference : float
+        Of numbers compared by their difference, the smallest that would have been found likewise, in
+        units of the outcome; NaN otherwise, as ``detectable_delta`` is then.
     detectable_mass : float
         Mass of the subgroup that ``detectable_ratio`` is of: ``alpha`` or, where not even a
         thousandfold ratio would have been found in one as small, twice that, and so on.
@@ -250,7 +263,11 @@ class Violation(Keyed, Measured):
         Column("detectable_delta", 19, 8),
         Column("detectable_ratio", 29, 23, ratio_of),
     )
+    detectable_difference: float = field(
+        default=math.nan, metadata=said("always", settle=float, json="told")
+    )
     detectable_mass: float = number("rule", Column("detectable_mass", 30, 24))
+    outcome_type: str = field(default="binary", metadata=said("always", json="told"))
     membership: np.ndarray = rows(bool, "bits")
     held_out: np.ndarray = rows(bool, "bits")
     profile: pd.DataFrame = frame("rule")

@@ -26,6 +26,8 @@ from mdfa_fairness_plugin.fields import (
 
 _NO_VALUES: Final = partial(np.empty, 0, np.float64)
 _NO_COUNTS: Final = partial(np.empty, 0, np.intp)
+# Log ratio that says as much as a difference of one standard deviation (Chinn 2000).
+DELTA_OF_DEVIATION: Final = 0.91
 
 
 def ratio_of(delta: float) -> float:
@@ -92,14 +94,16 @@ class ModelDependence(Record):
     ----------
     ratios : tuple of float
         Ratio in the subgroup by the models of each rung, the best last; half a row is added to each
-        outcome and side, so that all are finite.
+        outcome and side, so that all are finite. Empty where sides are compared by a difference.
+    differences : tuple of float
+        Likewise the difference of means, in units of the outcome; empty otherwise.
     propensity_losses, outcome_losses : tuple of float
         Log-loss of each rung's ``Pr[S = s | x]`` and ``Pr[Y = y | x]`` on rows not fitted to, in nats
-        a row, over all rows compared.
+        a row, over all rows compared; of a number the mean squared error, in variances.
     shares : tuple of float
         Share of the rows at hand that each rung's models learn from.
     allowance : float
-        How much further the log ratio may fall with more rows to learn from, by how it fell from the
+        How much further the log ratio (or the difference) may fall with more rows to learn from, by how it fell from the
         models of half of the rows (with fewer than three folds: from lesser models) to the best. The
         interval's lower end, the p-value and the verdict allow for it.
     decisive : bool
@@ -109,6 +113,9 @@ class ModelDependence(Record):
     """
 
     ratios: tuple[float, ...] = several("cells")
+    differences: tuple[float, ...] = field(
+        default=(), metadata=said("cells", settle=tuple, json="told")
+    )
     propensity_losses: tuple[float, ...] = several("always")
     outcome_losses: tuple[float, ...] = several("always")
     shares: tuple[float, ...] = several("always")
@@ -117,7 +124,12 @@ class ModelDependence(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        own = (self.ratios, self.propensity_losses, self.outcome_losses, self.shares)
+        own = (
+            self.differences or self.ratios,
+            self.propensity_losses,
+            self.outcome_losses,
+            self.shares,
+        )
         if len(set(map(len, own))) > 1:
             raise ValueError("ratios, losses and shares: one of each for every rung expected.")
 
@@ -125,7 +137,7 @@ class ModelDependence(Record):
         """Give one row per rung, the least first."""
         return pd.DataFrame(
             {
-                "ratio": self.ratios,
+                "difference" if self.differences else "ratio": self.differences or self.ratios,
                 "propensity_loss": self.propensity_losses,
                 "outcome_loss": self.outcome_losses,
                 "share": self.shares,
@@ -141,7 +153,10 @@ class Spread(Record):
     ----------
     ratios : tuple of float
         Ratio in the subgroup that each repeat of cross-fitting finds alone, measured as the reported
-        one is; infinite if no comparable other there has the outcome.
+        one is; infinite if no comparable other there has the outcome. Empty where sides are compared
+        by a difference.
+    differences : tuple of float
+        Likewise the difference of means, in units of the outcome; empty otherwise.
     shared : float
         Share of the reported subgroup's rows that are inside by every repeat.
     withheld : frozenset of str
@@ -149,12 +164,15 @@ class Spread(Record):
     """
 
     ratios: tuple[float, ...] = several("cells")
+    differences: tuple[float, ...] = field(
+        default=(), metadata=said("cells", settle=tuple, json="told")
+    )
     shared: float = number("cells")
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Smallest and largest ratio; NaN if none is known."""
-        known = [ratio for ratio in self.ratios if not math.isnan(ratio)]
+        """Smallest and largest ratio, or difference; NaN if none is known."""
+        known = [own for own in self.differences or self.ratios if not math.isnan(own)]
         return (min(known), max(known)) if known else (math.nan, math.nan)
 
 
@@ -185,6 +203,23 @@ class Measured(Record):
         Column("difference_high", 42, 36, itemgetter(1)),
     )
     counts: pd.DataFrame = frame("rule")
+    measure: str = field(default="ratio", metadata=said("always", json="told"))
+    outcome_sd: float = field(default=math.nan, metadata=said("always", settle=float, json="told"))
+
+    @property
+    def by_difference(self) -> bool:
+        """Whether both sides are compared by the difference of their means."""
+        return self.measure == "difference"
+
+    @property
+    def effect(self) -> float:
+        """What both sides are compared by: ``delta``, or ``difference``."""
+        return self.difference if self.by_difference else self.delta
+
+    @property
+    def effect_interval(self) -> tuple[float, float]:
+        """Interval on ``effect``."""
+        return self.difference_interval if self.by_difference else self.interval
 
     @property
     def ratio(self) -> float:
@@ -198,15 +233,20 @@ class Measured(Record):
 
     @property
     def lower(self) -> float:
-        """Lower end of the interval on ``delta``."""
+        """Lower end of the interval on ``delta``; of a difference what says as much (Chinn 2000)."""
+        if self.by_difference:
+            return DELTA_OF_DEVIATION * self.difference_interval[0] / self.outcome_sd
         return self.interval[0]
 
     @property
     def measured(self) -> bool:
-        """Whether ``delta`` is known (it may be infinite)."""
-        return not math.isnan(self.delta)
+        """Whether ``effect`` is known (it may be infinite)."""
+        return not math.isnan(self.effect)
 
     def _figures(self) -> str:
+        if self.by_difference:
+            low, high = self.difference_interval
+            return f"difference={self.difference:.3g} [{low:.3g}, {high:.3g}], n_rows={self.n_rows}"
         low, high = self.ratio_interval
         return f"ratio={self.ratio:.3g} [{low:.3g}, {high:.3g}], n_rows={self.n_rows}"
 
@@ -233,11 +273,16 @@ class Subgroup(Measured):
     rates : tuple of float
         Rates of the outcome behind ``delta``: of the group, and of those it is compared with.
     difference : float
-        The first of ``rates`` minus the second; times 100 in percentage points.
+        The first of ``rates`` minus the second; times 100 in percentage points. Of means in units of
+        the outcome, by how much more the group gets or, searched for less, by how much less.
     difference_interval : tuple of float
         Ends of the interval on ``difference``.
     counts : DataFrame of shape (2, n_outcomes)
-        Rows by sensitive value and outcome.
+        Rows by sensitive value and outcome; of numbers all rows.
+    measure : {"ratio", "difference"}
+        What both sides are compared by: the ratio of rates or means, or the difference of means.
+    outcome_sd : float
+        Standard deviation of an outcome that is a number; NaN otherwise.
     p_value : float
         Of everybody, of the region that the search proposed, before one of the two is chosen, and of
         the core; NaN for other sets.

@@ -241,7 +241,7 @@ class _Column:
             column=replace(column, labels=labels),
             settings=settings,
             scores=scores,
-            positive=problem.y == problem.outcome_labels.index(problem.outcomes[0]),
+            positive=problem.has(problem.outcomes[0]),
             excluded=dict.fromkeys(small, reason or f"below {below} of the rows"),
         )
 

@@ -271,9 +271,9 @@ def _left_out(
 def _log_ratio(rows: MeasuredRows, member: np.ndarray, settings: Settings) -> LogRatio:
     """As the audit reports it."""
     if settings.estimator == "raw":
-        return log_ratio_of(rows.positive & member, rows.s, rows.weights)
+        return log_ratio_of(rows.value & member, rows.s, rows.weights)
     outcome = rows.outcome if settings.adjusts else None
-    return log_ratio_of(rows.positive, rows.s, rows.weights, member, outcome)
+    return log_ratio_of(rows.value, rows.s, rows.weights, member, outcome)
 
 
 def _check(problem: AuditProblem, settings: Settings) -> None:

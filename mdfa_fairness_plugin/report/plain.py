@@ -168,9 +168,14 @@ def plain_value(value: Any) -> Any:
 
 def _plain_record(value: Any) -> dict[str, Any]:
     """Fields of a record in the form each says it has in JSON, but for what is told row by row."""
-    writers = {"value": plain_value, "label": plain_label}
-    written = ((name, writers.get(how)) for name, how in _forms(value).items())
-    return {name: write(getattr(value, name)) for name, write in written if write is not None}
+    writers = {"value": plain_value, "label": plain_label, "told": plain_value}
+    silent = {one.name: one.default for one in dataclasses.fields(value)}
+    plain: dict[str, Any] = {}
+    for name, how in _forms(value).items():
+        write, own = writers.get(how), getattr(value, name)
+        if write is not None and not (how == "told" and (own == silent[name] or own != own)):
+            plain[name] = write(own)
+    return plain
 
 
 def _forms(record: Any) -> dict[str, str]:

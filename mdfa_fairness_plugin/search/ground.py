@@ -27,12 +27,15 @@ from mdfa_fairness_plugin.learn.difference import (
 )
 from mdfa_fairness_plugin.learn.given import GivenProbability, repeated_probability
 from mdfa_fairness_plugin.learn.learners import make_regressor
+from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
 from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
+from mdfa_fairness_plugin.measure.estimates import Rates
+from mdfa_fairness_plugin.measure.means import KINDS, Means
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.search.level_sets import Models, SearchData
-from mdfa_fairness_plugin.settings import Settings, alpha_for
+from mdfa_fairness_plugin.settings import Settings, alpha_for, alpha_of_people
 
 # Into folds, of all repeats' trees. With 5, 10 and 20 splits of 200 trees a row in all, the people that
 # two seeds find in the arrests overlap by .82, .85 and .86.
@@ -43,21 +46,36 @@ _SPLITS_OF_TREES = 20
 class Outcome:
     """One outcome over all working rows, and the one its models are fitted to.
 
-    Where there are two outcomes both share the models of the rarer one, called ``name``.
+    Where there are two outcomes both share the models of the rarer one, called ``name``; so do more
+    and less of a number, which is searched as minus that number.
     """
 
     label: Hashable
-    positive: np.ndarray
+    value: np.ndarray  # whether a row has it or, of a number, how much of it
     modelled: np.ndarray
     name: Hashable
     flip: bool = False  # the models are of the complement
-    given: np.ndarray | None = None  # the user's probabilities of ``modelled``
+    given: np.ndarray | None = None  # the user's probabilities of ``modelled``, or means
+    kind: type[Rates] = Rates
+    unit: float = 1.0  # one of the values in those of the outcome; below 0 where less is worse
+    nonnegative: bool = True
+    # What counts are of, and the place of each row among these; None: as the audit's outcomes.
+    counted_by: tuple[Hashable, ...] = ()
+    counted: np.ndarray | None = None
 
     def with_given(self, probability: np.ndarray | None) -> Outcome:
-        """The same with the user's probabilities of the label."""
+        """The same with the user's probabilities of the label, or with what is expected of a number."""
         if probability is None:
             return self
+        if issubclass(self.kind, Means):
+            return replace(self, given=probability / abs(self.unit))
         return replace(self, given=1.0 - probability if self.flip else probability)
+
+    def alpha(self, settings: Settings, value: np.ndarray, base: np.ndarray) -> float:
+        """Smallest mass searched for; of numbers a share of the people."""
+        if issubclass(self.kind, Means):
+            return alpha_of_people(settings)
+        return alpha_for(settings, float(np.average(value, weights=base)))
 
 
 def paired_outcomes(
@@ -68,7 +86,7 @@ def paired_outcomes(
     return [
         Outcome(
             label=label,
-            positive=positive,
+            value=positive,
             modelled=rare,
             name=name,
             flip=not np.array_equal(positive, rare),
@@ -79,15 +97,35 @@ def paired_outcomes(
 
 def outcomes_of(problem: AuditProblem) -> list[Outcome]:
     """The outcomes an audit looks at."""
-    positives = [problem.y == problem.outcome_labels.index(one) for one in problem.outcomes]
-    if len(problem.outcome_labels) == 2:
+    outcomes = [_outcome_of(problem, label) for label in problem.outcomes]
+    if problem.outcome_type == "binary":
+        positives = [one.value for one in outcomes]
         outcomes = paired_outcomes(problem.outcomes, positives)
-    else:
-        outcomes = [
-            Outcome(label=label, positive=positive, modelled=positive, name=label)
-            for label, positive in zip(problem.outcomes, positives, strict=True)
-        ]
     return [one.with_given(problem.given_outcome(one.label)) for one in outcomes]
+
+
+def _outcome_of(problem: AuditProblem, label: Hashable) -> Outcome:
+    """An outcome by itself; a cut of an order by its models of those above, a number by its own."""
+    value, amount = problem.value(label), problem.amount
+    if amount is not None and problem.is_amount(label):
+        less = label == amount.directions[0]
+        return Outcome(
+            label=label,
+            value=value,
+            modelled=amount.values,
+            name=amount.directions,
+            flip=less,
+            kind=KINDS[amount.measure],
+            unit=-amount.unit if less else amount.unit,
+            nonnegative=amount.nonnegative,
+            counted_by=("rows",),
+            counted=np.zeros(problem.n_rows, dtype=np.intp),
+        )
+    if label not in problem.cuts:
+        return Outcome(label=label, value=value, modelled=value, name=label)
+    cut = problem.cuts[label]
+    (one,) = paired_outcomes([label], [value], name=frozenset({cut.label, cut.other}))
+    return replace(one, counted_by=(cut.label, cut.other), counted=(~value).astype(np.intp))
 
 
 def rungs_of(
@@ -124,7 +162,10 @@ class Compared:
         """``Pr[Y = y | x]`` of the outcome that models are fitted to."""
         if outcome.name not in self._outcome_models:
             self._outcome_models[outcome.name] = self._model(
-                OUTCOME, outcome.modelled[self.rows], outcome.given
+                OUTCOME,
+                outcome.modelled[self.rows],
+                outcome.given,
+                IDENTITY if issubclass(outcome.kind, Means) else LOGIT,
             )
         return self._outcome_models[outcome.name]
 
@@ -132,7 +173,13 @@ class Compared:
         """``Pr[S = +1 | x]``, for sides of shape (n,), or as given for all working rows."""
         return self._model(PROPENSITY, s > 0, given)
 
-    def _model(self, argument: str, positive: np.ndarray, given: np.ndarray | None) -> Any:
+    def _model(
+        self,
+        argument: str,
+        value: np.ndarray,
+        given: np.ndarray | None,
+        link: Link = LOGIT,
+    ) -> Any:
         """The user's probabilities, the user's estimator, or else the audit's own models."""
         stage = "outcome" if argument == OUTCOME else "propensity"
         fit = functools.partial(
@@ -140,8 +187,9 @@ class Compared:
             getattr(self.settings, argument),
             argument,
             self.X,
-            positive,
+            value,
             self.folds,
+            link=link,
             sample_weight=self.base,
             seeds=self.settings.repeated_seeds(stage, len(self.folds)),
             n_jobs=self.settings.n_jobs,
@@ -225,12 +273,14 @@ class FittedOutcome:
         inside = ground.support.mask
         m = self.model.out_of_fold
         self.rates = m if inside.all() else m[inside]
-        of_group, positive = ground.s > 0, outcome.modelled[ground.rows]
+        of_group, value = ground.s > 0, outcome.modelled[ground.rows]
+        self.of_means = issubclass(outcome.kind, Means)
+        much = value > self.rates if self.of_means else value
         self._fit_difference = functools.partial(
             _difference,
             ground.X,
-            (of_group - ground.propensity, positive - self.rates),
-            2 * of_group + positive,
+            (of_group - ground.propensity, value - self.rates),
+            2 * of_group + much,
             folds=(ground.folds, *ground.other_folds),
             parts=ground.parts,
             base=ground.base,
@@ -240,8 +290,8 @@ class FittedOutcome:
 
     @cached_property
     def complement_rates(self) -> np.ndarray:
-        """Predicted rates of the other outcome."""
-        return 1.0 - self.rates
+        """Predicted rates of the other outcome, or minus a number."""
+        return -self.rates if self.of_means else 1.0 - self.rates
 
     @cached_property
     def difference(self) -> CrossFittedDifference:
@@ -329,18 +379,23 @@ class Side:
         ground = self.ground
         settings = ground.compared.settings
         fitted = ground.fitted(outcome)
-        positive = outcome.positive[ground.rows]
+        value = outcome.value[ground.rows]
         return SearchData(
             rows=ground.rows,
             X=ground.X,
             s=self.s,
-            positive=positive,
+            value=value,
+            kind=outcome.kind,
+            unit=outcome.unit,
+            nonnegative=outcome.nonnegative,
+            counted_by=outcome.counted_by,
+            counted=None if outcome.counted is None else outcome.counted[ground.rows],
             base=ground.base,
             weights=self.weights,
             folds=ground.folds,
             other_folds=ground.other_folds,
             held_out=ground.held_out,
-            alpha=alpha_for(settings, float(np.average(positive, weights=ground.base))),
+            alpha=outcome.alpha(settings, value, ground.base),
             confidence_level=float(settings.confidence_level),
             spread=search_spread(len(ground.parts)),
             cluster=ground.cluster,
@@ -358,14 +413,17 @@ class Side:
         )
 
     def lesser(
-        self, model: CrossFittedProbability, flip: bool
+        self, model: CrossFittedProbability, flip: bool, whole: float
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Sampling times balancing weights, and ``Pr[Y = y | x]``, by lesser models."""
+        """Sampling times balancing weights, and ``Pr[Y = y | x]``, by lesser models.
+
+        An outcome and its complement add up to the ``whole``.
+        """
         ground, inside = self.ground, self.ground.support.mask
         for e, m in rungs_of(ground.fitted_propensity, model)[:-1]:
             own_e, own_m = e.out_of_fold[inside], m.out_of_fold[inside]
             weights = self.weighing.weights_by(1.0 - own_e if self.flip else own_e, self.s)
-            yield ground.base * weights, 1.0 - own_m if flip else own_m
+            yield ground.base * weights, whole - own_m if flip else own_m
 
     def overlap(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Working rows of both sides, their side and their propensity, comparable or not."""

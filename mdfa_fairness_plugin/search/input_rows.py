@@ -105,7 +105,7 @@ def _missing(search: Search, problem: AuditProblem) -> tuple[np.ndarray, int]:
         return np.zeros((2, 2)), 0
     # Where some rows were kept for evaluation, only their share of the unknown counts.
     share = float(data.base[data.held_out].sum() / data.base.sum())
-    positive = problem.y[rows] == problem.outcome_labels.index(search.key.outcome)
+    positive = problem.has(search.key.outcome)[rows]
     weights = [
         share * problem.sample_weight[rows] * own
         for own in side.weights_if(problem.X[rows], rows, e)

@@ -6,24 +6,23 @@ At the population level the regions Algorithm 1 visits are the nested level sets
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
 from mdfa_fairness_plugin.measure.estimates import (
     Leftover,
     Rates,
-    adjusted,
-    adjusted_rates,
     by_cluster,
-    log_ratio,
     measure,
     measure_leftover,
 )
-from mdfa_fairness_plugin.measure.intervals import delta_interval, log_ratio_interval
+from mdfa_fairness_plugin.measure.intervals import delta_interval
+from mdfa_fairness_plugin.measure.means import Means
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.records import WorstCasePath
 
@@ -49,7 +48,7 @@ class SearchData:
 
     X: RowView  # (n, d)
     s: np.ndarray  # (n,); in {-1, +1}; +1 is the audited group
-    positive: np.ndarray  # (n,); whether the row has the audited outcome
+    value: np.ndarray  # (n,); whether the row has the audited outcome or, of a number, how much
     base: np.ndarray  # (n,); sampling weights, and those times the balancing weights
     weights: np.ndarray
     folds: np.ndarray  # (n,); learning fold of each row; -1 for rows kept for evaluation only
@@ -72,6 +71,30 @@ class SearchData:
     # Folds of the other repeats of cross-fitting; models of the first judge by ``folds``.
     other_folds: tuple[np.ndarray, ...] = ()
     models: Models | None = None
+    kind: type[Rates] = Rates  # what both sides are compared by
+    # Of the outcome, see ``Outcome``.
+    unit: float = 1.0
+    nonnegative: bool = True
+    counted_by: tuple[Hashable, ...] = ()
+    counted: np.ndarray | None = None
+
+    @property
+    def of_means(self) -> bool:
+        """Whether the outcome is a number."""
+        return issubclass(self.kind, Means)
+
+    @property
+    def positive(self) -> np.ndarray:
+        """Whether the row has the audited outcome; of a number, whether more than is expected of it."""
+        if not self.of_means:
+            return self.value
+        expected = self.outcome
+        return self.value > (np.average(self.value) if expected is None else expected)
+
+    @property
+    def whole(self) -> float:
+        """What an outcome and its complement add up to."""
+        return 0.0 if self.of_means else 1.0
 
     @property
     def deciding(self) -> np.ndarray:
@@ -101,17 +124,16 @@ class SearchData:
         if not self.adjusts or self.outcome is None:
             return None
         return measure_leftover(
-            self.positive, self.s, self.weights, self.outcome, member, self.cluster
+            self.value, self.s, self.weights, self.outcome, member, self.cluster
         )
 
     def rates(self, member: np.ndarray) -> Rates:
         """Weighted counts inside a set of the rows."""
-        return measure(self.positive, self.s, self.weights, member, self.cluster)
+        return measure(self.value, self.s, self.weights, member, self.cluster, self.kind)
 
     def reported_rates(self, member: np.ndarray) -> Rates:
         """Rates inside, at the same features where these are to be made alike."""
-        rates, leftover = self.rates(member), self.leftover(member)
-        return rates if leftover is None else adjusted(rates, leftover)[0]
+        return self.rates(member).at_same_features(self.leftover(member))
 
     def delta(self, member: np.ndarray) -> float:
         """Log ratio inside, of the same rates."""
@@ -132,10 +154,11 @@ class SearchData:
             bins.index(scores[held]),
             len(bins),
             self.s[held],
-            self.positive[held],
+            self.value[held],
             self.weights[held],
             part,
             n_parts,
+            kind=self.kind,
             predicted=self.outcome[held] if self.adjusts and self.outcome is not None else None,
             cluster=cluster,
         )
@@ -214,11 +237,12 @@ class Tally:
         index: np.ndarray,
         n_bins: int,
         s: np.ndarray,
-        positive: np.ndarray,
+        value: np.ndarray,
         weights: np.ndarray,
         part: np.ndarray,
         n_parts: int,
         *,
+        kind: type[Rates] = Rates,
         predicted: np.ndarray | None = None,
         cluster: np.ndarray | None = None,
     ) -> Tally:
@@ -227,9 +251,15 @@ class Tally:
         Of a cluster's weight a row answers for its own share times all of it: exact for sets that
         have all or none of a cluster, too much for others, and adds up over bins.
         Without a predicted outcome the rates are the plain ones.
-        Shapes: ``index``, ``s``, ``positive``, ``weights``, ``part``, ``predicted``, ``cluster`` (n,).
+        Shapes: ``index``, ``s``, ``value``, ``weights``, ``part``, ``predicted``, ``cluster`` (n,).
         """
         side = (s < 0).astype(np.intp)
+        if issubclass(kind, Means):
+            cell = (part * 2 + side) * n_bins + index
+            return cls(
+                _sums_of_means(cell, n_parts, n_bins, side, value, weights, predicted, cluster)
+            )
+        positive = value
         cell = ((part * 2 + side) * 2 + positive) * n_bins + index
         shape = (n_parts, 2, 2, n_bins)
 
@@ -260,12 +290,53 @@ class Tally:
         return Tally(self.counts + other.counts)
 
 
+def _sums_of_means(
+    cell: np.ndarray,
+    n_parts: int,
+    n_bins: int,
+    side: np.ndarray,
+    value: np.ndarray,
+    weights: np.ndarray,
+    predicted: np.ndarray | None,
+    cluster: np.ndarray | None,
+) -> np.ndarray:
+    """Counts of a tally of a number; what errs is what is not predicted of it."""
+    expected = np.full(len(value), np.average(value, weights=weights)) if len(value) else value
+    expected = expected if predicted is None else predicted
+    left = weights * (value - expected)
+    both = [weights, left]
+    if cluster is not None:
+        *sums, _ = by_cluster(cluster, side, *both)
+        both = [own[2 * cluster + side] for own in sums]
+    products = (weights * both[0], left * both[1], left * both[0])
+    amounts = (
+        None,
+        weights,
+        weights**2,
+        weights * value,
+        products[1],
+        weights * expected,
+        *products,
+    )
+    size = 2 * n_parts * n_bins
+    each = [np.bincount(cell, own, size).reshape(n_parts, 2, n_bins) for own in amounts]
+    return np.stack(each, axis=1)
+
+
 class Sweep:
     """Counts of the rows at or above each edge of a score's bins."""
 
-    def __init__(self, tally: Tally, bins: Bins, confidence_level: float, spread: float) -> None:
+    def __init__(
+        self,
+        tally: Tally,
+        bins: Bins,
+        confidence_level: float,
+        spread: float,
+        kind: type[Rates] = Rates,
+    ) -> None:
         self._edges = bins.edges
         self._exact = bins.exact
+        self.kind = kind
         self.confidence_level = confidence_level
         self.spread = spread
         leading = np.zeros((*tally.counts.shape[:-1], 1))
@@ -277,7 +348,7 @@ class Sweep:
         """Count the held-out rows of a search by a score, larger being worse treated."""
         bins = Bins.of(scores[data.held_out])
         tally = data.tally(bins, scores, np.zeros(int(data.held_out.sum()), dtype=np.intp), 1)
-        return cls(tally.total(), bins, data.confidence_level, data.spread)
+        return cls(tally.total(), bins, data.confidence_level, data.spread, data.kind)
 
     def at(self, thresholds: np.ndarray) -> LevelSets:
         """Measure the level sets of these thresholds.
@@ -311,7 +382,8 @@ class Sweep:
         count, weight, _, hits, *_ = self._above
         with np.errstate(invalid="ignore", divide="ignore"):
             share = (weight / weight[:, -1:]).mean(axis=0)
-            mass = np.nan_to_num(share * (hits / weight).mean(axis=0))
+            rate = 1.0 if issubclass(self.kind, Means) else (hits / weight).mean(axis=0)
+            mass = np.nan_to_num(share * rate)
         enough = (mass >= alpha) & (count.min(axis=0) >= fewest)
         if not enough.any():
             return -np.inf
@@ -333,7 +405,9 @@ def measure_sets(asked: Sequence[tuple[Sweep, np.ndarray]]) -> LevelSets:
         counts, axis=2
     )
     threshold = np.concatenate(thresholds)
-    rates = Rates(
+    widening = np.where(np.isneginf(threshold), 1.0, first.spread)
+    z = widening * ndtri(0.5 + first.confidence_level / 2.0)
+    rates = first.kind(
         weight=weight,
         squares=squares,
         hits=hits,
@@ -341,23 +415,39 @@ def measure_sets(asked: Sequence[tuple[Sweep, np.ndarray]]) -> LevelSets:
         total=total,
         clustered=np.array(clustered),
     )
-    sizes = rates.effective_sizes
     with np.errstate(invalid="ignore", divide="ignore"):
-        r = adjusted_rates(rates.rates, expected / weight)
-    widening = np.where(np.isneginf(threshold), 1.0, first.spread)
-    low, high = log_ratio_interval(r, sizes, first.confidence_level, widening)
-    with np.errstate(invalid="ignore", divide="ignore"):
+        r = first.kind.moved(rates.rates, expected / weight)
         share = (weight / total).mean(axis=0)
+        if issubclass(first.kind, Means):
+            known, error = _known_of_means(rates, expected, r)
+            mass = share
+        else:
+            known = rates.effective_sizes
+            error, mass = _standard_error(r, known), share * r.mean(axis=0)
+    low, high = first.kind.limits(r, known, z)
     return LevelSets(
         threshold=threshold,
-        delta=log_ratio(r[0], r[1]),
+        delta=first.kind.effect(r),
         low=low,
         high=high,
-        mass=np.nan_to_num(share * r.mean(axis=0)),
-        error=_standard_error(r, sizes),
+        mass=np.nan_to_num(mass),
+        error=error,
         n_rows=count.sum(axis=0).astype(np.intp),
         fewest=count.min(axis=0).astype(np.intp),
     )
+
+
+def _known_of_means(
+    rates: Rates, expected: np.ndarray, moved: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Variances of means by what is not expected, and the standard error of their effect."""
+    squares, left, products = rates.clustered
+    centre = (rates.hits - expected) / rates.weight
+    variance = np.maximum(left - 2.0 * centre * products + centre**2 * squares, 0.0)
+    variance = variance / rates.weight**2
+    known = np.array([variance, np.full_like(variance, np.inf)])
+    low, high = rates.limits(moved, known, 1.0)
+    return known, (high - low) / 2.0
 
 
 def _standard_error(rates: np.ndarray, sizes: np.ndarray) -> np.ndarray:

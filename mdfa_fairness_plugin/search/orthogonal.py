@@ -17,6 +17,8 @@ import numpy as np
 
 from mdfa_fairness_plugin.learn.difference import CrossFittedDifference
 from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
+from mdfa_fairness_plugin.measure.estimates import Rates
+from mdfa_fairness_plugin.measure.means import MeanDifference, Means
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.search.level_sets import SearchData
 from mdfa_fairness_plugin.search.selection import Family, Scoring, choose, solved
@@ -43,6 +45,7 @@ class OrthogonalRegion:
     flip_y: bool
     choice: Choice
     rate: float
+    kind: type[Rates] = Rates
     threshold: float = -np.inf
     core_threshold: float = -np.inf
 
@@ -50,12 +53,12 @@ class OrthogonalRegion:
         """Score rows; larger is worse treated."""
         return self._scores(rows, rows.predict(self.difference))
 
-    def losses(self, rows: Asked, s: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    def losses(self, rows: Asked, s: np.ndarray, value: np.ndarray) -> np.ndarray:
         """Squared errors of the residual regression; sides and outcomes as the search sees them."""
         tau = rows.predict(self.difference)[self.choice.scale]
         e, m = rows.predict(self.propensity), rows.predict(self.outcome)
-        tau, e, m = oriented(tau, e, m, flip_s=self.flip_s, flip_y=self.flip_y)
-        return squared_errors(tau, e, m, s, positive)
+        tau, e, m = self._oriented(tau, e, m)
+        return squared_errors(tau, e, m, s, value)
 
     def by_model(self, rows: Asked) -> np.ndarray:
         """Scores by each part's difference, shape (n_parts, n)."""
@@ -72,11 +75,14 @@ class OrthogonalRegion:
 
     def _scores(self, rows: Asked, tau: np.ndarray) -> np.ndarray:
         e, m = rows.predict(self.propensity), rows.predict(self.outcome)
-        return shrunk_ratio(
-            *oriented(tau[self.choice.scale], e, m, flip_s=self.flip_s, flip_y=self.flip_y),
-            shrinkage=self.choice.shrinkage,
-            rate=self.rate,
-        )
+        tau, e, m = self._oriented(tau[self.choice.scale], e, m)
+        return self.choice.scores(tau, e, m, self.rate, self.kind)
+
+    def _oriented(
+        self, tau: np.ndarray, e: np.ndarray, m: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        whole = 0.0 if issubclass(self.kind, Means) else 1.0
+        return oriented(tau, e, m, flip_s=self.flip_s, flip_y=self.flip_y, whole=whole)
 
 
 class OrthogonalSolver:
@@ -99,7 +105,8 @@ class OrthogonalSolver:
         difference = models.fitted.difference
         turned = models.flip_s != models.flip_y
         rate = outcome_rate(data)
-        named = {choice.name: choice for choice in all_choices(len(difference.out_of_fold))}
+        kind = data.kind
+        named = {one.name: one for one in all_choices(len(difference.out_of_fold), kind)}
 
         def scoring(fitted: CrossFittedDifference) -> Scoring:
             def tau(own: Any) -> np.ndarray:
@@ -108,11 +115,11 @@ class OrthogonalSolver:
             def propose(rows: Any) -> list[Family]:
                 own = tau(np.s_[:, rows])
                 losses = held_out_losses(own, data, rows)
-                return orthogonal_families(own, e[rows], m[rows], rate, losses)
+                return orthogonal_families(own, e[rows], m[rows], rate, losses, kind)
 
             return Scoring(
                 propose,
-                lambda name: named[name].scores(tau(named[name].scale), e, m, rate),
+                lambda name: named[name].scores(tau(named[name].scale), e, m, rate, kind),
             )
 
         alone = [scoring(own.first) for own in difference.averaged_over]
@@ -125,35 +132,52 @@ class OrthogonalSolver:
             flip_y=models.flip_y,
             choice=named[chosen.selection.family],
             rate=rate,
+            kind=kind,
         )
         return solved(data, region, chosen)
 
 
 def oriented(
-    tau: np.ndarray, e: np.ndarray, m: np.ndarray, *, flip_s: bool, flip_y: bool
+    tau: np.ndarray,
+    e: np.ndarray,
+    m: np.ndarray,
+    *,
+    flip_s: bool,
+    flip_y: bool,
+    whole: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nuisances and difference as the search sees them: one function serves all four searches.
 
+    An outcome and its complement add up to the ``whole``: to 1, more and less of a number to 0.
     Shapes: ``tau``, ``e``, ``m`` (n,); returns (n,).
     """
     return (
         -tau if flip_s != flip_y else tau,
         1.0 - e if flip_s else e,
-        1.0 - m if flip_y else m,
+        whole - m if flip_y else m,
     )
 
 
 def shrunk_ratio(
-    tau: np.ndarray, e: np.ndarray, m: np.ndarray, *, shrinkage: float | None, rate: float
+    tau: np.ndarray,
+    e: np.ndarray,
+    m: np.ndarray,
+    *,
+    shrinkage: float | None,
+    rate: float,
+    most: float = 1.0,
 ) -> np.ndarray:
     r"""Score between a ratio and a difference, :math:`\ln((p_1 + c b) / (p_0 + c b))`.
 
+    Of minus a number, where b is below 0, that of the number the other way round.
     Shapes: ``tau``, ``e``, ``m`` (n,); returns (n,).
     """
     if shrinkage is None:
         return tau
-    p1 = np.clip(m + (1.0 - e) * tau, 0.0, 1.0)
-    p0 = np.clip(m - e * tau, 0.0, 1.0)
+    if rate < 0:
+        return -shrunk_ratio(-tau, e, -m, shrinkage=shrinkage, rate=-rate, most=most)
+    p1 = np.clip(m + (1.0 - e) * tau, 0.0, most)
+    p0 = np.clip(m - e * tau, 0.0, most)
     return np.log((p1 + shrinkage * rate) / (p0 + shrinkage * rate))
 
 
@@ -170,17 +194,21 @@ class Choice:
         kind = "difference" if self.shrinkage is None else f"ratio shrunk by {self.shrinkage:g}"
         return f"{kind}, scale {self.scale}"
 
-    def scores(self, tau: np.ndarray, e: np.ndarray, m: np.ndarray, rate: float) -> np.ndarray:
+    def scores(
+        self, tau: np.ndarray, e: np.ndarray, m: np.ndarray, rate: float, kind: type[Rates]
+    ) -> np.ndarray:
         """Score rows, given the difference at this scale and the nuisances, oriented."""
-        return shrunk_ratio(tau, e, m, shrinkage=self.shrinkage, rate=rate)
+        most = np.inf if issubclass(kind, Means) else 1.0
+        return shrunk_ratio(tau, e, m, shrinkage=self.shrinkage, rate=rate, most=most)
 
 
-def all_choices(n_scales: int) -> list[Choice]:
-    """Every score tried, of a difference read at this many leaf sizes."""
+def all_choices(n_scales: int, kind: type[Rates] = Rates) -> list[Choice]:
+    """Every score tried, of a difference read at this many leaf sizes; no ratio of what has none."""
+    shrinkages = (None,) if issubclass(kind, MeanDifference) else SHRINKAGES
     return [
         Choice(scale=scale, shrinkage=shrinkage)
         for scale in range(n_scales)
-        for shrinkage in SHRINKAGES
+        for shrinkage in shrinkages
     ]
 
 
@@ -190,6 +218,7 @@ def orthogonal_families(
     m: np.ndarray,
     rate: float,
     losses: Sequence[np.ndarray | None] | None = None,
+    kind: type[Rates] = Rates,
 ) -> list[Family]:
     """Scores that propose regions, from the difference as this search sees it.
 
@@ -198,10 +227,10 @@ def orthogonal_families(
     return [
         Family(
             name=one.name,
-            scores=one.scores(tau[one.scale], e, m, rate),
+            scores=one.scores(tau[one.scale], e, m, rate, kind),
             losses=None if losses is None else losses[one.scale],
         )
-        for one in all_choices(len(tau))
+        for one in all_choices(len(tau), kind)
     ]
 
 
@@ -210,16 +239,16 @@ def held_out_losses(tau: np.ndarray, data: SearchData, rows: Any) -> list[np.nda
     assert data.propensity is not None
     assert data.outcome is not None
     e, m = data.propensity[rows], data.outcome[rows]
-    return list(data.base[rows] * squared_errors(tau, e, m, data.s[rows], data.positive[rows]))
+    return list(data.base[rows] * squared_errors(tau, e, m, data.s[rows], data.value[rows]))
 
 
 def squared_errors(
-    tau: np.ndarray, e: np.ndarray, m: np.ndarray, s: np.ndarray, positive: np.ndarray
+    tau: np.ndarray, e: np.ndarray, m: np.ndarray, s: np.ndarray, value: np.ndarray
 ) -> np.ndarray:
     """Of the regression whose solution the difference ``tau`` is, of shape (n,) or (n_scales, n)."""
-    return ((positive - m) - ((s > 0) - e) * tau) ** 2
+    return ((value - m) - ((s > 0) - e) * tau) ** 2
 
 
 def outcome_rate(data: SearchData) -> float:
-    """Overall rate of the audited outcome among the rows compared."""
-    return float(np.average(data.positive, weights=data.base))
+    """Overall rate of the audited outcome among the rows compared, or the mean of a number."""
+    return float(np.average(data.value, weights=data.base))

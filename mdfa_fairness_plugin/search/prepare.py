@@ -113,7 +113,7 @@ def audit_folds(
     """
     unit = problem.unit
     rng = np.random.default_rng(settings.seeds["folds"])
-    strata = value_of(problem, contrasts) * len(problem.outcome_labels) + problem.y
+    strata = value_of(problem, contrasts) * problem.n_strata + problem.stratum
     learning = np.ones(problem.n_rows, dtype=bool)
     if settings.evaluation == "holdout":
         learning = ~draw_holdout(strata, rng, unit)

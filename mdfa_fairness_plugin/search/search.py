@@ -14,6 +14,7 @@ from scipy.special import ndtri
 
 from mdfa_fairness_plugin.measure.conclude import Measured, RungOf
 from mdfa_fairness_plugin.measure.leak import LeakSums
+from mdfa_fairness_plugin.measure.means import MeanDifference
 from mdfa_fairness_plugin.measure.power import Searching
 from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums
 from mdfa_fairness_plugin.measure.tests import search_spread
@@ -183,8 +184,11 @@ class Search:
         if not alone:
             return None
         found = [rows.estimates(own, settings.adjusts)[settings.estimator] for own in alone]
+        size = abs(self.data.unit)
+        by_difference = issubclass(self.data.kind, MeanDifference)
         return Spread(
-            ratios=tuple(ratio_of(delta) for delta in found),
+            ratios=() if by_difference else tuple(ratio_of(delta) for delta in found),
+            differences=tuple(size * own for own in found) if by_difference else (),
             shared=float(np.mean(np.all(alone, axis=0)[self.held_member])),
         )
 
@@ -212,7 +216,7 @@ class Search:
         """Sampling times balancing weights, and ``Pr[Y = y | x]``, by lesser models."""
         models = self.data.models
         assert models is not None
-        return self.side.lesser(models.outcome, models.flip_y)
+        return self.side.lesser(models.outcome, models.flip_y, self.data.whole)
 
     @property
     def everybody(self) -> bool:

@@ -10,7 +10,6 @@ stands beside it, and whose limit is higher is reported.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -36,8 +35,6 @@ _PLAINLY = 1.96
 _N_PARTS = 5
 # Masses that differ by less than this count as the same.
 _SAME_MASS = 0.02
-# Beyond a ratio of three a violation is plain, and more of its kind need not be as extreme.
-_PLAIN_VIOLATION = math.log(3.0)
 # Steps of the path that is kept for the report.
 _PATH_SHARES = np.linspace(0.02, 1.0, 50)
 
@@ -157,7 +154,9 @@ class Proposals:
         each = zip(self.families, self._bins, self._tallies, self._losses.tenable(own), strict=True)
         asked = [(family, bins, tally) for family, bins, tally, tenable in each if tenable]
         sweeps = [
-            Sweep(tally.total(own), bins, self.data.confidence_level, self.data.spread)
+            Sweep(
+                tally.total(own), bins, self.data.confidence_level, self.data.spread, self.data.kind
+            )
             for _, bins, tally in asked
         ]
         return rows, [family for family, _, _ in asked], sweeps
@@ -408,8 +407,8 @@ def _extended(
     lower limit, or by the estimate itself where the candidate's limit nearly ties with the best. So a
     pure part of a region grows to the whole, and ground without a violation stays outside.
     """
-    sure = 0.5 * min(measured.low[kept], _PLAIN_VIOLATION)
-    likely = 0.5 * min(measured.delta[kept], _PLAIN_VIOLATION)
+    sure = 0.5 * min(measured.low[kept], data.kind.plain)
+    likely = 0.5 * min(measured.delta[kept], data.kind.plain)
     if not likely > 0:
         return kept
 

@@ -1,0 +1,177 @@
+"""Outcomes that are numbers: read, refused where they are none, and brought to one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from scipy.stats import rankdata
+
+from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_column
+from mdfa_fairness_plugin.data.decisions import EXCLUDE, refuse_missing
+from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditError
+from mdfa_fairness_plugin.settings import Settings
+
+# What is searched for in a number, and whether it is searched as minus that number.
+LESS, MORE = "less", "more"
+DIRECTIONS: Final = {LESS: True, MORE: False}
+# In an order of labels, besides every cut.
+LOWER, HIGHER = "lower rank", "higher rank"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Amount:
+    """How much of the outcome each row has, in units of its standard deviation."""
+
+    values: np.ndarray
+    unit: float  # one of the values in those of the outcome
+    measure: str  # "difference" or "ratio"
+    directions: tuple[str, str] = (LESS, MORE)  # what outcomes are called
+    nonnegative: bool = False
+
+    def take(self, rows: np.ndarray) -> Amount:
+        """Of these rows, in this order."""
+        return replace(self, values=self.values[rows])
+
+
+def read_numbers(array: Any, argument: str, missing: str) -> np.ndarray:
+    """Numbers of each row, NaN where there is none; refused unless they are to be left out."""
+    column = read_column(array, argument)
+    if column.numbers is None:
+        found = column.labels.values
+        raise InputError(
+            f"{argument}: outcome_type='numeric' needs numbers, and {listing(found, 3)} was found. "
+            "Pass the amounts as numbers, or leave outcome_type out to audit labels."
+        )
+    numbers = np.asarray(column.numbers, dtype=float)
+    unknown = np.isnan(numbers)
+    if missing == "raise" or unknown.all():
+        refuse_missing(int(unknown.sum()), len(numbers), argument, "outcomes", EXCLUDE)
+    n_infinite = int(np.isinf(numbers).sum())
+    if n_infinite:
+        first = int(np.flatnonzero(np.isinf(numbers))[0])
+        raise InputError(
+            f"{argument}: {n_infinite:,} of {len(numbers):,} outcomes are infinite, the first at row "
+            f"{first}. Give them a finite number, or leave these rows out."
+        )
+    return numbers
+
+
+def read_exposure(array: Any, n_rows: int) -> np.ndarray:
+    """Exposure of each row, positive."""
+    column = read_column(array, "exposure")
+    values = None if column.numbers is None else np.asarray(column.numbers, dtype=float)
+    if values is None or not (np.isfinite(values) & (values > 0)).all():
+        n = n_rows if values is None else int((~(np.isfinite(values) & (values > 0))).sum())
+        raise InputError(
+            f"exposure: {n:,} of {n_rows:,} values are no positive number. Pass how long or how often "
+            "each row could have been counted, and leave out rows that never could."
+        )
+    return values
+
+
+def amount_of(numbers: np.ndarray, weight: np.ndarray, asked: Settings, *, per: bool) -> Amount:
+    """Numbers as they are compared: by their difference or ratio, if asked for robustly.
+
+    ``per`` says that they are counts per exposure, of which the ratio is usual.
+    """
+    if np.ptp(numbers) == 0:
+        raise NothingToAuditError(
+            f"y: every one of the {len(numbers):,} outcomes is {numbers[0]:g}: nothing to "
+            "audit. Pass outcomes that differ between people."
+        )
+    nonnegative = bool(numbers.min() >= 0)
+    if asked.measure == "ratio" and not nonnegative:
+        n = int((numbers < 0).sum())
+        raise InputError(
+            f"measure: 'ratio' compares means of what is never negative, and {n:,} of "
+            f"{len(numbers):,} outcomes are below zero. Use measure='difference'."
+        )
+    if asked.robust == "rank":
+        numbers = (rankdata(numbers) - 0.5) / len(numbers)
+    elif asked.robust is not None:
+        share = float(asked.robust)
+        numbers = np.clip(numbers, *np.quantile(numbers, [share, 1.0 - share]))
+        if np.ptp(numbers) == 0:
+            raise InputError(
+                f"robust: with {share:g} of the rows moved in at either end every outcome is "
+                f"{numbers[0]:g}. Use a smaller share, or robust='rank'."
+            )
+    usual = "ratio" if per and asked.robust is None else "difference"
+    return scaled(numbers, weight, usual if asked.measure == "auto" else asked.measure)
+
+
+def scaled(numbers: np.ndarray, weight: np.ndarray, measure: str, **named: Any) -> Amount:
+    """Numbers in units of their standard deviation."""
+    centre = np.average(numbers, weights=weight)
+    unit = float(np.sqrt(np.average((numbers - centre) ** 2, weights=weight)))
+    nonnegative = bool(numbers.min() >= 0)
+    return Amount(
+        values=numbers / unit, unit=unit, measure=measure, nonnegative=nonnegative, **named
+    )
+
+
+def as_labels(numbers: np.ndarray) -> Labels:
+    """Numbers as labels, for what only asks which rows are alike; NaN is missing."""
+    known = ~np.isnan(numbers)
+    values, codes = np.unique(numbers[known], return_inverse=True)
+    all_codes = np.full(len(numbers), -1, dtype=np.intp)
+    all_codes[known] = codes
+    return Labels(codes=all_codes, values=tuple(values.tolist()))
+
+
+def asked_directions(asked: Any, directions: tuple[str, ...]) -> tuple[str, ...]:
+    """Which of the outcomes of a number are audited."""
+    if asked is None:
+        return directions
+    from_user = [asked] if isinstance(asked, str) else list(asked)
+    unknown = [one for one in from_user if find_label(one, directions) is None]
+    if unknown or not from_user:
+        raise InputError(
+            f"outcomes: {listing(unknown)} is none of those of a number: {listing(directions)}. "
+            "Name some of these, or pass None for all."
+        )
+    return tuple(one for one in directions if one in from_user)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cut:
+    """Labels from one on in an order, or those before it."""
+
+    label: str
+    other: str  # the complement
+    codes: frozenset[int]
+    above: bool
+
+
+def ordered_cuts(order: Any, found: tuple[Hashable, ...]) -> tuple[tuple[int, ...], list[Cut]]:
+    """Rank of each label found, and every cut between two of them with its complement."""
+    labels = list(order) if not isinstance(order, str) else [order]
+    places = [find_label(label, found) for label in labels]
+    unknown = [label for label, place in zip(labels, places, strict=True) if place is None]
+    if unknown or len(set(places)) != len(labels) or set(places) != set(range(len(found))):
+        raise InputError(
+            f"ordered: every outcome found in y once, from the lowest to the highest, expected: "
+            f"{listing(found)}; {listing(labels)} given."
+        )
+    if len(found) < 3:
+        raise InputError(
+            f"ordered: y has {len(found)} outcomes, {listing(found)}; an order says something from "
+            "three on. Leave it out."
+        )
+    ranks = [0] * len(found)
+    for rank, place in enumerate(places):
+        ranks[place or 0] = rank
+    cuts: list[Cut] = []
+    for rank in range(1, len(labels)):
+        name = found[places[rank] or 0]
+        names = (f"{name} or higher", f"below {name}")
+        above = frozenset(place for place, own in enumerate(ranks) if own >= rank)
+        below = frozenset(range(len(found))) - above
+        cuts += [
+            Cut(label=names[0], other=names[1], codes=above, above=True),
+            Cut(label=names[1], other=names[0], codes=below, above=False),
+        ]
+    return tuple(ranks), cuts

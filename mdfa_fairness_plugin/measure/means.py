@@ -1,0 +1,150 @@
+r"""Means of a number instead of rates: the same sums, other limits.
+
+A group that gets *less* is searched for as one that gets more of minus the number, so what is larger
+is always worse; means are then negative, and their ratio is that of those compared to the group.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+
+from mdfa_fairness_plugin.measure.estimates import Leftover, Rates
+from mdfa_fairness_plugin.measure.limits import log_ratio
+
+
+class Means(Rates):
+    """Weighted sums of a number in one set of rows, for S = +1 and S = -1.
+
+    What is known of a mean are its variance and the degrees of freedom that this is known with: an
+    array of shape (2, 2) or, of several sets, (2, 2, n_sets).
+    """
+
+    @classmethod
+    def moved(cls, rates: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        r"""Means at the same features: :math:`r_s = p_s - q_s + (q_+ + q_-) / 2`."""
+        return rates - predicted + predicted.mean(axis=0)
+
+    @property
+    def effective_sizes(self) -> np.ndarray:
+        """Kish's size of the clusters: rows of equal weight that would be as many."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(self.clustered[0] > 0, self.weight**2 / self.clustered[0], 0.0)
+
+    def known(self, leftover: Leftover | None = None) -> tuple[Self, np.ndarray]:
+        """Means an interval is made for, with the variance of each and its degrees of freedom.
+
+        Those of the variance follow from the fourth powers (Satterthwaite): outliers leave few.
+        """
+        if leftover is not None:
+            return self._adjusted(leftover)
+        squares, hits, products = self.clustered
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = self.rates
+            variance = (hits - 2.0 * mean * products + mean**2 * squares) / self.weight**2
+        return self, np.array([np.maximum(variance, 0.0), np.full_like(variance, np.inf)])
+
+    def _adjusted(self, leftover: Leftover) -> tuple[Self, np.ndarray]:
+        """Means at the same features; what features leave of a number is all that errs."""
+        squares, sizes = self.clustered[0], self.effective_sizes
+        with np.errstate(invalid="ignore", divide="ignore"):
+            predicted = leftover.predicted / self.weight
+            centre = self.rates - predicted
+            left = leftover.second - 2.0 * centre * leftover.first + centre**2 * squares
+            left = np.maximum(left, 0.0) * sizes / np.maximum(sizes - 1.0, 1e-9)
+            excess = leftover.fourth - leftover.second**2 / sizes
+            freedom = np.where(excess > 0, 2.0 * leftover.second**2 / excess, np.inf)
+            own = self._with_rates(self.moved(self.rates, predicted))
+            return own, np.array([left / self.weight**2, np.fmin(freedom, sizes)])
+
+    def _with_rates(self, rates: np.ndarray) -> Self:
+        return type(self)(**{**vars(self), "hits": self.weight * rates})
+
+    @property
+    def mass(self) -> float:
+        """Weighted share of the people, each S value carrying half."""
+        return self.share if np.isfinite(self.rates).all() else math.nan
+
+    @property
+    def gamma(self) -> float:
+        """Not defined for numbers."""
+        return math.nan
+
+
+class MeanDifference(Means):
+    """Means that are compared by their difference, in units of the number."""
+
+    plain = math.inf  # no difference is plain whatever the number is
+
+    @classmethod
+    def effect(cls, rates: np.ndarray) -> Any:
+        """Difference of the means."""
+        return rates[0] - rates[1]
+
+    @classmethod
+    def limits(cls, rates: np.ndarray, known: np.ndarray, z: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Limits of the difference, by Student's quantile (Welch)."""
+        return _around(rates[0] - rates[1], known, z)
+
+    @classmethod
+    def part(cls, effect: float) -> float:
+        """The difference itself."""
+        return abs(effect)
+
+    @property
+    def scale(self) -> float:
+        """One: the effect is the difference."""
+        return 1.0
+
+
+class MeanRatio(Means):
+    """Means of what is never negative, compared by their ratio."""
+
+    @classmethod
+    def moved(cls, rates: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        """Means at the same features; as they are where that would change the sign of one."""
+        moved = super().moved(rates, predicted)
+        return np.where((moved * rates >= 0).all(axis=0), moved, rates)
+
+    @classmethod
+    def effect(cls, rates: np.ndarray) -> Any:
+        """Log ratio, of the group's mean if it gets more, and of the others' if it gets less."""
+        return _sign(rates) * log_ratio(*np.abs(rates))
+
+    @property
+    def scale(self) -> float:
+        """Size of the mean."""
+        return abs(float(np.mean(self.rates)))
+
+    @classmethod
+    def limits(cls, rates: np.ndarray, known: np.ndarray, z: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Limits of the log ratio, by the delta method on the scale of logarithms."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            relative = np.array([known[0] / rates**2, known[1]])
+        low, high = _around(cls.effect(rates), relative, z)
+        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+
+
+def _sign(rates: np.ndarray) -> np.ndarray:
+    return np.where(np.sum(rates, axis=0) < 0, -1.0, 1.0)
+
+
+def _around(effect: Any, known: np.ndarray, z: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Limits around an effect by the variances of both sides, and what these are known with."""
+    variance, freedom = known
+    with np.errstate(invalid="ignore", divide="ignore"):
+        total = variance.sum(axis=0)
+        degrees = total**2 / (variance**2 / freedom).sum(axis=0)
+        # Student's quantile to first order: steady, and defined however many errors are asked for.
+        wider = z * (1.0 + np.where(total > 0, (z**2 + 1.0) / (4.0 * degrees), 0.0))
+        error = wider * np.sqrt(total)
+    return effect - error, effect + error
+
+
+KINDS: dict[str, type[Rates]] = {
+    "rates": Rates,
+    "difference": MeanDifference,
+    "ratio": MeanRatio,
+}
