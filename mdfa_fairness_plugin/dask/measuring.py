@@ -388,7 +388,7 @@ def _sums(
     ]
     judged = _Judged(
         s=s,
-        value=positive,
+        positive=positive,
         y=y,
         n_outcomes=n_outcomes,
         base=base,

@@ -18,7 +18,7 @@ def groups_of(problem: AuditProblem) -> tuple[GroupCounts, ...]:
 
 def _counted(problem: AuditProblem, column: SensitiveFeature) -> list[GroupCounts]:
     """Groups of one feature, and those without a value after them."""
-    labels, n_outcomes = column.labels.used(), len(problem.outcome_labels)
+    labels, n_outcomes = column.labels.used(), len(problem.outcome_labels) or 1
     places = np.where(labels.codes < 0, len(labels.values), labels.codes)
     shape = (len(labels.values) + 1, n_outcomes)
     cells, n_cells = places * n_outcomes + problem.y, shape[0] * n_outcomes
@@ -26,6 +26,9 @@ def _counted(problem: AuditProblem, column: SensitiveFeature) -> list[GroupCount
     weights = np.bincount(cells, problem.sample_weight, n_cells).reshape(shape)
     with np.errstate(invalid="ignore"):
         rates = weights / weights.sum(axis=1, keepdims=True)
+        if problem.outcome_type == "numeric" and problem.amount is not None:
+            given = problem.sample_weight * problem.amount.values * problem.amount.unit
+            rates = np.bincount(cells, given, n_cells).reshape(shape) / weights
     return [
         GroupCounts(
             sensitive_feature=column.name,

@@ -29,9 +29,10 @@ class MeasuredRows:
     """Rows a search is measured on: none of them had a say in who is inside.
 
     ``value`` is whether a row has the outcome or, by ``kind``, how much of it; ``y`` is the place of
-    its outcome among ``n_outcomes``; ``base`` are sampling weights, ``weights`` those times the balance's; ``propensity`` and ``outcome`` are predictions out of fold;
-    ``cluster`` is whose row each is, None if every row is somebody else's. ``lesser`` are weights and
-    predicted outcomes by lesser models, the least first.
+    its outcome among ``n_outcomes``. ``base`` are sampling weights, ``weights`` those times the
+    balance's; ``propensity`` and ``outcome`` are predictions out of fold; ``cluster`` is whose row each
+    is, None if every row is somebody else's. ``lesser`` are weights and predicted outcomes by lesser
+    models, the least first.
     """
 
     s: np.ndarray

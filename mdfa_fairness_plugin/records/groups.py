@@ -22,7 +22,8 @@ class GroupCounts(Record):
     counts : tuple of int of shape (n_outcomes,)
         Rows by outcome, in the order of the result's ``outcome_labels``.
     rates : tuple of float of shape (n_outcomes,)
-        Rate of each outcome, weighted; NaN without rows.
+        Rate of each outcome, weighted; NaN without rows. Of an outcome that is a number, of which
+        there is one count of all rows, the mean.
     share : float
         Share of all rows.
     withheld : frozenset of str

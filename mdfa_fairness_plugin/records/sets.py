@@ -103,9 +103,9 @@ class ModelDependence(Record):
     shares : tuple of float
         Share of the rows at hand that each rung's models learn from.
     allowance : float
-        How much further the log ratio (or the difference) may fall with more rows to learn from, by how it fell from the
-        models of half of the rows (with fewer than three folds: from lesser models) to the best. The
-        interval's lower end, the p-value and the verdict allow for it.
+        How much further the log ratio (or the difference) may fall with more rows to learn from, by
+        how it fell from the models of half of the rows (with fewer than three folds: from lesser
+        models) to the best. The interval's lower end, the p-value and the verdict allow for it.
     decisive : bool
         Whether the search would be a violation without that allowance, and is none for it.
     withheld : frozenset of str

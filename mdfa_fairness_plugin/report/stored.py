@@ -96,7 +96,7 @@ class _Reading:
         found["excluded"] = self.of(dict[str, int], self.key(self.given, "excluded"), "excluded")
         names = list(dict.fromkeys(own.sensitive_feature for own in found["groups"]))
         for i, own in enumerate(found["groups"]):
-            n = {len(own.counts), len(own.rates), len(found["outcome_labels"])}
+            n = {len(own.counts), len(own.rates), len(found["outcome_labels"]) or 1}
             whole = own.known and own.sensitive_feature == JOINT.join(names[:-1])
             if len(n) > 1 or (whole and not _of_size(own.group, len(names) - 1)):
                 self.refuse(f"groups[{i}]", "a count and a rate of every outcome", own.group)
