@@ -19,6 +19,7 @@ from mdfa_fairness_plugin.learn.learners import (
     make_classifier,
     make_regressor,
 )
+from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT
 from mdfa_fairness_plugin.search.solvers import SOLVERS
 from mdfa_fairness_plugin.settings import Settings, check_choice
 
@@ -58,7 +59,8 @@ def checked_settings(**params: Any) -> Settings:
         check_choice("learner", settings.learner, ("auto", *LEARNERS))
     for name in (PROPENSITY, OUTCOME):
         if (given := getattr(settings, name)) is not None:
-            check_given(name, given)
+            numeric = name == OUTCOME and settings.outcome_type == "numeric"
+            check_given(name, given, IDENTITY if numeric else LOGIT)
     return settings
 
 

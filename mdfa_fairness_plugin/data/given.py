@@ -57,7 +57,14 @@ def read_given(
         check_length(table, problem.n_samples, "X")
         return pairing.align(table)
 
-    if outcome_probability is not None and not hasattr(outcome_probability, "fit"):
+    amount = problem.amount if problem.outcome_type == "numeric" else None
+    if outcome_probability is None or hasattr(outcome_probability, "fit"):
+        pass
+    elif amount is not None:
+        expected = _numbers(read(outcome_probability, OUTCOME, single=True), 0)
+        _refuse_unknown(expected[problem.source_row])
+        outcome = dict.fromkeys(amount.directions, expected)
+    else:
         values, everybody = problem.outcome_labels, problem.source_row
         outcome = _by_label(outcome_probability, OUTCOME, values, "outcomes", read)
         _check(outcome, OUTCOME, values, everybody)
@@ -65,6 +72,15 @@ def read_given(
     if propensity is not None and not hasattr(propensity, "fit"):
         by_column = _by_column(problem, propensity, read)
     return GivenProbabilities(outcome=outcome, propensity=by_column)
+
+
+def _refuse_unknown(expected: np.ndarray) -> None:
+    n = int((~np.isfinite(expected)).sum())
+    if n:
+        raise InputError(
+            f"{OUTCOME}: {n:,} of {len(expected):,} values are missing or infinite. Give every row "
+            "what is expected of the outcome by a model that has not seen it."
+        )
 
 
 def _by_column(

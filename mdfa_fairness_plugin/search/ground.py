@@ -195,7 +195,7 @@ class Compared:
             n_jobs=self.settings.n_jobs,
             ladder=self.ladder,
         )
-        return fit() if given is None else GivenProbability(given[self.rows], fit)
+        return fit() if given is None else GivenProbability(given[self.rows], fit, link)
 
 
 class Ground:

@@ -41,7 +41,7 @@ from mdfa_fairness_plugin.search.ground import (
     outcomes_of,
 )
 from mdfa_fairness_plugin.search.search import Search
-from mdfa_fairness_plugin.settings import Settings
+from mdfa_fairness_plugin.settings import Settings, alpha_of_people
 
 logger = logging.getLogger(__name__)
 
@@ -286,19 +286,17 @@ def warn_of_seen(
         compared = ground.compared
         outcome = next(one for one in outcomes if one.label == key.outcome)
         group = f"who has {key.sensitive_feature}={key.group!r}"
-        for argument, told, model, positive in (
-            (PROPENSITY, group, ground.fitted_propensity, ground.compared_s > 0),
-            (
-                OUTCOME,
-                f"the outcome {key.outcome!r}",
-                compared.outcome_model(outcome),
-                outcome.modelled[compared.rows],
-            ),
+        answer, modelled = f"the outcome {key.outcome!r}", outcome.modelled[compared.rows]
+        few_of_means = alpha_of_people(compared.settings) if search.data.of_means else None
+        for argument, told, model, value, few in (
+            (PROPENSITY, group, ground.fitted_propensity, ground.compared_s > 0, None),
+            (OUTCOME, answer, compared.outcome_model(outcome), modelled, few_of_means),
         ):
             if not isinstance(model, GivenProbability) or model in looked_at:
                 continue
             looked_at.add(model)
-            if model.has_seen(positive, compared.base, Answer(positive, compared.base).few):
+            few = Answer(value, compared.base).few if few is None else few
+            if model.has_seen(value, compared.base, few):
                 log.warn(
                     LeakWarning,
                     f"{argument}: the probabilities given tell {told} far better than models of the "

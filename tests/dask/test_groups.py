@@ -43,7 +43,7 @@ def people_of(n_people, seed=0, rare=False):
     s = np.where(rng.random(N_ROWS) < 0.05, -s, s)  # some people are on both sides
     rows = {
         "s": s,
-        "positive": positive,
+        "value": positive,
         "y": positive.astype(int),
         "n_outcomes": 2,
         "base": base,
@@ -161,7 +161,7 @@ def test_everybodys_errors_end_the_path():
     by_row, found = in_blocks(rows, members, who, CUTS["at once"])
     nobody = np.zeros(N_ROWS, dtype=np.intp)
     index = np.random.default_rng(0).integers(5, size=N_ROWS)
-    tally = Tally.of(index, 5, rows["s"], rows["positive"], rows["weights"], nobody, 1).total()
+    tally = Tally.of(index, 5, rows["s"], rows["value"], rows["weights"], nobody, 1).total()
     counts = tally_by_cluster(tally, by_row, found).counts
     np.testing.assert_array_equal(counts[:-3], tally.counts[:-3])
     np.testing.assert_allclose(counts[-3:].sum(axis=-1), found.everybody.rates.clustered)

@@ -101,7 +101,7 @@ def in_memory(frame, panel, judge):
     lesser = list(zip(judge.propensity.lesser, judge.outcome_model.lesser, strict=True))
     rows = MeasuredRows(
         s=s,
-        positive=(y == judge.outcome)[comparable],
+        value=(y == judge.outcome)[comparable],
         y=y[comparable],
         n_outcomes=2,
         base=np.ones(len(s)),

@@ -68,11 +68,19 @@ def test_missing_outcomes_are_refused(y, sample):
         build_problem(X, y, sex)
 
 
-def test_more_than_two_outcomes_must_be_chosen(rng, sample):
+def test_each_of_several_outcomes_is_audited_or_those_chosen(rng, sample):
     X, _, sex = sample()
     y = rng.choice(["deny", "grant", "refer"], N_ROWS)
-    with pytest.raises(InputError, match=r"y: 3 different .* 'deny', 'grant', 'refer'.*outcomes="):
-        build_problem(X, y, sex)
+    assert build_problem(X, y, sex).outcomes == ("deny", "grant", "refer")
+    with pytest.raises(InputError, match=r"outcome_type: 'binary' was given, and y has 3 outcomes"):
+        build_problem(X, y, sex, outcome_type="binary")
+    with pytest.raises(
+        InputError, match=r"y: 3 different numbers .*'numeric'.*'multiclass'.*ordered"
+    ):
+        build_problem(X, rng.integers(3, size=N_ROWS), sex)
+    many = rng.permutation(np.arange(N_ROWS) % 21).astype(str)
+    with pytest.raises(InputError, match=r"y: 21 different outcomes .*outcomes="):
+        build_problem(X, many, sex)
     for asked in ("deny", ["deny"], ("deny",), np.array(["deny"]), pd.Series(["deny"])):
         problem = build_problem(X, y, sex, outcomes=asked)
         assert problem.outcomes == ("deny",)

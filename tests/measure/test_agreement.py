@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure import leak
-from mdfa_fairness_plugin.measure.allowance import Allowance, rung_ratios
+from mdfa_fairness_plugin.measure.allowance import Allowance, rung_effects
 from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
 from mdfa_fairness_plugin.measure.estimates import measure, measure_leftover
 from mdfa_fairness_plugin.measure.intervals import PLAINEST, delta_interval, standard_errors
@@ -48,7 +48,7 @@ def draw_rows(rng, n_lesser=2):
     cluster = np.sort(rng.integers(0, n // 2, n)) if rng.random() < 0.4 else None
     return MeasuredRows(
         s=s,
-        positive=positive,
+        value=positive,
         y=positive.astype(np.intp),
         n_outcomes=2,
         base=base,
@@ -146,11 +146,11 @@ def test_standard_errors_and_intervals_are_inverse(known):
     infinite = 0
     for _ in range(150):
         rows = draw_rows(rng)
-        rates = measure(rows.positive, rows.s, rows.weights, None, rows.cluster)
+        rates = measure(rows.value, rows.s, rows.weights, None, rows.cluster)
         leftover = None
         if known:
             leftover = measure_leftover(
-                rows.positive, rows.s, rows.weights, rows.outcome, None, rows.cluster
+                rows.value, rows.s, rows.weights, rows.outcome, None, rows.cluster
             )
         least = float(rng.choice([0.0, 0.3, -0.5]))
         z = standard_errors(rates, leftover, least)
@@ -210,7 +210,7 @@ def weighted_table(n, rates, shares, weights=(1.0, 1.0)):
     ones = np.ones(2 * n)
     rows = MeasuredRows(
         s=s,
-        positive=positive,
+        value=positive,
         y=positive.astype(np.intp),
         n_outcomes=2,
         base=ones,
@@ -229,17 +229,16 @@ def beyond_chance(rows, k):
 
     def log_ratio(own):
         rates = [
-            np.average(rows.positive[rows.s == side], weights=own[rows.s == side])
-            for side in (1, -1)
+            np.average(rows.value[rows.s == side], weights=own[rows.s == side]) for side in (1, -1)
         ]
         return math.log(np.divide(*((np.array(rates) * n + 0.5) / (n + 1))))
 
-    left = rows.positive - level
+    left = rows.value - level
     share = [
         np.where(rows.s > 0, *(1 / own[rows.s == k].sum() for k in (1, -1))) * own * left
         for own in (weights, np.ones(2 * n))
     ]
-    variance = ((share[0] - share[1]) ** 2).sum() / rows.positive.mean() ** 2
+    variance = ((share[0] - share[1]) ** 2).sum() / rows.value.mean() ** 2
     move = log_ratio(weights) - log_ratio(np.ones(2 * n))
     wider = ((2 * share[1] - share[0]) ** 2).sum() / (share[1] ** 2).sum()
     return move, math.sqrt(max(move**2 - variance, 0.0)), math.sqrt(max(wider, 1.0))
@@ -277,7 +276,7 @@ def test_allowance_worked_row_by_row(shares, falls, rises):
         assert wider == pytest.approx(1.0 if k is None else moves[k][2])
     if shares[:1] == (0.5,):
         assert found.fall == pytest.approx(math.log(0.5 / 0.3), abs=0.01)
-    ratios = rung_ratios(one.sums.everybody)
+    ratios = rung_effects(one.sums.everybody)
     assert len(ratios) == len(shares) + 1
     assert ratios[-1] == 0.0
 
@@ -348,7 +347,7 @@ def test_allowance_is_the_bias_of_lesser_models_beyond_chance(share):
         weights = noise[k] * (1 + share * np.where(cell == 1, 1, -1) * s)
         rows = MeasuredRows(
             s=s,
-            positive=positive,
+            value=positive,
             y=positive.astype(np.intp),
             n_outcomes=2,
             base=ones,
@@ -399,7 +398,7 @@ def test_a_ratio_of_next_to_one_is_no_violation_however_sure(min_ratio, verdict)
     ones = np.ones(8000)
     rows = MeasuredRows(
         s=s,
-        positive=positive,
+        value=positive,
         y=positive.astype(np.intp),
         n_outcomes=2,
         base=ones,
@@ -445,6 +444,6 @@ def test_sums_of_parts_conclude_the_same():
 
     whole = search_of(rows, np.ones(n, dtype=bool), everybody=True)
     total = replace(whole, sums=functools.reduce(operator.add, [of(part == k) for k in range(3)]))
-    assert rung_ratios(total.sums.region) == pytest.approx(rung_ratios(whole.sums.region))
+    assert rung_effects(total.sums.region) == pytest.approx(rung_effects(whole.sums.region))
     one, two = whole.allowance(REGION), total.allowance(REGION)
     assert vars(one) == pytest.approx(vars(two))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mdfa_fairness_plugin.measure.estimates import adjusted, measure, measure_leftover
+from mdfa_fairness_plugin.measure.estimates import measure, measure_leftover
 from mdfa_fairness_plugin.measure.intervals import delta_interval, gamma_interval, mass_interval
 from mdfa_fairness_plugin.measure.leak import LeakSums
 
@@ -43,8 +43,8 @@ def test_everybody_twice_is_known_no_better(predicted_rows, seed):
     both = measure_leftover(
         positive[twice], s[twice], weights[twice], outcome[twice], member[twice], twice
     )
-    moved, known = adjusted(one, left)
-    again, as_well = adjusted(two, both)
+    moved, known = one.known(left)
+    again, as_well = two.known(both)
     np.testing.assert_allclose(again.rates, moved.rates)
     np.testing.assert_allclose(as_well, known)
     np.testing.assert_allclose(

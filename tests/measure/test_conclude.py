@@ -47,7 +47,7 @@ def rows_of(positive, s):
     ones = np.ones(len(s))
     return MeasuredRows(
         s=s,
-        positive=positive,
+        value=positive,
         y=positive.astype(np.intp),
         n_outcomes=2,
         base=ones,

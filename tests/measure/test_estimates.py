@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 from mdfa_fairness_plugin.measure.estimates import (
-    adjusted,
     adjusted_rates,
     certificate_strength,
     estimates_of,
@@ -225,7 +224,7 @@ def test_rates_are_right_where_weights_or_outcome_models_are(right):
         weights = np.ones(1000) if right == "outcome" else np.where(s > 0, 1 - e, e)
         model = np.full(1000, 0.3) if right == "weights" else m
         rates = measure(positive, s, weights)
-        own, _ = adjusted(rates, measure_leftover(positive, s, weights, model))
+        own, _ = rates.known(measure_leftover(positive, s, weights, model))
         found.append(own.delta)
         plain.append(rates.delta)
     error = np.std(found) / math.sqrt(300)
@@ -253,7 +252,7 @@ def test_a_violation_is_measured_right_where_weights_or_outcome_models_are(right
         weights = np.ones(1000) if right == "outcome" else np.where(s > 0, 1 - e, e)
         m = np.full(1000, 0.3) if right == "weights" else (e * p1[town] + (1 - e) * p0[town])
         rates = measure(positive, s, weights)
-        found.append(adjusted(rates, measure_leftover(positive, s, weights, m))[0].delta)
+        found.append(rates.known(measure_leftover(positive, s, weights, m))[0].delta)
     truth = math.log(p1.mean() / p0.mean())  # both towns overlap alike
     # The model is moved by one step on the scale of log-odds for a whole side: off by about .02.
     slack = 0.0 if right == "weights" else 0.03
@@ -417,7 +416,7 @@ def test_adjusted_rates_worked_by_hand():
         [np.arange(20) < 16, np.arange(20) < 4, np.arange(10) < 8, np.arange(30) < 4]
     )
     ones = np.ones(80)
-    own, sizes = adjusted(measure(positive, s, ones), measure_leftover(positive, s, ones, outcome))
+    own, sizes = measure(positive, s, ones).known(measure_leftover(positive, s, ones, outcome))
     odds = 0.425 / 0.575 * 39 / 49
     r = own.rates
     assert r == pytest.approx([0.425, odds / (1 + odds)])
@@ -433,7 +432,7 @@ def test_predictions_that_say_nothing_change_nothing(predicted_rows, seed):
     positive, s, weights, _ = predicted_rows(seed)
     rates = measure(positive, s, weights)
     same = np.full(len(s), 0.37)
-    own, sizes = adjusted(rates, measure_leftover(positive, s, weights, same))
+    own, sizes = rates.known(measure_leftover(positive, s, weights, same))
     assert own.rates == pytest.approx(rates.rates, abs=1e-12)
     np.testing.assert_allclose(sizes, rates.effective_sizes)
 
@@ -442,9 +441,8 @@ def test_predictions_that_say_nothing_change_nothing(predicted_rows, seed):
 def test_gamma_is_the_strength_of_mass_and_delta_at_the_same_features(predicted_rows, seed):
     positive, s, weights, outcome = predicted_rows(seed)
     member = np.random.default_rng(seed).random(400) < 0.4
-    own, _ = adjusted(
-        measure(positive, s, weights, member),
-        measure_leftover(positive, s, weights, outcome, member),
+    own, _ = measure(positive, s, weights, member).known(
+        measure_leftover(positive, s, weights, outcome, member)
     )
     assert own.gamma == pytest.approx(own.mass * (expit(own.delta) - 0.5), abs=1e-15)
     assert own.mass == pytest.approx(own.share * own.rates.mean())
@@ -456,7 +454,7 @@ def test_exchanging_sides_or_outcomes_turns_adjusted_rates(predicted_rows, seed)
 
     def rates_and_sizes(positive, s, m, scale=1.0):
         left = measure_leftover(positive, s, scale * weights, m)
-        own, sizes = adjusted(measure(positive, s, scale * weights), left)
+        own, sizes = measure(positive, s, scale * weights).known(left)
         return np.array([own.rates, sizes])
 
     one = rates_and_sizes(positive, s, outcome)
@@ -495,6 +493,6 @@ def test_few_leftovers_are_known_by_the_models_word():
     outcome = np.where(positive, 0.999, 0.001)
     positive[:4] = ~positive[:4]
     rates = measure(positive, s, np.ones(n))
-    own, sizes = adjusted(rates, measure_leftover(positive, s, np.ones(n), outcome))
+    own, sizes = rates.known(measure_leftover(positive, s, np.ones(n), outcome))
     np.testing.assert_allclose(own.rates, rates.rates, atol=1e-9)
     np.testing.assert_allclose(sizes, 2000 * 0.25 / 0.000999, rtol=1e-6)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from mdfa_fairness_plugin.measure.estimates import adjusted, measure, measure_leftover
+from mdfa_fairness_plugin.measure.estimates import measure, measure_leftover
 from mdfa_fairness_plugin.measure.influence import (
     LogRatio,
     log_ratio_of,
@@ -62,7 +62,7 @@ def test_influence_at_the_same_features_is_the_derivative_of_that_delta(seed):
         own = (y, s, weights)
         rows = (s != 0) & member
         own = tuple(one[rows] for one in own)
-        return adjusted(measure(*own), measure_leftover(*own, m[rows]))[0].delta
+        return measure(*own).known(measure_leftover(*own, m[rows]))[0].delta
 
     assert found.delta == pytest.approx(delta(w))
     assert found.influence.sum() == pytest.approx(0, abs=1e-12)

@@ -102,7 +102,7 @@ def test_more_rows_more_mass_and_laxer_tests_find_smaller_ratios():
     for harder in (
         {"sizes": (2000.0, 500.0)},
         {"level": 0.001},
-        {"least_ratio": 2.0},
+        {"least": math.log(2.0)},
         {"search": Searching(learned=0.1)},
         {"search": Searching(n_parts=20, learned=0.8)},
     ):
@@ -135,7 +135,7 @@ def test_ten_people_must_have_the_outcome():
 def test_ratios_below_the_smallest_that_counts_are_found_in_no_number_of_rows():
     many = replace(PLAN, sizes=(1e9, 1e9))
     assert 1.05 < math.exp(many.detectable()) < 1.06
-    assert 1.0 < math.exp(replace(many, least_ratio=1.0).detectable()) < 1.01
+    assert 1.0 < math.exp(replace(many, least=0.0).detectable()) < 1.01
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ def test_it_is_said_what_would_have_been_found():
         positive = rng.random(n) < np.where(member, rate, 0.3)
         ones = np.ones(n)
         rows = MeasuredRows(
-            s=s, positive=positive, y=positive.astype(int), n_outcomes=2, base=ones,
+            s=s, value=positive, y=positive.astype(int), n_outcomes=2, base=ones,
             weights=ones, propensity=ones / 2, outcome=0.3 * ones,
         )  # fmt: skip
         (told,) = conclude([counted(key, rows, member, "one")], settings, (0, 1))

@@ -20,7 +20,7 @@ def make_search():
         return SearchData(
             X=RowView(X),
             s=np.asarray(s),
-            positive=np.asarray(positive, dtype=bool),
+            value=np.asarray(positive, dtype=bool),
             base=np.ones(len(s)),
             weights=weights,
             folds=folds,

@@ -197,7 +197,7 @@ def shift(data, part):
 def test_a_row_is_judged_by_the_iterates_of_the_other_fold(cells):
     data, _ = cells(RATES)
     first = data.folds == 0
-    changed = type(data)(**{**vars(data), "positive": data.positive ^ first})
+    changed = type(data)(**{**vars(data), "value": data.positive ^ first})
     tree = DecisionTreeClassifier(max_depth=3)
     one, two = run(data, tree).scores, run(changed, tree).scores
     np.testing.assert_array_equal(one[first], two[first])
@@ -238,7 +238,7 @@ def test_scores_put_members_above_everybody_else():
 def test_outcome_that_repeats_the_sensitive_value(cells, learner):
     """Then S Y is +1 for everyone, one label only: everybody is the answer."""
     data, _ = cells(RATES)
-    same = type(data)(**{**vars(data), "positive": data.s > 0})
+    same = type(data)(**{**vars(data), "value": data.s > 0})
     found = run(same, learner, max_iter=3)
     assert (found.scores >= 0.5).all()
     assert np.isposinf(found.path.delta).all()

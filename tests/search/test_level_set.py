@@ -48,7 +48,7 @@ def test_each_row_is_scored_by_a_model_that_has_not_seen_it(cells):
     """Outcomes of a fold changed at will leave its own scores as they were."""
     data, _ = cells(RATES)
     first = data.folds == 0
-    changed = type(data)(**{**vars(data), "positive": data.positive ^ (first & (data.s > 0))})
+    changed = type(data)(**{**vars(data), "value": data.positive ^ (first & (data.s > 0))})
     one, two = scores_of(data)[0], scores_of(changed)[0]
     np.testing.assert_array_equal(one[first], two[first])
     assert not np.array_equal(one[~first], two[~first])
@@ -109,7 +109,7 @@ def test_every_twentieth_of_the_rows_is_proposed(cells):
 def test_outcome_of_one_side_only(cells, learner, side):
     """Nobody else has the outcome: a constant score on the right side, no error."""
     data, _ = cells(RATES)
-    alone = type(data)(**{**vars(data), "positive": data.positive & (data.s == side)})
+    alone = type(data)(**{**vars(data), "value": data.positive & (data.s == side)})
     scores, region = scores_of(alone, learner)
     assert len(set(scores)) == 1
     assert np.sign(scores[0]) == side
@@ -121,6 +121,6 @@ def test_outcome_of_one_side_only(cells, learner, side):
 def test_outcome_of_nobody(cells, learner):
     """A part without a single row to learn from tells nothing: everybody is alike."""
     data, _ = cells(RATES)
-    nobody = type(data)(**{**vars(data), "positive": np.zeros(len(data.s), dtype=bool)})
+    nobody = type(data)(**{**vars(data), "value": np.zeros(len(data.s), dtype=bool)})
     scores, _ = scores_of(nobody, learner)
     assert len(set(scores)) == 1

@@ -224,7 +224,7 @@ def test_only_held_out_rows_decide(cells):
     data, x = cells([(0.7, 0.2), (0.5, 0.5), (0.5, 0.5)], n_folds=4)
     held = data.folds < 2
     one = type(data)(**{**vars(data), "held_out": held})
-    two = type(data)(**{**vars(one), "positive": np.where(held, data.positive, data.s < 0)})
+    two = type(data)(**{**vars(one), "value": np.where(held, data.positive, data.s < 0)})
     family = in_cells(x, [0, 1, 2])
     assert (
         select_region(Proposals(one, [family])).threshold
@@ -290,7 +290,7 @@ def test_rows_have_no_say_in_the_region_they_are_judged_by(make_search, own):
     judged = cross_selected(Proposals(data, families))
     assert 0 < judged.core.sum() <= judged.member.sum() < n
     rows = data.folds == own
-    changed = replace(data, positive=np.where(rows, (score < -0.5) == (s > 0), positive))
+    changed = replace(data, value=np.where(rows, (score < -0.5) == (s > 0), positive))
     moved = [
         replace(one, losses=np.where(rows, 9.0 * k, one.losses)) for k, one in enumerate(families)
     ]
@@ -398,7 +398,7 @@ def test_one_held_out_part_is_judged_in_five(make_search):
     alone = np.flatnonzero(judged.member)[0]
     flipped = positive.copy()
     flipped[alone] = not flipped[alone]
-    assert cross_selected(Proposals(replace(data, positive=flipped), families)).member[alone]
+    assert cross_selected(Proposals(replace(data, value=flipped), families)).member[alone]
 
 
 def test_the_five_parts_are_even_in_sides_and_outcomes(make_search):
