@@ -47,7 +47,8 @@ def read_given(
     problem: AuditProblem, propensity: Any, outcome_probability: Any, pairing: Pairing
 ) -> GivenProbabilities:
     """Read what is given as arrays; estimators are none of it."""
-    outcome = by_column = None
+    outcome: dict[Hashable, np.ndarray] | None = None
+    by_column = None
 
     def read(given: Any, argument: str, *, single: bool = False) -> Table:
         if single:
@@ -63,7 +64,7 @@ def read_given(
     elif amount is not None:
         expected = _numbers(read(outcome_probability, OUTCOME, single=True), 0)
         _refuse_unknown(expected[problem.source_row])
-        outcome = dict.fromkeys(amount.directions, expected)
+        outcome = dict.fromkeys(tuple[Hashable, ...](amount.directions), expected)
     else:
         values, everybody = problem.outcome_labels, problem.source_row
         outcome = _by_label(outcome_probability, OUTCOME, values, "outcomes", read)
