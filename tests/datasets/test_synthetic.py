@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdfa_fairness_plugin.datasets import make_shape, make_synthetic
+from mdfa_fairness_plugin.datasets import make_numeric, make_shape, make_synthetic
 from mdfa_fairness_plugin.exceptions import InputError
 
 SHAPES = ["half_disc", "boxes", "band", "level", "xor", "quarter"]
@@ -75,6 +75,42 @@ def test_rates_are_the_outcome_probabilities(shape):
     np.testing.assert_array_equal(y[certain], p[certain])
     z = (y - p)[~certain] / np.sqrt((p * (1 - p))[~certain])
     assert abs(z.sum()) < 4 * math.sqrt(len(z))
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "lognormal", "heteroscedastic", "deterministic"])
+@pytest.mark.parametrize("design", ["quadratic", "mean_shift"])
+def test_planted_difference_is_recovered_by_weighted_means_in_the_region(design, noise):
+    """Weighted by the inverse propensity both groups have the same features: a plain oracle."""
+    data = make_numeric(N_LARGE, 0.5, 0.3, design, noise, random_state=1)
+    y, s = data.y.to_numpy(), data.sensitive_features.to_numpy()
+    w = np.where(s == 1, 1 / data.propensity, 1 / (1 - data.propensity))
+    found = {}
+    for name, rows in (("inside", data.region), ("outside", ~data.region)):
+        means, errors = [], []
+        for group in (-1, 1):
+            own = rows & (s == group)
+            means.append(np.average(y[own], weights=w[own]))
+            errors.append((w[own] * (y[own] - means[-1])).std() / w[own].mean() / own.sum() ** 0.5)
+        found[name] = (means[0] - means[1], math.hypot(*errors))
+    assert abs(found["inside"][0] - 0.5) < 4 * found["inside"][1] < 0.05
+    assert abs(found["outside"][0]) < 4 * found["outside"][1]
+    m1, m0 = data.means
+    expected = np.where(s == 1, m1, m0)
+    assert (y - expected).mean() == pytest.approx(0.0, abs=0.02)
+    chance = 0.0 if noise == "deterministic" else math.sqrt(0.5)
+    # The fourth moment of a lognormal number is far from what 200,000 draws show.
+    assert (y - expected).std() == pytest.approx(chance, rel=0.15 if noise == "lognormal" else 0.05)
+    assert noise == "gaussian" or noise == "heteroscedastic" or y.min() >= 0
+
+
+def test_amounts_without_a_difference_are_fair_and_noise_features_change_nothing():
+    fair, more = (make_numeric(300, 0.0, n_noise_features=n, random_state=5) for n in (0, 2))
+    np.testing.assert_array_equal(*fair.means)
+    pd.testing.assert_frame_equal(more.X[["x1", "x2"]], fair.X)
+    pd.testing.assert_series_equal(more.y, fair.y)
+    assert list(more.X) == ["x1", "x2", "noise1", "noise2"]
+    with pytest.raises(InputError, match="noise must be one of 'gaussian'"):
+        make_numeric(300, noise="cauchy")
 
 
 def test_shapes_lie_where_they_should():
