@@ -152,6 +152,7 @@ def load_compas(
         ``source`` : str
             The file read.
         ``DESCR`` : str
+            What it is.
 
     Raises
     ------
@@ -220,8 +221,8 @@ def load_adult(
             Columns ``sex`` and ``race``.
         ``frame`` : DataFrame
             All 15 columns; ``"?"`` stands as it is in the files.
-        ``source`` : str
-        ``DESCR`` : str
+        ``source``, ``DESCR`` : str
+            Where it was read from, and what it is.
 
     Raises
     ------
@@ -283,8 +284,8 @@ def load_german(data_home: DataHome = None, *, download_if_missing: bool = True)
             ``sex``, ``"male"`` or ``"female"``, read from the personal status.
         ``frame`` : DataFrame
             All 22 columns.
-        ``source`` : str
-        ``DESCR`` : str
+        ``source``, ``DESCR`` : str
+            Where it was read from, and what it is.
 
     Raises
     ------
@@ -341,8 +342,8 @@ def load_crimes(data_home: DataHome = None, *, download_if_missing: bool = True)
             in the paper's experiments, else ``"low"``.
         ``frame`` : DataFrame
             The whole table.
-        ``source`` : str
-        ``DESCR`` : str
+        ``source``, ``DESCR`` : str
+            Where it was read from, and what it is.
 
     Raises
     ------

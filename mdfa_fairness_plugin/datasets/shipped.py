@@ -27,6 +27,7 @@ def load_arrests() -> Bunch:
         ``frame`` : DataFrame
             The whole table.
         ``DESCR`` : str
+            What it is.
 
     Raises
     ------
@@ -72,8 +73,8 @@ def load_wages() -> Bunch:
             ``race``, ``"Black"`` or ``"not Black"``.
         ``frame`` : DataFrame
             The whole table, 34 columns, wages in cents; ``weight`` is the survey's.
-        ``source`` : str
-        ``DESCR`` : str
+        ``source``, ``DESCR`` : str
+            Where it was read from, and what it is.
 
     Raises
     ------

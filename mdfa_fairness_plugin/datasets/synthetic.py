@@ -90,6 +90,7 @@ def make_synthetic(
             ``(p1, p0)``, the probability of outcome 1 at each row's features for ``S = +1`` and for
             ``S = -1``.
         ``DESCR`` : str
+            What it is.
 
     Notes
     -----
