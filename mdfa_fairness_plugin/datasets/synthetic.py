@@ -181,8 +181,8 @@ def make_numeric(
     Returns
     -------
     data : Bunch
-        ``X``, ``sensitive_features``, ``region``, ``propensity`` and ``DESCR`` as of
-        :func:`make_synthetic`.
+        ``X``, ``sensitive_features``, ``region``, ``propensity``, ``DESCR``
+            As of :func:`make_synthetic`.
         ``y`` : Series of shape (n_samples,)
             ``amount``. In the half disc ``S = +1`` gets less; never negative unless the noise is
             normal, for differences up to 1.4.
