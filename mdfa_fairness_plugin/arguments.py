@@ -82,16 +82,29 @@ def settled(settings: Settings, problem: AuditProblem) -> Settings:
         )
     make = make_regressor if SOLVERS[solver].learns == "regressor" else make_classifier
     make(settings.learner, problem.n_rows, 0)  # refuses learners of the wrong kind
-    return replace(settings, solver=solver, balance=_balance(settings.balance, problem))
+    representation = "phi" if _is_phi(settings) else "raw"
+    if representation == "phi" and solver == "orthogonal":
+        raise InputError(
+            "representation: 'phi' is for solver='level_set' or 'iterative', 'orthogonal' found."
+        )
+    balance = _balance(settings.balance, problem)
+    return replace(settings, solver=solver, balance=balance, representation=representation)
+
+
+def _is_phi(settings: Settings) -> bool:
+    """Whether models see the network's features; "network_features" is "logistic" on them."""
+    named = isinstance(settings.learner, str) and settings.learner == "network_features"
+    return named or settings.representation == "phi"
 
 
 def solver_of(settings: Settings) -> str:
     """Solver to use: residuals, unless the learner can only classify."""
     if settings.solver != "auto":
         return settings.solver
+    if _is_phi(settings):
+        return "level_set"
     if isinstance(settings.learner, str):
-        only_classify = settings.learner in ("svm_rbf", "network_features")
-        return "level_set" if only_classify else "orthogonal"
+        return "level_set" if settings.learner == "svm_rbf" else "orthogonal"
     check_estimator(settings.learner)
     return "orthogonal" if is_regressor(settings.learner) else "level_set"
 

@@ -94,6 +94,10 @@ class MDFAuditor(Judging):
         Step of Algorithm 1's weights.
     max_iter : int, default=500
         Limit on Algorithm 1's iterations.
+    representation : {"raw", "phi"}, default="raw"
+        What the learner sees: the audited features, or the last layer ``phi`` of an MMD network of
+        the joint objective Eq. ``risk2`` (needs torch, and another solver than "orthogonal"): one per
+        search and part, which also gives the weights if ``balance`` is the network.
     overlap : {"trim", "refuse"}, default="trim"
         Rows without comparable rows on the other side: left out and counted, or an error.
     weight_type : {"sampling", "frequency"}, default="sampling"
@@ -234,6 +238,7 @@ class MDFAuditor(Judging):
         min_ratio=_DEFAULT.min_ratio,
         xi=_DEFAULT.xi,
         max_iter=_DEFAULT.max_iter,
+        representation=_DEFAULT.representation,
         overlap=_DEFAULT.overlap,
         weight_type=_DEFAULT.weight_type,
         intersections=_DEFAULT.intersections,
@@ -277,6 +282,7 @@ class MDFAuditor(Judging):
         self.min_ratio = min_ratio
         self.xi = xi
         self.max_iter = max_iter
+        self.representation = representation
         self.overlap = overlap
         self.weight_type = weight_type
         self.intersections = intersections

@@ -36,9 +36,11 @@ class Judging(BaseEstimator):
     def as_in_paper(cls, **overrides: Any) -> Self:
         """Give the paper's own configuration (Section 3.4).
 
-        The MMD network's weights, its last hidden layer as the auditor's features, learned on the
-        joint objective Eq. ``risk2``, Algorithm 1 with the ratio of its line 4, subgroups of a mass
-        of at least .05 and one fit on a 70/30 split. Needs torch.
+        One MMD network per search, learned on the joint objective Eq. ``risk2`` from 70 % of the rows,
+        gives both the weights (predicted for the other 30 %) and the auditor's features, its last
+        hidden layer; Algorithm 1 with the ratio of its line 4; subgroups of a mass of at least .05.
+        ``learner`` is then an auditor class on these features, ``representation="raw"`` one on the
+        audited ones. Needs torch.
 
         Parameters
         ----------
@@ -55,6 +57,7 @@ class Judging(BaseEstimator):
             "min_ratio": 1.0,
             "balance": "mmd_network",
             "learner": "network_features",
+            "representation": "phi",
             "solver": "iterative",
             "evaluation": "holdout",
         }

@@ -167,7 +167,7 @@ def _balances(
     for search in made:
         label = (search.key.sensitive_feature, search.key.group)
         if label not in balance:
-            balance[label] = search.side.diagnosed(problem.encoder.places_)
+            balance[label] = search.side.diagnosed(problem.encoder.places_, search.data.weighing)
     return balance
 
 

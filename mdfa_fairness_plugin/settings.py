@@ -69,6 +69,7 @@ class Settings:
     min_ratio: float | str = AUTO
     xi: float = 0.1
     max_iter: int = 500
+    representation: str = "raw"
     overlap: Overlap = "trim"
     weight_type: str = "sampling"
     intersections: bool = False
@@ -117,6 +118,7 @@ class Settings:
                 stacklevel=2,
             )
             settings = replace(settings, weight_type="sampling")
+        check_choice("representation", settings.representation, ("raw", "phi"))
         check_choice("missing", settings.missing, get_args(Missing))
         check_choice("missing_outcome", settings.missing_outcome, get_args(MissingOutcome))
         check_choice("merge_spellings", settings.merge_spellings, (True, False))

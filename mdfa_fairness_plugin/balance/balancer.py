@@ -74,6 +74,21 @@ class FromFeatures:
         return self.balancer.weights(X, s)
 
 
+class FromNetwork(FromFeatures):
+    """An MMD network fitted to some of the rows; weights of the others are predicted."""
+
+    def __init__(self, method: Any, learn: np.ndarray, seed: int, device: str | None) -> None:
+        super().__init__(make_network(method, seed, device))
+        self.name = method if isinstance(method, str) else type(method).__name__
+        self.learn = learn
+
+    def fit(self, X, s, sample_weight, propensity):
+        """Fit the network."""
+        learn = self.learn
+        self.balancer.fit(X[learn], s[learn], sample_weight[learn])
+        return self
+
+
 class Foreign(FromFeatures):
     """A user's object, given copies: what it writes must not reach the audit's own arrays."""
 
@@ -109,11 +124,22 @@ def unweighted(propensity: np.ndarray, s: np.ndarray) -> np.ndarray:
     return np.ones(len(s))
 
 
+def is_network(method: Any) -> bool:
+    """Whether a method is the MMD network, which also has features to give."""
+    return isinstance(method, MMDNetwork) or (isinstance(method, str) and method == "mmd_network")
+
+
+def make_network(method: Any, seed: int, device: str | None) -> MMDNetwork:
+    """Unfitted network with the settings of the one given, if one is; the audit's where it has none."""
+    network = copy.deepcopy(method) if isinstance(method, MMDNetwork) else MMDNetwork()
+    network.random_state = seed if network.random_state is None else network.random_state
+    network.device = device if network.device is None else network.device
+    return network
+
+
 # Name to ``(seed, device) -> Balancer``.
 BALANCERS: dict[str, Callable[[int, str | None], Balancer]] = {
-    "mmd_network": lambda seed, device: FromFeatures(
-        MMDNetwork(random_state=seed, device=device, max_weight=10.0)
-    ),
+    "mmd_network": lambda seed, device: FromFeatures(make_network(None, seed, device)),
     "kernel_matching": lambda seed, device: FromFeatures(KernelMeanMatching(max_weight=10.0)),
     "entropy": lambda seed, device: FromFeatures(EntropyBalancing(random_state=seed)),
     "propensity": lambda seed, device: ClosedForm(odds_weights, symmetric=False),
@@ -189,6 +215,8 @@ def weigh(
 
 def _balancer(method: Any, seed: int, device: str | None) -> tuple[Balancer, str]:
     """Unfitted balancer and its name in the diagnostics; the user's object stays as it was."""
+    if isinstance(method, FromNetwork):
+        return method, method.name
     if not isinstance(method, str):
         return Foreign(copy.deepcopy(method)), type(method).__name__
     if method not in BALANCERS:

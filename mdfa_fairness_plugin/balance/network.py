@@ -19,19 +19,16 @@ from scipy.special import expit
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.balance.fitted import FittedBalancer
 from mdfa_fairness_plugin.balance.mmd import FourierFeatures, mixture_bandwidths
+from mdfa_fairness_plugin.balance.training import Networks, Sample
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.numerics.basis import Standardiser
 
 logger = logging.getLogger(__name__)
 
-_N_LAYERS = 4  # "four fully connected layers of 8 neurons", Section 3.4
-_N_NEURONS = 8
 # Beyond this many rows of a group, a random sample of them is fitted to.
-_MOST_ROWS_PER_GROUP = 25_000
-# An epoch goes once through the larger group, but is at least, and at most, this many minibatches.
-_FEWEST_STEPS, _MOST_STEPS = 10, 20
-# Keeps the average weight near one; MMD itself does not see the scale of the weights.
-_SCALE_PENALTY = 0.1
+_MOST_ROWS_PER_GROUP = 50_000
+# Of L-BFGS, once the minibatches are done.
+_FINISHING_STEPS = 100
 
 
 class MMDNetwork(FittedBalancer):
@@ -39,34 +36,34 @@ class MMDNetwork(FittedBalancer):
 
     The loss of a minibatch is
 
-    .. math:: \frac{\widehat{\mathrm{MMD}}^2(u)}{\mathrm{MMD}^2(1)} + \lambda \|W\|^2
-              + 0.1 (\bar u - 1)^2
+    .. math:: \frac{\widehat{\mathrm{MMD}}^2(u)}{\mathrm{MMD}^2(1)} + \frac{\lambda}{n} \|W\|^2
+              + 10 (\bar u - 1)^2
 
-    and, with ``joint=True`` (Eq. ``risk2``), the weighted logistic risk of predicting
-    ``s * y`` from the last hidden layer. The kernel is Gaussian, a mixture of half, one and
+    (``n`` rows in the smaller group) and, where joint (Eq. ``risk2``), the weighted logistic risk of
+    predicting ``s * y`` from the last hidden layer. The kernel is Gaussian, a mixture of half, one and
     two times the median distance, in random Fourier features.
 
-    ``lambda`` and the number of epochs are those with the smallest mean loss (MMD, and risk if
-    joint; without penalties) over the held-out folds of a cross-validation, whose networks, one
-    per fold and ``lambda``, are trained side by side. Training stops when no ``lambda`` has
-    improved for ``patience`` epochs. The final network is then trained on all rows, from several
-    starts, of which the one with the smallest loss is kept.
+    ``lambda`` and the number of epochs (of ten minibatches) are those with the smallest mean loss
+    (MMD, and risk if joint; without penalties) over the held-out folds of a cross-validation, whose
+    networks, one per fold and ``lambda``, are trained side by side. Training stops when no ``lambda``
+    has improved for ``patience`` epochs. The final network is then trained on all folds so long, from
+    several starts; that with the smallest loss takes 100 steps of L-BFGS more on all rows at once.
 
     Parameters
     ----------
-    regularisation_grid : sequence of float, default=(0.001, 0.01, 0.1)
+    regularisation_grid : sequence of float, default=(0.01, 0.1, 1.0)
         Values of ``lambda`` to choose from.
     n_splits : int, default=5
         Folds of the cross-validation.
-    max_epochs : int, default=60
-    batch_size : int, default=500
+    max_epochs : int, default=40
+    batch_size : int, default=1000
         Rows of a minibatch, half of them of each group.
-    patience : int, default=10
+    patience : int, default=6
         Epochs without improvement before training stops.
-    learning_rate : float, default=0.01
+    learning_rate : float, default=0.02
         Of Adam, lowered to 0 along a cosine.
-    joint : bool, default=False
-        Minimise the joint objective; ``fit`` then needs ``label``.
+    joint : bool or None, default=None
+        Minimise the joint objective; None: where ``fit`` is given a ``label``.
     max_weight : float, default=10.0
         Bound of ``u``.
     n_frequencies : int, default=128
@@ -93,7 +90,8 @@ class MMDNetwork(FittedBalancer):
     weights are ``u`` times the ratio of the groups' sizes. With equal groups that is the
     paper's bound of 10; with a rare group, where the paper's weights average more than 10, its
     bound would leave no room to balance anything. The MMD of a minibatch is the unbiased estimate
-    (without the diagonal), for the plain one rewards equal weights. In the joint objective the
+    (without the diagonal), for the plain one rewards equal weights; what the others' features are on
+    average, which it is to match, is that of all rows. In the joint objective the
     gradient of the risk reaches the weights through the shared layers only: a risk that could
     lower the weights of the rows it finds hard would do so.
 
@@ -102,13 +100,13 @@ class MMDNetwork(FittedBalancer):
 
     def __init__(
         self,
-        regularisation_grid=(1e-3, 1e-2, 1e-1),
+        regularisation_grid=(0.01, 0.1, 1.0),
         n_splits=5,
-        max_epochs=60,
-        batch_size=500,
-        patience=10,
-        learning_rate=0.01,
-        joint=False,
+        max_epochs=40,
+        batch_size=1_000,
+        patience=6,
+        learning_rate=0.02,
+        joint=None,
         max_weight=10.0,
         n_frequencies=128,
         n_restarts=4,
@@ -138,7 +136,7 @@ class MMDNetwork(FittedBalancer):
             In {-1, +1}.
         sample_weight : ndarray of shape (n,) or None, default=None
         label : ndarray of shape (n,) or None, default=None
-            ``s * y`` in {-1, +1}; needed, and used, only if ``joint``.
+            ``s * y`` in {-1, +1}, for the joint objective.
 
         Returns
         -------
@@ -157,16 +155,17 @@ class MMDNetwork(FittedBalancer):
         kernel = FourierFeatures.draw(
             Z.shape[1], self.n_frequencies, mixture_bandwidths(Z, base[rows]), rng
         )
-        n_splits = min(self.n_splits, *(np.bincount(positive[rows], minlength=2) // 2))
+        fewest = np.bincount(positive[rows], minlength=2).min()
+        n_splits = min(self.n_splits, fewest // 2)
         with _one_thread(torch):
-            sample = _Sample(
+            sample = Sample(
                 torch,
                 Z=Z,
                 positive=positive[rows],
                 base=base[rows],
                 embedding=kernel(Z),
                 folds=_drawn_folds(positive[rows], max(n_splits, 1), rng),
-                label=np.asarray(label)[rows] if self.joint else None,
+                label=None if label is None or self.joint is False else np.asarray(label)[rows],
                 device=device,
             )
             self._choose_regularisation(torch, sample, grid, n_splits, rng)
@@ -239,15 +238,37 @@ class MMDNetwork(FittedBalancer):
     def _train_final(self, torch, sample, rng):
         networks = self._networks(torch, sample, self.n_restarts, rng)
         penalties = np.full(self.n_restarts, self.regularisation_)
-        for epoch in self._epochs(torch, networks, sample, penalties, None, rng):
+        whole = np.full(self.n_restarts, -1)
+        for epoch in self._epochs(torch, networks, sample, penalties, whole, rng):
             if epoch == self.n_epochs_:
                 break
-        best = int(np.argmin(sample.final_loss(networks, penalties)))
-        return networks.export(best)
+        with torch.no_grad():
+            best = int(sample.final_loss(networks, penalties).argmin())
+        return self._finished(torch, networks.some([best]).double(), sample.double()).export(0)
+
+    def _finished(self, torch, network, sample):
+        """The network once more on all rows at once, from where the minibatches left it."""
+        optimiser = torch.optim.LBFGS(
+            network.parameters(),
+            max_iter=_FINISHING_STEPS,
+            history_size=20,
+            tolerance_grad=1e-9,
+            tolerance_change=1e-12,
+            line_search_fn="strong_wolfe",
+        )
+
+        def loss():
+            optimiser.zero_grad()
+            found = sample.final_loss(network, np.array([self.regularisation_]))[0]
+            found.backward()
+            return found
+
+        optimiser.step(loss)
+        return network
 
     def _networks(self, torch, sample, n_networks, rng):
         seed = int(rng.integers(2**31 - 1))
-        return _Networks(torch, sample.n_columns, n_networks, seed, self.max_weight, sample.device)
+        return Networks(torch, sample.n_columns, n_networks, seed, self.max_weight, sample.device)
 
     def _epochs(self, torch, networks, sample, penalties, held_out, rng) -> Iterator[int]:
         """Train; yields the number of epochs done, from 0."""
@@ -262,178 +283,6 @@ class MMDNetwork(FittedBalancer):
                 sample.training_loss(networks, rows, penalties, held_out).sum().backward()
                 optimiser.step()
             yield epoch + 1
-
-
-class _Networks:
-    """Networks of the same shape, evaluated side by side."""
-
-    def __init__(self, torch, n_columns, n_networks, seed, max_weight, device):
-        self._torch = torch
-        self._log_bound = math.log(max_weight)
-        self._max_weight = max_weight
-        # Drawn on the CPU, so that every device starts from the same values.
-        generator = torch.Generator().manual_seed(seed)
-
-        def matrix(n_inputs, n_outputs, gain):
-            drawn = torch.randn(
-                n_networks, n_inputs, n_outputs, generator=generator, dtype=torch.float32
-            )
-            return (drawn * gain / math.sqrt(n_inputs)).to(device).requires_grad_()
-
-        def offset(n_outputs, value, spread):
-            drawn = torch.randn(n_networks, 1, n_outputs, generator=generator, dtype=torch.float32)
-            return (value + spread * drawn).to(device).requires_grad_()
-
-        # x sigmoid(x) halves small inputs: a gain of 1.6 keeps the layers' spread.
-        self.layers = [
-            (
-                matrix(n_columns if k == 0 else _N_NEURONS, _N_NEURONS, 1.6),
-                offset(_N_NEURONS, 0, 0.1),
-            )
-            for k in range(_N_LAYERS)
-        ]
-        # Starts at weights close to one.
-        start = -math.log(1 - 1 / max_weight)
-        self.weight = (matrix(_N_NEURONS, 1, 0.3), offset(1, start, 0.0))
-        self.certifying = (matrix(_N_NEURONS, 1, 0.3), offset(1, 0.0, 0.0))
-
-    def parameters(self):
-        """Everything to be trained."""
-        return [part for pair in self._pairs() for part in pair]
-
-    def _pairs(self):
-        return [*self.layers, self.weight, self.certifying]
-
-    def __call__(self, Z):
-        """Weights ``u`` and certifying scores, each of shape (n_networks, n)."""
-        torch = self._torch
-        hidden = Z.expand(len(self.weight[0]), *Z.shape)
-        for matrix, offset in self.layers:
-            hidden = torch.nn.functional.silu(torch.baddbmm(offset, hidden, matrix))
-        score = torch.baddbmm(self.weight[1], hidden, self.weight[0])[..., 0]
-        certifying = torch.baddbmm(self.certifying[1], hidden, self.certifying[0])[..., 0]
-        return self._max_weight * torch.sigmoid(score - self._log_bound), certifying
-
-    def squared_norm(self):
-        """Sum of all squared connection weights, shape (n_networks,)."""
-        return sum((matrix**2).sum(dim=(1, 2)) for matrix, _ in self._pairs())
-
-    def export(self, k):
-        """Network ``k`` as NumPy arrays."""
-
-        def plain(pair):
-            matrix, offset = (part[k].detach().cpu().numpy().astype(float) for part in pair)
-            return matrix, offset[0]
-
-        matrix, offset = plain(self.weight)
-        return {
-            "layers": [plain(pair) for pair in self.layers],
-            "weight": (matrix[:, 0], float(offset[0])),
-        }
-
-
-class _Sample:
-    """The rows as tensors, S = +1 first, and the losses on them."""
-
-    def __init__(self, torch, *, Z, positive, base, embedding, folds, label, device):
-        order = np.argsort(~positive, kind="stable")
-
-        def tensor(values):
-            values = np.ascontiguousarray(values[order], dtype=np.float32)
-            return torch.as_tensor(values, device=device)
-
-        self._torch = torch
-        self.device = device
-        self.n_columns = Z.shape[1]
-        self._n_rows = len(Z)
-        self._n_positive = int(positive.sum())
-        self._Z = tensor(Z)
-        self._base = tensor(base)
-        self._embedding = tensor(embedding)
-        self._label = None if label is None else tensor(label)
-        self._folds = torch.as_tensor(folds[order], device=device)
-        with torch.no_grad():
-            whole = [self._tensor(rows) for rows in self._all_rows()]
-            means = [
-                self._base[rows] @ self._embedding[rows] / self._base[rows].sum() for rows in whole
-            ]
-            # The MMD of equal weights, with what chance adds to it: never close to 0.
-            self._unit = float(((means[0] - means[1]) ** 2).sum().clamp_min(1e-8))
-
-    def batches(self, batch_size, rng):
-        """Row numbers of one epoch's minibatches, as pairs (S = +1, S = -1)."""
-        sizes = (self._n_positive, self._n_rows - self._n_positive)
-        halves = [min(max(batch_size // 2, 2), size) for size in sizes]
-        once = max(math.ceil(size / half) for size, half in zip(sizes, halves, strict=True))
-        steps = min(max(once, _FEWEST_STEPS), _MOST_STEPS)
-        drawn = []
-        for first, size, half in zip((0, self._n_positive), sizes, halves, strict=True):
-            rounds = math.ceil(steps * half / size)
-            shuffled = np.concatenate([rng.permutation(size) for _ in range(rounds)])
-            drawn.append(first + shuffled[: steps * half].reshape(steps, half))
-        return zip(*drawn, strict=True)
-
-    def training_loss(self, networks, rows, penalties, held_out):
-        """Loss with penalties, each network without its held-out fold."""
-        mmd, mean_weight, risk = self._losses(networks, rows, held_out, inside=False)
-        penalties = self._tensor(penalties.astype(np.float32))
-        return (
-            mmd
-            + risk
-            + penalties * networks.squared_norm()
-            + _SCALE_PENALTY * (mean_weight - 1) ** 2
-        )
-
-    def held_out_loss(self, networks, held_out):
-        """MMD and risk on each network's held-out fold."""
-        with self._torch.no_grad():
-            mmd, _, risk = self._losses(networks, self._all_rows(), held_out, inside=True)
-            return (mmd + risk).cpu().numpy()
-
-    def final_loss(self, networks, penalties):
-        """Training loss on all rows."""
-        with self._torch.no_grad():
-            return self.training_loss(networks, self._all_rows(), penalties, None).cpu().numpy()
-
-    def _all_rows(self):
-        return np.arange(self._n_positive), np.arange(self._n_positive, self._n_rows)
-
-    def _tensor(self, values):
-        return self._torch.as_tensor(values, device=self.device)
-
-    def _losses(self, networks, rows, held_out, inside):
-        """Scaled unbiased MMD, mean weight and certifying risk of each network."""
-        torch = self._torch
-        m = len(rows[0])
-        rows = self._tensor(np.concatenate(rows))
-        u, score = networks(self._Z[rows])
-        base = self._base[rows].expand_as(u)
-        if held_out is not None:
-            in_fold = self._folds[rows][None, :] == self._tensor(held_out)[:, None]
-            base = base * (in_fold if inside else ~in_fold)
-        weighted = u[:, :m] * base[:, :m]
-        plus = weighted / weighted.sum(dim=1, keepdim=True).clamp_min(1e-12)
-        minus = base[:, m:] / base[:, m:].sum(dim=1, keepdim=True).clamp_min(1e-12)
-        embedding = self._embedding[rows]
-        mean_plus, mean_minus = plus @ embedding[:m], minus @ embedding[m:]
-        mmd = (
-            _without_diagonal(mean_plus, plus)
-            + _without_diagonal(mean_minus, minus)
-            - 2 * (mean_plus * mean_minus).sum(dim=1)
-        ) / self._unit
-        mean_weight = weighted.sum(dim=1) / base[:, :m].sum(dim=1).clamp_min(1e-12)
-        if self._label is None:
-            return mmd, mean_weight, torch.zeros_like(mmd)
-        logistic = torch.nn.functional.softplus(-self._label[rows] * score)
-        # Each group carries half the weight; the weights themselves are left out of the gradient.
-        risk = (plus.detach() * logistic[:, :m]).sum(dim=1) + (minus * logistic[:, m:]).sum(dim=1)
-        return mmd, mean_weight, risk / 2
-
-
-def _without_diagonal(mean, shares):
-    """Mean kernel between different rows; ``k(x, x) = 1`` and ``shares`` sum to one."""
-    diagonal = (shares**2).sum(dim=1)
-    return ((mean**2).sum(dim=1) - diagonal) / (1 - diagonal).clamp_min(1e-3)
 
 
 def _sampled_rows(positive, rng):

@@ -183,7 +183,7 @@ def _judge(
     )
     group = find_label(key.group, values)
     reference = None if key.reference is None else find_label(key.reference, values)
-    balancer: Balancer | None = side.weighing.balancer
+    balancer: Balancer | None = search.data.weighing.balancer
     assert group is not None
     assert models is not None
     assert balancer is not None

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.balance.balancer import Weighing, weigh
+from mdfa_fairness_plugin.balance.balancer import FromNetwork, Weighing, is_network, weigh
 from mdfa_fairness_plugin.balance.diagnostics import BalanceDiagnostics, Distances, diagnose
 from mdfa_fairness_plugin.balance.support import Support, check_support
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
@@ -34,6 +34,7 @@ from mdfa_fairness_plugin.measure.means import KINDS, Means
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.numerics.rows import RowView
+from mdfa_fairness_plugin.search.features import with_network
 from mdfa_fairness_plugin.search.level_sets import Models, SearchData
 from mdfa_fairness_plugin.settings import Settings, alpha_for, alpha_of_people
 
@@ -360,19 +361,27 @@ class Side:
         self.flip = flip
         self.s = -ground.s if flip else ground.s
         self.propensity = 1.0 - ground.propensity if flip else ground.propensity
+        self._log = log
+
+    @cached_property
+    def weighing(self) -> Weighing:
+        """Weights that no outcome has a say in."""
+        ground = self.ground
         settings = ground.compared.settings
-        self.weighing: Weighing = weigh(
+        method, seed = settings.balance, settings.seeds["balance"]
+        if is_network(method):
+            method = FromNetwork(method, ground.folds >= 0, seed, settings.device)
+        return weigh(
             ground.X,
             self.s,
-            settings.balance,
+            method,
             rows=ground.rows,
             sample_weight=ground.base,
             propensity=self.propensity,
-            random_state=settings.seeds["balance"],
+            random_state=seed,
             device=settings.device,
-            log=log,
+            log=self._log,
         )
-        self.weights = ground.base * self.weighing.weights
 
     def facing(self, outcome: Outcome) -> SearchData:
         """Arrays of the search for one outcome."""
@@ -380,7 +389,9 @@ class Side:
         settings = ground.compared.settings
         fitted = ground.fitted(outcome)
         value = outcome.value[ground.rows]
-        return SearchData(
+        shared = settings.representation == "phi" and is_network(settings.balance)
+        weighing = None if shared else self.weighing
+        data = SearchData(
             rows=ground.rows,
             X=ground.X,
             s=self.s,
@@ -391,7 +402,8 @@ class Side:
             counted_by=outcome.counted_by,
             counted=None if outcome.counted is None else outcome.counted[ground.rows],
             base=ground.base,
-            weights=self.weights,
+            weights=ground.base if weighing is None else ground.base * weighing.weights,
+            weighing=weighing,
             folds=ground.folds,
             other_folds=ground.other_folds,
             held_out=ground.held_out,
@@ -411,19 +423,17 @@ class Side:
                 flip_y=outcome.flip,
             ),
         )
+        return with_network(data, settings) if settings.representation == "phi" else data
 
     def lesser(
-        self, model: CrossFittedProbability, flip: bool, whole: float
+        self, model: CrossFittedProbability, flip: bool, data: SearchData
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Sampling times balancing weights, and ``Pr[Y = y | x]``, by lesser models.
-
-        An outcome and its complement add up to the ``whole``.
-        """
+        """Sampling times balancing weights, and ``Pr[Y = y | x]``, by lesser models."""
         ground, inside = self.ground, self.ground.support.mask
         for e, m in rungs_of(ground.fitted_propensity, model)[:-1]:
             own_e, own_m = e.out_of_fold[inside], m.out_of_fold[inside]
-            weights = self.weighing.weights_by(1.0 - own_e if self.flip else own_e, self.s)
-            yield ground.base * weights, whole - own_m if flip else own_m
+            weights = data.weighing.weights_by(1.0 - own_e if self.flip else own_e, self.s)
+            yield ground.base * weights, data.whole - own_m if flip else own_m
 
     def overlap(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Working rows of both sides, their side and their propensity, comparable or not."""
@@ -432,7 +442,7 @@ class Side:
         return compared.rows, -s if self.flip else s, 1.0 - e if self.flip else e
 
     def weights_if(
-        self, X: np.ndarray, rows: np.ndarray, e: np.ndarray
+        self, weighing: Weighing, X: np.ndarray, rows: np.ndarray, e: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Weights that rows of unknown side would have as one of the group and of the others.
 
@@ -440,23 +450,23 @@ class Side:
         """
         own = 1.0 - e if self.flip else e
         one = np.ones(len(X), dtype=np.int8)
-        return tuple(self.weighing.weights_of(X, sign * one, own, rows) for sign in (1, -1))  # type: ignore[return-value]
+        return tuple(weighing.weights_of(X, sign * one, own, rows) for sign in (1, -1))  # type: ignore[return-value]
 
-    def diagnosed(self, places: Mapping[str, int]) -> BalanceDiagnostics:
+    def diagnosed(self, places: Mapping[str, int], weighing: Weighing) -> BalanceDiagnostics:
         """How alike the weights make features, by their columns, and rows without a counterpart."""
         return diagnose(
-            self._distances(),
+            self._distances(weighing),
             self.s,
-            self.weighing.weights,
-            method=self.weighing.method,
+            weighing.weights,
+            method=weighing.method,
             base=self.ground.base,
             places=places,
             support=self.ground.support,
         )
 
-    def _distances(self) -> Distances:
-        ground, weights = self.ground, self.weighing.weights
-        if not self.weighing.symmetric:
+    def _distances(self, weighing: Weighing) -> Distances:
+        ground, weights = self.ground, weighing.weights
+        if not weighing.symmetric:
             return Distances.of(ground.X, self.s, ground.base, weights)
         if ground.distances is None:
             ground.distances = Distances.of(ground.X, ground.s, ground.base, weights)

@@ -108,7 +108,7 @@ def _missing(search: Search, problem: AuditProblem) -> tuple[np.ndarray, int]:
     positive = problem.has(search.key.outcome)[rows]
     weights = [
         share * problem.sample_weight[rows] * own
-        for own in side.weights_if(problem.X[rows], rows, e)
+        for own in side.weights_if(data.weighing, problem.X[rows], rows, e)
     ]
     sums = np.array([[own[positive].sum(), own[~positive].sum()] for own in weights])
     return sums, len(np.unique(problem.source_row[rows]))

@@ -18,7 +18,7 @@ from mdfa_fairness_plugin.learn.learners import fit_classifier
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.search.certificate import coincidence, halves
-from mdfa_fairness_plugin.search.features import FeatureMap, feature_maps
+from mdfa_fairness_plugin.search.features import FeatureMap, maps_of
 from mdfa_fairness_plugin.search.level_sets import LevelSets, SearchData
 from mdfa_fairness_plugin.search.solver import Solved
 from mdfa_fairness_plugin.settings import Settings
@@ -74,7 +74,7 @@ class IterativeSolver:
 
     def solve(self, data: SearchData, settings: Settings) -> Solved:
         """Find the region, and judge the rows that a part has not seen."""
-        maps = feature_maps(data, settings)
+        maps = maps_of(data)
         labels = list(maps)
         runs = Parallel(n_jobs=settings.n_jobs, prefer="threads")(
             delayed(_run)(data, label, maps[label], settings) for label in labels
@@ -130,7 +130,7 @@ def _run(
     """Iterates of one learning part up to the second to last, and whether the mass ended it."""
     train = (data.folds >= 0) & (data.folds != label)
     Z, s, positive = mapped(data.X[train]), data.s[train], data.positive[train]
-    base = halves(data.weights[train], s)
+    base = halves(mapped.weights(data)[train], s)
     target = coincidence(s, positive)
     others = (target < 0) & positive
     iterates: list[Any] = []

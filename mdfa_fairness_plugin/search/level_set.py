@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from mdfa_fairness_plugin.learn.learners import fit_classifier, log_odds
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.search.certificate import halves
-from mdfa_fairness_plugin.search.features import FeatureMap, feature_maps
+from mdfa_fairness_plugin.search.features import FeatureMap, maps_of
 from mdfa_fairness_plugin.search.level_sets import SearchData
 from mdfa_fairness_plugin.search.selection import Family, choose, solved
 from mdfa_fairness_plugin.search.solver import Solved
@@ -59,7 +59,7 @@ class LevelSetSolver:
         scores, region = level_set_scores(
             data,
             learner=settings.learner,
-            maps=feature_maps(data, settings),
+            maps=maps_of(data),
             random_state=settings.seeds["learner"],
             n_jobs=settings.n_jobs,
         )
@@ -76,10 +76,10 @@ def level_set_scores(
     n_jobs: int | None,
 ) -> tuple[np.ndarray, LevelSetRegion]:
     """Out-of-fold log-odds of S among rows with the audited outcome, each part seen by its map."""
-    weights = halves(data.weights, data.s)
     labels = list(maps)
 
     def fit(label: int) -> Any:
+        weights = halves(maps[label].weights(data), data.s)
         train = (data.folds >= 0) & (data.folds != label) & data.positive & (weights > 0)
         return fit_classifier(
             learner, maps[label](data.X[train]), data.s[train], weights[train], random_state

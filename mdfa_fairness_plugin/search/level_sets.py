@@ -71,6 +71,8 @@ class SearchData:
     # Folds of the other repeats of cross-fitting; models of the first judge by ``folds``.
     other_folds: tuple[np.ndarray, ...] = ()
     models: Models | None = None
+    weighing: Any = None  # ``Weighing`` that the weights are by
+    maps: Any = None  # ``FeatureMap`` of each part, where models see a network's features
     kind: type[Rates] = Rates  # what both sides are compared by
     # Of the outcome, see ``Outcome``.
     unit: float = 1.0
@@ -95,6 +97,10 @@ class SearchData:
     def whole(self) -> float:
         """What an outcome and its complement add up to."""
         return 0.0 if self.of_means else 1.0
+
+    def with_maps(self, maps: Any, weighing: Any) -> SearchData:
+        """The search with models that see other features, and weights of its own."""
+        return replace(self, maps=maps, weighing=weighing, weights=self.base * weighing.weights)
 
     @property
     def deciding(self) -> np.ndarray:

@@ -216,7 +216,7 @@ class Search:
         """Sampling times balancing weights, and ``Pr[Y = y | x]``, by lesser models."""
         models = self.data.models
         assert models is not None
-        return self.side.lesser(models.outcome, models.flip_y, self.data.whole)
+        return self.side.lesser(models.outcome, models.flip_y, self.data)
 
     @property
     def everybody(self) -> bool:
@@ -263,6 +263,7 @@ class Search:
             propensity=None,
             outcome=None,
             models=None,
+            weighing=None,
             other_folds=(),
         )
         solved = replace(self.solved, core=nothing, searched=nothing, alone=())

@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -29,8 +28,12 @@ QUICK_METHODS = [name for name in BALANCERS if name != "mmd_network"]
 @pytest.fixture
 def quick_network(monkeypatch):
     """A tenth of the epochs: these tests are about the way, not about how well it balances."""
-    quick = {"max_epochs": 6, "n_splits": 2, "n_restarts": 1, "regularisation_grid": (1e-3,)}
-    monkeypatch.setattr(balancer, "MMDNetwork", partial(MMDNetwork, **quick))
+    quick = {"max_epochs": 6, "n_splits": 2, "n_restarts": 1, "regularisation_grid": (0.1,)}
+    monkeypatch.setattr(balancer, "make_network", _networks(**quick))
+
+
+def _networks(**settings):
+    return lambda method, seed, device: MMDNetwork(random_state=seed, device=device, **settings)
 
 
 @pytest.fixture(params=list(BALANCERS))
@@ -98,8 +101,8 @@ def test_everybody_s_delta_is_the_same_in_memory_and_with_dask(balance, towns, m
     if balance == "mmd_network":
         pytest.importorskip("torch", reason="the network needs torch (extra 'network')")
         # Whose rates are compared follows from the weights, so they have to be learned to the end.
-        network = partial(MMDNetwork, max_epochs=60, n_restarts=1, regularisation_grid=(1e-3,))
-        monkeypatch.setattr(balancer, "MMDNetwork", network)
+        networks = _networks(n_restarts=1, regularisation_grid=(0.1,))
+        monkeypatch.setattr(balancer, "make_network", networks)
     params = {"balance": balance, "learner": "tree", "n_splits": 2, "outcomes": True}
     params |= {"max_learning_rows": 2_000, "random_state": 0}
     here = mdfa.audit(
@@ -336,4 +339,4 @@ def test_without_balancing_it_is_not():
 @pytest.mark.slow
 def test_certificate_strength_is_right_with_the_network():
     pytest.importorskip("torch", reason="the network needs torch (extra 'network')")
-    assert _errors("mmd_network", range(1), MUS).mean() < 0.004
+    assert _errors("mmd_network", range(1), MUS).max() < 0.004

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from mdfa_fairness_plugin.balance import MMDNetwork
 from mdfa_fairness_plugin.balance.mmd import FourierFeatures, diagnose_mmd
-from mdfa_fairness_plugin.balance.network import _Networks, _Sample
+from mdfa_fairness_plugin.balance.training import Networks, Sample
 from mdfa_fairness_plugin.exceptions import InputError, OptionalDependencyError
 
 QUICK = {"regularisation_grid": (1e-2,), "n_splits": 2, "max_epochs": 12, "n_restarts": 2}
@@ -23,7 +23,7 @@ def torch():
 @pytest.fixture(scope="module")
 def fitted(torch, quadratic):
     X, s, _ = quadratic
-    settings = {"regularisation_grid": (1e-2, 1.0), "n_splits": 3}
+    settings = {"regularisation_grid": (0.1, 100.0), "n_splits": 3}
     return MMDNetwork(random_state=0, **settings).fit(X, s)
 
 
@@ -85,7 +85,7 @@ def test_features_are_the_last_hidden_layer(fitted, quadratic):
 
 def test_layers_start_with_features_of_every_size(torch):
     """Untrained, the last layer of twenty networks spreads as the features they are given do."""
-    networks = _Networks(torch, 5, 20, 0, 10.0, "cpu")
+    networks = Networks(torch, 5, 20, 0, 10.0, "cpu")
     Z = torch.as_tensor(np.random.default_rng(0).normal(size=(500, 5)), dtype=torch.float32)
     hidden = Z.expand(20, 500, 5)
     for matrix, offset in networks.layers:
@@ -158,7 +158,7 @@ def _sample_and_networks(torch, *, label=None, base=None):
     """Forty rows in two folds, and two networks of which each leaves one fold out."""
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(40, 2))
-    sample = _Sample(
+    sample = Sample(
         torch,
         Z=Z,
         positive=np.arange(40) % 2 == 0,
@@ -168,7 +168,7 @@ def _sample_and_networks(torch, *, label=None, base=None):
         label=label,
         device="cpu",
     )
-    return sample, _Networks(torch, 2, 2, 0, 10.0, "cpu")
+    return sample, Networks(torch, 2, 2, 0, 10.0, "cpu")
 
 
 def test_the_risk_reaches_the_weights_through_shared_layers_only(torch):
@@ -181,23 +181,24 @@ def test_the_risk_reaches_the_weights_through_shared_layers_only(torch):
     gradients = []
     for given in (None, label):
         sample, networks = _sample_and_networks(torch, label=given)
-        sample.training_loss(networks, rows, np.zeros(2), None).sum().backward()
+        sample.training_loss(networks, rows, np.zeros(2), np.full(2, -1)).sum().backward()
         gradients.append([networks.weight[0].grad, networks.layers[0][0].grad])
     assert torch.allclose(gradients[0][0], gradients[1][0], atol=1e-7)
     assert not torch.allclose(gradients[0][1], gradients[1][1], atol=1e-4)
 
 
 def test_loss_of_a_minibatch_worked_by_hand(torch):
-    """Unbiased MMD over that of equal weights, a penalty on connections, 0.1 on the scale."""
+    """Unbiased MMD over that of equal weights, a penalty on connections, 10 on the scale.
+
+    The penalty is of 0.4 over the 20 rows of a group. What L-BFGS finishes has the diagonal.
+    """
     base = np.random.default_rng(1).uniform(0.5, 2.0, 40)
     sample, networks = _sample_and_networks(torch, base=base)
     Z = np.random.default_rng(0).normal(size=(40, 2))
     with torch.no_grad():
         u = networks(torch.as_tensor(Z, dtype=torch.float32))[0].numpy()[0]
-        penalties = np.array([0.02, 0.0])
-        found = sample.training_loss(
-            networks, (np.arange(20), np.arange(20, 40)), penalties, None
-        ).numpy()[0]
+        found = sample.final_loss(networks, np.array([0.4, 0.0])).numpy()[0]
+        in_sample = sample.double().final_loss(networks.double(), np.zeros(2)).numpy()[0]
         connections = sum((pair[0][0] ** 2).sum() for pair in networks._pairs()).item()
     waves, group = FourierFeatures.draw(2, 16, 1.0, 0)(Z), np.arange(40) % 2 == 0
     gram = waves @ waves.T
@@ -212,7 +213,9 @@ def test_loss_of_a_minibatch_worked_by_hand(torch):
     equal = np.where(group, base, 0.0) / base[group].sum() - two
     mmd2 = (within(one) + within(two) - 2 * one @ gram @ two) / (equal @ gram @ equal)
     scale = np.average(u[group], weights=base[group])
-    assert found == pytest.approx(mmd2 + 0.02 * connections + 0.1 * (scale - 1) ** 2, rel=1e-4)
+    assert found == pytest.approx(mmd2 + 0.02 * connections + 10 * (scale - 1) ** 2, rel=1e-4)
+    plain = (one - two) @ gram @ (one - two) / (equal @ gram @ equal)
+    assert in_sample == pytest.approx(plain + 10 * (scale - 1) ** 2, rel=1e-4)
 
 
 def test_training_does_not_see_the_fold_held_out(torch):
