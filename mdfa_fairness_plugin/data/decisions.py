@@ -26,14 +26,22 @@ EXCLUDE = "Pass missing_outcome='exclude' to leave those rows out, counted"
 
 
 def read_decisions(
-    array: Any, argument: str, what: str = "outcomes", *, missing: str = "raise"
+    array: Any,
+    argument: str,
+    what: str = "outcomes",
+    *,
+    missing: str = "raise",
+    numbers: str = "outcome_type='numeric'",
 ) -> Labels:
-    """Decisions of each row, no scores; missing ones are refused unless they are to be left out."""
+    """Decisions of each row, no scores; missing ones are refused unless they are to be left out.
+
+    ``numbers`` is what asks for an audit of numbers.
+    """
     labels = read_labels(array, argument).used()
     n_missing, n_rows = int((labels.codes < 0).sum()), len(labels.codes)
     if missing == "raise" or n_missing == n_rows:
         refuse_missing(n_missing, n_rows, argument, what, EXCLUDE)
-    refuse_scores(labels.values, argument)
+    refuse_scores(labels.values, argument, numbers)
     return labels
 
 
@@ -46,14 +54,16 @@ def refuse_missing(n_missing: int, n_rows: int, argument: str, what: str, advice
         )
 
 
-def refuse_scores(values: tuple[Hashable, ...], argument: str) -> None:
+def refuse_scores(
+    values: tuple[Hashable, ...], argument: str, numbers: str = "outcome_type='numeric'"
+) -> None:
     """Refuse outcomes that are no decisions yet."""
     fractional = [value for value in values if is_fractional(value)]
     if fractional:
         raise InputError(
             f"{argument}: scores were given ({len(values):,} values such as {fractional[0]!r}), but "
             "an audit needs decisions. Apply the threshold that decides, as in "
-            f"{argument} >= 0.5; or say outcome_type='numeric' to audit the numbers themselves."
+            f"{argument} >= 0.5; or say {numbers} to audit the numbers themselves."
         )
 
 

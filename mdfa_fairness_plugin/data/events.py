@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, python_value
+from mdfa_fairness_plugin.data.columns import Labels, find_label, is_real, listing, python_value
+from mdfa_fairness_plugin.data.containers import Table
 from mdfa_fairness_plugin.data.decisions import read_decisions
 from mdfa_fairness_plugin.data.spelling import asked_as, merged, respelled
 from mdfa_fairness_plugin.data.weights import weight_numbers
@@ -48,9 +49,24 @@ class Occurrence:
 
     event: str
     outcome: Any
-    labels: Sequence[Hashable]  # predicted, or true
+    labels: Sequence[Hashable] = ()  # predicted, or true
     among: np.ndarray | None = None
     positive: Hashable = None  # label that means selected, where that matters
+    several: bool = False  # whether each of more than two labels is audited
+
+    def arguments(self, given: Mapping[str, Any], favorable_label: Any = None) -> dict[str, Any]:
+        """Arguments of the audit: the settings given, and which outcome is good for people."""
+        ordered = given.get("ordered") is not None
+        if ordered and favorable_label is not None:
+            raise InputError("favorable_label: of an order say favorable='high' or 'low' instead.")
+        if given.get("merge_spellings", False):
+            favorable_label = asked_as(favorable_label, self.labels)
+        good = {"favorable": given.get("favorable") or "high"} if ordered else {}
+        return dict(given) | good | {"favorable_label": self.favorable(favorable_label)}
+
+    def features(self, table: Table) -> Table:
+        """Features people are compared by."""
+        return table
 
     def weights(self, given: Any) -> Any:
         """Sample weights of an audit: zero in rows that the rate is not about."""
@@ -77,6 +93,8 @@ class Occurrence:
                 f"favorable_label: {label!r} is not among the labels found: {listing(self.labels)}."
             )
         good = self.positive if place is None else self.labels[place]
+        if self.several:
+            return good
         if self.event == "error":
             return favorable_event(self.event)
         if good != self.positive and len(self.labels) > 2:
@@ -97,18 +115,31 @@ def occurrence(
     *,
     missing: str = "raise",
     merge: bool = False,
+    several: str = "",
 ) -> Occurrence:
     """Tell in which rows the event happened, and refuse what leaves nothing to compare.
 
     Rows without a label are refused or have no outcome; spellings of one label are merged if asked.
+    ``several`` lets each of more than two labels be audited: "auto" those that are no numbers,
+    "declared" any.
     """
     if event not in EVENTS:
         raise InputError(f"event: one of {listing(EVENTS)} expected, {event!r} found.")
-    labels = read_decisions(y_pred, "y_pred", "predictions", missing=missing)
+    numbers = {"numbers": "event='score'"} if several else {}
+    labels = read_decisions(y_pred, "y_pred", "predictions", missing=missing, **numbers)
     labels = merged(labels) if merge else labels
     pos_label = asked_as(pos_label, labels.values) if merge else pos_label
+    if event == "selection" and several and pos_label is None and len(labels.values) > 2:
+        if several == "auto" and all(map(is_real, labels.values)):
+            raise InputError(
+                f"y_pred: {len(labels.values):,} different numbers were found: "
+                f"{listing(labels.values)}. Say what they are: event='score' for amounts, "
+                f"outcome_type='multiclass' for labels, ordered=[...] for grades; or which of them "
+                f"means selected, as in pos_label={labels.values[-1]!r}."
+            )
+        return Occurrence(event=event, outcome=y_pred, labels=labels.values, several=True)
     if event == "selection":
-        positive = _positive(pos_label, labels.values)
+        positive = positive_label(pos_label, labels.values)
         place = find_label(positive, labels.values)
         if place is None or len(labels.values) == 1:
             raise NothingToAuditError(
@@ -133,7 +164,7 @@ def occurrence(
     if event == "error":
         happened = codes != labels.codes
     else:
-        positive = _positive(pos_label, values)
+        positive = positive_label(pos_label, values)
         place = find_label(positive, values)
         # A label that nobody has is none of the places.
         place, positive = (-1, positive) if place is None else (place, values[place])
@@ -180,7 +211,7 @@ def _joined(predicted: tuple[Hashable, ...], truth: Labels) -> tuple[list[Hashab
     return values, np.array([*places, -1], dtype=np.intp)[truth.codes]
 
 
-def _positive(pos_label: Any, labels: Sequence[Hashable]) -> Hashable:
+def positive_label(pos_label: Any, labels: Sequence[Hashable]) -> Hashable:
     """Label that means selected."""
     if pos_label is None:
         for pair in ((0, 1), (-1, 1)):

@@ -2,7 +2,8 @@
 
 Metrics in Fairlearn's form, which need no Fairlearn to run, and ``MDFAMetricFrame``, a
 ``MetricFrame`` with a second table, inside and outside the subgroup treated worst. Of two outcomes
-the favourable one is predicted 1, unless ``favorable_label`` says otherwise.
+the favourable one is predicted 1, unless ``favorable_label`` says otherwise; of predictions that are
+numbers high ones are favourable, unless ``favorable`` does.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mdfa_fairness_plugin.data.events import EVENTS
+from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS
 from mdfa_fairness_plugin.fairlearn.metrics import (
     audit_predictions,
     draw_predictions,
     predictions_hash,
     unfairness_certificate,
     worst_case,
+    worst_case_difference,
     worst_case_ratio,
     worst_case_violation,
 )
@@ -26,12 +29,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EVENTS",
+    "NUMBER_EVENTS",
     "MDFAMetricFrame",
     "audit_predictions",
     "draw_predictions",
     "predictions_hash",
     "unfairness_certificate",
     "worst_case",
+    "worst_case_difference",
     "worst_case_ratio",
     "worst_case_violation",
 ]

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.data.columns import read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
-from mdfa_fairness_plugin.data.events import occurrence
+from mdfa_fairness_plugin.data.number_events import happening
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
-from mdfa_fairness_plugin.data.spelling import asked_as
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog, renaming
 from mdfa_fairness_plugin.settings import Settings, refuse_unknown
 
@@ -27,7 +26,16 @@ Column: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 Columns: TypeAlias = Column | pd.DataFrame
 Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 EventName: TypeAlias = Literal[
-    "selection", "error", "false_positive", "false_negative", "true_positive"
+    "selection",
+    "error",
+    "false_positive",
+    "false_negative",
+    "true_positive",
+    "score",
+    "residual",
+    "absolute_error",
+    "overprediction",
+    "calibration",
 ]
 
 
@@ -166,20 +174,12 @@ def audit_case(
 ) -> MDFAuditor:
     """Audit the event and its opposite; the result also says which predictions were audited."""
     refuse_unknown("fairlearn", settings, Settings.names(), first="its own and ")
-    called, merge = case.y_pred.argument, bool(settings.get("merge_spellings", False))
+    called = case.y_pred.argument
     with renaming({"X": "audit_features", "y": called, "y_pred": called}):
-        found = occurrence(
-            case.y_true,
-            case.y_pred.array(repeat),
-            event,
-            pos_label,
-            missing=settings.get("missing_outcome", "raise"),
-            merge=merge,
-        )
-        good = asked_as(favorable_label, found.labels) if merge else favorable_label
-        auditor = MDFAuditor(**settings, favorable_label=found.favorable(good))
+        found = happening(case.y_true, case.y_pred.array(repeat), event, settings, pos_label)
+        auditor = MDFAuditor(**found.arguments(settings, favorable_label))
         auditor.fit(
-            case.features,
+            found.features(case.features),
             found.outcome,
             sensitive_features=case.sensitive,
             sample_weight=found.weights(case.sample_weight),

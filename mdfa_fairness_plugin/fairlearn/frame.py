@@ -13,6 +13,7 @@ from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.data.columns import is_fractional, read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_vector
+from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS
 from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.data.spelling import merged
 from mdfa_fairness_plugin.exceptions import InputError, NothingFoundWarning, WarningLog
@@ -82,8 +83,8 @@ class MDFAMetricFrame(MetricFrame):
     sample_params : dict or None, default=None
         As in ``MetricFrame``.
     decisions : array-like of shape (n_samples,) or None, default=None
-        Decisions audited, one label per row; None: ``y_pred``. Their hash is kept in
-        ``audit_result.provenance``.
+        Decisions audited, one label (or number, as the event needs) per row; None: ``y_pred``. Their
+        hash is kept in ``audit_result.provenance``.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights of the audit. None: the ``"sample_weight"`` in ``sample_params``, if there is one.
     clusters : array-like of shape (n_samples,) or None, default=None
@@ -95,7 +96,8 @@ class MDFAMetricFrame(MetricFrame):
         Seed of the audit and of the bootstrap; None is seed 0.
     event, pos_label, favorable_label
         Outcome audited, and which is favourable (the decision 1 unless said otherwise), as in
-        ``worst_case_violation``. The metrics are any others.
+        ``worst_case_violation``. The metrics are any others, such as ``mean_absolute_error`` beside
+        ``event="absolute_error"``.
     subgroup_name : str, default="mdfa_subgroup"
         Name of the level of ``by_subgroup``; its values are "inside", "outside", and "not comparable"
         for rows without anybody like them on the other side.
@@ -113,7 +115,7 @@ class MDFAMetricFrame(MetricFrame):
         ``group_min``, ``group_max`` and bootstrap intervals.
     auditor_ : MDFAuditor
         Fitted: ``auditor_.predict(X_new, frame.worst_case().violation)`` tells which new rows are
-        inside.
+        inside; of "calibration" by their "score", too.
     kept_rows_ : ndarray of bool of shape (n_samples,)
         Rows in the tables: all but those with a missing sensitive value (for ``missing="exclude"``)
         or prediction, which ``MetricFrame`` refuses. ``by_subgroup`` is also without the rows the
@@ -196,7 +198,7 @@ class MDFAMetricFrame(MetricFrame):
         if decisions is None and others["y_pred"].values.squeeze().ndim > 1:
             raise _undecided("several values per row were")
         case = pair(
-            y_true=None if event == "selection" else y_true,  # which then may be of any shape
+            y_true=None if event in ("selection", "score") else y_true,  # then of any shape
             y_pred=y_pred if decisions is None else decisions,
             decided_by="y_pred" if decisions is None else "decisions",
             sensitive_features=sensitive_features,
@@ -206,7 +208,8 @@ class MDFAMetricFrame(MetricFrame):
             others=others,
         )
         labels = read_labels(case.only_repeat(), case.y_pred.argument)
-        if decisions is None and any(map(is_fractional, labels.values)):
+        scores = event not in NUMBER_EVENTS and any(map(is_fractional, labels.values))
+        if decisions is None and scores:
             raise _undecided("scores were")
         merge = bool(auditor.get("merge_spellings", False))
         sensitive = _columns(case.sensitive, auditor.get("missing", "exclude"), merge=merge)
@@ -313,7 +316,8 @@ def _undecided(found: str) -> InputError:
     """What is fine for metrics, and not for an audit."""
     return InputError(
         f"y_pred: {found} given, but an audit needs one decision per row. Pass these as decisions=, "
-        "such as decisions=y_pred >= 0.5 for scores."
+        "such as decisions=y_pred >= 0.5 for scores; or audit numbers as they are, with event='score', "
+        "'residual' or 'absolute_error'."
     )
 
 

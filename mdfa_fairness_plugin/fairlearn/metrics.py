@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.containers import read_vector
 from mdfa_fairness_plugin.exceptions import InputError, nan_if_constant
 from mdfa_fairness_plugin.fairlearn.case import (
@@ -62,9 +63,9 @@ def worst_case_violation(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels. Not looked at for ``event="selection"``, where None will do.
+        True labels, or numbers. Not looked at for "selection" and "score", where None will do.
     y_pred : array-like of shape (n_samples,) or (n_samples, n_repeats)
-        Predicted labels of any two (or more) kinds; scores are refused. Several columns are
+        Predicted labels, or numbers for the events that are of numbers. Several columns are
         repeats of a randomised predictor, see ``draw_predictions``: each is audited, and the
         average returned.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive)
@@ -73,11 +74,24 @@ def worst_case_violation(
         Who counts as similar is judged by these. The classifier's own features, or others.
     sample_weight, clusters : array-like of shape (n_samples,) or None, default=None
         As in ``MDFAuditor.fit``: one value per prediction, also where ``rows`` is given.
-    event : {"selection", "error", "false_positive", "false_negative", "true_positive"}
-        Outcome compared. "selection": predicted ``pos_label``. "error": prediction and true label
-        differ. The others are rates among the rows with one true label, as in equalized odds:
-        the label counts as one more audited feature, and the subgroup is searched for where it has
-        that value.
+    event : str, default="selection"
+        Outcome compared. Of labels:
+
+        - "selection": predicted ``pos_label``; of 3 to 20 labels without it each is audited.
+        - "error": prediction and true label differ.
+        - "false_positive", "false_negative", "true_positive": rates among the rows with one true
+          label, as in equalized odds: the label counts as one more audited feature, and the subgroup
+          is searched for where it has that value.
+
+        Of predictions that are numbers, whose means are compared (see ``worst_case_difference``):
+
+        - "score": the prediction itself.
+        - "residual": ``y_true - y_pred``, above 0 where the prediction is too low.
+        - "absolute_error": how far the prediction is off.
+        - "overprediction": yes or no, whether the prediction is above the truth.
+        - "calibration": the truth of people at the same prediction, which joins the audited features
+          as "score". Labels, of which ``pos_label`` is "positive", or numbers if
+          ``outcome_type="numeric"`` says so.
     pos_label : label or None, default=None
         Label that means selected. None: 1, where labels are 0 and 1 or -1 and 1.
     favorable_label : label or None, default=None
@@ -85,6 +99,10 @@ def worst_case_violation(
         "high risk".** It decides which side of the event is the favourable outcome: of "selection"
         the label itself; of "false_positive" and "true_positive" the event, if ``pos_label`` is
         favourable, of "false_negative" its opposite; of "error" always to be judged rightly.
+        Of numbers and of an order (``ordered``) it is ``favorable="high"``, the default, or
+        ``"low"`` that says which predictions are good. Good are then a high (low) score, a residual
+        below (above) 0, being overpredicted (or not), at the same score a truth that is lower
+        (higher) than that of others, who were rated too low (high); and always a small error.
     rows : array-like of int of shape (n_samples,) or None, default=None
         Positions in ``sensitive_features`` and ``audit_features`` that the predictions belong to.
         For callers that hand on only one value per row, such as ``MetricFrame``.
@@ -99,7 +117,9 @@ def worst_case_violation(
         ``inf`` if nobody of the group gets the favourable outcome there. NaN if no group was large
         enough to be measured; and, with a ``NothingToAuditWarning``, if all predictions are equal or
         the event never (or always) happens, so that searches over models go on. The number comes
-        without its interval and verdict: ``worst_case`` has them, and who is worse off.
+        without its interval and verdict: ``worst_case`` has them, and who is worse off. Of numbers
+        that are never negative the log ratio of means; others are refused, see
+        ``worst_case_difference``.
 
     Raises
     ------
@@ -183,6 +203,43 @@ def worst_case_ratio(
     return ratio_of(_average("worst_case_ratio", "delta", y_true, y_pred, arguments))
 
 
+def worst_case_difference(
+    y_true: Column | None,
+    y_pred: Columns,
+    *,
+    sample_weight: Column | None = None,
+    **arguments: Any,
+) -> float:
+    """By how much less of a number a group gets than others alike, where that is worst.
+
+    In units of the number, and of the region that ``worst_case`` gives: by how much the mean of the
+    group harmed most is below that of the others, or above it where less is good. Of labels by how
+    much the rate of the favourable outcome is below.
+
+    Parameters
+    ----------
+    y_true, y_pred, sample_weight, **arguments
+        As in ``worst_case_violation``, with the same arguments needed, and usable in the same
+        places.
+
+    Returns
+    -------
+    difference : float
+        Above 0 is harm. NaN as there.
+
+    Examples
+    --------
+    >>> import mdfa_fairness_plugin as mdfa
+    >>> data = mdfa.datasets.make_synthetic(600, delta=1.5, imbalance=0.0, random_state=1)
+    >>> people = {"sensitive_features": data.sensitive_features, "audit_features": data.X}
+    >>> wage = 2000 + 500 * data.y
+    >>> worst_case_difference(None, wage, event="score", **people, learner="tree", n_splits=2) > 100
+    True
+    """
+    arguments["sample_weight"] = sample_weight
+    return _average("worst_case_difference", "difference", y_true, y_pred, arguments)
+
+
 def unfairness_certificate(
     y_true: Column | None,
     y_pred: Columns,
@@ -206,7 +263,7 @@ def unfairness_certificate(
     Returns
     -------
     gamma : float
-        NaN as there.
+        NaN as there. Numbers have none and are refused.
     """
     arguments["sample_weight"] = sample_weight
     return _average("unfairness_certificate", "gamma", y_true, y_pred, arguments)
@@ -224,9 +281,10 @@ def worst_case(y_true: Column | None, y_pred: Columns, **arguments: Any) -> Harm
     -------
     harm : Harm or None
         ``group``, ``reference``, ``outcome`` (the favourable one: predicted 1 unless
-        ``favorable_label`` says otherwise), ``ratio`` with ``interval``, ``delta``, ``gamma``,
-        ``verdict``, ``disparate_impact``, and the search as ``violation``; look at ``verdict``
-        before calling it a violation. None if nothing was measured.
+        ``favorable_label`` says otherwise), ``ratio`` with ``interval``, ``difference`` with
+        ``difference_interval``, ``delta``, ``gamma``, ``verdict``, ``disparate_impact``, and the
+        search as ``violation``; look at ``verdict`` before calling it a violation. None if nothing
+        was measured.
 
     Raises
     ------
@@ -235,7 +293,7 @@ def worst_case(y_true: Column | None, y_pred: Columns, **arguments: Any) -> Harm
     NothingToAuditError
         If all predictions are equal, or the event never (or always) happens.
     """
-    return _audit("worst_case", y_true, y_pred, arguments).worst_harm
+    return _harm(_audit("worst_case", y_true, y_pred, arguments))
 
 
 def audit_predictions(y_true: Column | None, y_pred: Columns, **arguments: Any) -> AuditResult:
@@ -246,16 +304,16 @@ def audit_predictions(y_true: Column | None, y_pred: Columns, **arguments: Any) 
     y_true, **arguments
         As in ``worst_case_violation``.
     y_pred : array-like of shape (n_samples,)
-        Predicted labels. They are fixed: whatever predictor made them, these are audited, and
-        their hash is kept.
+        Predictions. They are fixed: whatever predictor made them, these are audited, and their hash
+        is kept.
 
     Returns
     -------
     result : AuditResult
         ``worst_harm`` is what ``worst_case`` gives. ``provenance`` also holds ``"event"``,
         ``"pos_label"`` and ``"predictions_hash"``, which ``predictions_hash(y_pred)`` reproduces.
-        Rows without the event's true label are counted in ``excluded``. Of more than two labels the
-        outcomes are "selection" and "not selected".
+        Rows without the event's true label are counted in ``excluded``. With a ``pos_label`` among
+        more than two labels the outcomes are "selection" and "not selected".
 
     Raises
     ------
@@ -276,6 +334,17 @@ def _audit(
     return audit_case(case, **options).result_
 
 
+def _harm(result: AuditResult) -> Harm | None:
+    """Worst harm; refused where nobody said which of several labels is good."""
+    if result.violations and all(own.harm is None for own in result.violations):
+        raise InputError(
+            f"favorable_label: the labels are {listing(result.outcome_labels)}; say which of them is "
+            f"good for people, as in favorable_label={result.outcome_labels[-1]!r}. Without that there "
+            "are the searches of audit_predictions."
+        )
+    return result.worst_harm
+
+
 def _average(
     caller: str, figure: str, y_true: Column | None, y_pred: Columns, arguments: dict[str, Any]
 ) -> float:
@@ -284,10 +353,10 @@ def _average(
 
     def mean() -> float:
         harms = [
-            audit_case(case, repeat, **options).result_.worst_harm
+            _harm(audit_case(case, repeat, **options).result_)
             for repeat in range(case.y_pred.n_columns)
         ]
-        figures = [math.nan if harm is None else getattr(harm, figure) for harm in harms]
+        figures = [math.nan if harm is None else harm.figure(figure, caller) for harm in harms]
         return float(np.mean(figures))
 
     return nan_if_constant(mean)

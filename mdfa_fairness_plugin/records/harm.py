@@ -1,4 +1,4 @@
-"""Who is harmed most, in one quantity: how much oftener others get the favourable outcome."""
+"""Who is harmed most, in one quantity: how much oftener, or how much more, others get what is good."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
+from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records.searches import VIOLATION, Violation
+from mdfa_fairness_plugin.records.sets import ratio_of
+
+# What of a number or an order is good where the other is bad.
+_OPPOSITES = {"less": "more", "lower rank": "higher rank"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,10 +29,11 @@ class Harm:
     reference : hashable or None
         Those who are better off; None: everyone else.
     outcome : hashable
-        The favourable outcome.
+        The favourable outcome; of a number "more" or "less", whichever is good to get.
     ratio : float
         How many times more often ``reference`` gets it than ``group`` does, in the region, at equal
-        features. Above 1 is harm; the inverse is the disparate impact there.
+        features. Above 1 is harm; the inverse is the disparate impact there. Of a number the ratio of
+        means, the larger of those that harm makes larger; NaN of one that may be negative.
     interval : tuple of float
         Ends of the interval on ``ratio``, valid after the search.
     violation : Violation
@@ -42,7 +48,26 @@ class Harm:
     interval: tuple[float, float]
     violation: Violation
 
-    direction = "less often"  # how the group gets the outcome
+    @property
+    def direction(self) -> str:
+        """How the group gets the outcome: ``"less often"``; of a number ``"less"``, or ``"more"``."""
+        if self.violation.outcome_type == "binary":
+            return "less often"
+        return "more" if self.outcome in _OPPOSITES else "less"
+
+    @property
+    def difference(self) -> float:
+        """By how much the favourable rate of the group is below that of the others.
+
+        Of a number in its own units by how much less the group gets on average, or how much more
+        where less is good. Above 0 is harm.
+        """
+        return self.violation.difference
+
+    @property
+    def difference_interval(self) -> tuple[float, float]:
+        """Interval on ``difference``, valid after the search."""
+        return self.violation.difference_interval
 
     @property
     def delta(self) -> float:
@@ -72,6 +97,14 @@ class Harm:
         """Favourable rate of the group over that of the others, in the region."""
         return math.inf if self.ratio == 0 else 1.0 / self.ratio
 
+    def figure(self, name: str, metric: str) -> float:
+        """``delta``, ``ratio``, ``difference`` or ``gamma``, or why the metric has none of a number."""
+        told = float(getattr(self, name))
+        if not math.isnan(told) or self.violation.outcome_type == "binary":
+            return told
+        why = "a number" if name == "gamma" else "means that may be negative"
+        raise InputError(f"{metric}: it is not defined of {why}. Use worst_case_difference.")
+
 
 def worst_harm(
     violations: Sequence[Violation], favorable: Hashable, groups: Mapping[str, Collection[Hashable]]
@@ -90,31 +123,48 @@ def _harm(
     search: Violation, favorable: Hashable, groups: Mapping[str, Collection[Hashable]]
 ) -> Harm | None:
     """What a search says of harm; nothing if that was not measured."""
-    low, high = search.impact_interval
-    ratio = search.impact_ratio
-    if search.harm is None or math.isnan(ratio) or math.isnan(low):
+    of_number = search.outcome_type == "numeric"
+    ratio, (low, high) = search.impact_ratio, search.impact_interval
+    unknown = math.isnan(search.lower) if of_number else math.isnan(ratio) or math.isnan(low)
+    if search.harm is None or unknown:
         return None
     group, reference = search.group, search.reference
     others = [one for one in groups.get(search.sensitive_feature, ()) if one != group]
     if reference is None and len(others) == 1:
         reference = others[0]
-    if search.harm:
+    if of_number:
+        ratio, (low, high) = search.ratio, search.ratio_interval
+    elif search.harm:
         ratio, (low, high) = _inverse(ratio), (_inverse(high), _inverse(low))
-    else:  # What a group gets oftener, the others get less often.
+    if not search.harm:  # What a group gets oftener, the others get less often.
         group, reference = reference, group
     return Harm(
         sensitive_feature=search.sensitive_feature,
         group=group,
         reference=reference,
-        outcome=favorable if search.outcome_type == "binary" else "more",
+        outcome=_good(search) if favorable is None else favorable,
         ratio=ratio,
         interval=(low, high),
         violation=search,
     )
 
 
+def _good(search: Violation) -> Hashable:
+    """What is good to get, of a number or an order: what a search without harm is for."""
+    outcome = str(search.outcome)
+    if not search.harm:
+        return outcome
+    opposites = _OPPOSITES | {more: less for less, more in _OPPOSITES.items()}
+    if outcome in opposites:
+        return opposites[outcome]
+    cut, above = outcome.removeprefix("below "), outcome.removesuffix(" or higher")
+    return f"{cut} or higher" if cut != outcome else f"below {above}"
+
+
 def _place(harm: Harm) -> tuple[bool, float]:
-    low, _ = harm.interval
+    """Violations first; then by the lower limit, of a number that which says as much as a ratio."""
+    search = harm.violation
+    low = ratio_of(search.lower) if search.outcome_type == "numeric" else harm.interval[0]
     return not (harm.verdict == VIOLATION and low > 1), -low
 
 
@@ -123,4 +173,4 @@ def _inverse(ratio: float) -> float:
 
 
 def _log(ratio: float) -> float:
-    return math.log(ratio) if ratio > 0 else -math.inf
+    return -math.inf if ratio == 0 else math.log(ratio)
