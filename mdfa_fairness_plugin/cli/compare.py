@@ -9,16 +9,16 @@ import pandas as pd
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, progress
 from mdfa_fairness_plugin.cli.files import files_of, read_statement
+from mdfa_fairness_plugin.cli.labels import (
+    find_favorable,
+    find_labels,
+    find_outcomes,
+    find_reference,
+)
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
 from mdfa_fairness_plugin.cli.questions import told_of_files
 from mdfa_fairness_plugin.cli.request import Request, given
-from mdfa_fairness_plugin.cli.table import (
-    Table,
-    find_inputs,
-    find_labels,
-    find_reference,
-    read_table,
-)
+from mdfa_fairness_plugin.cli.table import Table, read_table
 
 
 def run(request: Request) -> int:
@@ -49,12 +49,12 @@ def run(request: Request) -> int:
         y_true=next((frame[column] for column in roles["--true"]), None),
         sample_weight=next((frame[column] for column in roles["--weight"]), None),
         clusters=next((frame[column] for column in roles["--cluster"]), None),
-        outcomes=find_labels(request.outcome_label, models, values, "--outcome-label"),
+        **find_outcomes(request, models, values),
         groups=_find_groups(request, frame, sensitive),
         reference_group=find_reference(request, sensitive, values),
-        decision_inputs=find_inputs(table, request),
+        decision_inputs=table.inputs(request),
         statement=read_statement(request),
-        favorable_label=_find_favorable(request, frame, models),
+        favorable_label=find_favorable(request, models, values),
         metric=request.metric,
         scores=_find_scores(frame, models, roles["--scores"]),
         tolerance=request.tolerance,
@@ -73,16 +73,6 @@ def run(request: Request) -> int:
     result = told_of_files(result, files)
     deliver(request, result, notes, page={"min_cell": request.min_cell})
     return gate(request, result.cases)
-
-
-def _find_favorable(
-    request: Request, frame: pd.DataFrame, models: list[Hashable]
-) -> Hashable | None:
-    """The good outcome, as the models give it."""
-    asked = () if request.favorable_label is None else (request.favorable_label,)
-    return next(
-        iter(find_labels(asked, models, frame.__getitem__, "--favorable-label") or ()), None
-    )
 
 
 def _find_scores(

@@ -20,26 +20,46 @@ from mdfa_fairness_plugin.exceptions import MDFAError, MDFAWarning, visible
 
 # What arguments of the package are called on the command line.
 _OPTIONS = {
+    "balance": "--balance",
     "clusters": "--cluster",
     "date_format": "--date-format",
     "decimal": "--decimal",
     "decision_inputs": "--decision-input",
+    "estimator": "--estimator",
+    "exposure": "--exposure",
+    "favorable": "--favorable",
     "favorable_label": "--favorable-label",
     "group_names": "--group-names",
+    "learner": "--learner",
+    "measure": "--compare-by",
     "metric": "--metric",
+    "min_difference": "--min-difference",
+    "ordered": "--ordered",
     "outcome_name": "--outcome-name",
     "outcome_names": "--outcome-names",
+    "outcome_type": "--outcome-type",
     "outcomes": "--outcome-label",
     "pos_label": "--outcome-label",
     "outcomes_by_model": "--outcomes",
+    "robust": "--robust",
     "sample_weight": "--weight",
     "scores": "--scores",
+    "solver": "--solver",
     "statement": "--statement",
     "thousands": "--thousands",
     "tolerance": "--tolerance",
+    "y": "--outcome",
     "y_pred": "--outcome",
     "y_true": "--true",
 }
+
+
+def _listed(labels: str) -> str:
+    """Labels of a list as they are typed after an option."""
+    try:
+        return shlex.quote(",".join(str(one) for one in ast.literal_eval(f"({labels},)")))
+    except (ValueError, SyntaxError):
+        return labels
 
 
 def _as_bins(call: re.Match[str]) -> str:
@@ -54,7 +74,11 @@ _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r" with mdfa_fairness_plugin\.to_quantities\(X, \.\.\.\),", ":"),
     (r"\b(decimal|thousands)=('[^']+')", r"--\1 \2"),
     (r"\bdate_format=('[^']+')", r"--date-format \1"),
-    (r"\bevent='(\w+)'", r"--event \1"),
+    (r"\b(event|favorable|robust|solver)='(\w+)'", r"--\1 \2"),
+    (r"\bfavorable_label=('[^']*'|[^\s.]+)", r"--favorable-label \1"),
+    (r"\bmeasure='(\w+)'", r"--compare-by \1"),
+    (r"\boutcome_type(?:='(\w+)')?", lambda own: f"--outcome-type {own[1] or ''}".strip()),
+    (r"\bordered=\[([^\]]*)\]", lambda own: f"--ordered {_listed(own[1])}"),
     (r"\bpos_label=('[^']*'|[^\s.]+)", r"--outcome-label \1"),
     (r"\by_pred\b", "--outcome"),
     (r"Replace what means missing by None", "Say what means missing with --na-values"),
@@ -219,7 +243,7 @@ def in_options(error: MDFAError) -> str:
     message = message.replace(
         "name the ones to audit in outcomes.", "name one with --outcome-label."
     )
-    return message.replace("or pass None for both.", "or leave the option out for both.")
+    return re.sub(r"or pass None for (both|all)\.", r"or leave the option out for \1.", message)
 
 
 def _word(literal: str) -> str:

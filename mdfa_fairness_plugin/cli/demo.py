@@ -13,24 +13,36 @@ from mdfa_fairness_plugin.cli.console import (
 from mdfa_fairness_plugin.cli.files import read_statement
 from mdfa_fairness_plugin.cli.outputs import check_outputs, refuse_unwritten, write
 from mdfa_fairness_plugin.cli.request import Request
-from mdfa_fairness_plugin.datasets import load_arrests
+from mdfa_fairness_plugin.datasets import load_arrests, load_wages
+
+# What is audited, in words, and how.
+_ARRESTS: tuple[str, dict[str, str]] = (
+    "{:,} arrests for possession of marijuana in Toronto: released or not?",
+    {},
+)
+_WAGES: tuple[str, dict[str, str]] = (
+    "Hourly wages of {:,} men in the USA in 1976, in dollars: who gets less?",
+    {"outcome_type": "numeric", "favorable": "high"},
+)
 
 
 def run(request: Request) -> None:
     """Audit the arrests and say what was found."""
     check_outputs(request)
-    data = load_arrests()
-    with collected_notes() as notes, progress("auditing 5,226 arrests ...", quiet=False):
+    data = load_wages() if request.numeric else load_arrests()
+    told, settings = _WAGES if request.numeric else _ARRESTS
+    with collected_notes() as notes, progress(f"auditing {len(data.X):,} rows ...", quiet=False):
         result = mdfa.audit(
             data.X,
             data.y,
             sensitive_features=data.sensitive_features,
             random_state=request.seed,
             statement=read_statement(request),
+            **settings,
         )
     failed = write(request, result, page={"min_cell": request.min_cell, "command": command_line()})
     summary = result.summary()
-    say(f"{len(data.X):,} arrests for possession of marijuana in Toronto: released or not?\n")
+    say(f"{told.format(len(data.X))}\n")
     say(summary)
     show_notes(notes, summary)
     refuse_unwritten(failed)

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pandas as pd
 
 from mdfa_fairness_plugin.cli.console import CommandError, complain
+from mdfa_fairness_plugin.cli.labels import find_favorable, find_labels, find_names
 from mdfa_fairness_plugin.cli.request import Request
-from mdfa_fairness_plugin.cli.table import Table, find_favorable, find_labels, find_names
+from mdfa_fairness_plugin.cli.table import Table
 from mdfa_fairness_plugin.data.columns import read_labels
 from mdfa_fairness_plugin.data.events import EVENTS, favorable_event, occurrence
 
@@ -99,7 +100,7 @@ def _as_answered(truth: pd.Series | None, answers: pd.Series, request: Request) 
 
 def _favorable(request: Request, answers: pd.Series, positive: Hashable) -> str | None:
     """Which of the event and its opposite is the good one."""
-    good = find_favorable(request, request.outcome, lambda _: answers)
+    good = find_favorable(request, [request.outcome], lambda _: answers)
     event = str(request.event)
     opposite = EVENTS[event].opposite
     if good is None:

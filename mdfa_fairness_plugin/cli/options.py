@@ -10,6 +10,8 @@ from typing import Any, Final
 import click
 from click import Choice, FloatRange, IntRange, argument, option
 
+from mdfa_fairness_plugin.cli.beyond import BEYOND, exposure
+from mdfa_fairness_plugin.cli.kinds import ShareOr, refuse_nan
 from mdfa_fairness_plugin.cli.request import are_parts
 from mdfa_fairness_plugin.cli.writing import OUTPUT
 
@@ -54,23 +56,9 @@ def _all_existing(
     return tuple(_existing_or_parts(ctx, param, value) for value in values)
 
 
-def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    # Nothing is above NaN, so such a gate would never trip.
-    if value is not None and math.isnan(value):
-        raise click.BadParameter("must be a number")
-    return value
-
-
 _OUTPUT_OR_STDOUT: Final = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 _JSON: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _SHARE: Final = FloatRange(0, 1, min_open=True, max_open=True)
-
-
-class _ShareOrAuto(FloatRange):
-    """A share, or "auto"."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        return value if value == "auto" else super().convert(value, param, ctx)
 
 
 def quiet_option(shown: str) -> Option:
@@ -230,7 +218,7 @@ row = option(
 
 alpha = option(
     "--alpha",
-    type=_ShareOrAuto(0, 1, min_open=True, max_open=True),
+    type=ShareOr(1, "auto"),
     metavar="A",
     help="Smallest share of people, in the subgroup and with the outcome, worth reporting. Default: "
     "auto, a tenth of those who have the outcome, at most 0.05.",
@@ -273,7 +261,7 @@ estimator = option(
 min_ratio = option(
     "--min-ratio",
     type=FloatRange(1, math.inf, max_open=True),
-    callback=_refuse_nan,
+    callback=refuse_nan,
     metavar="R",
     help="Smaller ratios are no violation however small p is. Default: 1.05.",
 )
@@ -363,6 +351,11 @@ scheduler = option(
     "for several files: this machine's processors.",
 )
 experiment = argument("name", type=Choice([*EXPERIMENTS, "all"]), metavar="NAME")
+numeric = option(
+    "--numeric",
+    is_flag=True,
+    help="Audit an outcome that is a number: hourly wages of 3,010 men in the USA in 1976.",
+)
 quick = option(
     "--quick",
     is_flag=True,
@@ -408,7 +401,7 @@ scores = option(
 tolerance = option(
     "--tolerance",
     type=FloatRange(0, math.inf, max_open=True),
-    callback=_refuse_nan,
+    callback=refuse_nan,
     metavar="T",
     help="How much less than the baseline's the metric of an alternative may be.",
 )
@@ -427,10 +420,11 @@ out = option(
 fail_above = option(
     "--fail-above",
     type=FloatRange(0, math.inf, max_open=True),
-    callback=_refuse_nan,
-    metavar="DELTA",
-    help="Exit with status 1 if a violation's lower confidence bound of delta, the log ratio of "
-    "outcome rates, is above this (0.22 is a ratio of 1.25).",
+    callback=refuse_nan,
+    metavar="LIMIT",
+    help="Exit with status 1 if a violation's lower confidence bound is above this: of delta, the log "
+    "ratio of outcome rates or means (0.22 is a ratio of 1.25), or, of a numeric outcome compared by "
+    "its difference, of that, in its units. With --ordered it is delta of each cut.",
 )
 min_cell = option(
     "--min-cell",
@@ -467,6 +461,8 @@ AUDIT = (
     outcome_names,
     group_names,
     favorable_label,
+    *BEYOND,
+    exposure,
     *COLUMNS,
     alpha,
     missing,

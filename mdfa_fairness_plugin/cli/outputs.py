@@ -16,7 +16,7 @@ from mdfa_fairness_plugin.describe.wording import clean, label_text, named
 from mdfa_fairness_plugin.records import INSUFFICIENT
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
 from mdfa_fairness_plugin.report.files import written_beside
-from mdfa_fairness_plugin.report.junit import Case, trips
+from mdfa_fairness_plugin.report.junit import DELTA, Case, limited, told_limit, trips
 
 DONE = 0
 GATE_TRIPPED = 1
@@ -193,13 +193,16 @@ def gate(request: Request, cases: Iterable[Case]) -> int:
             "--fail-above: nothing can trip it, since only the favourable outcome is audited; audit "
             "the other one, too (--outcome-label)."
         )
+    said = {what for what, _ in map(limited, violations)} - {DELTA}
+    if said and not request.quiet:
+        complain(f"note: --fail-above {request.fail_above:g} is a limit of {said.pop().strip(',')}")
     over = [case for case in cases if trips(case.search, request.fail_above)]
     for case in over:
         violation, about = case.search, f"{clean(case.about)}: " if case.about else ""
         complain(
             f"gate: {about}{named(violation.sensitive_feature, violation.group)}, outcome "
-            f"{label_text(violation.outcome)}: lower bound of delta {violation.interval[0]:.3f} is "
-            f"above --fail-above {request.fail_above:g}"
+            f"{label_text(violation.outcome)}: lower bound of {told_limit(violation)} is above "
+            f"--fail-above {request.fail_above:g}"
         )
     if over:
         return GATE_TRIPPED

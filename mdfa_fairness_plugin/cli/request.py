@@ -40,6 +40,10 @@ class Request:
     weight_type: str | None = None
     cluster: str | None = None
     decision_input: tuple[str, ...] = ()
+    exposure: str | None = None
+    outcome_type: str | None = None
+    ordered: tuple[str, ...] = ()
+    favorable: str | None = None
     row: int = 0
     # How its file is read.
     separator: str | None = None
@@ -63,6 +67,9 @@ class Request:
     intersections: bool = False
     estimator: str | None = None
     min_ratio: float | None = None
+    compare_by: str | None = None
+    min_difference: float | None = None
+    robust: float | str | None = None
     repeats: int | None = None
     confidence_level: float | None = None
     baseline: str | None = None
@@ -80,6 +87,7 @@ class Request:
     group_pairs: bool = False
     name: str = "all"
     quick: bool = False
+    numeric: bool = False
     seed: int = 0
     n_jobs: int | None = None
     scheduler: str | None = None
@@ -117,12 +125,22 @@ class Request:
             intersections=self.intersections or None,
             estimator=self.estimator,
             min_ratio=self.min_ratio,
+            outcome_type=self.outcome_type,
+            favorable=self.favorable,
+            measure=self.compare_by,
+            min_difference=self.min_difference,
+            robust=self.robust,
             n_repeats=self.repeats,
             confidence_level=self.confidence_level,
             n_jobs=self.n_jobs,
             random_state=self.seed,
             outcome_name=self.outcome_name,
         )
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether outcomes are numbers."""
+        return self.outcome_type == "numeric"
 
     @property
     def recorded(self) -> dict[str, Any]:
@@ -148,11 +166,12 @@ class Request:
 # What a result of ``mdfa audit`` keeps of its request, by which other rows are asked the same.
 RECORDED: Final = frozenset(
     {
-        "alpha", "balance", "bins", "categorical", "cluster", "confidence_level", "date_format",
-        "decimal", "decision_input", "device", "drop", "drop_missing_outcomes", "encoding",
-        "estimator", "event", "favorable_label", "features", "group_names", "intersections", "learner",
-        "measure", "merge_spellings", "min_ratio", "missing", "na_values", "outcome",
-        "outcome_label", "outcome_name", "outcome_names", "reference", "repeats", "scheduler", "seed",
+        "alpha", "balance", "bins", "categorical", "cluster", "compare_by", "confidence_level",
+        "date_format", "decimal", "decision_input", "device", "drop", "drop_missing_outcomes",
+        "encoding", "estimator", "event", "exposure", "favorable", "favorable_label", "features",
+        "group_names", "intersections", "learner", "measure", "merge_spellings", "min_difference",
+        "min_ratio", "missing", "na_values", "ordered", "outcome", "outcome_label", "outcome_name",
+        "outcome_names", "outcome_type", "reference", "repeats", "robust", "scheduler", "seed",
         "sensitive", "separator", "solver", "thousands", "truth", "weight", "weight_type", "where",
     }
 )  # fmt: skip

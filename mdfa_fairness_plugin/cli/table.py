@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-import shlex
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,14 @@ import pandas as pd
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, complain
 from mdfa_fairness_plugin.cli.files import read_statement
+from mdfa_fairness_plugin.cli.labels import (
+    called,
+    find_favorable,
+    find_names,
+    find_outcomes,
+    find_reference,
+    listed,
+)
 from mdfa_fairness_plugin.cli.request import Request, given
 from mdfa_fairness_plugin.dask.blocks import in_microseconds, refuse_repeated
 from mdfa_fairness_plugin.data.binning import to_groups
@@ -31,7 +37,8 @@ _PARQUET_SUFFIXES = (".parquet", ".pq")
 # Name pandas gives a column without one; saved row numbers are the usual case.
 _UNNAMED = "Unnamed: "
 
-_MAX_LISTED = 30
+# Options whose columns are numbers, or may be.
+_NUMBERS, _OUTCOMES = ("--weight", "--scores", "--exposure"), ("--outcome", "--outcomes")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,7 +55,7 @@ class Table:
         if name not in by_name:
             raise CommandError(
                 f"{option}: the table has no column {name!r}.{did_you_mean(name, by_name)} "
-                f"Its columns: {_listed(by_name)}."
+                f"Its columns: {listed(by_name)}."
             )
         if name in self.repeated_names:
             raise CommandError(
@@ -65,6 +72,10 @@ class Table:
             parts = [text] if text in known else next(csv.reader([text], skipinitialspace=True))
             names.extend(part if part in known else part.strip() for part in parts)
         return [self.column(name, option) for name in dict.fromkeys(names) if name]
+
+    def inputs(self, request: Request) -> list[Hashable] | None:
+        """Columns that the decision was made from; None for none."""
+        return self.columns(request.decision_input, "--decision-input") or None
 
     def roles(self, named: Mapping[str, str | Sequence[str] | None]) -> dict[str, list[Hashable]]:
         """Columns by option: the one of a text, those of several, or none."""
@@ -96,9 +107,9 @@ class Table:
                 )
         candidates = asked or [c for c in self.frame.columns if not str(c).startswith(_UNNAMED)]
         chosen = [c for c in candidates if c not in role_of and c not in dropped]
-        self._read_as_asked(
-            request, [*chosen, *roles.get("--weight", ()), *roles.get("--scores", ())]
-        )
+        read = [own for option in _NUMBERS for own in roles.get(option, ())]
+        amounts = [own for option in _OUTCOMES for own in roles.get(option, ())]
+        self._read_as_asked(request, [*chosen, *read], amounts if request.is_numeric else [])
         self._make_groups(request, roles["--sensitive"])
         if not chosen:
             raise CommandError(
@@ -110,16 +121,19 @@ class Table:
                 complain(f"note: {remark}")
         return chosen
 
-    def _read_as_asked(self, request: Request, columns: Sequence[Hashable]) -> None:
-        """Read labels and quantities among these columns as the options say."""
+    def _read_as_asked(
+        self, request: Request, columns: list[Hashable], amounts: list[Hashable]
+    ) -> None:
+        """Read labels and quantities among these columns as the options say; amounts in any case."""
         for column in self.columns(request.categorical, "--categorical"):
             self.frame[column] = self.frame[column].astype("category")
         how = given(
             decimal=request.decimal, thousands=request.thousands, date_format=request.date_format
         )
-        if how and columns:
+        columns = [*columns, *amounts] if how else amounts
+        if columns:
             with collected_notes() as notes:
-                read = to_quantities(self.frame[list(columns)], **how)
+                read = to_quantities(self.frame[columns], **how)
             for column in columns:
                 self.frame[column] = read[column]
             for note in () if request.quiet else notes:
@@ -164,11 +178,12 @@ class Columns:
     features: list[Hashable]
     weight: Hashable | None
     cluster: Hashable | None
+    exposure: Hashable | None
     settings: dict[str, Any]
 
     def rows(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Arguments of an audit that are columns of this table."""
-        by_row = given(sample_weight=self.weight, clusters=self.cluster)
+        by_row = given(sample_weight=self.weight, clusters=self.cluster, exposure=self.exposure)
         return {
             "X": frame[self.features],
             "y": frame[self.outcome],
@@ -187,104 +202,32 @@ def find_columns(
             "--sensitive": request.sensitive,
             "--weight": request.weight,
             "--cluster": request.cluster,
+            "--exposure": request.exposure,
         }
     )
     features = table.choose_features(request, roles)
     (outcome,), sensitive = roles["--outcome"], roles["--sensitive"]
-    labels = find_labels(request.outcome_label, [outcome], values, "--outcome-label")
     return Columns(
         outcome=outcome,
         sensitive=sensitive,
         features=features,
         weight=next(iter(roles["--weight"]), None),
         cluster=next(iter(roles["--cluster"]), None),
+        exposure=next(iter(roles["--exposure"]), None),
         settings=request.settings
         | given(
-            outcomes=labels,
+            **find_outcomes(request, [outcome], values),
             outcome_names=request.event_names
-            or find_names(request.outcome_names, [outcome], values, "--outcome-names"),
+            or find_names(
+                request.outcome_names, [outcome], called(request, values), "--outcome-names"
+            ),
             group_names=find_names(request.group_names, sensitive, values, "--group-names"),
-            favorable_label=find_favorable(request, outcome, values),
+            favorable_label=find_favorable(request, [outcome], values),
             reference_group=find_reference(request, sensitive, values),
-            decision_inputs=find_inputs(table, request),
+            decision_inputs=table.inputs(request),
             statement=read_statement(request),
         ),
     )
-
-
-def find_labels(
-    texts: Sequence[str],
-    columns: Sequence[Hashable],
-    values: Callable[[Hashable], pd.Series],
-    option: str,
-) -> list[Hashable] | None:
-    """Values that texts stand for, looked up in all of the columns; None for no texts."""
-    if not texts:
-        return None
-    found = pd.concat([values(column) for column in columns], ignore_index=True)
-    found.name = ", ".join(str(column) for column in columns)
-    return [find_label(text, found, option) for text in texts]
-
-
-def find_favorable(
-    request: Request, outcome: Hashable, values: Callable[[Hashable], pd.Series]
-) -> Hashable | None:
-    """Outcome that ``--favorable-label`` means; None for none."""
-    if request.favorable_label is None:
-        return None
-    return find_label(request.favorable_label, values(outcome), "--favorable-label")
-
-
-def find_inputs(table: Table, request: Request) -> list[Hashable] | None:
-    """Columns that the decision was made from; None for none."""
-    return table.columns(request.decision_input, "--decision-input") or None
-
-
-def find_names(
-    texts: Sequence[str],
-    columns: Sequence[Hashable],
-    values: Callable[[Hashable], pd.Series],
-    option: str,
-) -> dict[Hashable, str] | None:
-    """Names by label, of texts such as ``1=refused,0=approved``; None for no texts."""
-    names = {}
-    for pair in (
-        pair for text in texts for pair in next(csv.reader([text], skipinitialspace=True))
-    ):
-        label, mark, name = pair.rpartition("=")
-        found = find_labels([label.strip()], columns, values, option) if mark else None
-        if found is None:
-            raise CommandError(
-                f"{option}: {pair!r} was given; pairs such as {option} '1=refused,0=approved' expected."
-            )
-        names[found[0]] = name.strip()
-    return names or None
-
-
-def find_reference(
-    request: Request, sensitive: Sequence[Hashable], values: Callable[[Hashable], pd.Series]
-) -> Any:
-    """Sensitive values that ``--reference`` means, by column if it says so; None for none."""
-    found: dict[Hashable, Hashable] = {}
-    by_name = {composed(str(column)): column for column in sensitive}
-    for text in map(composed, request.reference):
-        plain = len(sensitive) == 1 and len(request.reference) == 1
-        marks = [place for place, character in enumerate(text) if character == "="]
-        named = [place for place in marks if text[:place].strip() in by_name]
-        if plain and (not named or text in map(str, values(sensitive[0]).dropna().unique())):
-            return find_label(text, values(sensitive[0]), "--reference")
-        if not named:
-            example = f"--reference {shlex.quote(f'{sensitive[0]}={text}')}"
-            raise CommandError(
-                f"--reference: {text!r} was given; which column's value it is has to be said, as in "
-                f"{example}."
-            )
-        column = by_name[text[: named[0]].strip()]
-        if column in found:
-            raise CommandError(f"--reference: two values are given for column {str(column)!r}.")
-        value = text[named[0] + 1 :].strip()
-        found[column] = find_label(value, values(column), "--reference")
-    return found or None
 
 
 def read_table(request: Request) -> Table:
@@ -429,41 +372,6 @@ def _remarks_on_column(name: str, values: pd.Series) -> Iterator[str]:
         f"column {name!r} has another value in every row; if it only names the rows, add "
         f"--drop {name}"
     )
-
-
-def find_label(text: str, values: pd.Series, option: str) -> Hashable:
-    """Value of a column that a text stands for: the same when printed, or the same number."""
-    labels = list(values.dropna().unique())
-    text = composed(text)
-    same = [label for label in labels if composed(str(label)) == text]
-    if not same:
-        same = [label for label in labels if _as_number(label) == _as_number(text)]
-    if not same:
-        shown = [str(label) for label in labels]
-        raise CommandError(
-            f"{option}: column {str(values.name)!r} has no value {text!r}.{did_you_mean(text, shown)} "
-            f"Its values: {_listed(shown)}."
-        )
-    label = same[0]
-    return label.item() if hasattr(label, "item") else label
-
-
-def _as_number(value: Any) -> float | str:
-    """Read a value as the number it stands for (true and false too), else as its text."""
-    text = str(value).strip()
-    if text.lower() in ("true", "false"):
-        return float(text.lower() == "true")
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return text if math.isnan(number) else number
-
-
-def _listed(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - _MAX_LISTED} more" if len(listed) > _MAX_LISTED else ""
-    return ", ".join(listed[:_MAX_LISTED]) + more
 
 
 def _first_line(error: Exception) -> str:

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from mdfa_fairness_plugin.data.amounts import HIGHER, LOWER
 from mdfa_fairness_plugin.describe.wording import clean, for_xml, label_text, named, plain_float
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fields import figures
@@ -22,12 +23,31 @@ from mdfa_fairness_plugin.report.findings import FINDINGS
 from mdfa_fairness_plugin.report.reading import entries, leaks
 
 _SUITE: Final = "mdfa"
+DELTA: Final = "delta"
+DIFFERENCE: Final = "the difference, in units of the outcome,"
 
 
-def trips(violation: Any, fail_above: float) -> bool:
-    """Whether a search for harm is surely above the gate: its lower confidence limit of delta is."""
-    harm = getattr(violation, "harm", None) is not False
-    return harm and bool(violation.interval[0] > fail_above)
+def limited(search: Any) -> tuple[str, float]:
+    """What a gate limits in a search, and its lower confidence limit.
+
+    NaN of the mean rank of ordered outcomes, beside whose cuts it has another unit.
+    """
+    if not getattr(search, "by_difference", False):
+        return DELTA, float(search.interval[0])
+    if search.outcome in (LOWER, HIGHER):
+        return DELTA, math.nan
+    return DIFFERENCE, float(search.effect_interval[0])
+
+
+def told_limit(search: Any) -> str:
+    """The same in words."""
+    what, low = limited(search)
+    return f"{what} {low:.3f}" if what == DELTA else f"{what} {low:.4g}"
+
+
+def trips(search: Any, fail_above: float) -> bool:
+    """Whether a search for harm is surely above the gate: its lower confidence limit is."""
+    return getattr(search, "harm", None) is not False and limited(search)[1] > fail_above
 
 
 class Case(NamedTuple):
@@ -82,8 +102,7 @@ def junit_of(
         if fails:
             assert fail_above is not None
             message = (
-                f"lower confidence limit of delta {violation.interval[0]:.3f} is above "
-                f"{float(fail_above):g}"
+                f"lower confidence limit of {told_limit(violation)} is above {float(fail_above):g}"
             )
             finding = FINDINGS.get(violation.verdict, FINDINGS[VIOLATION])
             failure = ET.SubElement(case, "failure", {"message": message, "type": finding})

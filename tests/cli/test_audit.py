@@ -459,7 +459,7 @@ def test_errors_of_the_audit_are_one_message(loans, mdfa, fake_audit):
     fake_audit.raises = InputError("y: 3 rows have no outcome. Drop them.")
     result = mdfa(*audit_arguments(loans))
     check_error(result)
-    assert result.stderr == "Error: y: 3 rows have no outcome. Drop them.\n"
+    assert result.stderr == "Error: --outcome: 3 rows have no outcome. Drop them.\n"
 
 
 def test_a_crash_does_not_look_like_a_tripped_gate(loans, mdfa, fake_audit):
@@ -663,7 +663,7 @@ def test_nothing_unseen_reaches_the_terminal(tmp_path, mdfa, odd):
     options = ("--outcome", "y", "--sensitive", odd)
     for words in (
         ("audit", path, "--outcome", odd, "--sensitive", "sex"),
-        ("audit", path, *options),
+        ("audit", path, *options, "--ordered", f"no,yes,{odd}?"),
         ("audit", path, *options, "--outcome-label", f"{odd}?"),
         ("audit", path, *options, "--outcome-label", "no", "--report", tmp_path / odd / "r.html"),
         ("audit", tmp_path / f"{odd}.txt.no", *options),
@@ -679,9 +679,10 @@ def test_nothing_unseen_reaches_the_terminal(tmp_path, mdfa, odd):
 def test_errors_name_the_option_and_not_the_argument(tmp_path, mdfa):
     path = tmp_path / "three.csv"
     frame = pd.DataFrame({"sex": ["f", "m"] * 60, "age": range(120), "y": ["a b", "c", "d"] * 40})
-    frame.to_csv(path, index=False)
+    many = frame.assign(y=[f"a {i % 30:02d}" for i in range(120)])
+    many.to_csv(path, index=False)
     result = mdfa("audit", path, "--outcome", "y", "--sensitive", "sex")
-    check_error(result, "--outcome-label 'a b'")
+    check_error(result, "--outcome-label 'a 00'")
     assert "outcomes=" not in result.stderr
     with_two = frame.assign(z=["a b", "d", "c"] * 40)
     with_two.to_csv(path, index=False)

@@ -1,0 +1,59 @@
+"""The options for outcomes beyond yes and no. Nothing here is slow to import."""
+
+from __future__ import annotations
+
+import math
+
+from click import Choice, FloatRange, option
+
+from mdfa_fairness_plugin.cli.kinds import ShareOr, refuse_nan
+
+outcome_type = option(
+    "--outcome-type",
+    type=Choice(["auto", "binary", "multiclass", "numeric"]),
+    help="What the outcome is: labels (default, two or up to 20, each against all others), or numeric, "
+    "such as an amount, of which --sensitive groups get less or more.",
+)
+ordered = option(
+    "--ordered",
+    multiple=True,
+    metavar="LOW,...,HIGH",
+    help="The outcome's labels from the lowest to the highest: each cut between two of them is "
+    "audited, and the mean rank.",
+)
+compare_by = option(
+    "--compare-by",
+    type=Choice(["auto", "difference", "ratio"]),
+    help="Compare means of a numeric outcome by their difference, in its units (default), or by their "
+    "ratio (default with --exposure).",
+)
+favorable = option(
+    "--favorable",
+    type=Choice(["high", "low"]),
+    help="Whether more of a numeric outcome, or a higher label of --ordered, is good: as "
+    "--favorable-label says of labels.",
+)
+robust = option(
+    "--robust",
+    type=ShareOr(0.5, "rank"),
+    metavar="rank|SHARE",
+    help="Compare ranks of a numeric outcome (from 0 to 1), or means after this share of the rows at "
+    "either end is moved in, so that a few huge values decide nothing.",
+)
+min_difference = option(
+    "--min-difference",
+    type=FloatRange(0, math.inf, max_open=True),
+    callback=refuse_nan,
+    metavar="D",
+    help="Smaller differences, in units of the outcome, are no violation however small p is. Default: "
+    "a twentieth of its standard deviation.",
+)
+exposure = option(
+    "--exposure",
+    metavar="COL",
+    help="Column of how long or how often each row could have been counted: a numeric outcome of "
+    "counts is compared per unit of it.",
+)
+
+# In the order in which help has them.
+BEYOND = (outcome_type, ordered, compare_by, favorable, robust, min_difference)
