@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.learn.given import check_given
 from mdfa_fairness_plugin.learn.learners import (
     LEARNERS,
+    CrossValidated,
     check_estimator,
     make_classifier,
     make_regressor,
@@ -82,13 +83,23 @@ def settled(settings: Settings, problem: AuditProblem) -> Settings:
         )
     make = make_regressor if SOLVERS[solver].learns == "regressor" else make_classifier
     make(settings.learner, problem.n_rows, 0)  # refuses learners of the wrong kind
+    learner = settings.learner
+    if settings.complexity == "cross_validated" and isinstance(learner, str):
+        if solver == "orthogonal":
+            raise InputError(
+                "complexity: 'cross_validated' is for solver='level_set' or 'iterative', 'orthogonal' "
+                "found. Pass a GridSearchCV of a regressor as learner."
+            )
+        learner = CrossValidated(learner)
     representation = "phi" if _is_phi(settings) else "raw"
     if representation == "phi" and solver == "orthogonal":
         raise InputError(
             "representation: 'phi' is for solver='level_set' or 'iterative', 'orthogonal' found."
         )
     balance = _balance(settings.balance, problem)
-    return replace(settings, solver=solver, balance=balance, representation=representation)
+    return replace(
+        settings, solver=solver, balance=balance, representation=representation, learner=learner
+    )
 
 
 def _is_phi(settings: Settings) -> bool:

@@ -48,8 +48,9 @@ class MDFAuditor(Judging):
         object with ``fit(X, s, sample_weight)`` and ``weights(X, s)``. "auto" is "overlap".
     learner : str or estimator, default="auto"
         Auditor class: "random_forest", "gradient_boosting", "svm_rbf", "svm_linear", "logistic",
-        "tree", "network_features", or a scikit-learn estimator that takes sample weights: a
-        regressor for the orthogonal solver, a classifier for the others.
+        "tree", "network_features", or a scikit-learn estimator that takes sample weights, itself or
+        in its parts (``GridSearchCV(SVC(), ...)``): a regressor for the orthogonal solver, a
+        classifier for the others.
     solver : {"auto", "orthogonal", "level_set", "iterative"}, default="auto"
         How the region is found: from cross-fitted residuals, from one fit of S among rows with the
         outcome, or by Algorithm 1. "auto" is "orthogonal" unless the learner is a classifier.
@@ -98,6 +99,11 @@ class MDFAuditor(Judging):
         What the learner sees: the audited features, or the last layer ``phi`` of an MMD network of
         the joint objective Eq. ``risk2`` (needs torch, and another solver than "orthogonal"): one per
         search and part, which also gives the weights if ``balance`` is the network.
+    complexity : {"fixed", "cross_validated"}, default="fixed"
+        Whether a named learner's complexity is chosen by 5-fold cross-validation of the weighted risk
+        on each part learned from: C of .01, .1, 1 and 10 for "logistic" and the machines, depths of 2,
+        4, 8 and 16 for "tree" and forests, 3, 7, 15 and 31 leaves for "gradient_boosting". Algorithm 1
+        chooses once, in its first iteration, as it does for an estimator that searches itself.
     overlap : {"trim", "refuse"}, default="trim"
         Rows without comparable rows on the other side: left out and counted, or an error.
     weight_type : {"sampling", "frequency"}, default="sampling"
@@ -239,6 +245,7 @@ class MDFAuditor(Judging):
         xi=_DEFAULT.xi,
         max_iter=_DEFAULT.max_iter,
         representation=_DEFAULT.representation,
+        complexity=_DEFAULT.complexity,
         overlap=_DEFAULT.overlap,
         weight_type=_DEFAULT.weight_type,
         intersections=_DEFAULT.intersections,
@@ -283,6 +290,7 @@ class MDFAuditor(Judging):
         self.xi = xi
         self.max_iter = max_iter
         self.representation = representation
+        self.complexity = complexity
         self.overlap = overlap
         self.weight_type = weight_type
         self.intersections = intersections

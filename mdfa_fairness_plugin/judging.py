@@ -38,9 +38,9 @@ class Judging(BaseEstimator):
 
         One MMD network per search, learned on the joint objective Eq. ``risk2`` from 70 % of the rows,
         gives both the weights (predicted for the other 30 %) and the auditor's features, its last
-        hidden layer; Algorithm 1 with the ratio of its line 4; subgroups of a mass of at least .05.
-        ``learner`` is then an auditor class on these features, ``representation="raw"`` one on the
-        audited ones. Needs torch.
+        hidden layer; cross-validation chooses the complexity of both; Algorithm 1 with the ratio of
+        its line 4; subgroups of a mass of at least .05. ``learner`` is then an auditor class on these
+        features, ``representation="raw"`` one on the audited ones. Needs torch.
 
         Parameters
         ----------
@@ -58,6 +58,7 @@ class Judging(BaseEstimator):
             "balance": "mmd_network",
             "learner": "network_features",
             "representation": "phi",
+            "complexity": "cross_validated",
             "solver": "iterative",
             "evaluation": "holdout",
         }

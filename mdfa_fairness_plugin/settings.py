@@ -70,6 +70,7 @@ class Settings:
     xi: float = 0.1
     max_iter: int = 500
     representation: str = "raw"
+    complexity: str = "fixed"
     overlap: Overlap = "trim"
     weight_type: str = "sampling"
     intersections: bool = False
@@ -119,6 +120,7 @@ class Settings:
             )
             settings = replace(settings, weight_type="sampling")
         check_choice("representation", settings.representation, ("raw", "phi"))
+        check_choice("complexity", settings.complexity, ("fixed", "cross_validated"))
         check_choice("missing", settings.missing, get_args(Missing))
         check_choice("missing_outcome", settings.missing_outcome, get_args(MissingOutcome))
         check_choice("merge_spellings", settings.merge_spellings, (True, False))

@@ -58,7 +58,7 @@ class MMDNetwork(FittedBalancer):
     max_epochs : int, default=40
     batch_size : int, default=1000
         Rows of a minibatch, half of them of each group.
-    patience : int, default=6
+    patience : int, default=5
         Epochs without improvement before training stops.
     learning_rate : float, default=0.02
         Of Adam, lowered to 0 along a cosine.
@@ -104,7 +104,7 @@ class MMDNetwork(FittedBalancer):
         n_splits=5,
         max_epochs=40,
         batch_size=1_000,
-        patience=6,
+        patience=5,
         learning_rate=0.02,
         joint=None,
         max_weight=10.0,

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import clone
 
 from mdfa_fairness_plugin.learn.forest import MultiscaleForest
+from mdfa_fairness_plugin.learn.weighted import fit_weighted
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads
 
@@ -142,7 +143,7 @@ def cross_fitted_difference(
             if learner is None
             else clone(learner)
         )
-        return model.fit(X[learning[own]], target[own], sample_weight=weight[own])
+        return fit_weighted(model, X[learning[own]], target[own], weight[own])
 
     models = tuple(
         in_threads(fit, ((place,) for place in range(len(left_out))), n_jobs, n_rows=len(learning))

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from scipy.special import logit, xlogy
 from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.learners import seeded
 from mdfa_fairness_plugin.learn.links import LOGIT, Link
 from mdfa_fairness_plugin.learn.probability import CrossFittedMean, cross_fitted_mean
+from mdfa_fairness_plugin.learn.weighted import fit_weighted, takes_weights
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads
 
@@ -203,7 +203,7 @@ def cross_fitted_estimator(
     A seed that was left open is ``random_state``.
     """
     link = link.fitted(y[folds >= 0], sample_weight[folds >= 0])
-    weighs = has_fit_parameter(estimator, "sample_weight")
+    weighs = takes_weights(estimator)
     labels = np.unique(folds[folds >= 0])
     trained = [(folds >= 0) & (folds != label) for label in labels]
     judged = [folds == label for label in labels]
@@ -218,9 +218,11 @@ def cross_fitted_estimator(
         model = clone(estimator, safe=False)
         if hasattr(model, "get_params"):
             model = seeded(model, random_state)
-        options = {"sample_weight": sample_weight[train]} if weighs else {}
+        own = own.astype(int if own.dtype == bool else float)
         try:
-            return model.fit(X[train], own.astype(int if own.dtype == bool else float), **options)
+            if weighs:
+                return fit_weighted(model, X[train], own, sample_weight[train])
+            return model.fit(X[train], own)
         except Exception as error:
             raise InputError(
                 f"{argument}: {type(estimator).__name__} could not be fitted to the encoded features "

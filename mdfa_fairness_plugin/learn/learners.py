@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sklearn
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
 from sklearn.ensemble import (
@@ -18,13 +19,14 @@ from sklearn.ensemble import (
 )
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.validation import has_fit_parameter
 
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.learn.weighted import fit_weighted, takes_weights
 
 # A support vector machine with an exact kernel takes time quadratic in rows; beyond this many the
 # kernel is approximated by Nystroem features.
@@ -59,11 +61,13 @@ class WeightedPipeline(ClassifierMixin, BaseEstimator):
                     random_state=self.random_state,
                 )
             )
-            estimator = LinearSVC(C=1.0, random_state=self.random_state, max_iter=5_000)
+            estimator = LinearSVC(C=estimator.C, random_state=self.random_state, max_iter=5_000)
         self.pipeline_ = make_pipeline(*steps, estimator)
         name = self.pipeline_.steps[-1][0]
         arguments = {} if sample_weight is None else {f"{name}__sample_weight": sample_weight}
-        self.pipeline_.fit(X, y, **arguments)
+        # A search may fit it while it has weights routed to its own parts.
+        with sklearn.config_context(enable_metadata_routing=False):
+            self.pipeline_.fit(X, y, **arguments)
         if hasattr(self.pipeline_, "classes_"):
             self.classes_ = self.pipeline_.classes_
         return self
@@ -86,8 +90,15 @@ class WeightedPipeline(ClassifierMixin, BaseEstimator):
 class WeightedLogistic(WeightedPipeline):
     """Logistic regression on standardised features, with sample weights."""
 
-    def __init__(self):
-        super().__init__(LogisticRegression(max_iter=1_000))
+    def __init__(self, C: float = 1.0):
+        self.C = C
+
+    kernel_rows = None
+
+    @property
+    def estimator(self):
+        """What the pipeline ends with."""
+        return LogisticRegression(C=self.C, max_iter=1_000)
 
     def predict_proba(self, X):
         """Class probabilities."""
@@ -95,7 +106,7 @@ class WeightedLogistic(WeightedPipeline):
 
     @classmethod
     def _get_param_names(cls):
-        return []
+        return ["C"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +115,15 @@ class Learner:
 
     classifier: Callable[[int, int], Any]
     regressor: Callable[[int, int], Any] | None  # None: it only classifies
+    # Of the classifier, the simplest value first, to choose its complexity from.
+    grid: Mapping[str, tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class CrossValidated:
+    """A name whose classifier's complexity is chosen by cross-validation."""
+
+    name: str
 
 
 def _leaf(n_rows: int, least: int = 10) -> int:
@@ -130,9 +150,15 @@ def _ridge(n_rows: int, seed: int) -> Any:
     return WeightedPipeline(Ridge(alpha=1.0))
 
 
+_DEPTHS = (2, 4, 8, 16)
+_PENALTIES = (0.01, 0.1, 1.0, 10.0)
+_CROSS_VALIDATION_FOLDS = 5  # Section 3.4
+
 LEARNERS = {
     "random_forest": Learner(
-        classifier=_forest(RandomForestClassifier), regressor=_forest(RandomForestRegressor)
+        classifier=_forest(RandomForestClassifier),
+        regressor=_forest(RandomForestRegressor),
+        grid={"max_depth": _DEPTHS},
     ),
     "gradient_boosting": Learner(
         classifier=lambda n_rows, seed: HistGradientBoostingClassifier(
@@ -149,20 +175,33 @@ LEARNERS = {
             early_stopping=False,
             random_state=seed,
         ),
+        grid={"max_leaf_nodes": (3, 7, 15, 31)},
     ),
     "svm_rbf": Learner(
         classifier=lambda n_rows, seed: WeightedPipeline(
             SVC(C=1.0, gamma="auto"), _MOST_EXACT_KERNEL_ROWS, seed
         ),
         regressor=None,
+        grid={"estimator__C": _PENALTIES},
     ),
-    "svm_linear": Learner(classifier=_linear_svm, regressor=_ridge),
-    "logistic": Learner(classifier=lambda n_rows, seed: WeightedLogistic(), regressor=_ridge),
+    "svm_linear": Learner(
+        classifier=_linear_svm, regressor=_ridge, grid={"estimator__C": _PENALTIES}
+    ),
+    "logistic": Learner(
+        classifier=lambda n_rows, seed: WeightedLogistic(), regressor=_ridge, grid={"C": _PENALTIES}
+    ),
     "tree": Learner(
-        classifier=_tree(DecisionTreeClassifier), regressor=_tree(DecisionTreeRegressor)
+        classifier=_tree(DecisionTreeClassifier),
+        regressor=_tree(DecisionTreeRegressor),
+        grid={"max_depth": _DEPTHS},
     ),
-    "network_features": Learner(classifier=lambda n_rows, seed: WeightedLogistic(), regressor=None),
+    "network_features": Learner(
+        classifier=lambda n_rows, seed: WeightedLogistic(), regressor=None, grid={"C": _PENALTIES}
+    ),
 }
+_AUTO = Learner(
+    classifier=_forest(ExtraTreesClassifier), regressor=None, grid={"max_depth": _DEPTHS}
+)
 
 
 def make_classifier(learner: Any, n_rows: int, random_state: int) -> Any:
@@ -170,12 +209,14 @@ def make_classifier(learner: Any, n_rows: int, random_state: int) -> Any:
 
     From "auto", a name of ``LEARNERS`` or a scikit-learn classifier, which is cloned.
     """
+    if isinstance(learner, CrossValidated):
+        own = _AUTO if learner.name == "auto" else _known(learner.name)
+        folds = StratifiedKFold(_CROSS_VALIDATION_FOLDS, shuffle=True, random_state=random_state)
+        return GridSearchCV(own.classifier(n_rows, random_state), dict(own.grid), cv=folds)
     if not isinstance(learner, str):
         _check_estimator(learner, classifier=True)
         return seeded(clone(learner), random_state)
-    if learner == "auto":
-        return _forest(ExtraTreesClassifier)(n_rows, random_state)
-    return _known(learner).classifier(n_rows, random_state)
+    return (_AUTO if learner == "auto" else _known(learner)).classifier(n_rows, random_state)
 
 
 def make_regressor(learner: Any, n_rows: int, random_state: int) -> Any:
@@ -219,6 +260,11 @@ class ConstantClassifier(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
 
+def settled_learner(learner: Any, fitted: Any) -> Any:
+    """The learner once its complexity is chosen: as it was, or what a search for it settled on."""
+    return clone(fitted.best_estimator_) if hasattr(fitted, "best_estimator_") else learner
+
+
 def fit_classifier(
     learner: Any, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray, random_state: int
 ) -> Any:
@@ -230,7 +276,7 @@ def fit_classifier(
         used = sample_weight > 0
         return ConstantClassifier().fit(X[used], y[used])
     model = make_classifier(learner, len(X), random_state)
-    return model.fit(X, y, sample_weight=sample_weight)
+    return fit_weighted(model, X, y, sample_weight)
 
 
 def check_estimator(learner: Any) -> None:
@@ -264,19 +310,22 @@ def _check_estimator(learner: Any, *, classifier: bool) -> None:
             f"learner: this solver needs a {kind}, {type(learner).__name__} is not one. Pass a "
             f"{kind}, or {other}."
         )
-    if not has_fit_parameter(learner, "sample_weight"):
+    if not takes_weights(learner):
         raise InputError(
-            f"learner: {type(learner).__name__}.fit takes no sample_weight, which balancing "
-            "needs. Pass an estimator that does."
+            f"learner: {type(learner).__name__} takes no sample_weight, which balancing needs, nor can "
+            "scikit-learn route it to what predicts in it. Pass an estimator that does."
         )
 
 
 def seeded(estimator: Any, random_state: int) -> Any:
-    """Give the estimator the audit's seed where the user left it open."""
-    parameters = estimator.get_params(deep=False)
-    if "random_state" in parameters and parameters["random_state"] is None:
-        estimator.set_params(random_state=random_state)
-    return estimator
+    """Give the estimator, and its parts, the audit's seed where the user left it open."""
+    parameters = estimator.get_params()
+    open_ = [
+        name
+        for name, value in parameters.items()
+        if name.rpartition("__")[2] == "random_state" and value is None
+    ]
+    return estimator.set_params(**dict.fromkeys(open_, random_state)) if open_ else estimator
 
 
 def log_odds(classifier: Any, X: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from joblib import Parallel, delayed
 
-from mdfa_fairness_plugin.learn.learners import fit_classifier
+from mdfa_fairness_plugin.learn.learners import fit_classifier, settled_learner
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.search.certificate import coincidence, halves
@@ -134,9 +134,11 @@ def _run(
     target = coincidence(s, positive)
     others = (target < 0) & positive
     iterates: list[Any] = []
+    learner = settings.learner
     for t in range(settings.max_iter):
         weight = base * (1.0 + settings.xi * t * others)
-        iterate = fit_classifier(settings.learner, Z, target, weight, settings.seeds["learner"])
+        iterate = fit_classifier(learner, Z, target, weight, settings.seeds["learner"])
+        learner = settled_learner(learner, iterate)
         member = iterate.predict(Z) > 0
         mass = float((base * (member & positive)).sum() / base.sum())
         if mass <= data.alpha:

@@ -155,6 +155,7 @@ def test_as_in_paper():
         "balance": "mmd_network",
         "learner": "network_features",
         "representation": "phi",
+        "complexity": "cross_validated",
         "solver": "iterative",
         "evaluation": "holdout",
     }

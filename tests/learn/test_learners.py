@@ -10,6 +10,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -95,7 +96,8 @@ def test_unknown_names_list_the_known_ones(make, learner):
     [
         (make_classifier, KNeighborsClassifier(), "takes no sample_weight"),
         (make_regressor, KNeighborsRegressor(), "takes no sample_weight"),
-        (make_classifier, make_pipeline(StandardScaler(), LogisticRegression()), "sample_weight"),
+        (make_classifier, make_pipeline(StandardScaler(), KNeighborsClassifier()), "sample_weight"),
+        (make_classifier, GridSearchCV(KNeighborsClassifier(), {}), "sample_weight"),
         (make_classifier, LinearRegression(), "needs a classifier.*solver='orthogonal'"),
         (make_regressor, LogisticRegression(), "needs a regressor.*solver='level_set'"),
         (make_classifier, 3, "name or a scikit-learn estimator expected, int found"),
