@@ -81,9 +81,9 @@ def text(printable: Printable, *columns: Column, default: str = "") -> Any:
     return field(default=default, metadata=said(printable, *columns))
 
 
-def frame(printable: Printable) -> Any:
+def frame(printable: Printable, json: Literal["value", "told"] = "value") -> Any:
     """Field of a table."""
-    return field(default_factory=pd.DataFrame, metadata=said(printable))
+    return field(default_factory=pd.DataFrame, metadata=said(printable, json=json))
 
 
 def rows(dtype: type, json: Literal["bits", "no"] = "no") -> Any:

@@ -33,10 +33,10 @@ from mdfa_fairness_plugin.replicate.repeats import prepared
 from mdfa_fairness_plugin.report import html, text
 from mdfa_fairness_plugin.report.asked import Answers, asked_section
 from mdfa_fairness_plugin.report.document import Bullets, Document, Paragraphs, Section
+from mdfa_fairness_plugin.report.figures import between, ratio_or_inf
 from mdfa_fairness_plugin.report.junit import Case, cases_of, to_junit
 from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
 from mdfa_fairness_plugin.report.redaction import redact
-from mdfa_fairness_plugin.report.sentences import between, ratio_or_inf
 from mdfa_fairness_plugin.report.stored import stored_part
 from mdfa_fairness_plugin.report.story import warnings_section
 from mdfa_fairness_plugin.results import AuditResult

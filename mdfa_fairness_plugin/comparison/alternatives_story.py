@@ -20,7 +20,7 @@ from mdfa_fairness_plugin.report.document import (
     Value,
     shown,
 )
-from mdfa_fairness_plugin.report.sentences import ratio_text
+from mdfa_fairness_plugin.report.figures import ratio_text
 
 _NAMES: Final = {ACCURACY_METRIC: "Accuracy", AUC: "AUC"}
 

@@ -28,6 +28,8 @@ from mdfa_fairness_plugin.report.document import (
     Table,
     Value,
 )
+from mdfa_fairness_plugin.report.effects import gets
+from mdfa_fairness_plugin.report.figures import between, ratio_or_inf
 
 if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison.diffing import DiffResult
@@ -75,20 +77,20 @@ def change_sentence(change: Change) -> str:
     what = (
         "In the worst subgroup found" if change.quantity == WORST_CASE else "For everybody compared"
     )
-    who = f"{what}, {say.group_of(change)} {say.gets(change)}"
+    who = f"{what}, {say.group_of(change)} {gets(change)}"
     if change.status in (ONLY_NOW, ONLY_BEFORE):
         value = change.new if change.status == ONLY_NOW else change.old
-        often = "an unknown number of" if math.isnan(value) else say.ratio_or_inf(ratio_of(value))
+        often = "an unknown number of" if math.isnan(value) else ratio_or_inf(ratio_of(value))
         return f"{who} {often} times as often as {say.others_of(change)}; searched for {change.status}."
     why = f" ({clean(change.reason, 200)})" if change.reason else ""
     if math.isnan(change.delta) and not math.isinf(change.old):
         return f"{who}: {change.status}{why}."
-    was, now = (say.ratio_or_inf(ratio_of(own)) for own in (change.old, change.new))
-    span = say.between(*map(ratio_of, change.interval))
+    was, now = (ratio_or_inf(ratio_of(own)) for own in (change.old, change.new))
+    span = between(*map(ratio_of, change.interval))
     times = (
         ""
         if math.isnan(change.delta)
-        else f", {say.ratio_or_inf(ratio_of(change.delta))} times as much"
+        else f", {ratio_or_inf(ratio_of(change.delta))} times as much"
     )
     level = f" with {percent(change.confidence_level)} confidence" if span else ""
     return (
@@ -124,11 +126,11 @@ def _table(result: DiffResult) -> Table:
 def _ratio(value: float, own: Change, name: str) -> tuple[Value]:
     if name in own.withheld:
         return (None,)
-    return ("" if math.isnan(value) else say.ratio_or_inf(ratio_of(value)),)
+    return ("" if math.isnan(value) else ratio_or_inf(ratio_of(value)),)
 
 
 def _span(own: Change) -> str:
     low, high = own.interval
     if math.isnan(low) or math.isnan(high):
         return ""
-    return f"{say.ratio_or_inf(ratio_of(low))} to {say.ratio_or_inf(ratio_of(high))}"
+    return f"{ratio_or_inf(ratio_of(low))} to {ratio_or_inf(ratio_of(high))}"

@@ -44,6 +44,7 @@ from mdfa_fairness_plugin.report.document import (
     Table,
     Value,
 )
+from mdfa_fairness_plugin.report.figures import points_text, ratio_text
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
 from mdfa_fairness_plugin.report.pictures import pictured
 from mdfa_fairness_plugin.report.reading import held_in_part
@@ -204,7 +205,7 @@ def _spanned(value: float, interval: tuple[float, float], withheld: bool = False
 def _ratio(ratio: float) -> str:
     if math.isnan(ratio):
         return ""
-    return "inf" if math.isinf(ratio) else f"{ratio:.2f}" if ratio < 10 else say.ratio_text(ratio)
+    return "inf" if math.isinf(ratio) else f"{ratio:.2f}" if ratio < 10 else ratio_text(ratio)
 
 
 def _models(result: ComparisonResult) -> Table:
@@ -246,8 +247,8 @@ def _between(interval: tuple[float, float]) -> str:
     if math.isnan(low):
         return ""
     if math.isinf(high):
-        return f" (at least {say.ratio_text(low)})"
-    return f" (between {say.ratio_text(low)} and {say.ratio_text(high)})"
+        return f" (at least {ratio_text(low)})"
+    return f" (between {ratio_text(low)} and {ratio_text(high)})"
 
 
 def _cases(result: ComparisonResult) -> Section:
@@ -263,7 +264,7 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
     outcome = f'outcome "{label_text(search.outcome)}"'
     if row.verdict == VIOLATION and not known and math.isfinite(row.interval[0]):
         return (
-            f"{model}: {group} get the {outcome} at least {say.ratio_text(row.ratio_interval[0])} "
+            f"{model}: {group} get the {outcome} at least {ratio_text(row.ratio_interval[0])} "
             "times as often as others in the worst subgroup, at equal features: a disparity beyond "
             "chance. The ratio itself is withheld: too few people are behind it."
         )
@@ -274,22 +275,22 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
         )
     if row.verdict == INSUFFICIENT or not known:
         return f"{model}: undetermined; {clean(row.reason, 200) or 'nothing was measured'}."
-    times = f"{say.ratio_text(row.ratio)} times{_between(row.interval)}"
-    size = say.points_text(row.difference, row.difference_interval)
+    times = f"{ratio_text(row.ratio)} times{_between(row.interval)}"
+    size = points_text(row.difference, row.difference_interval)
     size = f" The difference of the rates there is {size}." if size else ""
     if far := say.deviations(row.standard_deviations):
         size = f"{size} It is {far} standard deviations beyond chance, the search allowed for."
     if row.verdict == NONE_LARGER:
         finite = math.isfinite(row.detectable_ratio)
         mass = "" if math.isnan(row.detectable_mass) else f" in a mass of {row.detectable_mass:.2g}"
-        limit = f"; a ratio of {say.ratio_text(row.detectable_ratio)}{mass} would have been found"
+        limit = f"; a ratio of {ratio_text(row.detectable_ratio)}{mass} would have been found"
         return (
             f"{model}: no subgroup told from chance{limit if finite else ''}. "
             f"Closest to a disparity beyond chance, by its lower limit, at equal features: {group}, "
             f"{outcome}, {times} as often as {others}.{size}"
         )
     start = (
-        f"{model}: {group} get the {outcome} {say.ratio_text(row.selection.ratio)} times as often as "
+        f"{model}: {group} get the {outcome} {ratio_text(row.selection.ratio)} times as often as "
         f"{others} overall, and {times}"
     )
     if row.rule == EVERYBODY:
@@ -342,9 +343,9 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
             how = _told(there, "more unequally than", "less unequally than", "")
             end = f"{name} treats these people {how} {base} does."
             lines.append(
-                f"{_place(own, name)} the ratio is {say.ratio_text(own.ratio)} under {name} and "
-                f"{say.ratio_text(there.ratio)} under {base}, "
-                f"{say.ratio_text(ratio_of(there.difference))} times as large"
+                f"{_place(own, name)} the ratio is {ratio_text(own.ratio)} under {name} and "
+                f"{ratio_text(there.ratio)} under {base}, "
+                f"{ratio_text(ratio_of(there.difference))} times as large"
                 f"{_between(there.difference_interval)}: "
                 f"{end if how else f'{name} and {base} are not told apart there.'}"
             )
@@ -352,8 +353,8 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
         if _is_known(before, here):
             how = _told(here, "less unequal than", "more unequal than", "not told from")
             lines.append(
-                f"{_place(before, base)} the ratio goes from {say.ratio_text(before.ratio)} to "
-                f"{say.ratio_text(here.ratio)} under {name}: {how} before."
+                f"{_place(before, base)} the ratio goes from {ratio_text(before.ratio)} to "
+                f"{ratio_text(here.ratio)} under {name}: {how} before."
             )
     return tuple(lines)
 

@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_column
 from mdfa_fairness_plugin.data.decisions import EXCLUDE, refuse_missing
 from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditError
+from mdfa_fairness_plugin.records.searches import AMOUNT, RANK
 from mdfa_fairness_plugin.settings import Settings
 
 # What is searched for in a number, and whether it is searched as minus that number.
@@ -30,6 +31,8 @@ class Amount:
     measure: str  # "difference" or "ratio"
     directions: tuple[str, str] = (LESS, MORE)  # what outcomes are called
     nonnegative: bool = False
+    scale: str = AMOUNT  # what values are counted in
+    per: bool = False  # whether per unit of exposure
 
     def take(self, rows: np.ndarray) -> Amount:
         """Of these rows, in this order."""
@@ -100,7 +103,9 @@ def amount_of(numbers: np.ndarray, weight: np.ndarray, asked: Settings, *, per: 
                 f"{numbers[0]:g}. Use a smaller share, or robust='rank'."
             )
     usual = "ratio" if per and asked.robust is None else "difference"
-    return scaled(numbers, weight, usual if asked.measure == "auto" else asked.measure)
+    measure = usual if asked.measure == "auto" else asked.measure
+    scale = RANK if asked.robust == "rank" else AMOUNT
+    return scaled(numbers, weight, measure, scale=scale, per=per)
 
 
 def scaled(numbers: np.ndarray, weight: np.ndarray, measure: str, **named: Any) -> Amount:

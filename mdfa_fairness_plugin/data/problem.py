@@ -52,6 +52,7 @@ from mdfa_fairness_plugin.data.weights import read_weighting
 from mdfa_fairness_plugin.data.words import Words, read_words
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog
 from mdfa_fairness_plugin.numerics.rows import RowView
+from mdfa_fairness_plugin.records.searches import STEPS
 from mdfa_fairness_plugin.settings import Settings
 
 
@@ -407,7 +408,7 @@ def _audited(
         return labels, None, {}, audited
     ranks, cuts = ordered_cuts(asked.ordered, labels.values)
     own = np.array(ranks, dtype=float)[labels.codes]
-    amount = scaled(own, weight, "difference", directions=(LOWER, HIGHER))
+    amount = scaled(own, weight, "difference", directions=(LOWER, HIGHER), scale=STEPS)
     names: tuple[str, ...] = (*(cut.label for cut in cuts), *amount.directions)
     return labels, amount, {cut.label: cut for cut in cuts}, asked_directions(asked.outcomes, names)
 

@@ -7,10 +7,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mdfa_fairness_plugin.data.amounts import HIGHER, LESS, LOWER, MORE
+from mdfa_fairness_plugin.data.amounts import LESS, MORE
 from mdfa_fairness_plugin.data.columns import find_label, listing
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import SearchKey, ratio_of
+from mdfa_fairness_plugin.records.searches import AMOUNT
 from mdfa_fairness_plugin.settings import Settings
 
 # Labels that answer a question, and mean nothing without its name.
@@ -30,6 +31,7 @@ class Words:
     # Whether an outcome is bad for people, by label; empty if it is not known.
     harms: Mapping[Hashable, bool] = field(default_factory=dict)
     amounts: Mapping[Hashable, str] = field(default_factory=dict)  # what is said of a number
+    scale: str = ""  # what that is counted in
 
     def told(self, key: SearchKey) -> dict[str, Any]:
         """Fields of a search: who, what, and how that is said."""
@@ -42,6 +44,7 @@ class Words:
             "outcome_text": self.verb(key.outcome),
             "group_text": self.group_names.get((column, key.group), ""),
             "reference_text": self.group_names.get((column, key.reference), ""),
+            "outcome_scale": self.scale if key.outcome in self.amounts else "",
             "harm": self.harm(key.outcome),
         }
 
@@ -124,6 +127,7 @@ def read_words(asked: Settings, problem: Any, column_name: str) -> Words:
         outcome_name=title,
         harms=_harms(asked, problem, favorable),
         amounts=_amounts(problem, title, named),
+        scale="" if problem.amount is None else problem.amount.scale,
         was_asked=name is not None,
         outcome_names=named,
         group_names=groups,
@@ -151,10 +155,15 @@ def _amounts(problem: Any, name: str, named: Mapping[Hashable, str]) -> dict[Has
     """What people get of a number, by outcome, such as ``get less wage``."""
     if problem.amount is None:
         return {}
-    if problem.cuts:
+    amount = problem.amount
+    if amount.scale != AMOUNT:
         where = f" in {name}" if name else ""
-        return {LOWER: f"rank lower{where}", HIGHER: f"rank higher{where}"}
-    return {one: f"get {one} {named.get(one) or name or 'of the outcome'}" for one in (LESS, MORE)}
+        ranks = (f"rank lower{where}", f"rank higher{where}")
+        return dict(zip(amount.directions, ranks, strict=True))
+    per = " per unit of exposure" if amount.per else ""
+    return {
+        one: f"get {one} {named.get(one) or name or 'of the outcome'}{per}" for one in (LESS, MORE)
+    }
 
 
 def _named(given: Any, labels: Sequence[Hashable], argument: str) -> dict[Hashable, str]:

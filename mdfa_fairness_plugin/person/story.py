@@ -24,14 +24,9 @@ from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
 from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION
 from mdfa_fairness_plugin.report.document import Document, Paragraphs, Section, Table
+from mdfa_fairness_plugin.report.figures import points_text, ratio_text
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
-from mdfa_fairness_plugin.report.sentences import (
-    capital,
-    evidence_sentence,
-    p_text,
-    points_text,
-    ratio_text,
-)
+from mdfa_fairness_plugin.report.sentences import capital, evidence_sentence, p_text
 from mdfa_fairness_plugin.report.statement import statement_section
 from mdfa_fairness_plugin.report.tables import frame_table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final
@@ -31,7 +32,8 @@ class AskedSubgroup(Keyed, Subgroup):
     ----------
     label : str
         What was asked: the expression, or the name of a mask or function.
-    sensitive_feature, group, reference, outcome, outcome_text, group_text, reference_text, harm
+    sensitive_feature, group, reference, outcome, outcome_text, group_text, reference_text
+    outcome_scale, harm
         Who gets which outcome more often than whom, as for ``Violation``.
     verdict : {"violation", "none_larger_than_detectable", "insufficient_evidence"}
     reason : str
@@ -45,6 +47,8 @@ class AskedSubgroup(Keyed, Subgroup):
     confidence_level : float
     detectable_delta : float
         Smallest delta that would have been called a violation here with 80 % probability.
+    detectable_difference : float
+        As for ``Violation``.
     depends_on_models : ModelDependence or None
         As for ``Violation``.
     membership : ndarray of bool of shape (n_samples,)
@@ -67,6 +71,7 @@ class AskedSubgroup(Keyed, Subgroup):
     outcome_text: str = text("always")
     group_text: str = text("always")
     reference_text: str = text("always")
+    outcome_scale: str = field(default="", metadata=said("always", json="told"))
     harm: bool | None = field(
         default=None, metadata=said("always", Column("harm", 34, 28, dtype=object))
     )
@@ -80,6 +85,9 @@ class AskedSubgroup(Keyed, Subgroup):
     share: float = number("rule", Column("share", 12, 7))
     confidence_level: float = number("always", default=0.95)
     detectable_delta: float = number("always", Column("detectable_ratio", 19, 8, ratio_of))
+    detectable_difference: float = field(
+        default=math.nan, metadata=said("always", settle=float, json="told")
+    )
     depends_on_models: ModelDependence | None = field(default=None, metadata=said("rule"))
     membership: np.ndarray = rows(bool, "bits")
 

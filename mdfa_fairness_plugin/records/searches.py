@@ -38,6 +38,8 @@ VIOLATION: Final = "violation"
 NONE_LARGER: Final = "none_larger_than_detectable"
 INSUFFICIENT: Final = "insufficient_evidence"
 VERDICTS: Final = (VIOLATION, NONE_LARGER, INSUFFICIENT)
+# What a number is counted in: its own units, the share of people below, or steps of an order.
+AMOUNT, RANK, STEPS = "amount", "rank", "steps"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +71,7 @@ class Keyed:
     outcome_text: str
     group_text: str
     reference_text: str
+    outcome_scale: str
 
     @property
     def key(self) -> SearchKey:
@@ -163,6 +166,9 @@ class Violation(Keyed, Measured):
     profile : DataFrame
         Audited features in the subgroup and in the population, by sensitive value
         (Tables 2 and 4).
+    amounts : DataFrame
+        Of an outcome that is a number, rows, mean and quantiles inside the subgroup and outside it, by
+        sensitive value, as people have it: sampling weights count, features are not made equal.
     rule : str
         Who is in the subgroup, in words; empty if no short rule describes it.
     rule_conditions : tuple of tuple
@@ -217,6 +223,9 @@ class Violation(Keyed, Measured):
         everybody stands in the place of.
     outcome_text, group_text, reference_text : str
         How sentences say who gets what: "are refused (approved = 0)", "women"; empty: by the labels.
+    outcome_scale : {"", "amount", "rank", "steps"}
+        What means and differences of a number are in: units of the outcome, shares of the people ranked
+        below, or steps from one outcome of an order to the next; empty for yes and no.
     harm : bool or None
         Whether the outcome is not the favourable one, so that getting it more often is harm and not
         advantage; None if no outcome is said to be favourable.
@@ -271,6 +280,7 @@ class Violation(Keyed, Measured):
     membership: np.ndarray = rows(bool, "bits")
     held_out: np.ndarray = rows(bool, "bits")
     profile: pd.DataFrame = frame("rule")
+    amounts: pd.DataFrame = frame("rule", json="told")
     rule: str = text("always", Column("rule", 24, 19, dtype=object))
     rule_conditions: tuple[tuple[Any, ...], ...] = several("always")
     rule_fidelity: float = number("always", Column("rule_fidelity", 25))
@@ -326,6 +336,7 @@ class Violation(Keyed, Measured):
     outcome_text: str = text("always")
     group_text: str = text("always")
     reference_text: str = text("always")
+    outcome_scale: str = field(default="", metadata=said("always", json="told"))
     harm: bool | None = field(
         default=None, metadata=said("always", Column("harm", 34, 28, dtype=object))
     )

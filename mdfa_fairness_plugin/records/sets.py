@@ -52,7 +52,8 @@ class WorstCasePath:
     Parameters
     ----------
     delta : ndarray of shape (n_steps,)
-        Held-out log ratio of outcome rates in the region.
+        Held-out log ratio of outcome rates in the region; of numbers compared by their difference, that
+        in standard deviations.
     mass : ndarray of shape (n_steps,)
         Weighted ``Pr[Y = y, x in G]``.
     n_rows : ndarray of shape (n_steps,)

@@ -21,7 +21,7 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.records.searches import Keyed
 from mdfa_fairness_plugin.report import text
-from mdfa_fairness_plugin.report.copies import made_of_cells, printed, thin
+from mdfa_fairness_plugin.report.copies import lower_end, made_of_cells, printed, thin
 from mdfa_fairness_plugin.report.document import (
     Bullets,
     Document,
@@ -31,13 +31,9 @@ from mdfa_fairness_plugin.report.document import (
     Value,
     shown,
 )
+from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, effect_title, interval_cell
 from mdfa_fairness_plugin.report.findings import FINDINGS, short_verdict
-from mdfa_fairness_plugin.report.sentences import (
-    case_sentence,
-    interval_cell,
-    p_number,
-    ratio_cell,
-)
+from mdfa_fairness_plugin.report.sentences import case_sentence, p_number
 
 _WIDTH: Final = 80  # of a table as text
 _LEAST: Final = 12  # of its first column
@@ -77,17 +73,18 @@ def asked_section(answers: tuple[AskedSubgroup, ...], note: str = NOT_CONFIRMED)
 
 def _table(caption: str, answers: list[AskedSubgroup]) -> Table:
     """Every group by one outcome, among the rows of one question."""
+    effect = effect_of(answers[0])
     numbers: list[tuple[Value, ...]] = [
         (
-            ratio_cell(own),
-            interval_cell(own),
+            effect_cell(own, effect),
+            interval_cell(own, effect),
             own.n_rows,
             p_number(own.p_value_adjusted),
             short_verdict(own),
         )
         for own in answers
     ]
-    header = ("Ratio", "Between", "Rows", "p", "Finding")
+    header = (effect_title(answers), "Between", "Rows", "p", "Finding")
     widths = [
         max(len(shown(cell)) for cell in column) for column in zip(header, *numbers, strict=True)
     ]
@@ -142,8 +139,7 @@ def printable_asked(
         n = known(own.n_rows)
         few = any(0 < abs(n - other) < min_cell for other in sizes)
         if thin(own.counts, min_cell):
-            low = own.lower if math.isfinite(own.lower) else math.nan
-            allowed: dict[str, Any] = {"interval": (low, math.nan)}
+            allowed: dict[str, Any] = lower_end(own)
         else:
             allowed = made_of_cells(own)
         if not few:

@@ -58,6 +58,13 @@ def made_of_cells(record: Measured) -> dict[str, Any]:
     return told
 
 
+def lower_end(record: Measured) -> dict[str, Any]:
+    """All that is told of a set with small cells: the cautious end of its interval."""
+    name = "difference_interval" if record.by_difference else "interval"
+    low, _ = record.effect_interval
+    return {name: (low if math.isfinite(low) else math.nan, math.nan)}
+
+
 def of_few(share: float, n: int, min_cell: int) -> bool:
     """Whether a share of so many rows, or the rest of them, is of too few people."""
     return 0.5 <= min(share, 1 - share) * n < min_cell

@@ -23,6 +23,7 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import Document
+from mdfa_fairness_plugin.report.effects import gets
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, short_verdict
 from mdfa_fairness_plugin.report.groups import groups_blocks, highest_rates
 from mdfa_fairness_plugin.report.reading import entries
@@ -250,5 +251,5 @@ def _finding(search: Violation) -> str:
         return f"{say.case_sentence(search)} Finding: {finding}{of_chance}."
     why = {NONE_LARGER: short_verdict(search), INSUFFICIENT: clean(search.reason).rstrip(". ")}
     more = f" ({why[search.verdict]})" if why[search.verdict] else ""
-    asked = f"{say.capital(say.group_of(search))} {say.gets(search)} more often"
+    asked = f"{say.capital(say.group_of(search))} {gets(search)} more often"
     return f"{asked} than {say.others_of(search)} with equal audited features: {finding}{more}."

@@ -19,9 +19,11 @@ from mdfa_fairness_plugin.report.document import (
     Value,
     shown,
 )
+from mdfa_fairness_plugin.report.effects import is_number
+from mdfa_fairness_plugin.report.figures import ratio_text
 from mdfa_fairness_plugin.report.profile_cells import ProfiledFeatures
 from mdfa_fairness_plugin.report.reading import shown_case
-from mdfa_fairness_plugin.report.sentences import group_of, others_of, ratio_text
+from mdfa_fairness_plugin.report.sentences import group_of, others_of
 
 # Besides those of which something was stated.
 _MOST_UNSTATED: Final = 40
@@ -36,7 +38,8 @@ def features_section(result: AuditRecord) -> Section:
     n_stated = sum(bool(own.reason or own.protected) for own in features)
     n_more = len(features[n_stated:]) - _MOST_UNSTATED
     features = features[: n_stated + _MOST_UNSTATED]
-    ratios = place is not None and any(not math.isnan(o.ratio_without[place]) for o in features)
+    ratios = case is not None and not is_number(case)
+    ratios &= place is not None and any(not math.isnan(o.ratio_without[place]) for o in features)
     header = ["Feature", "Reason stated", "Protected trait", "Tells the group"]
     header += ["Ratio without it"] if ratios else []
     rows = []

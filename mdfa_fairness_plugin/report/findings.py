@@ -12,7 +12,7 @@ from mdfa_fairness_plugin.records import (
     AskedSubgroup,
     Violation,
 )
-from mdfa_fairness_plugin.report.sentences import ratio_text
+from mdfa_fairness_plugin.report.effects import effect_of
 
 # What people are told that a verdict says; results keep its own name.
 FINDINGS: Final = {
@@ -32,13 +32,14 @@ def short_verdict(violation: Violation | AskedSubgroup) -> str:
         return "advantage" if violation.harm is False else "beyond chance"
     if violation.verdict == INSUFFICIENT:
         return FINDINGS[INSUFFICIENT]
+    effect = effect_of(violation)
     # Everything the interval holds is less often than others: no sign of a violation this way.
-    less = "less often; " if violation.ratio_interval[1] < 1 else ""
+    less, detectable = effect.turned(violation), effect.detectable(violation)
     if violation.reason:
-        return "below min_ratio"
-    if math.isfinite(violation.detectable_ratio):
+        return f"below {effect.least}"
+    if math.isfinite(detectable):
         where = f" in a mass of {mass:.2g}" if (mass := coarser_mass(violation)) else ""
-        return f"{less}none above {ratio_text(violation.detectable_ratio)}{where}"
+        return f"{less}none above {effect.cell(detectable)}{where}"
     return f"{less}none told from chance"
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
-from mdfa_fairness_plugin.records import AuditRecord
+from mdfa_fairness_plugin.records import AuditRecord, Measured
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import PAGE, Numbers, Section, Value
+from mdfa_fairness_plugin.report.effects import Effect, effect_of
 from mdfa_fairness_plugin.report.reading import shown_case
 
 
@@ -16,19 +17,20 @@ def key_numbers(result: AuditRecord) -> Section:
     case = shown_case(result)
     pairs: list[tuple[str, Value]] = []
     if case is not None:
-        ratio = _with_span(case.ratio, case.ratio_interval)
+        effect = effect_of(case)
+        title, beside = effect.titles
         if case.measured:
-            pairs.append(("Rate ratio", "infinite" if math.isinf(case.ratio) else ratio))
+            whole = math.isinf(case.effect)
+            pairs.append((title, "infinite" if whole else _with_span(case, effect)))
         elif not math.isnan(case.lower):
-            pairs.append(("Rate ratio", f"at least {say.ratio_text(case.ratio_interval[0])}"))
-        if size := say.points_text(case.difference, case.difference_interval):
-            pairs.append(("Difference of rates", size))
+            pairs.append((title, f"at least {effect.text(effect.ends(case)[0])}"))
+        if size := effect.beside_span(case):
+            pairs.append((beside, size))
         everybody, part = case.population, case.beside
-        if case.rule != EVERYBODY and math.isfinite(everybody.delta):
-            ratio = _with_span(everybody.ratio, everybody.ratio_interval)
-            pairs.append(("For everybody", ratio))
-        if part is not None and math.isfinite(part.delta):
-            pairs.append(("In a part of them", _with_span(part.ratio, part.ratio_interval)))
+        if case.rule != EVERYBODY and math.isfinite(everybody.effect):
+            pairs.append(("For everybody", _with_span(everybody, effect)))
+        if part is not None and math.isfinite(part.effect):
+            pairs.append(("In a part of them", _with_span(part, effect)))
         if not math.isnan(case.p_value_adjusted):
             pairs.append(("p, all searches", say.p_number(case.p_value_adjusted)))
         if far := say.deviations(case.standard_deviations):
@@ -38,9 +40,8 @@ def key_numbers(result: AuditRecord) -> Section:
     return Section("numbers", "", (Numbers(tuple(pairs)),), frozenset({PAGE}))
 
 
-def _with_span(ratio: float, interval: tuple[float, float]) -> str:
-    if any(map(math.isnan, interval)):
-        return say.ratio_text(ratio)
-    return (
-        f"{say.ratio_text(ratio)} ({say.ratio_text(interval[0])} to {say.ratio_text(interval[1])})"
-    )
+def _with_span(found: Measured, effect: Effect) -> str:
+    size, (low, high) = effect.text(effect.value(found)), effect.ends(found)
+    if any(map(math.isnan, (low, high))):
+        return size
+    return f"{size} ({effect.plain(low)} to {effect.plain(high)})"

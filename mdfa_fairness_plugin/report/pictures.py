@@ -28,10 +28,10 @@ from mdfa_fairness_plugin.report.displays import (
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import PALETTES
 from mdfa_fairness_plugin.report.document import Picture, Table, Value
+from mdfa_fairness_plugin.report.figures import ratio_or_inf
 from mdfa_fairness_plugin.report.findings import FINDINGS
 from mdfa_fairness_plugin.report.reading import shown_case
 from mdfa_fairness_plugin.report.redaction import Redaction
-from mdfa_fairness_plugin.report.sentences import ratio_or_inf
 from mdfa_fairness_plugin.report.tables import cell
 
 _MOST_ROWS: Final = 60

@@ -173,9 +173,16 @@ def _plain_record(value: Any) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for name, how in _forms(value).items():
         write, own = writers.get(how), getattr(value, name)
-        if write is not None and not (how == "told" and (own == silent[name] or own != own)):
+        if write is not None and not (how == "told" and _says_nothing(own, silent[name])):
             plain[name] = write(own)
     return plain
+
+
+def _says_nothing(own: Any, silent: Any) -> bool:
+    """Whether a value is the one of a record of which it is not told."""
+    if isinstance(own, pd.DataFrame):
+        return own.empty
+    return bool(own == silent or own != own)
 
 
 def _forms(record: Any) -> dict[str, str]:

@@ -32,8 +32,16 @@ from mdfa_fairness_plugin.records import (
     WorstCasePath,
 )
 from mdfa_fairness_plugin.report.asked import printable_asked
-from mdfa_fairness_plugin.report.cells import choose
-from mdfa_fairness_plugin.report.copies import made_of_cells, of_few, permitted, printed, thin
+from mdfa_fairness_plugin.report.cells import Kept, choose
+from mdfa_fairness_plugin.report.copies import (
+    lower_end,
+    made_of_cells,
+    of_few,
+    permitted,
+    printed,
+    thin,
+)
+from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.features import printable_features
 from mdfa_fairness_plugin.report.groups import printable_groups
 from mdfa_fairness_plugin.report.profile_cells import ProfiledFeatures, printed_profile
@@ -119,7 +127,7 @@ class _Redactor:
     def redacted(self) -> Redaction:
         """Give the copy of the result."""
         given = self.given
-        draw, left_out = self._overlap()
+        draw, left_out = _overlap(given, self.shown, self.kept, self.min_cell)
         provenance = dict(given.provenance)
         if self.totals_withheld:
             provenance = {k: v for k, v in provenance.items() if not str(k).startswith("n_")}
@@ -239,16 +247,16 @@ class _Redactor:
         """
         if not thin(record.counts, self.min_cell):
             return made_of_cells(record)
-        low, high = record.interval
+        _, high = record.effect_interval
         numbers = {
-            "delta": (record.delta,),
+            "delta": (record.effect,),
             "high": (high,),
             "rates": record.rates,
             "gamma": (record.gamma,),
             "mass": (record.mass,),
         }
         self.withhold(sum(not math.isnan(x) for name in shown for x in numbers[name]))
-        return {"interval": (low if math.isfinite(low) else math.nan, math.nan)}
+        return lower_end(record)
 
     def _subgroup(
         self, subgroup: Subgroup, shown: tuple[str, ...], *, within: int = 0, whole: bool = False
@@ -339,7 +347,8 @@ class _Redactor:
 
     def _asked(self) -> tuple[AskedSubgroup, ...]:
         told = printable_asked(self.given, self.shown, self.min_cell, self._masked)
-        self.withhold(sum(len(own.withheld & {"n_rows", "delta"}) for own in told))
+        lost = (own.withheld & {"n_rows", effect_of(own).fields[0]} for own in told)
+        self.withhold(sum(map(len, lost)))
         return told
 
     def _groups(self) -> tuple[GroupCounts, ...]:
@@ -380,18 +389,20 @@ class _Redactor:
 
         return "".join(map(shown, parts))
 
-    def _overlap(self) -> tuple[bool, bool]:
-        """Whether the overlap histogram may be drawn, and with the rows left out."""
-        shown, kept = self.shown, self.kept
-        if shown is None or len(shown.side) == 0:
-            return False, False
-        if not kept.has_table:
-            return True, False
-        totals = all(kept.told(("rows of all", side)) for side in (0, 1))
-        left = [int((shown.left_out & (shown.side == side)).sum()) for side in (1, -1)]
-        reasons = [r for r in self.given.excluded if "comparable" in r]
-        told = all(kept.told(("excluded", reason)) for reason in reasons)
-        return totals, told and not any(map(self.small, left))
+
+def _overlap(
+    given: AuditRecord, shown: Violation | None, kept: Kept, min_cell: int
+) -> tuple[bool, bool]:
+    """Whether the overlap histogram may be drawn, and with the rows left out."""
+    if shown is None or len(shown.side) == 0:
+        return False, False
+    if not kept.has_table:
+        return True, False
+    totals = all(kept.told(("rows of all", side)) for side in (0, 1))
+    left = [int((shown.left_out & (shown.side == side)).sum()) for side in (1, -1)]
+    reasons = [r for r in given.excluded if "comparable" in r]
+    told = all(kept.told(("excluded", reason)) for reason in reasons)
+    return totals, told and not any(0 < n < min_cell for n in left)
 
 
 def _rule_rows(violation: Violation, min_cell: int) -> int | None:
@@ -417,10 +428,19 @@ def _dependence(violation: Violation, min_cell: int) -> tuple[ModelDependence | 
     if given is None:
         return None, 0
     if not thin(violation.counts, min_cell):
-        copy = printed(ModelDependence, given, ratios=given.ratios, allowance=given.allowance)
-        return copy, 0
-    n = len(given.ratios)
-    return printed(ModelDependence, given, ratios=(math.nan,) * n), n + 1
+        return printed(ModelDependence, given, **_effects(given), allowance=given.allowance), 0
+    lost, n = _no_effects(given)
+    return printed(ModelDependence, given, **lost), n + 1
+
+
+def _effects(given: ModelDependence | Spread) -> dict[str, tuple[float, ...]]:
+    return {"ratios": given.ratios, "differences": given.differences}
+
+
+def _no_effects(given: ModelDependence | Spread) -> tuple[dict[str, tuple[float, ...]], int]:
+    """As many as there are, none of them known."""
+    lost = {name: (math.nan,) * len(own) for name, own in _effects(given).items()}
+    return lost, sum(map(len, lost.values()))
 
 
 def _spread(violation: Violation, min_cell: int) -> tuple[Spread | None, int]:
@@ -431,11 +451,14 @@ def _spread(violation: Violation, min_cell: int) -> tuple[Spread | None, int]:
     given = violation.spread
     if given is None:
         return None, 0
-    if thin(violation.counts, min_cell) or not all(0 < ratio < math.inf for ratio in given.ratios):
-        return printed(Spread, given, ratios=(math.nan,) * len(given.ratios)), 3
+    whole = all(0 < ratio < math.inf for ratio in given.ratios)
+    if thin(violation.counts, min_cell) or not (
+        whole and all(map(math.isfinite, given.differences))
+    ):
+        return printed(Spread, given, **_no_effects(given)[0]), 3
     few = of_few(given.shared, known(violation.n_rows), min_cell)
     shared = math.nan if few else given.shared
-    return printed(Spread, given, ratios=given.ratios, shared=shared), int(few)
+    return printed(Spread, given, **_effects(given), shared=shared), int(few)
 
 
 def _spaced_path(violation: Violation, min_cell: int) -> WorstCasePath:

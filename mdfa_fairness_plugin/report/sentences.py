@@ -22,14 +22,15 @@ from mdfa_fairness_plugin.measure.intervals import PLAINEST
 from mdfa_fairness_plugin.records import (
     AskedSubgroup,
     AuditRecord,
-    Measured,
     SearchKey,
     Silence,
     Subgroup,
     Violation,
     ratio_of,
 )
-from mdfa_fairness_plugin.records.searches import Keyed
+from mdfa_fairness_plugin.records.searches import RANK, STEPS, Keyed
+from mdfa_fairness_plugin.report.effects import Phrase, effect_of, is_number
+from mdfa_fairness_plugin.report.figures import between, ratio_text
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 
 # -- numbers
@@ -43,21 +44,6 @@ def clusters_sentence(provenance: Mapping[str, Any]) -> str:
     people = count(n_clusters, "person (cluster)", "people (clusters)")
     rows = capital(rows_text(provenance.get("n_working_rows")))
     return f"{rows} of {people}; counts are of rows."
-
-
-def ratio_text(ratio: float) -> str:
-    """Write a ratio to one decimal, more where it is close to 1 or to 0: 1.8, 1.04, 0.031."""
-    if math.isnan(ratio):
-        return "unknown"
-    if math.isinf(ratio):
-        return "infinitely many"
-    if ratio >= 10:
-        return f"{ratio:,.0f}"
-    if 0 < abs(ratio - 1) < 0.005:
-        return f"{ratio:.3f}"
-    if ratio >= 1.15:
-        return f"{ratio:.1f}"
-    return f"{ratio:.2f}" if ratio >= 0.1 or ratio == 0 else rounded(ratio, 2)
 
 
 def told_apart(values: Sequence[float]) -> list[str]:
@@ -101,62 +87,7 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-# -- intervals
-
-
-def between(low: float, high: float) -> str:
-    """An interval on the ratio in words; empty if it is unknown."""
-    if math.isnan(low) and math.isnan(high):
-        return ""
-    if math.isnan(high) or math.isinf(high):
-        return f"at least {ratio_text(low)} times"
-    if math.isnan(low):
-        return f"at most {ratio_text(high)} times"
-    return f"between {ratio_text(low)} and {ratio_text(high)} times"
-
-
-def ratio_cell(found: Measured) -> str | None:
-    """A ratio in a table; empty if it is unknown, None if it is withheld."""
-    if not found.measured:
-        return None if "delta" in found.withheld else ""
-    return ratio_or_inf(found.ratio)
-
-
-def interval_cell(found: Measured) -> str | None:
-    """An interval on the ratio in a table; empty if it is unknown, None if it is withheld."""
-    low, high = found.ratio_interval
-    if math.isnan(low):
-        return None if "interval" in found.withheld else ""
-    if math.isnan(high):
-        return f"at least {ratio_or_inf(low)}"
-    return f"{ratio_or_inf(low)} to {ratio_or_inf(high)}"
-
-
-def ratio_or_inf(ratio: float) -> str:
-    """Write a ratio in a table, ``inf`` where it is infinite."""
-    return "inf" if math.isinf(ratio) else ratio_text(ratio)
-
-
 # -- in the words of auditors
-
-
-def points(difference: float) -> str:
-    """A difference of rates in percentage points: 61, 8.4, 0.32; empty if it is unknown."""
-    if math.isnan(difference):
-        return ""
-    number = 100.0 * difference
-    if abs(number) < 1:
-        return rounded(number, 2)
-    return f"{number:.0f}" if abs(number) >= 9.95 else f"{number:.1f}"
-
-
-def points_text(difference: float, interval: tuple[float, float]) -> str:
-    """How large a difference of rates is, with its interval; empty if it is unknown."""
-    if math.isnan(difference):
-        return ""
-    low, high = map(points, interval)
-    span = f" ({low} to {high})" if low and high else ""
-    return f"{points(difference)} percentage points{span}"
 
 
 def deviations(number: float) -> str:
@@ -215,9 +146,15 @@ def alpha_sentence(alpha: float | str, searches: Sequence[Violation] = ()) -> st
     said = [f'{size} (outcome "{name}")' if name else size for name, size in sizes.items()]
     *others, last = said
     listed = f"{', '.join(others)} and {last}" if others else last
+    of_numbers = set(map(is_number, searches))
+    if of_numbers == {True}:
+        having, why = "", ""
+    else:
+        having = " and have the outcome"
+        having += " (whatever it is, where ranks are compared)" if True in of_numbers else ""
     return (
         f"Subgroups are searched from {listed} on: of all people compared, weighted, so "
-        f"many are in the subgroup and have the outcome (alpha = {alpha_text(alpha)}{why}). {end}"
+        f"many are in the subgroup{having} (alpha = {alpha_text(alpha)}{why}). {end}"
     )
 
 
@@ -240,47 +177,10 @@ def others_of(search: SearchKey | Keyed) -> str:
     return f"those with {named(search.sensitive_feature, search.reference)}"
 
 
-def gets(search: Keyed) -> str:
-    """What the group does more often, such as ``get the outcome "yes"``."""
-    return clean(search.outcome_text, 120) or f'get the outcome "{label_text(search.outcome)}"'
-
-
 def case_sentence(violation: Violation | AskedSubgroup) -> str:
     """Who gets which outcome how much more often than whom, and where."""
     start = f"{_where(violation, violation.share)}{group_of(violation)}"
-    others = others_of(violation)
-    start, get = capital(start), gets(violation)
-    do = "are" if get.startswith("are ") else "do"
-    span = between(*violation.ratio_interval)
-    confidence = f"with {percent(violation.confidence_level)} confidence"
-    if violation.delta == math.inf:
-        text = (
-            f"{start} {get} and {others} with equal audited features never {do} here, so that no "
-            "ratio can be given"
-        )
-    elif violation.delta == -math.inf:
-        text = f"{start} never {get} here, while some of {others} with equal audited features {do}"
-    elif violation.measured:
-        text = (
-            f"{start} {get} {ratio_text(violation.ratio)} times as often as {others} with equal "
-            "audited features"
-        )
-    elif math.isfinite(violation.lower):
-        # The estimate itself is withheld: it would tell of too few people.
-        return (
-            f"{start} {get} at least {ratio_text(violation.ratio_interval[0])} times as "
-            f"often as {others} with equal audited features, {confidence}."
-        )
-    else:
-        lost = "is withheld, as too few people are behind it"
-        lost = lost if "delta" in violation.withheld else "could not be measured"
-        return (
-            f"{start}: how much more often they {get} than {others} with equal audited features "
-            f"{lost}."
-        )
-    if span and (size := points_text(violation.difference, violation.difference_interval)):
-        span = f"{span}, a difference of {size}"
-    return f"{text}: {span}, {confidence}." if span else f"{text}."
+    return effect_of(violation).sentence(violation, capital(start), others_of(violation))
 
 
 def _where(found: Violation | Subgroup, share: float) -> str:
@@ -314,26 +214,28 @@ def beside_sentence(violation: Violation) -> str:
         return ""
     share = part.n_rows / whole.n_rows if part.n_rows and whole.n_rows else math.nan
     start = _where(part, share)
-    part_text = subgroup_sentence(start.rstrip(), part)
+    part_text = subgroup_sentence(start.rstrip(), part, violation)
     text = f"A part of them has a disparity beyond chance of its own. {part_text}"
-    if not part.lower <= whole.delta:
+    if not part.effect_interval[0] <= whole.effect:
         return text
     return f"{text} Whether these are treated more unequally than everybody is not certain."
 
 
-def subgroup_sentence(start: str, subgroup: Subgroup) -> str:
-    """The ratio in a set of rows."""
-    if not subgroup.measured and math.isfinite(subgroup.lower):
-        return f"{start} the ratio is at least {ratio_text(subgroup.ratio_interval[0])}."
-    if not subgroup.measured:
-        known = "withheld" if "delta" in subgroup.withheld else "not known"
-        return f"{start} the ratio is {known}."
-    if subgroup.delta == math.inf:
-        text = f"{start} nobody else gets this outcome, so that no ratio can be given"
+def subgroup_sentence(start: str, subgroup: Subgroup, search: Keyed) -> str:
+    """The effect in a set of rows of a search."""
+    effect = effect_of(search)
+    value, ends = effect.value(subgroup), effect.ends(subgroup)
+    if math.isnan(value) and math.isfinite(subgroup.lower):
+        return f"{start} the {effect.name} is at least {effect.text(ends[0])}."
+    if math.isnan(value):
+        known = "withheld" if effect.fields[0] in subgroup.withheld else "not known"
+        return f"{start} the {effect.name} is {known}."
+    if value == math.inf:
+        text = f"{start} nobody else gets {effect.it}, so that no ratio can be given"
     else:
-        text = f"{start} the ratio is {ratio_text(subgroup.ratio)}"
-    span = between(*subgroup.ratio_interval)
-    return f"{text} ({span.removesuffix(' times')})." if span else f"{text}."
+        text = f"{start} the {effect.name} is {effect.text(value)}"
+    span = effect.between(*ends)
+    return f"{text} ({span})." if span else f"{text}."
 
 
 def ruled_sentence(start: str, violation: Violation) -> str:
@@ -341,10 +243,11 @@ def ruled_sentence(start: str, violation: Violation) -> str:
     own, n_printed = violation.rule_subgroup, violation.rule_rows
     if n_printed in (0, own.n_rows):
         start = f"{start.removesuffix(',')} ({rows_in_brackets(own.n_rows)}),"
-        return subgroup_sentence(start, own)
+        return subgroup_sentence(start, own, violation)
     held = "" if n_printed is None else f" The rule as printed holds for {n_printed:,d}."
+    told = subgroup_sentence(start, own, violation)
     return (
-        f"{subgroup_sentence(start, own)} Measured on {rows_text(own.n_rows)}: each part of them was "
+        f"{told} Measured on {rows_text(own.n_rows)}: each part of them was "
         f"told by a version of the rule made without its outcomes.{held}"
     )
 
@@ -375,9 +278,19 @@ def rule_sentence(violation: Violation) -> str:
 
 def paper_terms(violation: Violation) -> str:
     """delta, gamma and mass, as far as they are known."""
-    terms = {"delta": violation.delta, "gamma": violation.gamma, "mass": violation.mass}
-    listed = ", ".join(f"{k} = {rounded(v)}" for k, v in terms.items() if not math.isnan(v))
-    return f"In the method's terms: {listed}." if listed else ""
+    effect, mass = effect_of(violation), violation.mass
+    if not is_number(violation):
+        terms = {"delta": violation.delta, "gamma": violation.gamma, "mass": mass}
+        told = [f"{k} = {rounded(v)}" for k, v in terms.items() if not math.isnan(v)]
+    else:
+        told = [
+            f"difference = {rounded(violation.difference / violation.outcome_sd)} standard deviations"
+            if violation.by_difference
+            else f"delta = {rounded(violation.delta)}"
+        ]
+        told = [*told, f"mass = {rounded(mass)} of the people"]
+        told = [] if math.isnan(effect.value(violation)) else told
+    return f"In the method's terms: {', '.join(told)}." if told else ""
 
 
 def unrecorded_sentence(violation: Violation) -> str:
@@ -386,20 +299,27 @@ def unrecorded_sentence(violation: Violation) -> str:
     strength = limit if math.isnan(whole) else whole
     if math.isnan(strength) or strength <= 1:
         return ""
-    size = ratio_text(strength)
+    size, how = ratio_text(strength), ""
+    makes = f"makes the outcome at least {size} times as likely"
+    if violation.by_difference:
+        low = "high" if Phrase.of(violation).taken else "low"
+        makes = f"makes a {low} outcome at least {size} times as likely"
+        how = " The difference, in standard deviations, is made a ratio by Chinn's conversion."
+    elif is_number(violation):
+        makes = f"makes the outcome at least {size} times as large or as small"
     text = (
         "Could something that was not recorded explain this? Only a feature that is at least "
         f"{size} times as common among {group_of(violation)} as among {others_of(violation)} who "
-        f"are otherwise alike, and that makes the outcome at least {size} times as likely, could "
+        f"are otherwise alike, and that {makes}, could "
     )
     if math.isnan(whole):
-        return f"{text}bring the difference down to what chance explains."
+        return f"{text}bring the difference down to what chance explains.{how}"
     text += "explain all of it"
     if math.isnan(limit):
-        return f"{text}."
+        return f"{text}.{how}"
     if limit <= 1:
-        return f"{text}; as chance alone might explain it too, a weaker one may be enough."
-    return f"{text}; {ratio_text(limit)} times would do to leave no more than chance explains."
+        return f"{text}; as chance alone might explain it too, a weaker one may be enough.{how}"
+    return f"{text}; {ratio_text(limit)} times would do to leave no more than chance explains.{how}"
 
 
 def impact_sentence(violation: Violation) -> str:
@@ -408,9 +328,18 @@ def impact_sentence(violation: Violation) -> str:
     if math.isnan(impact):
         return ""
     span = between(*violation.impact_interval)
+    beside = f" ({span})" if span else ""
+    if violation.outcome_scale in (RANK, STEPS):
+        return ""  # a rank is no amount
+    if is_number(violation):
+        what = Phrase.of(violation).what
+        return (
+            f"On average {group_of(violation)} get {ratio_text(impact)} times as much {what} as "
+            f"{others_of(violation)}{beside}."
+        )
     return (
         f"The favourable outcome goes to {group_of(violation)} {ratio_text(impact)} times as often as "
-        f"to {others_of(violation)}{f' ({span})' if span else ''}. The four-fifths rule of thumb looks "
+        f"to {others_of(violation)}{beside}. The four-fifths rule of thumb looks "
         "at whether such a number is below 0.8; that is no legal judgement."
     )
 

@@ -147,7 +147,7 @@ class _Reading:
         for one in fields(kind):
             if one.name in skipped or one.metadata.get("json") == "no":
                 continue
-            optional = one.name in _IF_GIVEN or one.metadata.get("json") == "bits"
+            optional = one.name in _IF_GIVEN or one.metadata.get("json") in ("bits", "told")
             if optional and one.name not in given:
                 continue
             place = f"{where}.{one.name}" if where else one.name

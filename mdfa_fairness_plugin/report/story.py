@@ -49,6 +49,7 @@ from mdfa_fairness_plugin.report.document import (
     Section,
     Table,
 )
+from mdfa_fairness_plugin.report.effects import effect_of, effects_of
 from mdfa_fairness_plugin.report.estimates import (
     moved_section,
     moved_sentence,
@@ -60,6 +61,12 @@ from mdfa_fairness_plugin.report.features import features_section
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, coarser_mass
 from mdfa_fairness_plugin.report.groups import groups_blocks
 from mdfa_fairness_plugin.report.key_numbers import key_numbers
+from mdfa_fairness_plugin.report.legends import (
+    beside_legend,
+    effects_legend,
+    largest_detectable,
+    number_sentence,
+)
 from mdfa_fairness_plugin.report.pictures import pictures
 from mdfa_fairness_plugin.report.reading import (
     comparison,
@@ -76,10 +83,7 @@ _MOST_ALSO: Final = 4
 _MOST_LISTED: Final = 12
 _NOT_EQUAL: Final = "This is not a finding of equal treatment."
 _EVERYBODY: Final = "For everybody compared"
-_TERMS: Final = (
-    "Points: difference of the rates, in percentage points. SD: standard deviations beyond chance, "
-    "after allowing for the search."
-)
+_FAR: Final = "SD: standard deviations beyond chance, after allowing for the search."
 
 
 def tell(
@@ -148,6 +152,8 @@ def _scope(result: AuditRecord, media: frozenset[str]) -> Section:
         ("At equal values of", result.feature_names),
     )
     lines = [f"{title}: {_listed(names)}." for title, names in parts if names]
+    if number := number_sentence(result):
+        lines.insert(0 if not result.outcome_labels else 1, number)
     if result.favorable_label is not None:
         lines[0] += f" Favourable: {label_text(result.favorable_label)}."
     lines += held_in_part(result.warnings)
@@ -211,9 +217,9 @@ def _nothing_found(result: AuditRecord) -> tuple[str, str]:
             f"unequally{why}."
         )
         return headline, f"Finding: {FINDINGS[INSUFFICIENT]}. {_NOT_EQUAL}"
-    known = [v.detectable_ratio for v in seeing if math.isfinite(v.detectable_ratio)]
+    known = [v for v in seeing if math.isfinite(effect_of(v).detectable(v))]
     if known:
-        size = f"larger than {say.ratio_text(max(known))} times as often"
+        size = f"larger than {largest_detectable(known)}"
         limit = "smaller ones cannot be ruled out"
         if mass := max(coarser_mass(v) for v in seeing):
             limit = f"{limit}, nor any in a mass below {mass:.2g}"
@@ -266,7 +272,7 @@ def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
     core = ""
     if case.core.measured and case.core.n_rows not in (0, case.n_rows):
         start = f"In its worst part found ({say.rows_in_brackets(case.core.n_rows)})"
-        core = say.subgroup_sentence(start, case.core)
+        core = say.subgroup_sentence(start, case.core, case)
     if case.rule == EVERYBODY:
         beside = say.beside_sentence(case)
         first = _given(say.everybody_sentence(case), spread, beside)
@@ -274,7 +280,7 @@ def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
     by_rule = ""
     if case.rule and case.rule_subgroup.measured:
         by_rule = say.ruled_sentence("For all who meet the rule, in the subgroup or not,", case)
-    everybody = say.subgroup_sentence(_EVERYBODY, case.population)
+    everybody = say.subgroup_sentence(_EVERYBODY, case.population, case)
     return _given(spread, say.rule_sentence(case), by_rule, *rates, everybody, core, *beyond)
 
 
@@ -299,7 +305,7 @@ def _beside(case: Violation) -> str:
     """Everybody beside a subgroup; beside everybody, a part that is a violation of its own."""
     if case.rule == EVERYBODY:
         return say.beside_sentence(case)
-    return say.subgroup_sentence(_EVERYBODY, case.population)
+    return say.subgroup_sentence(_EVERYBODY, case.population, case)
 
 
 def _counts(result: AuditRecord) -> Section:
@@ -311,14 +317,15 @@ def _counts(result: AuditRecord) -> Section:
 def _people(result: AuditRecord) -> Section:
     """Rows by sensitive value and outcome: in the subgroup told first, of everybody, of every group."""
     case = shown_case(result)
+    by_outcome = ", by outcome" if result.outcome_labels else ""
     if case is None:
         beside: tuple[Table, ...] = ()
     elif case.rule == EVERYBODY:
-        beside = (tables.frame_table(case.counts, "Rows compared, by outcome"),)
+        beside = (tables.frame_table(case.counts, f"Rows compared{by_outcome}"),)
     else:
         beside = (
-            tables.frame_table(case.counts, "Rows in the subgroup, by outcome"),
-            tables.frame_table(case.population.counts, "All rows compared, by outcome"),
+            tables.frame_table(case.counts, f"Rows in the subgroup{by_outcome}"),
+            tables.frame_table(case.population.counts, f"All rows compared{by_outcome}"),
         )
     blocks = (Beside(tuple(filter(None, beside))), *groups_blocks(result))
     return Section("people", "How many people", blocks, HTML)
@@ -356,13 +363,14 @@ def _also(result: AuditRecord) -> Section:
 def _searches(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
     if not result.violations:
         return Section("searches", "", ())
-    ratio, everybody = "times as often in the worst subgroup", "the same for everybody compared"
+    told, everybody = effects_legend(result.violations), "the same for everybody compared"
+    beside = beside_legend(result.violations)
     blocks = (
-        Paragraphs((f"Ratio: {ratio}. All: {everybody}. {_TERMS}",), media=HTML),
-        *_drawn(drawn, "searches"),
+        Paragraphs((f"{told}. All: {everybody}. {beside}{_FAR}",), media=HTML),
+        *_drawn(drawn, "searches", "searches_difference"),
         replace(tables.searches_table(result, wide=True), media=HTML),
         replace(tables.searches_table(result), media=PLAIN),
-        Paragraphs((f"Ratio: {ratio}; All: {everybody}.",), "note", media=PLAIN),
+        Paragraphs((f"{told}; All: {everybody}.",), "note", media=PLAIN),
     )
     return Section("searches", "All searches", blocks)
 
@@ -458,9 +466,12 @@ def _made(result: AuditRecord, cells: str, code: str) -> Section:
         f"seed {'not set' if is_missing(seed) else clean(plain_label(seed), 40)}."
     )
     given = provenance.get("input_hash")
+    names = sorted({f"{effect.name}s" for effect in effects_of(result.violations)}, reverse=True)
+    effects = " and ".join(names)
     reading = (
-        "Ratios are measured on rows the models that found the subgroup had not seen. Intervals, p and "
-        "findings allow for the search and for how far ratios moved as the models of the features got "
+        f"{say.capital(effects)} are measured on rows the models that found the subgroup had not seen. "
+        f"Intervals, p and findings allow for the search and for how far {effects} moved as the models "
+        "of the features got "
         "better. p also allows for the choice between the region found and everybody, and is adjusted "
         "over all searches; two that find the same in the same people count once. An audit reports "
         "what it found and what it could not see: finding nothing is no evidence of equal treatment. "

@@ -21,18 +21,19 @@ from mdfa_fairness_plugin.describe.wording import (
     percent,
     rounded,
 )
-from mdfa_fairness_plugin.records import AuditRecord, Measured, Silence, Violation, ranked
+from mdfa_fairness_plugin.records import AuditRecord, Silence, Violation, ranked
 from mdfa_fairness_plugin.report.document import HTML, Table, Value
+from mdfa_fairness_plugin.report.effects import (
+    beside_cell,
+    beside_title,
+    effect_cell,
+    effect_of,
+    effect_title,
+    interval_cell,
+)
 from mdfa_fairness_plugin.report.findings import short_verdict
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, shown_case
-from mdfa_fairness_plugin.report.sentences import (
-    deviations,
-    interval_cell,
-    p_number,
-    points,
-    ratio_cell,
-    told_apart,
-)
+from mdfa_fairness_plugin.report.sentences import deviations, p_number, told_apart
 
 _MOST_SEARCHES: Final = 16
 _MOST_PROFILE_ROWS: Final = 30
@@ -69,7 +70,9 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
     """Every group with every outcome, the worst first; wide: also in the words of auditors."""
     rows: list[tuple[Value, ...]] = []
     listed, case = ranked(result.violations), shown_case(result)
+    beside = beside_title(result.violations) if wide else ""
     for violation in listed[:_MOST_SEARCHES]:
+        effect = effect_of(violation)
         who = named(violation.sensitive_feature, violation.group, 24)
         if violation.reference is not None:
             who = f"{who} (vs {label_text(violation.reference, 16)})"
@@ -79,10 +82,10 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
             (
                 who,
                 label_text(violation.outcome, 16),
-                ratio_cell(violation),
-                interval_cell(violation),
-                *((_points_cell(violation),) if wide else ()),
-                ratio_cell(violation.population),
+                effect_cell(violation, effect),
+                interval_cell(violation, effect),
+                *((beside_cell(violation, effect),) if beside else ()),
+                effect_cell(violation.population, effect),
                 violation.n_rows,
                 p_number(violation.p_value_adjusted),
                 *((deviations(violation.standard_deviations),) if wide else ()),
@@ -90,11 +93,12 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
             )
         )
         if violation is case:
-            rows += _beside(case, wide)
+            rows += _beside(case, beside, wide=wide)
     n_more = len(listed) - _MOST_SEARCHES
-    size, far = (("Points",), ("SD",)) if wide else ((), ())
+    size, far = (beside,) if beside else (), ("SD",) if wide else ()
+    title = effect_title(result.violations)
     return Table(
-        header=("Who", "Outcome", "Ratio", "Between", *size, "All", "Rows", "p", *far, "Finding"),
+        header=("Who", "Outcome", title, "Between", *size, "All", "Rows", "p", *far, "Finding"),
         rows=tuple(rows),
         caption="Every group with every outcome",
         titled=HTML,
@@ -104,20 +108,17 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
     )
 
 
-def _points_cell(found: Measured) -> str | None:
-    """Difference of the rates in percentage points; empty if it is unknown, None if it is withheld."""
-    return None if "difference" in found.withheld else points(found.difference)
-
-
-def _beside(case: Violation, wide: bool) -> list[tuple[Value, ...]]:
+def _beside(case: Violation, beside: str, *, wide: bool) -> list[tuple[Value, ...]]:
     """Everybody in the search told first, and a part of them that is told beside them."""
     whole = case.rule == EVERYBODY
     name, own = ("a part of them", case.beside) if whole else (EVERYBODY, case.population)
-    if own is None or not (own.measured or "delta" in own.withheld):
+    effect = effect_of(case)
+    if own is None or not (own.measured or effect.fields[0] in own.withheld):
         return []
     outcome = label_text(case.outcome, 16)
-    size, far = ((_points_cell(own),), ("",)) if wide else ((), ())
-    cells = (ratio_cell(own), interval_cell(own), *size, "", own.n_rows, "", *far, "")
+    size, far = (beside_cell(own, effect),) if beside else (), ("",) if wide else ()
+    ends = interval_cell(own, effect)
+    cells = (effect_cell(own, effect), ends, *size, "", own.n_rows, "", *far, "")
     return [(name, outcome, *cells)]
 
 

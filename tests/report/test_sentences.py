@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import math
 
-from mdfa_fairness_plugin.report.sentences import (
-    deviations,
-    p_text,
-    points,
-    points_text,
-    ratio_text,
-)
+from mdfa_fairness_plugin.report.figures import points, points_text, ratio_text
+from mdfa_fairness_plugin.report.sentences import deviations, p_text
 
 
 def test_ratio_and_p_never_round_to_something_else():

@@ -15,7 +15,7 @@ from mdfa_fairness_plugin.records import VIOLATION
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.document import WITHHELD_TEXT
-from mdfa_fairness_plugin.report.sentences import ratio_text
+from mdfa_fairness_plugin.report.figures import ratio_text
 
 _WIDEST: Final = 100.0
 # How a display calls a violation whose group gets a favourable outcome more often.

@@ -13,7 +13,8 @@ from mdfa_fairness_plugin.describe.wording import count, label_text, rounded
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
-from mdfa_fairness_plugin.report.sentences import p_text, ratio_text
+from mdfa_fairness_plugin.report.figures import ratio_text
+from mdfa_fairness_plugin.report.sentences import p_text
 
 
 @dataclass(kw_only=True, eq=False)

@@ -14,7 +14,7 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Violation, ratio_of
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
-from mdfa_fairness_plugin.report.sentences import ratio_text
+from mdfa_fairness_plugin.report.figures import ratio_text
 
 _LARGEST_DRAWN = math.log(1e6)
 

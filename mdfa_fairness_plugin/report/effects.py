@@ -1,0 +1,496 @@
+"""How an effect is said: how many times as often, how many times as much, or how much less or more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from mdfa_fairness_plugin.describe.wording import clean, label_text, percent
+from mdfa_fairness_plugin.records import AskedSubgroup, Measured, Violation, ratio_of
+from mdfa_fairness_plugin.records.searches import AMOUNT, RANK, STEPS, Keyed
+from mdfa_fairness_plugin.report.figures import (
+    amount_text,
+    amounts,
+    between,
+    points,
+    points_text,
+    ratio_or_inf,
+    ratio_text,
+)
+
+# -- what people get
+
+
+def gets(search: Keyed) -> str:
+    """What the group does more often, such as ``get the outcome "yes"``; of a number more of."""
+    said = clean(search.outcome_text, 120)
+    if search.outcome_scale:
+        return said or f"get {label_text(search.outcome)} of the outcome"
+    return said or f'get the outcome "{label_text(search.outcome)}"'
+
+
+class Phrase(NamedTuple):
+    """What people get of a number: ``get``, ``less`` and ``wage``."""
+
+    verb: str
+    direction: str
+    what: str
+
+    @classmethod
+    def of(cls, search: Keyed) -> Phrase:
+        """What is said of a search."""
+        parts = [*gets(search).split(" ", 2), "", ""]
+        return cls(*parts[:3])
+
+    @property
+    def turned(self) -> Phrase:
+        """The other way round."""
+        return self._replace(direction=_OTHER_WAY.get(self.direction, self.direction))
+
+    @property
+    def taken(self) -> bool:
+        """Whether more of it is worse."""
+        return self.direction in ("more", "higher")
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, self))
+
+    def by(self, size: str) -> str:
+        """With how much it is: ``get 1,900 less wage``."""
+        return " ".join(filter(None, (self.verb, size, self.direction, self.what)))
+
+
+# How a mean is said, and what it is counted in.
+_AVERAGE: Final = {
+    AMOUNT: ("get", ""),
+    RANK: ("rank", " of all people"),
+    STEPS: ("are", " steps above the lowest"),
+}
+_OTHER_WAY: Final = {"less": "more", "more": "less", "lower": "higher", "higher": "lower"}
+
+
+# -- effects
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How many times as often one side has the outcome as the other; also what others build on."""
+
+    name = "ratio"
+    of = "rates"
+    none = 1.0  # of no difference
+    fields = ("delta", "interval")
+    beside = "Points"  # what the same is in other words, as a column
+    beside_field = "difference"
+    least = "min_ratio"
+    it = "this outcome"
+    logarithmic = True
+    titles = ("Rate ratio", "Difference of rates")  # of numbers that are read first
+    counts = "counts"  # what is weighted
+    unused = ""  # an estimator that says nothing of it
+    loss = "Log-loss"  # of models of the outcome
+
+    def value(self, found: Any) -> float:
+        """The effect in a set of rows."""
+        return float(found.ratio)
+
+    def ends(self, found: Any) -> tuple[float, float]:
+        """Its interval."""
+        low, high = found.ratio_interval
+        return low, high
+
+    def detectable(self, search: Any) -> float:
+        """The smallest that would have been told from chance."""
+        return float(search.detectable_ratio)
+
+    def every(self, found: Any) -> tuple[float, ...]:
+        """By every split or model."""
+        return tuple(found.ratios)
+
+    def text(self, value: float) -> str:
+        """Write it in a sentence."""
+        return ratio_text(value)
+
+    def plain(self, value: float) -> str:
+        """Write it without what it is counted in."""
+        return ratio_text(value)
+
+    def cell(self, value: float) -> str:
+        """Write it in a table."""
+        return ratio_or_inf(value)
+
+    def between(self, low: float, high: float) -> str:
+        """Its interval in brackets; empty if it is unknown."""
+        return between(low, high).removesuffix(" times")
+
+    def ends_cell(self, low: float, high: float) -> str:
+        """Its interval in a table."""
+        return f"{ratio_or_inf(low)} to {ratio_or_inf(high)}"
+
+    def larger(self, value: float) -> str:
+        """Than what a disparity was not larger."""
+        return f"{ratio_text(value)} times as often"
+
+    def from_scale(self, effect: float) -> float:
+        """From the scale that estimates add up on."""
+        return ratio_of(effect)
+
+    def rungs(self, values: Sequence[float]) -> list[str]:
+        """Write what ever better models give."""
+        return [f"{value:.2f}" for value in values]
+
+    def fall(self, allowance: float, search: Measured) -> str:
+        """Write by how much it may still fall."""
+        return f"factor of {ratio_text(ratio_of(allowance))}"
+
+    def give(self, text: str, value: float, search: Keyed) -> str:
+        """What other splits find, written so."""
+        return f"give {text}"
+
+    def beside_text(self, found: Measured) -> str:
+        """The same in other words: rates in percentage points."""
+        return points(found.difference)
+
+    def beside_span(self, found: Measured) -> str:
+        """The same with its interval; empty if it is unknown."""
+        return points_text(found.difference, found.difference_interval)
+
+    def turned(self, search: Any) -> str:
+        """What a table says of a group that surely does not get more of it; else nothing."""
+        return "less often; " if self.ends(search)[1] < self.none else ""
+
+    def sentence(self, search: Violation | AskedSubgroup, start: str, others: str) -> str:
+        """Who gets which outcome how much more often than whom; ``start`` says where and who."""
+        get = gets(search)
+        do = "are" if get.startswith("are ") else "do"
+        span = between(*search.ratio_interval)
+        if search.delta == math.inf:
+            text = (
+                f"{start} {get} and {others} with equal audited features never {do} here, so that no "
+                "ratio can be given"
+            )
+        elif search.delta == -math.inf:
+            text = (
+                f"{start} never {get} here, while some of {others} with equal audited features {do}"
+            )
+        elif search.measured:
+            text = (
+                f"{start} {get} {ratio_text(search.ratio)} times as often as {others} with equal "
+                "audited features"
+            )
+        elif math.isfinite(search.lower):
+            # The estimate itself is withheld: it would tell of too few people.
+            return (
+                f"{start} {get} at least {ratio_text(search.ratio_interval[0])} times as "
+                f"often as {others} with equal audited features, {confidence(search)}."
+            )
+        else:
+            return (
+                f"{start}: how much more often they {get} than {others} with equal audited features "
+                f"{self.lost(search)}."
+            )
+        if span and (size := points_text(search.difference, search.difference_interval)):
+            span = f"{span}, a difference of {size}"
+        return f"{text}: {span}, {confidence(search)}." if span else f"{text}."
+
+    def lost(self, search: Measured) -> str:
+        """Why an effect is not told."""
+        if self.fields[0] in search.withheld:
+            return "is withheld, as too few people are behind it"
+        return "could not be measured"
+
+
+@dataclass(frozen=True)
+class OfMeans(Effect):
+    """What is said of a number, whichever way it is compared; ``scale`` is what it is counted in."""
+
+    scale: str = AMOUNT
+    of = "means"
+    it = "any of it"
+    counts = "means"
+    unused = "raw"
+    loss = "Squared error"
+
+    def turned(self, search: Any) -> str:
+        """What a table says where the group surely gets it the other way round; else nothing."""
+        surely = self.ends(search)[1] < self.none
+        return f"{Phrase.of(search).turned.direction}; " if surely else ""
+
+    def both(self, search: Any, group: str, others: str) -> str:
+        """What both sides get on average."""
+        verb, unit = _AVERAGE[self.scale]
+        texts = self.sizes(search.rates)
+        return f"{group} {verb} {texts[0]} and {others} {texts[1]}{unit} on average"
+
+    def theirs(self, search: Any) -> str:
+        """What the others get on average; empty if that is unknown."""
+        if any(map(math.isnan, search.rates)):
+            return ""
+        verb, unit = _AVERAGE[self.scale]
+        return f"who {verb} {self.sizes(search.rates)[1]}{unit} on average"
+
+    def sizes(self, means: Sequence[float]) -> list[str]:
+        """Write means, with digits enough to tell them apart."""
+        return [f"above {percent(x)}" for x in means] if self.scale == RANK else amounts(means)
+
+    def sentence(self, search: Violation | AskedSubgroup, start: str, others: str) -> str:
+        """Who gets how much less or more than whom, and what these get on average."""
+        phrase, others = Phrase.of(search), f"{others} with equal audited features"
+        if not search.measured and not math.isfinite(search.lower):
+            what = " ".join(filter(None, phrase[1:]))
+            return f"{start}: how much {what} they {phrase.verb} than {others} {self.lost(search)}."
+        if self.value(search) < self.none:
+            phrase = phrase.turned
+        return f"{start} {self._compared(search, phrase, others)}."
+
+    def _compared(self, search: Any, phrase: Phrase, others: str) -> str:
+        """The sentence from the verb on, of an effect that is known, or its lower end."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class RatioOfMeans(OfMeans):
+    """How many times as much one side gets on average."""
+
+    beside = "Difference"
+    titles = ("Ratio of means", "Difference of means")
+
+    @property
+    def as_much(self) -> str:
+        """How the ratio is said."""
+        return "as high" if self.scale == RANK else "as much"
+
+    def larger(self, value: float) -> str:
+        """Than what a disparity was not larger."""
+        return f"{ratio_text(value)} times {self.as_much}"
+
+    def beside_text(self, found: Measured) -> str:
+        """The difference of the means."""
+        return "" if math.isnan(found.difference) else amount_text(found.difference)
+
+    def beside_span(self, found: Measured) -> str:
+        """The same with its interval; empty if it is unknown."""
+        own = Difference(scale=self.scale)
+        if not (text := self.beside_text(found)):
+            return ""
+        return f"{text} ({span})" if (span := own.between(*own.ends(found))) else text
+
+    def _compared(self, search: Any, phrase: Phrase, others: str) -> str:
+        """With who gets more times as much, the group or the others."""
+        ratio, (low, high) = search.ratio, search.ratio_interval
+        if math.isinf(search.delta):
+            who = self.theirs(search)
+            return (
+                f"{phrase} here than {others}, {who}: no ratio can be given, as one side gets none"
+            )
+        if not search.measured:
+            text = f"at least {ratio_text(low)} times {self.as_much}, {confidence(search)}"
+        else:
+            if ratio < 1:
+                ratio, low, high = _inverse(ratio), _inverse(high), _inverse(low)
+            span = f" ({span}, {confidence(search)})" if (span := between(low, high)) else ""
+            text = f"{ratio_text(ratio)} times {self.as_much}{span}"
+        theirs = self.theirs(search)
+        if phrase.taken:
+            return f"{phrase} than {others}{f', {theirs}' if theirs else ''}: {text}"
+        whose = f", {theirs.removeprefix(f'who {phrase.verb} ')}" if theirs else ""
+        return f"{phrase} than {others}, who {phrase.verb} {text}{whose}"
+
+
+@dataclass(frozen=True)
+class Difference(OfMeans):
+    """How much less or more one side gets on average."""
+
+    name = "difference"
+    none = 0.0
+    fields = ("difference", "difference_interval")
+    beside_field = "delta"
+    least = "min_difference"
+    logarithmic = False
+    titles = ("Difference of means", "Ratio of means")
+
+    @property
+    def beside(self) -> str:  # type: ignore[override]
+        """A ratio of means, which ranks have none of."""
+        return "" if self.scale in (RANK, STEPS) else "Ratio"
+
+    def value(self, found: Any) -> float:
+        """The difference in a set of rows."""
+        return float(found.difference)
+
+    def ends(self, found: Any) -> tuple[float, float]:
+        """Its interval."""
+        low, high = found.difference_interval
+        return low, high
+
+    def detectable(self, search: Any) -> float:
+        """The smallest that would have been told from chance."""
+        return float(getattr(search, "detectable_difference", math.nan))
+
+    def every(self, found: Any) -> tuple[float, ...]:
+        """By every split or model."""
+        return tuple(found.differences)
+
+    def from_scale(self, effect: float) -> float:
+        """From the scale that estimates add up on."""
+        return effect
+
+    def rungs(self, values: Sequence[float]) -> list[str]:
+        """Write what ever better models give."""
+        return [points(value) for value in values] if self.scale == RANK else amounts(values)
+
+    def fall(self, allowance: float, search: Measured) -> str:
+        """Write by how much it may still fall."""
+        hardly = search.outcome_sd / 1000.0
+        return f"{self.text(hardly)} at most" if allowance < hardly else self.text(allowance)
+
+    def give(self, text: str, value: float, search: Keyed) -> str:
+        """What other splits find, written so."""
+        size = self.text(value).removeprefix(self.plain(value))
+        return f"find {text}{size} {Phrase.of(search).direction}"
+
+    def ends_cell(self, low: float, high: float) -> str:
+        """Its interval in a table."""
+        return f"{self.plain(low)} to {self.cell(high)}"
+
+    def plain(self, value: float) -> str:
+        """Write it without what it is counted in."""
+        if self.scale == RANK:
+            return points(value)
+        return amount_text(value, 2 if self.scale == STEPS else 3)
+
+    def text(self, value: float) -> str:
+        """Write it in a sentence."""
+        if self.scale == RANK:
+            return f"{points(value)} percentage points"
+        return _steps(self.plain(value), value) if self.scale == STEPS else self.plain(value)
+
+    def cell(self, value: float) -> str:
+        """Write it in a table."""
+        if self.scale == RANK:
+            return f"{points(value)} points"
+        return f"{self.plain(value)} steps" if self.scale == STEPS else self.plain(value)
+
+    def between(self, low: float, high: float) -> str:
+        """Its interval in brackets; empty if it is unknown."""
+        if math.isnan(low):
+            return ""
+        if not math.isfinite(high):
+            return f"at least {self.plain(low)}"
+        return f"{self.plain(low)} to {self.plain(high)}"
+
+    def larger(self, value: float) -> str:
+        """Than what a disparity was not larger."""
+        return self.text(value)
+
+    def beside_text(self, found: Measured) -> str:
+        """The ratio of the means, where they have one."""
+        known = self.beside and math.isfinite(found.delta)
+        return ratio_or_inf(found.ratio) if known else ""
+
+    def beside_span(self, found: Measured) -> str:
+        """The same with its interval; empty if it is unknown."""
+        if not (text := self.beside_text(found)):
+            return ""
+        span = between(*found.ratio_interval).removesuffix(" times")
+        return f"{text} ({span})" if span else text
+
+    def _compared(self, search: Any, phrase: Phrase, others: str) -> str:
+        """With how much less or more the group gets."""
+        low, high = self.ends(search)
+        if not search.measured:
+            least = "at least" if low >= 0 else "at most"
+            own = phrase if low >= 0 else phrase.turned
+            size = own.by(f"{least} {self.text(abs(low))}")
+            return f"{size} than {others}, {confidence(search)}"
+        value = search.difference
+        if value < 0:
+            low, high = -high, -low
+        span = self._span(low, high, phrase)
+        beside = f" ({span}, {confidence(search)})" if span else ""
+        whose = f", {theirs}" if (theirs := self.theirs(search)) else ""
+        return f"{phrase.by(self.text(abs(value)))}{beside} than {others}{whose}"
+
+    def _span(self, low: float, high: float, phrase: Phrase) -> str:
+        """An interval that may reach to the other side of no difference."""
+        if not low < 0:
+            return self.between(low, high)
+        over = f"{self.plain(abs(low))} {phrase.turned.direction}"
+        return f"{over} to {self.plain(high)} {phrase.direction}"
+
+
+RATES: Final = Effect()
+
+
+def is_number(found: Any) -> bool:
+    """Whether a search or set of rows is about more or less of a number."""
+    scale = getattr(found, "outcome_scale", "")
+    return bool(scale) or not math.isnan(getattr(found, "outcome_sd", math.nan))
+
+
+def effect_of(search: Any) -> Effect:
+    """What both sides of a search are compared by."""
+    if not is_number(search):
+        return RATES
+    scale = getattr(search, "outcome_scale", "")
+    scale = scale if scale in _AVERAGE else AMOUNT
+    by_difference = search.measure == "difference"
+    return Difference(scale=scale) if by_difference else RatioOfMeans(scale=scale)
+
+
+def effects_of(searches: Iterable[Any]) -> list[Effect]:
+    """What the searches of an audit go by, each once, in their order."""
+    return list(dict.fromkeys(map(effect_of, searches))) or [RATES]
+
+
+def effect_title(searches: Iterable[Any]) -> str:
+    """What a column of effects is called."""
+    names = {effect.name for effect in effects_of(searches)}
+    return "Effect" if len(names) > 1 else names.pop().capitalize()
+
+
+def beside_title(searches: Sequence[Any]) -> str:
+    """What a column of the same in other words is called; empty if there is none."""
+    told = [effect for one in searches if (effect := effect_of(one)).beside_text(one)]
+    every = told or effects_of(searches)
+    return next((effect.beside for effect in every if effect.beside), "")
+
+
+def effect_cell(found: Measured, effect: Effect) -> str | None:
+    """An effect in a table; empty if it is unknown, None if it is withheld."""
+    if math.isnan(value := effect.value(found)):
+        return None if effect.fields[0] in found.withheld else ""
+    return effect.cell(value)
+
+
+def interval_cell(found: Measured, effect: Effect) -> str | None:
+    """Its interval in a table; empty if it is unknown, None if it is withheld."""
+    low, high = effect.ends(found)
+    if math.isnan(low):
+        return None if effect.fields[1] in found.withheld else ""
+    if math.isnan(high):
+        return f"at least {effect.cell(low)}"
+    return effect.ends_cell(low, high)
+
+
+def beside_cell(found: Measured, effect: Effect) -> str | None:
+    """The same in other words; empty if it is unknown, None if it is withheld."""
+    return None if effect.beside_field in found.withheld else effect.beside_text(found)
+
+
+def confidence(search: Violation | AskedSubgroup) -> str:
+    """How sure an interval is."""
+    return f"with {percent(search.confidence_level)} confidence"
+
+
+def _steps(text: str, value: float) -> str:
+    """Steps from one outcome of an order to the next."""
+    if abs(value) < 1:
+        return f"{text} of a step" if value else "no step"
+    return f"{text} {'step' if text == '1' else 'steps'}"
+
+
+def _inverse(ratio: float) -> float:
+    return math.inf if ratio == 0 else 1.0 / ratio

@@ -1,0 +1,97 @@
+"""What numbers of an audit mean: legends of its table, and what its outcome is if it is a number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from mdfa_fairness_plugin.describe.wording import label_text, percent
+from mdfa_fairness_plugin.records import AuditRecord, Violation
+from mdfa_fairness_plugin.records.searches import RANK, STEPS
+from mdfa_fairness_plugin.report.effects import (
+    Difference,
+    Effect,
+    OfMeans,
+    beside_title,
+    effect_of,
+    effects_of,
+)
+from mdfa_fairness_plugin.report.reading import entries
+
+_MOST_LISTED: Final = 12
+_UNITS: Final = {
+    RANK: "in percentage points of all people ranked below",
+    STEPS: "in steps from one outcome to the next",
+}
+_BESIDE: Final = {
+    "": "",
+    "Points": "Points: difference of the rates, in percentage points. ",
+    "Difference": "Difference: of the means. ",
+    "Ratio": "Ratio: of the means, at least 1 where the difference is at least 0. ",
+}
+
+
+def effects_legend(violations: Sequence[Violation]) -> str:
+    """What the column of effects holds."""
+    return "; ".join(map(_effect_legend, effects_of(violations)))
+
+
+def _effect_legend(effect: Effect) -> str:
+    if isinstance(effect, Difference):
+        unit = _UNITS.get(effect.scale, "in units of the outcome")
+        return (
+            f"Difference: how much less or more in the worst subgroup, {unit}, below 0 the other way "
+            "round"
+        )
+    if isinstance(effect, OfMeans):
+        return (
+            "Ratio: how many times as much in the worst subgroup, the others where the group gets "
+            "less, and below 1 the other way round"
+        )
+    return "Ratio: times as often in the worst subgroup"
+
+
+def beside_legend(violations: Sequence[Violation]) -> str:
+    """What the column beside it holds, if there is one."""
+    return _BESIDE[beside_title(violations)]
+
+
+def largest_detectable(searches: Sequence[Violation]) -> str:
+    """Than what no disparity was larger, by everything that these searches go by."""
+    sizes: dict[Effect, float] = {}
+    for search in searches:
+        effect = effect_of(search)
+        if math.isfinite(size := effect.detectable(search)):
+            sizes[effect] = max(size, sizes.get(effect, -math.inf))
+    return " or ".join(effect.larger(size) for effect, size in sizes.items())
+
+
+def number_sentence(result: AuditRecord) -> str:
+    """What the outcome is if it is a number or an order; empty if it is neither."""
+    given = entries(result.provenance, "parameters")
+    good = {"high": True, "low": False}.get(_text(given.get("favorable")))
+    if given.get("outcome_type") == "numeric":
+        name = label_text(result.outcome_name) if result.outcome_name else "a number"
+        better = {None: "", True: "; more of it is favourable", False: "; less of it is favourable"}
+        return f"Outcome: {name}{_read(given.get('robust'))}{better[good]}."
+    ordered = given.get("ordered")
+    if not isinstance(ordered, list | tuple):
+        return ""
+    better = {None: "", True: "; higher is favourable", False: "; lower is favourable"}
+    names = ", ".join(label_text(one) for one in ordered[:_MOST_LISTED])
+    more = f" and {len(ordered) - _MOST_LISTED} more" if len(ordered) > _MOST_LISTED else ""
+    return f"Their order, from the lowest: {names}{more}{better[good]}."
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _read(robust: Any) -> str:
+    """How numbers are taken."""
+    if robust == RANK:
+        return ", by the share of all people who rank below"
+    if isinstance(robust, float):
+        return f", {percent(robust)} of the rows at either end moved in"
+    return ""
