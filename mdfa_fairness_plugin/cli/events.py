@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import pandas as pd
 
 from mdfa_fairness_plugin.cli.console import CommandError, complain
 from mdfa_fairness_plugin.cli.labels import find_favorable, find_labels, find_names
-from mdfa_fairness_plugin.cli.request import Request
-from mdfa_fairness_plugin.cli.table import Table
+from mdfa_fairness_plugin.cli.request import Request, given
+from mdfa_fairness_plugin.cli.table import Table, as_numbers
 from mdfa_fairness_plugin.data.columns import read_labels
-from mdfa_fairness_plugin.data.events import EVENTS, favorable_event, occurrence
+from mdfa_fairness_plugin.data.events import EVENTS, favorable_event
+from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS, NumberOccurrence, happening
 
 
 def with_event(table: Table, request: Request) -> tuple[Table, Request]:
@@ -25,26 +26,21 @@ def with_event(table: Table, request: Request) -> tuple[Table, Request]:
         )
     if event is None:
         return table, request
+    if event in NUMBER_EVENTS:
+        return _of_numbers(table, request)
     roles = table.roles({"--outcome": request.outcome, "--true": truth})
     (answered,), others = roles["--outcome"], roles["--true"]
     deciding = (answered, *others)
-    for option, names in (("--features", request.features), ("--sensitive", request.sensitive)):
-        for column in table.columns(names, option):
-            if column in deciding:
-                raise CommandError(f"{option}: {str(column)!r} decides the event {event!r}.")
+    _refuse_deciding(table, request, deciding)
     frame, answers = table.frame, table.frame[answered]
     own_truth = frame[others[0]] if others else None
     as_answered = _as_answered(own_truth, answers, request)
-    found = occurrence(
-        as_answered,
-        answers,
-        event,
-        _positive(request, answers),
-        missing="exclude" if request.drop_missing_outcomes else "raise",
-        merge=request.merge_spellings,
-    )
+    settings = request.settings | given(ordered=request.ordered or None)
+    found = happening(as_answered, answers, event, settings, _positive(request, answers))
     if event == "selection":
-        asked = replace(request, outcome_label=(str(found.positive),))
+        asked = request
+        if not found.several:
+            asked = replace(request, outcome_label=(str(found.positive),))
         return table, replace(asked, drop=(*request.drop, *map(str, others)))
     name = f"{request.outcome_name or request.outcome} against {truth}"
     asked = replace(
@@ -71,6 +67,64 @@ def with_event(table: Table, request: Request) -> tuple[Table, Request]:
         complain(f"note: --event: {inside.sum():,} of {len(inside):,} rows are audited: {rows}")
     told = f"({request.where}) and {rows}" if request.where else rows
     return replace(table, frame=frame[inside]), replace(asked, where=told)
+
+
+def _refuse_deciding(table: Table, request: Request, deciding: Sequence[Hashable]) -> None:
+    """Refuse to compare people by what the event is made of."""
+    for option, names in (("--features", request.features), ("--sensitive", request.sensitive)):
+        for column in table.columns(names, option):
+            if column in deciding:
+                raise CommandError(
+                    f"{option}: {str(column)!r} decides the event {request.event!r}."
+                )
+
+
+def _of_numbers(table: Table, request: Request) -> tuple[Table, Request]:
+    """An event of predictions that are numbers; what is compared at equal scores has these as feature.
+
+    Without ``--favorable`` nothing but a small error is known to be good.
+    """
+    event = str(request.event)
+    names = {"--outcome": request.outcome, "--true": request.truth}
+    roles = table.roles(given(**names))
+    columns = [own for option in names for own in roles.get(option, ())]
+    frame = table.frame.copy()
+    read = as_numbers(frame, columns, request)
+    answered, truth = read[columns[0]], read[columns[1]] if len(columns) > 1 else None
+    # Of calibration it names a true label.
+    labels = truth is not None and event == "calibration" and not request.is_numeric
+    positive = find_labels(
+        request.outcome_label if labels else (), columns[1:], read.__getitem__, "--outcome-label"
+    )
+    found = happening(truth, answered, event, request.settings, positive[0] if positive else None)
+    assert isinstance(found, NumberOccurrence)
+    told = found.arguments(request.settings)
+    said = request.favorable is not None or event == "absolute_error"
+    at_score = found.score is not None
+    deciding = columns[1:] if at_score else columns
+    _refuse_deciding(table, request, deciding)
+    against = f" against {request.truth}" if request.truth else ""
+    name = f"{event} of {request.outcome}" if event == "score" else f"{request.outcome}{against}"
+    drop = (*request.drop, *map(str, deciding))
+    asked = replace(
+        request,
+        outcome=name,
+        outcome_name=told.get("outcome_name"),
+        outcome_type=told.get("outcome_type"),
+        outcome_label=() if labels else request.outcome_label,
+        event_names=told.get("outcome_names"),
+        favorable=told.get("favorable") if said else None,
+        favorable_label=told.get("favorable_label") if said else None,
+        decided_by=(*request.decided_by, *map(str, deciding)),
+        drop=drop,
+    )
+    frame[name] = found.outcome
+    if at_score:
+        own = str(columns[0])
+        frame[columns[0]] = found.score
+        features = request.features and (*request.features, own)
+        asked = replace(asked, features=features, decision_input=(*request.decision_input, own))
+    return replace(table, frame=frame), asked
 
 
 def _positive(request: Request, answers: pd.Series) -> Hashable | None:

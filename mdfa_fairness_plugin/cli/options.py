@@ -25,8 +25,11 @@ LEARNERS = (
     "network_features",
 )  # fmt: skip
 ESTIMATORS = ("doubly_robust", "hajek", "raw", "unweighted")
-# As mdfa_fairness_plugin.data.events.EVENTS, likewise.
-EVENTS = ("selection", "error", "false_positive", "false_negative", "true_positive")
+# As mdfa_fairness_plugin.data.events.EVENTS and those of numbers, likewise.
+EVENTS = (
+    "selection", "error", "false_positive", "false_negative", "true_positive", "score", "residual",
+    "absolute_error", "overprediction", "calibration",
+)  # fmt: skip
 # As mdfa_fairness_plugin.experiments.EXPERIMENTS, likewise.
 EXPERIMENTS = (
     "table1", "table2", "table3", "table4", "figure1a", "figure1b", "figure1c", "figure1d",
@@ -128,7 +131,9 @@ event = option(
     "--event",
     type=Choice(EVENTS),
     help="Audit this in the place of the outcome, by --true: answers of one kind (--outcome-label, or "
-    "1 of 0 and 1) that are wrong, that are missing, or any error.",
+    "1 of 0 and 1) that are wrong, that are missing, or any error; of predictions that are numbers "
+    "the score itself, the residual (true minus predicted), the absolute error, whether it is too "
+    "high, or calibration: what is true at the same score.",
 )
 group = option(
     "--group", multiple=True, metavar="VALUE", help="Sensitive value to audit; may be repeated."

@@ -138,6 +138,11 @@ class Request:
         )
 
     @property
+    def writing(self) -> dict[str, str]:
+        """How numbers and dates are said to be written."""
+        return given(decimal=self.decimal, thousands=self.thousands, date_format=self.date_format)
+
+    @property
     def is_numeric(self) -> bool:
         """Whether outcomes are numbers."""
         return self.outcome_type == "numeric"

@@ -127,17 +127,10 @@ class Table:
         """Read labels and quantities among these columns as the options say; amounts in any case."""
         for column in self.columns(request.categorical, "--categorical"):
             self.frame[column] = self.frame[column].astype("category")
-        how = given(
-            decimal=request.decimal, thousands=request.thousands, date_format=request.date_format
-        )
-        columns = [*columns, *amounts] if how else amounts
-        if columns:
-            with collected_notes() as notes:
-                read = to_quantities(self.frame[columns], **how)
-            for column in columns:
-                self.frame[column] = read[column]
-            for note in () if request.quiet else notes:
-                complain(f"note: {note}")
+        columns = [*columns, *amounts] if request.writing else amounts
+        read = as_numbers(self.frame, columns, request)
+        for column in columns:
+            self.frame[column] = read[column]
 
     def _make_groups(self, request: Request, sensitive: Sequence[Hashable]) -> None:
         """Make groups of the numbers of sensitive columns, as ``--bins`` says."""
@@ -190,6 +183,15 @@ class Columns:
             "sensitive_features": frame[self.sensitive],
             **{name: frame[column] for name, column in by_row.items()},
         }
+
+
+def as_numbers(frame: pd.DataFrame, columns: list[Hashable], request: Request) -> pd.DataFrame:
+    """These columns, text that stands for quantities read as the options say it is written."""
+    with collected_notes() as notes:
+        read = to_quantities(frame[columns], **request.writing) if columns else frame[columns]
+    for note in () if request.quiet else notes:
+        complain(f"note: {note}")
+    return read
 
 
 def find_columns(

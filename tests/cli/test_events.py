@@ -8,6 +8,7 @@ import pytest
 
 from mdfa_fairness_plugin.cli import options
 from mdfa_fairness_plugin.data.events import EVENTS, favorable_event
+from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS
 from mdfa_fairness_plugin.datasets import make_synthetic
 
 # Answered, true, and whose answer that is: eight people of each kind.
@@ -144,7 +145,7 @@ def test_the_whole_way(tmp_path, mdfa):
 
 
 def test_every_event_can_be_asked_for():
-    assert tuple(EVENTS) == options.EVENTS
+    assert (*EVENTS, *NUMBER_EVENTS) == options.EVENTS
 
 
 def test_the_good_side_of_an_event_follows_from_the_good_label():
@@ -156,3 +157,71 @@ def test_the_good_side_of_an_event_follows_from_the_good_label():
     turned = {event: favorable_event(event, False) for event in EVENTS}
     assert all(turned[event] != good[event] for event in EVENTS if event != "error")
     assert turned["error"] == "correct"
+
+
+@pytest.fixture
+def ask_of_scores(tmp_path, mdfa, fake_audit):
+    """Run an audit of what a model said of pay, beside what was paid."""
+
+    def run(event, *more, true="paid"):
+        n = np.arange(60)
+        frame = pd.DataFrame({"said": [f"{1000 + 7 * i},5" for i in n], "paid": 1000.0 + 7 * n})
+        frame["paid"] += np.where(n % 3 == 0, 2.5, -1.5)
+        frame["good"], frame["sex"] = np.where(n % 4 == 0, "yes", "no"), ["f", "m"] * 30
+        path = tmp_path / "pay.csv"
+        frame.assign(x=n % 7).to_csv(path, index=False)
+        given = ("audit", path, "--outcome", "said", "--sensitive", "sex", "--event", event)
+        truth = ("--true", true) if true else ()
+        drop = [own for own in ("paid", "good") if own != true]
+        result = mdfa(*given, *truth, *more, *(word for own in drop for word in ("--drop", own)))
+        assert result.exit_code == 0, result.stderr
+        return fake_audit.calls[-1]
+
+    return run
+
+
+def test_what_a_score_is_and_how_far_off_makes_the_outcome(ask_of_scores):
+    """True minus predicted is 2 for every third row and -2 for the others."""
+    residual = np.where(np.arange(60) % 3 == 0, 2.0, -2.0)
+    call = ask_of_scores("residual", "--favorable", "high")
+    assert call["y"].tolist() == residual.tolist()
+    # Those who are worth more than was said of them were said too little of.
+    assert (call["outcome_type"], call["favorable"]) == ("numeric", "low")
+    assert list(call["X"]) == ["x"]
+    call = ask_of_scores("absolute_error")
+    assert call["y"].tolist() == [2.0] * 60
+    assert (call["outcome_name"], call["favorable"]) == ("absolute error", "low")
+    call = ask_of_scores("overprediction", "--favorable", "low")
+    assert (call["y"] == "overprediction").tolist() == (residual < 0).tolist()
+    assert call["favorable_label"] == "not overpredicted"
+    assert call["outcome_names"]["overprediction"] == "predicted too high"
+    call = ask_of_scores("score", true=None)
+    assert call["y"].tolist()[:2] == [1000.5, 1007.5]
+    # A high score may be a loan or a risk: only the user knows.
+    assert not {"favorable", "favorable_label"} & set(call)
+
+
+def test_what_is_true_is_compared_at_the_same_score(ask_of_scores):
+    """The score is a feature that the outcome may be told by; its truth is none."""
+    options = ("--outcome-label", "yes", "--features", "x", "--favorable", "high")
+    call = ask_of_scores("calibration", *options, true="good")
+    assert call["X"]["said"].tolist()[:2] == [1000.5, 1007.5]
+    assert list(call["X"]) == ["x", "said"]
+    assert call["decision_inputs"] == ["said"]
+    assert (call["y"] == "positive").tolist() == (np.arange(60) % 4 == 0).tolist()
+    assert call["favorable_label"] == "negative"
+    assert call["outcome_names"]["positive"] == "in truth yes at the same score"
+    call = ask_of_scores("calibration", "--outcome-type", "numeric")
+    assert call["y"].tolist()[0] == 1002.5
+    assert list(call["X"]) == ["said", "x"]
+    assert call["outcome_type"] == "numeric"
+
+
+def test_events_of_numbers_say_what_is_missing(ask, tmp_path):
+    """Labels have no residual, and numbers are no answers."""
+    said = ask("--event", "residual").stderr
+    assert "--outcome: --event residual needs numbers, and 'no', 'yes' was found" in said
+    said = ask("--event", "false_positive", "--outcome-type", "numeric").stderr
+    assert "--outcome-type: 'numeric' was given, and --event false_positive compares labels" in said
+    said = ask("--event", "residual", "--features", "paid", paid=1, loan=2).stderr
+    assert "--features: 'paid' decides the event 'residual'" in said
