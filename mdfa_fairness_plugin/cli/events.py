@@ -98,7 +98,7 @@ def _of_numbers(table: Table, request: Request) -> tuple[Table, Request]:
     )
     found = happening(truth, answered, event, request.settings, positive[0] if positive else None)
     assert isinstance(found, NumberOccurrence)
-    told = found.arguments(request.settings)
+    told = found.arguments(request.settings, request.favorable_label)
     said = request.favorable is not None or event == "absolute_error"
     at_score = found.score is not None
     deciding = columns[1:] if at_score else columns

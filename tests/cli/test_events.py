@@ -223,5 +223,7 @@ def test_events_of_numbers_say_what_is_missing(ask, tmp_path):
     assert "--outcome: --event residual needs numbers, and 'no', 'yes' was found" in said
     said = ask("--event", "false_positive", "--outcome-type", "numeric").stderr
     assert "--outcome-type: 'numeric' was given, and --event false_positive compares labels" in said
+    said = ask("--event", "residual", "--favorable-label", "1", paid=1, loan=2).stderr
+    assert "--favorable-label: --event residual is of numbers. Say which predictions are" in said
     said = ask("--event", "residual", "--features", "paid", paid=1, loan=2).stderr
     assert "--features: 'paid' decides the event 'residual'" in said
