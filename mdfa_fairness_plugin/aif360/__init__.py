@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.aif360.datasets import load_adult, load_compas, load_g
 from mdfa_fairness_plugin.aif360.detectors import compare_detectors
 from mdfa_fairness_plugin.aif360.functions import (
     unfairness_certificate,
+    worst_case_difference,
     worst_case_ratio,
     worst_case_violation,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "load_german",
     "mdfa_scan",
     "unfairness_certificate",
+    "worst_case_difference",
     "worst_case_ratio",
     "worst_case_violation",
 ]

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mdfa_fairness_plugin.aif360.groups import FAVORABLE, OTHERS, UNFAVORABLE, describe
-from mdfa_fairness_plugin.aif360.metrics import BinaryLabelDatasetMetric, _AuditMethods
+from mdfa_fairness_plugin.aif360.methods import AuditMethods
+from mdfa_fairness_plugin.aif360.metrics import BinaryLabelDatasetMetric
 from mdfa_fairness_plugin.aif360.question import EVENT_NAMES
 from mdfa_fairness_plugin.aif360.toolkit import part
-from mdfa_fairness_plugin.exceptions import InputTypeError, NothingToAuditError
+from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, NothingToAuditError
 from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION, Harm
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ else:
 class _Figure:
     """One figure of the worst case, and what is said of it."""
 
+    name: str  # of the method
     title: str
     field: str  # of a Harm
     meaning: str
@@ -40,7 +42,12 @@ _RATES = (
 )
 _COMPUTED = f"{_RATES}, on rows the search has not seen. The disparate impact there is its inverse."
 _NOISE = "so see the interval and the finding."
+_MEANS = (
+    "mean of the number for those who get more of it / mean for the others, above 1 where the group "
+    "harmed most is worse off, at equal features, in the region where that is largest"
+)
 _VIOLATION = _Figure(
+    name="worst_case_violation",
     title="Worst-Case Violation",
     field="delta",
     meaning=f"log of {_RATES}",
@@ -48,13 +55,29 @@ _VIOLATION = _Figure(
     ideal=f"The value without any violation is 0; sampling noise alone makes it positive, {_NOISE}",
 )
 _RATIO = _Figure(
+    name="worst_case_ratio",
     title="Worst-Case Ratio",
     field="ratio",
     meaning=_RATES,
     description=f"Computed as {_COMPUTED}",
     ideal=f"The value without any violation is 1; sampling noise alone raises it, {_NOISE}",
 )
+_DIFFERENCE = _Figure(
+    name="worst_case_difference",
+    title="Worst-Case Difference",
+    field="difference",
+    meaning=(
+        "rate of the favorable outcome for the others - rate for the group harmed most, at equal "
+        "features, in the region where that is worst"
+    ),
+    description=(
+        "Computed as the difference of both sides' rates, or means of a number, on rows the search "
+        "has not seen, above 0 where the group is worse off."
+    ),
+    ideal=f"The value without any violation is 0; sampling noise alone makes it positive, {_NOISE}",
+)
 _CERTIFICATE = _Figure(
+    name="unfairness_certificate",
     title="Unfairness Certificate",
     field="gamma",
     meaning=(
@@ -68,12 +91,22 @@ _CERTIFICATE = _Figure(
     ideal="A certificate is evidence of a violation; a small one is no evidence of its absence.",
 )
 _SUBGROUP = _Figure(
+    name="worst_case_subgroup",
     title="Worst-Case Subgroup",
     field="rule",
     meaning="who is treated most unequally",
     description="The region of the features where the others get the favorable outcome most often.",
     ideal="There is no ideal subgroup.",
 )
+# What figures mean of numbers.
+_OF_NUMBERS = {
+    "delta": f"log of {_MEANS}",
+    "ratio": _MEANS,
+    "difference": (
+        "by how much less of the number the group harmed most gets than the others, or more where "
+        "less is good, at equal features, in the region where that is worst"
+    ),
+}
 # Of whom an event is a rate; of all people if it is not named.
 _AMONG = {
     "false_positive": f", among those whose true label is {UNFAVORABLE}",
@@ -95,7 +128,10 @@ class MDFATextExplainer(MetricTextExplainer):
     def audit(self) -> str:
         """Tell everything that was found, in a page of text."""
         metric = self._audited()
-        page = [self.worst_case_ratio() + ".", metric.audit().summary()]
+        result = metric.audit()
+        of_numbers = any(own.by_difference for own in result.violations)
+        first = self.worst_case_difference() if of_numbers else self.worst_case_ratio()
+        page = [f"{first}.", result.summary()]
         if metric.unprivileged_groups is not None or metric.privileged_groups is not None:
             low = describe(metric.unprivileged_groups, metric.dataset)
             high = describe(metric.privileged_groups, metric.dataset)
@@ -109,6 +145,10 @@ class MDFATextExplainer(MetricTextExplainer):
     def worst_case_ratio(self, privileged: bool | None = None) -> str:
         """Explain ``worst_case_ratio``."""
         return self._explain(_RATIO, privileged)
+
+    def worst_case_difference(self, privileged: bool | None = None) -> str:
+        """Explain ``worst_case_difference``."""
+        return self._explain(_DIFFERENCE, privileged)
 
     def unfairness_certificate(self, privileged: bool | None = None) -> str:
         """Explain ``unfairness_certificate``."""
@@ -138,7 +178,9 @@ class MDFATextExplainer(MetricTextExplainer):
         return worst, "nothing could be measured"
 
     def _sentence(self, figure: _Figure, worst: Harm | None, why: str) -> str:
-        name = f"{figure.title.capitalize()} ({figure.meaning})"
+        of_number = worst is not None and worst.violation.outcome_type == "numeric"
+        meaning = _OF_NUMBERS.get(figure.field, figure.meaning) if of_number else figure.meaning
+        name = f"{figure.title.capitalize()} ({meaning})"
         if worst is None:
             return f"{name}: not measured ({why})"
         if figure is _SUBGROUP:
@@ -147,31 +189,50 @@ class MDFATextExplainer(MetricTextExplainer):
                 f"{name}: {found.rule or 'no short rule describes it'} "
                 f"({found.n_rows} rows, {found.share:.1%} of those compared)"
             )
-        return f"{name}: {getattr(worst, figure.field):.4g} ({self._evidence(worst)})"
+        try:
+            return (
+                f"{name}: {worst.figure(figure.field, figure.name):.4g} ({self._evidence(worst)})"
+            )
+        except InputError as error:
+            return f"{name}: not defined ({error})"
 
     def _evidence(self, worst: Harm) -> str:
         """Tell where a number comes from, and how sure it is."""
+        level = f"{worst.violation.confidence_level:.0%}"
+        if worst.violation.outcome_type == "numeric":
+            low, high = worst.difference_interval
+            what = self._audited().audit().outcome_name or "the outcome"
+            return (
+                f"{self._people(worst.group, worst) or 'everybody else'} get {worst.difference:.3g} "
+                f"{worst.direction} {what} than {self._people(worst.reference, worst) or 'all others'} "
+                f"on average, {level} interval {low:.3g} to {high:.3g}; {self._finding(worst)}"
+            )
         low, high = worst.interval
         who = self._people(worst.reference, worst) or "all others"
         return (
             f"{who} {_gets(worst.outcome)} {worst.ratio:.3g} times as often as "
             f"{self._people(worst.group, worst) or 'everybody else'}"
-            f"{_AMONG.get(self._audited().event, '')}, {worst.violation.confidence_level:.0%} "
+            f"{_AMONG.get(self._audited().event, '')}, {level} "
             f"interval {low:.3g} to {high:.3g}; {self._finding(worst)}"
         )
 
     def _finding(self, worst: Harm) -> str:
-        search, low = worst.violation, worst.interval[0]
+        search, low = worst.violation, worst.interval[0] - 1.0
+        of_number = search.outcome_type == "numeric"
+        if of_number:
+            low = worst.difference_interval[0]
         if search.verdict == INSUFFICIENT:
             return f"undetermined: {search.reason}"
         if search.verdict != VIOLATION:
+            size = f"a ratio larger than {search.detectable_ratio:.3g}"
+            if search.by_difference:
+                size = f"a difference larger than {search.detectable_difference:.3g}"
             return (
-                f"not detected at this size; searching for who {_gets(search.outcome)}, a ratio larger "
-                f"than {search.detectable_ratio:.3g} in a mass of {search.detectable_mass:.3g} would "
-                "have been found"
+                f"not detected at this size; searching for who {_gets(search.outcome)}, {size} in a "
+                f"mass of {search.detectable_mass:.3g} would have been found"
             )
         sure = f"a disparity beyond chance, p = {search.p_value_adjusted:.2g} over all searches"
-        if low > 1:
+        if low > 0:
             return sure
         own = self._people(search.group, worst) or "all others"
         return (
@@ -188,8 +249,8 @@ class MDFATextExplainer(MetricTextExplainer):
             return f"{value} ({describe(groups, self.metric.dataset)})"
         return f"{worst.sensitive_feature}={value}"
 
-    def _audited(self) -> _AuditMethods:
-        if not isinstance(self.metric, _AuditMethods):
+    def _audited(self) -> AuditMethods:
+        if not isinstance(self.metric, AuditMethods):
             raise InputTypeError(
                 f"metric: {type(self.metric).__name__} has no audit to explain. Give the explainer "
                 "an MDFADatasetMetric or an MDFAClassificationMetric."
@@ -257,6 +318,8 @@ class MDFAJSONExplainer(MetricJSONExplainer, MDFATextExplainer):
 def _gets(outcome: Hashable) -> str:
     """What people with an outcome do."""
     named = EVENT_NAMES.get(str(outcome))
+    if outcome in ("less", "more"):
+        return f"get {outcome}"
     return f"are {named}" if named else f"get the {outcome} outcome"
 
 
@@ -273,6 +336,8 @@ def _numbers_of(worst: Harm) -> dict[str, Any]:
         "delta": worst.delta,
         "ratio": worst.ratio,
         "interval": list(worst.interval),
+        "difference": worst.difference,
+        "differenceInterval": list(worst.difference_interval),
         "confidenceLevel": search.confidence_level,
         "disparateImpact": worst.disparate_impact,
         "gamma": worst.gamma,
@@ -286,6 +351,7 @@ def _numbers_of(worst: Harm) -> dict[str, Any]:
         "mass": search.mass,
         "pValueAdjusted": search.p_value_adjusted,
         "detectableRatio": search.detectable_ratio,
+        "detectableDifference": search.detectable_difference,
         "detectableMass": search.detectable_mass,
         "rule": search.rule,
         "ruleFidelity": search.rule_fidelity,

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
     from mdfa_fairness_plugin.aif360.groups import Protection, Table
 
+_METRICS = {
+    "delta": "worst_case_violation",
+    "ratio": "worst_case_ratio",
+    "difference": "worst_case_difference",
+    "gamma": "unfairness_certificate",
+}
+
 
 def worst_case_violation(
     y_true: ArrayLike,
@@ -40,12 +47,12 @@ def worst_case_violation(
         Outcomes of the data. If ``y_pred`` is given they are the true labels of an ``event``, and
         their index may hold the protected attributes.
     y_pred : array-like of shape (n_samples,) or None, default=None
-        Outcomes a classifier predicted, as labels.
+        Outcomes a model predicted: labels, or numbers for an event that is of numbers.
     audit_features : DataFrame or array of shape (n_samples, n_features)
         Features people are compared by, with a row for each of ``y_true``. A DataFrame with a unique
         index may have more: its rows are then found by the index of ``y_true``. (``X``: deprecated.)
-    event : {"selection", "false_positive", "false_negative", "true_positive", "error"}
-        As in ``MDFAClassificationMetric``.
+    event : str, default="selection"
+        As in ``MDFAClassificationMetric``; of numbers those of a ``RegressionDataset``.
     prot_attr : label, array-like of shape (n_samples,) or list of these, default=None
         As in ``mdfa_scan``.
     priv_group : scalar or tuple, default=1
@@ -112,6 +119,31 @@ def worst_case_ratio(
     return _figure("ratio", y_true, y_pred, **arguments)
 
 
+def worst_case_difference(
+    y_true: ArrayLike,
+    y_pred: ArrayLike | None = None,
+    *,
+    audit_features: Table | None = None,
+    sample_weight: ArrayLike | None = None,
+    **arguments: Any,
+) -> float:
+    """By how much less of a number the group harmed most gets than the others (or more of it).
+
+    Parameters
+    ----------
+    y_true, y_pred, audit_features, sample_weight, **arguments
+        As in ``worst_case_violation``, with the same defaults.
+
+    Returns
+    -------
+    difference : float
+        In units of the number; of labels the difference of the rates of the favorable one. Above 0 is
+        harm; NaN as ``worst_case_violation``.
+    """
+    arguments |= {"audit_features": audit_features, "sample_weight": sample_weight}
+    return _figure("difference", y_true, y_pred, **arguments)
+
+
 def unfairness_certificate(
     y_true: ArrayLike,
     y_pred: ArrayLike | None = None,
@@ -130,7 +162,7 @@ def unfairness_certificate(
     Returns
     -------
     gamma : float
-        At most 1/4; NaN as ``worst_case_violation``.
+        At most 1/4; NaN as ``worst_case_violation``. Numbers have none and are refused.
     """
     arguments |= {"audit_features": audit_features, "sample_weight": sample_weight}
     return _figure("gamma", y_true, y_pred, **arguments)
@@ -145,7 +177,7 @@ def _figure(name: str, y_true: Any, y_pred: Any, **given: Any) -> float:
 
     def figure() -> float:
         worst = asked.answer()[-1].worst_harm
-        return math.nan if worst is None else float(getattr(worst, name))
+        return math.nan if worst is None else worst.figure(name, _METRICS[name])
 
     return nan_if_constant(figure)
 

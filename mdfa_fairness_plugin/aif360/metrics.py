@@ -2,359 +2,38 @@
 
 from __future__ import annotations
 
-import inspect
-import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mdfa_fairness_plugin.aif360.groups import (
-    NEITHER,
-    PRIVILEGED,
-    UNPRIVILEGED,
     Clusters,
     Features,
     Groups,
     Protected,
     check_lists,
-    mask_of,
 )
-from mdfa_fairness_plugin.aif360.question import Answer, Question, is_table
+from mdfa_fairness_plugin.aif360.methods import SubgroupMethods
 from mdfa_fairness_plugin.aif360.reading import (
-    audited_features,
     check_same_features,
+    check_same_people,
     compared_without_features,
+    has_numbers,
 )
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.events import EVENTS
-from mdfa_fairness_plugin.exceptions import InputError, nan_if_constant
-from mdfa_fairness_plugin.records import Harm
-from mdfa_fairness_plugin.results import AuditResult
-from mdfa_fairness_plugin.settings import Settings, refuse_unknown
+from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS
+from mdfa_fairness_plugin.exceptions import InputError
 
 if TYPE_CHECKING:
-    from aif360.datasets import BinaryLabelDataset, StructuredDataset
-    from aif360.metrics import BinaryLabelDatasetMetric, ClassificationMetric
+    from aif360.datasets import StructuredDataset
+    from aif360.metrics import BinaryLabelDatasetMetric, ClassificationMetric, DatasetMetric
 else:
+    DatasetMetric = part("metrics").DatasetMetric
     BinaryLabelDatasetMetric = part("metrics").BinaryLabelDatasetMetric
     ClassificationMetric = part("metrics").ClassificationMetric
 
-SUBGROUP = "worst_case_subgroup"
 
-
-def _undo_memoising(cls: type) -> None:
-    """Give the class AIF360's metrics as they were before it made them remember.
-
-    AIF360 keys its memory by object, so after a dataset's labels change the old answer comes back.
-    """
-    for name in dir(cls):
-        method = inspect.getattr_static(cls, name)
-        home = getattr(method, "__globals__", {}).get("__name__")
-        if home == "aif360.metrics.metric" and hasattr(method, "__wrapped__"):
-            setattr(cls, name, method.__wrapped__)
-
-
-class _AuditMethods:
-    """What both metric classes add to AIF360's; they say whose labels are audited."""
-
-    dataset: BinaryLabelDataset
-    unprivileged_groups: Groups
-    privileged_groups: Groups
-    _audited = "dataset"  # the one whose labels are audited
-    event = "selection"
-    _features_from: str | None = None  # the one people are compared by; None: `dataset`
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        _undo_memoising(cls)
-
-    def _keep(
-        self,
-        audit_features: Features,
-        include_protected: Protected,
-        clusters: Clusters,
-        auditor: dict[str, Any],
-    ) -> None:
-        refuse_unknown(type(self).__name__, auditor, Settings.names(), first="its own and ")
-        if "favorable_label" in auditor:
-            raise InputError(
-                "favorable_label: the dataset says it itself. Set its favorable_label and "
-                "unfavorable_label."
-            )
-        self._audit_features = audit_features
-        self._include_protected = include_protected
-        self._clusters = clusters
-        self._auditor = auditor
-        self._last: tuple[str, Answer] | None = None
-
-    def _question(self) -> Question:
-        """Audit to be made of the data as they are now."""
-        return Question(
-            dataset=self.dataset,
-            labelled=self._labelled(),
-            argument=f"{self._audited}.labels",
-            featured=getattr(self, self._features_from or "dataset"),
-            event=self.event,
-            unprivileged=self.unprivileged_groups,
-            privileged=self.privileged_groups,
-            audit_features=self._audit_features,
-            include_protected=self._include_protected,
-            clusters=self._clusters,
-            auditor=self._auditor,
-        )
-
-    def _labelled(self) -> BinaryLabelDataset:
-        """Dataset whose labels are audited."""
-        return getattr(self, self._audited)
-
-    def _state(self) -> Answer:
-        """Audit of the data as they are now; made anew only if they have changed."""
-        question = self._question()
-        key = question.key()
-        if self._last is None or self._last[0] != key:
-            self._last = key, question.answer()
-        return self._last[1]
-
-    def audit(self) -> AuditResult:
-        """Audit the labels as they are now.
-
-        Returns
-        -------
-        result : AuditResult
-            Groups are called ``"unprivileged"`` and ``"privileged"``, outcomes ``"favorable"`` and
-            ``"unfavorable"``, or as the event and its opposite. Without group lists each value of
-            each protected attribute is a group. ``excluded`` counts the rows in neither list, and
-            those that the event's rate is not about. Kept until the data change.
-        """
-        return self._state().result
-
-    def worst_case(self, privileged: bool | None = None) -> Harm | None:
-        """Who gets the favorable outcome less often, and how much, where that is worst.
-
-        Parameters
-        ----------
-        privileged : bool or None, default=None
-            Only harm to the privileged (True) or to the unprivileged (False); None: to whoever is
-            harmed most.
-
-        Returns
-        -------
-        harm : Harm or None
-            Who (``group``) gets which ``outcome`` less often than whom (``reference``), the ``ratio``
-            and its ``interval``, the ``verdict``, and the search behind it (``violation``); None if
-            nothing was measured.
-        """
-        side = None
-        if privileged is not None:
-            side = PRIVILEGED if privileged else UNPRIVILEGED
-            if getattr(self, f"{side}_groups") is None:
-                raise InputError(
-                    f"privileged: the metric was not given {side}_groups, so there is no telling how "
-                    f"the {side} are harmed. Pass the list, or leave privileged out."
-                )
-        return self._state().harm(side)
-
-    def worst_case_violation(self, privileged: bool | None = None) -> float:
-        """Log of ``worst_case_ratio``.
-
-        Parameters
-        ----------
-        privileged
-            As in ``worst_case``.
-
-        Returns
-        -------
-        delta : float
-            About 0 or less where nobody is harmed, larger is worse. NaN if nothing was measured, and
-            with a warning if all labels are alike.
-        """
-        return self._figure("delta", privileged)
-
-    def worst_case_ratio(self, privileged: bool | None = None) -> float:
-        """How many times more often the others get the favorable outcome than the group harmed most.
-
-        In the region of the features where that is worst, at equal features, measured on rows the
-        search has not seen. Its inverse is the disparate impact there.
-
-        Parameters
-        ----------
-        privileged
-            As in ``worst_case``.
-
-        Returns
-        -------
-        ratio : float
-            About 1 or less where nobody is harmed; sampling noise alone raises it without any
-            violation, so see ``worst_case`` for the interval and the verdict. NaN as
-            ``worst_case_violation``.
-        """
-        return self._figure("ratio", privileged)
-
-    def unfairness_certificate(self, privileged: bool | None = None) -> float:
-        r"""Strength ``gamma`` of the certificate of the worst case (Section 3.1 of the paper).
-
-        Parameters
-        ----------
-        privileged
-            As in ``worst_case``.
-
-        Returns
-        -------
-        gamma : float
-            :math:`Pr_w[Y=y, x \in G] (Pr_w[S=s | Y=y, x \in G] - 1/2)`, at most 1/4, of the outcome
-            ``y`` and the group ``s`` that were searched for (``worst_case().violation``). NaN as
-            ``worst_case_violation``.
-        """
-        return self._figure("gamma", privileged)
-
-    def _figure(self, name: str, privileged: bool | None) -> float:
-        def figure() -> float:
-            worst = self.worst_case(privileged)
-            return math.nan if worst is None else float(getattr(worst, name))
-
-        return nan_if_constant(figure)
-
-    def worst_case_subgroup(
-        self, dataset: StructuredDataset | None = None, *, privileged: bool | None = None
-    ) -> StructuredDataset:
-        """Rows of the region of ``worst_case``, as a dataset.
-
-        Parameters
-        ----------
-        dataset : StructuredDataset or None, default=None
-            Dataset to take the rows from: that with the audited labels by default; another with
-            the same rows, such as the one with the true labels; or new rows.
-        privileged
-            As in ``worst_case``.
-
-        Returns
-        -------
-        subgroup : BinaryLabelDataset
-            Both sides of the comparison; empty if nothing was measured. Weights, scores and
-            metadata are kept.
-        """
-        source = self._labelled() if dataset is None else dataset
-        inside = self._membership(source, privileged)
-        subgroup = source.subset(np.flatnonzero(inside))
-        subgroup.metadata.update(
-            transformer=f"{type(self).__name__}.worst_case_subgroup",
-            params={"privileged": privileged},
-        )
-        return subgroup
-
-    def annotate(
-        self,
-        dataset: StructuredDataset | None = None,
-        *,
-        privileged: bool | None = None,
-        name: str = SUBGROUP,
-    ) -> StructuredDataset:
-        """Copy a dataset with membership in that region as one more protected attribute.
-
-        Any metric or algorithm of AIF360 can then be run on the subgroup; ``subgroup_groups`` gives
-        its group lists.
-
-        Parameters
-        ----------
-        dataset : StructuredDataset or None, default=None
-            As in ``worst_case_subgroup``. New rows are judged by the models of the audit.
-        privileged
-            As in ``worst_case``.
-        name : str, default="worst_case_subgroup"
-            Name of the attribute: 1 inside, 0 outside. Inside counts as unprivileged.
-
-        Returns
-        -------
-        annotated : BinaryLabelDataset
-        """
-        source = self._labelled() if dataset is None else dataset
-        if name in source.feature_names:
-            raise InputError(
-                f"name: the dataset has a feature {name!r} already. Pass another name, or the "
-                "dataset as it was before it was annotated."
-            )
-        inside = self._membership(source, privileged).astype(float)[:, np.newaxis]
-        new = source.copy()
-        new.features = np.hstack([source.features, inside])
-        new.feature_names = [*source.feature_names, name]
-        new.protected_attributes = np.hstack([source.protected_attributes, inside])
-        new.protected_attribute_names = [*source.protected_attribute_names, name]
-        yes, no = np.array([1.0]), np.array([0.0])
-        new.unprivileged_protected_attributes = [*source.unprivileged_protected_attributes, yes]
-        new.privileged_protected_attributes = [*source.privileged_protected_attributes, no]
-        maps = source.metadata.get("protected_attribute_maps")
-        if isinstance(maps, Sequence) and len(maps) == len(source.protected_attribute_names):
-            new.metadata["protected_attribute_maps"] = [*maps, {1.0: "inside", 0.0: "outside"}]
-        new.metadata.update(
-            transformer=f"{type(self).__name__}.annotate",
-            params={"privileged": privileged, "name": name},
-        )
-        return new
-
-    def subgroup_groups(
-        self, inside: bool = True, name: str = SUBGROUP
-    ) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-        """Group lists that confine a comparison to the subgroup of an annotated dataset.
-
-        Parameters
-        ----------
-        inside : bool, default=True
-            Compare inside the subgroup, or outside.
-        name : str, default="worst_case_subgroup"
-            As given to ``annotate``.
-
-        Returns
-        -------
-        unprivileged_groups, privileged_groups : list of dict
-        """
-        if self.unprivileged_groups is None or self.privileged_groups is None:
-            raise InputError(
-                "subgroup_groups: the metric needs both unprivileged_groups and privileged_groups "
-                "to say whom to compare inside the subgroup."
-            )
-        mark = {name: float(inside)}
-        return (
-            [{**group, **mark} for group in self.unprivileged_groups],
-            [{**group, **mark} for group in self.privileged_groups],
-        )
-
-    def _membership(self, dataset: StructuredDataset, privileged: bool | None) -> np.ndarray:
-        """Rows of a dataset in the region of the worst case: out of fold if they were audited."""
-        state = self._state()
-        worst = self.worst_case(privileged)
-        n = len(dataset.features)
-        if worst is None:
-            return np.zeros(n, dtype=bool)
-        member = worst.violation.membership
-        if dataset is self._labelled() or dataset is self.dataset:
-            return member
-        if is_table(self._audit_features):
-            if n == len(member):
-                return member
-            raise InputError(
-                f"dataset: it has {n:,} rows and audit_features {len(member):,}. New rows can be "
-                "judged only if audit_features names features of the dataset."
-            )
-        X = audited_features(dataset, audit_features=list(state.X.columns))
-        return member if X.equals(state.X) else state.judge(X, worst)
-
-    def coverage(self) -> dict[str, int]:
-        """Rows in each list and in neither.
-
-        Returns
-        -------
-        counts : dict of str to int
-            Keys ``"unprivileged"``, ``"privileged"`` and ``"neither"``.
-        """
-        low = mask_of(self.dataset, self.unprivileged_groups)
-        high = mask_of(self.dataset, self.privileged_groups)
-        n_low, n_high, n_neither = (int(one.sum()) for one in (low, high, ~low & ~high))
-        return {UNPRIVILEGED: n_low, PRIVILEGED: n_high, NEITHER: n_neither}
-
-
-class MDFADatasetMetric(_AuditMethods, BinaryLabelDatasetMetric):
+class MDFADatasetMetric(SubgroupMethods, BinaryLabelDatasetMetric):
     """Metrics of a dataset's own labels, the worst-case violation among them.
 
     Every metric of AIF360's ``BinaryLabelDatasetMetric`` is there too, without its memory of
@@ -362,8 +41,11 @@ class MDFADatasetMetric(_AuditMethods, BinaryLabelDatasetMetric):
 
     Parameters
     ----------
-    dataset : BinaryLabelDataset
-        Its labels are audited. Its features, without the protected attributes, say who is alike.
+    dataset : BinaryLabelDataset or RegressionDataset
+        Its labels are audited, as numbers if they are some (which a ``RegressionDataset`` scales to
+        shares of their range, 0 to 1; ``favorable="low"`` if less is good), and of AIF360's own
+        metrics those are there that need no favorable label. Its features, without the protected
+        attributes, say who is alike.
     unprivileged_groups, privileged_groups : list of dict or None, default=None
         As in AIF360. Rows in neither are not compared, and counted; with one list only, the others
         are everybody else; without lists, each value of each protected attribute is audited.
@@ -411,7 +93,7 @@ class MDFADatasetMetric(_AuditMethods, BinaryLabelDatasetMetric):
 
     def __init__(
         self,
-        dataset: BinaryLabelDataset,
+        dataset: StructuredDataset,
         unprivileged_groups: Groups = None,
         privileged_groups: Groups = None,
         *,
@@ -422,13 +104,19 @@ class MDFADatasetMetric(_AuditMethods, BinaryLabelDatasetMetric):
     ) -> None:
         if hasattr(dataset, "protected_attribute_names"):
             check_lists(dataset, unprivileged_groups, privileged_groups)
-        super().__init__(
-            dataset, unprivileged_groups=unprivileged_groups, privileged_groups=privileged_groups
-        )
+        lists = {
+            "unprivileged_groups": unprivileged_groups,
+            "privileged_groups": privileged_groups,
+        }
+        if has_numbers(dataset):
+            self.event = "score"
+            DatasetMetric.__init__(self, dataset, **lists)
+        else:
+            super().__init__(dataset, **lists)
         self._keep(audit_features, include_protected, clusters, auditor)
 
 
-class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
+class MDFAClassificationMetric(SubgroupMethods, ClassificationMetric):
     """Metrics of a classifier's labels, the worst-case violation among them.
 
     Every metric of AIF360's ``ClassificationMetric`` is there too, without its memory of earlier
@@ -436,19 +124,23 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
 
     Parameters
     ----------
-    dataset : BinaryLabelDataset
+    dataset : BinaryLabelDataset or RegressionDataset
         With the true labels and the instance weights.
-    classified_dataset : BinaryLabelDataset
-        Its labels are audited.
+    classified_dataset : BinaryLabelDataset or RegressionDataset
+        Its labels are audited, or its scores.
     unprivileged_groups, privileged_groups : list of dict or None, default=None
         As in ``MDFADatasetMetric``.
-    event : {"selection", "false_positive", "false_negative", "true_positive", "error"}
+    event : str, default="selection"
         What is compared. "selection": the labels, whatever the true ones. The others are rates of
         AIF360: of false positives among rows whose true label is unfavorable, of false negatives or
         true positives among those whose true label is favorable, of wrong labels among all. The
         favorable outcome is to be given the favorable label, wrongly ("false_positive") or rightly
         ("true_positive"), and with "error" the right one ("correct"). Rows that the rate is not
-        about are not compared, and counted.
+        about are not compared, and counted. Of a ``RegressionDataset`` the predicted "score",
+        "residual" (true minus predicted), "absolute_error", "overprediction" or "calibration", as in
+        ``mdfa_fairness_plugin.fairlearn``, with ``favorable="high"`` (default) or ``"low"``; of the
+        ``scores`` of a ``BinaryLabelDataset`` "score", or "calibration": the true labels of people at
+        the same score.
     features_from : {"dataset", "classified_dataset"} or None, default=None
         Whose features say who is alike. Needed only where the two differ, as after
         ``DisparateImpactRemover`` or ``LFR``, which AIF360's class refuses.
@@ -465,8 +157,8 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
 
     def __init__(
         self,
-        dataset: BinaryLabelDataset,
-        classified_dataset: BinaryLabelDataset,
+        dataset: StructuredDataset,
+        classified_dataset: StructuredDataset,
         unprivileged_groups: Groups = None,
         privileged_groups: Groups = None,
         *,
@@ -477,8 +169,9 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
         clusters: Clusters = None,
         **auditor: Any,
     ) -> None:
-        if event not in EVENTS:
-            raise InputError(f"event: one of {listing(EVENTS)} expected, {event!r} found.")
+        if event not in EVENTS and event not in NUMBER_EVENTS:
+            known = listing([*EVENTS, *NUMBER_EVENTS])
+            raise InputError(f"event: one of {known} expected, {event!r} found.")
         if features_from not in (None, "dataset", "classified_dataset"):
             raise InputError(
                 "features_from: 'dataset', 'classified_dataset' or None expected, "
@@ -488,13 +181,17 @@ class MDFAClassificationMetric(_AuditMethods, ClassificationMetric):
             check_lists(dataset, unprivileged_groups, privileged_groups)
         if features_from is None:
             check_same_features(dataset, classified_dataset)
+        lists = {
+            "unprivileged_groups": unprivileged_groups,
+            "privileged_groups": privileged_groups,
+        }
         with compared_without_features(dataset, classified_dataset):
-            super().__init__(
-                dataset,
-                classified_dataset,
-                unprivileged_groups=unprivileged_groups,
-                privileged_groups=privileged_groups,
-            )
+            if has_numbers(dataset) and has_numbers(classified_dataset):
+                DatasetMetric.__init__(self, dataset, **lists)
+                self.classified_dataset = classified_dataset
+                check_same_people(dataset, classified_dataset)
+            else:
+                super().__init__(dataset, classified_dataset, **lists)
         self.event = event
         self._features_from = features_from
         self._keep(audit_features, include_protected, clusters, auditor)

@@ -30,12 +30,15 @@ from mdfa_fairness_plugin.aif360.reading import (
     cluster_ids,
     fingerprint,
     happenings,
+    has_numbers,
     weights,
 )
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.data.columns import listing
+from mdfa_fairness_plugin.data.containers import read_table
 from mdfa_fairness_plugin.data.events import EVENTS, Occurrence, favorable_event
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
+from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS, SCORE, NumberOccurrence
 from mdfa_fairness_plugin.exceptions import (
     Count,
     InputError,
@@ -48,10 +51,10 @@ from mdfa_fairness_plugin.records import Harm, Subgroup, Violation
 from mdfa_fairness_plugin.results import AuditResult
 
 if TYPE_CHECKING:
-    from aif360.datasets import BinaryLabelDataset
+    from aif360.datasets import StructuredDataset
 
 _IN_NEITHER = "in neither unprivileged_groups nor privileged_groups"
-# What people are whose labels are compared with the true ones.
+# What people are whose labels or scores are compared with the true ones.
 EVENT_NAMES: Final[Mapping[str, str]] = {
     "false_positive": f"wrongly given the {FAVORABLE} label",
     "true_negative": f"rightly given the {UNFAVORABLE} label",
@@ -59,6 +62,10 @@ EVENT_NAMES: Final[Mapping[str, str]] = {
     "true_positive": f"rightly given the {FAVORABLE} label",
     "error": "given the wrong label",
     "correct": "given the right label",
+    "overprediction": "predicted too high",
+    "not overpredicted": "not predicted too high",
+    "positive": f"in truth {FAVORABLE} at the same score",
+    "negative": f"in truth {UNFAVORABLE} at the same score",
 }
 
 
@@ -69,6 +76,7 @@ class Answer:
     auditor: MDFAuditor
     result: AuditResult
     X: Any
+    score: np.ndarray | None = None  # at which people are compared, too
 
     def harm(self, side: str | None = None) -> Harm | None:
         """Worst harm found, or the worst to one side."""
@@ -78,8 +86,10 @@ class Answer:
         own = tuple(one.violation for one in each if one is not None and one.group == side)
         return replace(self.result, violations=own).worst_harm
 
-    def judge(self, X: pd.DataFrame, harm: Harm) -> np.ndarray:
+    def judge(self, X: pd.DataFrame, harm: Harm, score: np.ndarray | None) -> np.ndarray:
         """New rows in the region of a harm."""
+        if score is not None:
+            X = X.assign(**{SCORE: score})
         searches = zip(self.result.violations, self.auditor.result_.violations, strict=True)
         (search,) = (own for told, own in searches if told is harm.violation)
         with renaming({"violation": "privileged"}):
@@ -90,10 +100,10 @@ class Answer:
 class Question:
     """One audit to be made."""
 
-    dataset: BinaryLabelDataset  # says who is in which group, and has weights and true labels
-    labelled: BinaryLabelDataset  # its labels are audited
+    dataset: StructuredDataset  # says who is in which group, and has weights and true labels
+    labelled: StructuredDataset  # its labels are audited
     argument: str  # name of those labels
-    featured: BinaryLabelDataset  # its features say who is alike
+    featured: StructuredDataset  # its features say who is alike
     event: str
     unprivileged: Groups
     privileged: Groups
@@ -106,8 +116,8 @@ class Question:
         """Digest of all that the answer depends on."""
         return fingerprint(
             self.labelled.labels,
-            self.labelled.favorable_label,
-            self.labelled.unfavorable_label,
+            self.labelled.scores if self.event in NUMBER_EVENTS else None,
+            *self._label_values(),
             self.event,
             None if self.event == "selection" else self.dataset.labels,
             self.featured.features,
@@ -129,10 +139,10 @@ class Question:
         log = WarningLog()
         lists = self.unprivileged, self.privileged
         check_lists(self.dataset, *lists)
-        found = happenings(self.dataset, self.labelled, self.event, self.argument)
+        found = happenings(self.dataset, self.labelled, self.event, self.argument, self.auditor)
         sensitive = sensitive_column(self.dataset, *lists)
         self._check_covered()
-        parameters = self._parameters()
+        parameters = self._parameters(found)
         weight = found.weights(weights(self.dataset))
         absent = np.zeros(len(sensitive), dtype=bool)
         if None not in lists:
@@ -153,11 +163,12 @@ class Question:
             self._tell_of_uncovered(n_neither, log)
             parameters["missing"] = "exclude"
         auditor = MDFAuditor(**parameters)
+        score = found.score if isinstance(found, NumberOccurrence) else None
         with warnings.catch_warnings():
             if n_neither:  # Said above, in AIF360's words.
                 warnings.filterwarnings("ignore", category=MissingSensitiveWarning)
             auditor.fit(
-                X,
+                X if score is None else found.features(read_table(X, "audit_features")),
                 found.outcome,
                 sensitive_features=sensitive,
                 sample_weight=weight,
@@ -169,7 +180,7 @@ class Question:
             other = dict(zip(sides, reversed(sides), strict=True))
             violations = tuple(_against(one, other[one.group]) for one in result.violations)
             result = replace(result, violations=violations)
-        return Answer(auditor=auditor, result=result, X=X)
+        return Answer(auditor=auditor, result=result, X=X, score=score)
 
     def outcome_name(self, outcome: Hashable, argument: str = "outcomes") -> str:
         """Name of an outcome given by name or, unless it is an event, by label."""
@@ -188,16 +199,31 @@ class Question:
             f"and 'unfavorable' (label {unfavorable:g})."
         )
 
-    def _parameters(self) -> dict[str, Any]:
+    def _label_values(self) -> tuple[float | None, float | None]:
+        """Labels that are favorable and unfavorable; None of numbers."""
+        values = (
+            getattr(self.labelled, f"{name}_label", None) for name in (FAVORABLE, UNFAVORABLE)
+        )
+        good, bad = (None if one is None else float(one) for one in values)
+        return good, bad
+
+    def _parameters(self, found: Occurrence) -> dict[str, Any]:
         """Auditor's arguments, with label values as outcomes' names."""
-        parameters = asked_of(self.event) | dict(self.auditor)
+        named = {"outcome_name": str(self.labelled.label_names[0])}
+        own = named if self.event == "score" and has_numbers(self.labelled) else {}
+        parameters = (own if self.event in NUMBER_EVENTS else asked_of(self.event)) | dict(
+            self.auditor
+        )
+        if self.event in NUMBER_EVENTS:
+            parameters = found.arguments(parameters)
         asked = parameters.get("outcomes")
-        if asked is not None:
+        if asked is not None and found.outcome.dtype == object:
             listed = [asked] if isinstance(asked, str) or np.ndim(asked) == 0 else list(asked)
             parameters["outcomes"] = [self.outcome_name(one) for one in listed]
         lists = {UNPRIVILEGED: self.unprivileged, PRIVILEGED: self.privileged}
         groups = [name for name, own in lists.items() if own is not None]
-        for name, labels in ((OUTCOME, outcomes_of(self.event)), (PROPENSITY, groups)):
+        outcomes = outcomes_of(self.event) if found.outcome.dtype == object else ()
+        for name, labels in ((OUTCOME, outcomes), (PROPENSITY, groups)):
             given = parameters.get(name)
             if given is None or hasattr(given, "fit"):
                 continue
@@ -206,7 +232,7 @@ class Question:
                     f"{name}: an array without a name was given. Say whose probabilities these are, "
                     f"as in {{{labels[0]!r}: p}}."
                 )
-            if name == OUTCOME:
+            if name == OUTCOME and labels:
                 given = {self.outcome_name(key, name): one for key, one in given.items()}
             parameters[name] = given
         return parameters
@@ -250,13 +276,15 @@ class Question:
                 if not reason.startswith("missing sensitive value")
             }
             said = tuple(one for one in said if one.category != MissingSensitiveWarning.__name__)
-        own = {
+        own: dict[str, Any] = {
             "event": self.event,
             "unprivileged_groups": describe(self.unprivileged, self.dataset),
             "privileged_groups": describe(self.privileged, self.dataset),
-            "favorable_label": float(self.labelled.favorable_label),
-            "unfavorable_label": float(self.labelled.unfavorable_label),
         }
+        labels = dict(
+            zip(("favorable_label", "unfavorable_label"), self._label_values(), strict=True)
+        )
+        own |= {name: value for name, value in labels.items() if value is not None}
         return replace(
             result,
             excluded=excluded,
@@ -269,6 +297,8 @@ def outcomes_of(event: str) -> tuple[str, str]:
     """Outcomes of an event, the favorable one first."""
     if event == "selection":
         return FAVORABLE, UNFAVORABLE
+    if event in NUMBER_EVENTS:
+        return ("negative", "positive") if event == "calibration" else (event, "not overpredicted")
     good, both = favorable_event(event), (event, EVENTS[event].opposite)
     return good, both[1] if good == event else event
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,11 @@ from mdfa_fairness_plugin.aif360.groups import (
     Protected,
     protected_frame,
 )
+from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.containers import read_vector
-from mdfa_fairness_plugin.data.events import Occurrence, occurrence
+from mdfa_fairness_plugin.data.events import EVENTS, Occurrence, occurrence
+from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS, happening
 from mdfa_fairness_plugin.data.pairing import check_length
 from mdfa_fairness_plugin.exceptions import (
     InputError,
@@ -163,10 +165,53 @@ def outcomes(dataset: BinaryLabelDataset, argument: str) -> np.ndarray:
     return named
 
 
+def has_numbers(dataset: object) -> bool:
+    """Whether its labels are numbers."""
+    return isinstance(dataset, part("datasets").RegressionDataset)
+
+
+def predicted_numbers(dataset: StructuredDataset, argument: str) -> np.ndarray:
+    """Numbers of each row: labels that are some, or else scores, of shape (n,)."""
+    labels, scores = (np.asarray(one, dtype=float) for one in (dataset.labels, dataset.scores))
+    if has_numbers(dataset):
+        return labels.ravel()
+    if np.array_equal(labels, scores):  # AIF360 puts them there where no scores were given.
+        name = argument.removesuffix(".labels")
+        raise InputError(
+            f"{name}.scores: they are the labels, so there are no scores to audit. Set them, as in "
+            f"{name}.scores = model.predict_proba(X)[:, [1]]."
+        )
+    return scores.ravel()
+
+
 def happenings(
-    dataset: BinaryLabelDataset, labelled: BinaryLabelDataset, event: str, argument: str
+    dataset: StructuredDataset,
+    labelled: StructuredDataset,
+    event: str,
+    argument: str,
+    settings: Mapping[str, Any],
 ) -> Occurrence:
     """Event audited in each row of ``labelled``, whose true labels ``dataset`` has."""
+    of_numbers, labelled_by = has_numbers(labelled), type(labelled).__name__
+    if of_numbers and event in EVENTS:
+        raise InputError(
+            f"event: {event!r} compares labels, and those of a {labelled_by} are numbers. Use "
+            f"{listing(NUMBER_EVENTS)}."
+        )
+    if event in NUMBER_EVENTS:
+        if not of_numbers and event not in ("score", "calibration"):
+            raise InputError(
+                f"event: {event!r} compares true with predicted numbers, and {labelled_by} has labels. "
+                "Use a RegressionDataset; of scores 'score' or 'calibration'."
+            )
+        numbers, truth = predicted_numbers(labelled, argument), None
+        if event != "score":
+            true = np.asarray(dataset.labels, dtype=float).ravel()
+            truth = true if of_numbers else label_names(dataset, "dataset.labels")
+        if of_numbers and event == "calibration":
+            settings = {"outcome_type": "numeric"} | dict(settings)
+        with renaming({"y_true": "dataset.labels", "y_pred": argument}):
+            return happening(truth, numbers, event, settings, FAVORABLE)
     if event == "selection":
         return occurrence(None, outcomes(labelled, argument), event, FAVORABLE)
     truth = label_names(dataset, "dataset.labels")
@@ -240,6 +285,16 @@ def check_same_features(dataset: StructuredDataset, classified_dataset: Structur
             "features. Pass features_from='dataset' or features_from='classified_dataset' to say "
             "which people are to be compared by."
         )
+
+
+def check_same_people(dataset: StructuredDataset, classified_dataset: StructuredDataset) -> None:
+    """Refuse datasets that differ in more than labels and scores, as AIF360 does."""
+    with dataset.temporarily_ignore("labels", "scores"):
+        if dataset != classified_dataset:
+            raise InputError(
+                "dataset, classified_dataset: they are to differ only in labels or scores. Copy the "
+                "one and set the labels of the copy."
+            )
 
 
 @contextmanager

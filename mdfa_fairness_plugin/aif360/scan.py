@@ -19,6 +19,7 @@ from mdfa_fairness_plugin.data.containers import Table
 from mdfa_fairness_plugin.data.decisions import read_decisions, refuse_constant
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.data.events import Occurrence, occurrence
+from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS, happening
 from mdfa_fairness_plugin.data.spelling import merged
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Condition, values_of
 from mdfa_fairness_plugin.describe.wording import is_missing
@@ -46,8 +47,8 @@ class MDFAScan:
         of the rows of ``mask``, as ``aif360.sklearn.metrics.mdss_bias_score`` takes them without X.
     score : float
         Log of how many times more often the others get the favorable outcome than that group in the
-        region, on rows the search has not seen; 0 if they do not, larger is worse. NaN if nothing was
-        measured.
+        region, on rows the search has not seen; 0 if they do not, larger is worse. Of numbers by how
+        much more they get, in its units. NaN if nothing was measured.
     mask : Series of bool of shape (n_samples,)
         Rows in the region itself, with the index of ``X``: ``X[mask]``. ``subset`` and ``rule`` tell
         it in short (how well says ``worst_case().violation.rule_fidelity``).
@@ -99,10 +100,11 @@ def mdfa_scan(
     y_true : array-like of shape (n_samples,) or None, default=None
         Outcomes of the data. With ``y_pred`` they are the true labels of an ``event``.
     y_pred : array-like of shape (n_samples,) or None, default=None
-        Outcomes a classifier predicted, as labels.
-    event : {"selection", "false_positive", "false_negative", "true_positive", "error"}
-        As in ``MDFAClassificationMetric``; but for "selection" both ``y_true`` and ``y_pred`` are
-        needed.
+        Outcomes a model predicted: labels, or numbers for an event that is of numbers.
+    event : str, default="selection"
+        As in ``MDFAClassificationMetric``, of numbers those of a ``RegressionDataset``; but for
+        "selection" and "score" both ``y_true`` and ``y_pred`` are needed. "calibration" compares people
+        by one more column, "score".
     prot_attr : label, array-like of shape (n_samples,) or list of these, default=None
         Protected attributes: names of levels of the index or of columns of ``X``, or values. None:
         every named level of the index of ``X``, or else of the outcomes.
@@ -154,11 +156,17 @@ def mdfa_scan(
     mask = np.zeros(table.n_rows, dtype=bool) if worst is None else worst.violation.membership
     return MDFAScan(
         subset=_subset(worst, mask, table, result.source.problem.encoder),
-        score=math.nan if worst is None else max(0.0, worst.delta),
+        score=_score(worst),
         mask=pd.Series(mask, index=people.index),
         rule="" if worst is None else worst.violation.rule,
         result=result,
     )
+
+
+def _score(worst: Harm | None) -> float:
+    if worst is None:
+        return math.nan
+    return max(0.0, worst.difference if worst.violation.by_difference else worst.delta)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -203,7 +211,10 @@ class Asked:
         if whose is not None:
             whose = people.looked_up(whose, "clusters")
         table = people.without(named, self.include_protected)
-        found = self._found(people, name)
+        found, given = self._found(people, name), dict(self.auditor)
+        of_numbers = self.event in NUMBER_EVENTS
+        given = found.arguments(given) if of_numbers else asked_of(self.event) | given
+        table = found.features(table)
         with renaming({"X": self.argument, "y": name, "sensitive_features": "prot_attr"}):
             result = audit(
                 table,
@@ -211,7 +222,7 @@ class Asked:
                 sensitive_features=protected,
                 sample_weight=found.weights(weight),
                 clusters=whose,
-                **(asked_of(self.event) | dict(self.auditor)),
+                **given,
             )
         return people, table, replace(result, excluded=found.excluded(result.excluded))
 
@@ -221,7 +232,7 @@ class Asked:
             return "y_pred"
         if self.y_true is None:
             raise InputError("y_true, y_pred: neither was given; pass the outcomes to audit.")
-        if self.event != "selection":
+        if self.event not in ("selection", "score"):
             raise InputError(
                 f"y_pred: None was given; event={self.event!r} compares predictions with true labels. "
                 "Pass both."
@@ -246,10 +257,12 @@ class Asked:
         merge = bool(self.auditor.get("merge_spellings", False))
         if self.event != "selection":
             truth = None if self.y_true is None else people.values(self.y_true, "y_true")
+            if self.event in NUMBER_EVENTS:
+                return happening(truth, decided, self.event, self.auditor, self.pos_label)
             return occurrence(
                 truth, decided, self.event, self.pos_label, missing=missing, merge=merge
             )
-        labels = read_decisions(decided, name, missing=missing)
+        labels = read_decisions(decided, name, missing=missing, numbers="event='score'")
         refuse_constant(labels.values, len(labels.codes), name)
         found = occurrence(None, decided, "selection", self.pos_label, missing=missing, merge=merge)
         labels = merged(labels) if merge else labels
