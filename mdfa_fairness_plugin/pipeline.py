@@ -216,9 +216,7 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
             search=search.searching,
             everybody=search.everybody,
             clustered=rows.cluster is not None,
-            unit=search.data.unit,
-            nonnegative=search.data.nonnegative,
-            counted_by=search.data.counted_by,
+            of=rows.of,
         )
         return replace(search, measured=measured, spread=search.spread_of(rows, settings))
 
@@ -252,8 +250,9 @@ def measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
         s=data.s[held],
         value=data.value[held],
         kind=data.kind,
+        of=data.of,
         y=problem.y[data.rows[held]] if data.counted is None else data.counted[held],
-        n_outcomes=len(data.counted_by or problem.outcome_labels),
+        n_outcomes=len(data.of.counted_by or problem.outcome_labels),
         base=data.base[held],
         weights=data.weights[held],
         propensity=data.propensity[held],

@@ -172,7 +172,11 @@ def ordered_cuts(order: Any, found: tuple[Hashable, ...]) -> tuple[tuple[int, ..
     cuts: list[Cut] = []
     for rank in range(1, len(labels)):
         name = found[places[rank] or 0]
-        names = (f"{name} or higher", f"below {name}")
+        last, first = rank == len(labels) - 1, rank == 1
+        names = (
+            str(name) if last else f"{name} or higher",
+            str(found[places[0] or 0]) if first else f"below {name}",
+        )
         above = frozenset(place for place, own in enumerate(ranks) if own >= rank)
         below = frozenset(range(len(found))) - above
         cuts += [

@@ -38,6 +38,7 @@ from mdfa_fairness_plugin.measure.sums import (
     SETS,
     RungOf,
     SearchSums,
+    ValueOf,
 )
 from mdfa_fairness_plugin.measure.tests import chosen_p_value, holm
 from mdfa_fairness_plugin.records import (
@@ -72,11 +73,7 @@ class Widening:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measured:
-    """One search, counted.
-
-    ``unit`` is what one of the values searched is in those of the outcome: less than 0 where less of
-    it is worse.
-    """
+    """One search, counted."""
 
     key: SearchKey
     alpha: float  # smallest mass searched for
@@ -87,9 +84,7 @@ class Measured:
     search: Searching | None = field(default_factory=Searching)  # None: a set named beforehand
     everybody: bool = False  # reported in the place of what the search proposed
     clustered: bool = False  # whether somebody has several rows
-    unit: float = 1.0
-    nonnegative: bool = True  # whether no value of the outcome is below zero
-    counted_by: tuple[Hashable, ...] = ()  # what counts are of; empty: the outcomes of the audit
+    of: ValueOf = field(default_factory=ValueOf)
 
     @property
     def kind(self) -> type[Rates]:
@@ -113,7 +108,7 @@ class Measured:
     def least(self, settings: Settings) -> float:
         """Smallest effect of a violation."""
         if issubclass(self.kind, MeanDifference):
-            return settings.least_difference(abs(self.unit))
+            return settings.least_difference(abs(self.of.unit))
         return math.log(settings.least_ratio)
 
     @property
@@ -313,13 +308,14 @@ def figures_of(
         "e_value_limit": explained[1],
         "n_rows": n_rows,
         "share": n_rows / n_compared if n_compared else np.nan,
-        "counts": counts_frame(sums.region.counts, one.key, one.counted_by or labels),
+        "counts": counts_frame(sums.region.counts, one.key, one.of.counted_by or labels),
         "detectable_delta": math.nan if by_difference else detectable,
-        "detectable_difference": detectable * abs(one.unit) if by_difference else math.nan,
+        "detectable_difference": detectable * abs(one.of.unit) if by_difference else math.nan,
         "detectable_mass": mass,
         "otherwise": rest,
         "estimates": {
-            name: own * (abs(one.unit) if by_difference else 1.0) for name, own in estimates.items()
+            name: own * (abs(one.of.unit) if by_difference else 1.0)
+            for name, own in estimates.items()
         },
         "depends_on_models": _dependence(one, decisive=_BETTER_MODELS in reason),
         "population": _subgroup(one, EVERYBODY, test, settings, level, labels),
@@ -339,12 +335,12 @@ def _effects(
 
     ``how`` are the rates measured, and how their interval is made.
     """
-    size = abs(one.unit)
+    size = abs(one.of.unit)
     delta, interval = rates.delta, allowed.interval(*how)
     if isinstance(rates, MeanDifference):
         delta, interval = _ratio_beside(one, rates, how, allowed)
     difference_interval = allowed.difference_interval(rates, *how)
-    own, others = rates.rates * one.unit
+    own, others = rates.rates * one.of.unit
     return {
         "delta": delta,
         "interval": interval,
@@ -369,7 +365,7 @@ def _ratio_beside(
     unknown = math.nan, (math.nan, math.nan)
     ratio, measured = (MeanRatio(**vars(own)) for own in (rates, how[0]))
     size = ratio.scale
-    if not one.nonnegative or not size > 0 or (ratio.rates[0] > 0) != (ratio.rates[1] > 0):
+    if not one.of.nonnegative or not size > 0 or (ratio.rates[0] > 0) != (ratio.rates[1] > 0):
         return unknown
     moves = replace(allowed, fall=allowed.fall / size, rise=allowed.rise / size)
     low, high = moves.interval(measured, *how[1:])
@@ -383,7 +379,7 @@ def _dependence(one: Measured, *, decisive: bool) -> ModelDependence | None:
     effects = rung_effects(one.sums.region)
     if len(effects) < 2:
         return None
-    by_difference, size = one.measure == "difference", abs(one.unit)
+    by_difference, size = one.measure == "difference", abs(one.of.unit)
     fall = one.allowance(REGION).fall
     return ModelDependence(
         ratios=() if by_difference else tuple(ratio_of(own) for own in effects),
@@ -423,7 +419,7 @@ def _subgroup(
         gamma=rates.gamma,
         mass=rates.mass,
         n_rows=own.n_rows,
-        counts=counts_frame(own.counts, one.key, one.counted_by or labels),
+        counts=counts_frame(own.counts, one.key, one.of.counted_by or labels),
         p_value=p_value,
         beside=beside,
     )
@@ -478,7 +474,7 @@ def _verdict(
         )
     if plain and delta > 0:
         return NONE_LARGER, (
-            f"the difference is beyond chance but below {large * abs(one.unit):.3g} (min_difference)"
+            f"the difference is beyond chance but below {large * abs(one.of.unit):.3g} (min_difference)"
             if by_difference
             else f"the ratio is beyond chance but below {settings.least_ratio:g} (min_ratio)"
         )
@@ -499,7 +495,7 @@ def _falling(one: Measured) -> Message:
     by_difference = one.measure == "difference"
 
     def figure(own: float) -> str:
-        return f"{own * abs(one.unit):.3g}" if by_difference else f"{ratio_of(own):.2f}"
+        return f"{own * abs(one.of.unit):.3g}" if by_difference else f"{ratio_of(own):.2f}"
 
     first, last = (Count(fewest, unit="", said=figure(own)) for own in (max(effects), effects[-1]))
     hardly = "hardly " if first.said == last.said else ""

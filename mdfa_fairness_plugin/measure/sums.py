@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +22,18 @@ from mdfa_fairness_plugin.measure.means import Means
 # Sets of rows measured in every search; what each repeat proposed alone comes after them.
 EVERYBODY, REGION, CORE, RULE, SEARCHED = range(5)
 SETS = ("everybody", "subgroup", "core", "rule", "searched")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueOf:
+    """What a searched value is of the outcome, and what rows are counted by.
+
+    ``unit`` is one of the values in units of the outcome: below 0 where less of it is worse.
+    """
+
+    unit: float = 1.0
+    nonnegative: bool = True  # whether no outcome is below zero
+    counted_by: tuple[Hashable, ...] = ()  # empty: the outcomes of the audit
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,6 +59,7 @@ class MeasuredRows:
     lesser: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     shares: tuple[float, ...] = ()  # of the rows that these learn from; none known: all of them
     kind: type[Rates] = Rates
+    of: ValueOf = ValueOf()
 
     def leak(self, member: np.ndarray) -> LeakSums:
         """Sums of the leak statistic inside a set."""

@@ -169,4 +169,5 @@ def counted(
         ladder=ladder,
         search=None,
         clustered=rows.cluster is not None,
+        of=rows.of,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,7 @@ from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
 from mdfa_fairness_plugin.measure.estimates import Rates
 from mdfa_fairness_plugin.measure.means import KINDS, Means
 from mdfa_fairness_plugin.measure.splitting import draw_folds
+from mdfa_fairness_plugin.measure.sums import ValueOf
 from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.search.features import with_network
@@ -58,18 +59,15 @@ class Outcome:
     flip: bool = False  # the models are of the complement
     given: np.ndarray | None = None  # the user's probabilities of ``modelled``, or means
     kind: type[Rates] = Rates
-    unit: float = 1.0  # one of the values in those of the outcome; below 0 where less is worse
-    nonnegative: bool = True
-    # What counts are of, and the place of each row among these; None: as the audit's outcomes.
-    counted_by: tuple[Hashable, ...] = ()
-    counted: np.ndarray | None = None
+    of: ValueOf = field(default_factory=ValueOf)
+    counted: np.ndarray | None = None  # place of each row among what is counted, if not outcomes
 
     def with_given(self, probability: np.ndarray | None) -> Outcome:
         """The same with the user's probabilities of the label, or with what is expected of a number."""
         if probability is None:
             return self
         if issubclass(self.kind, Means):
-            return replace(self, given=probability / abs(self.unit))
+            return replace(self, given=probability / abs(self.of.unit))
         return replace(self, given=1.0 - probability if self.flip else probability)
 
     def alpha(self, settings: Settings, value: np.ndarray, base: np.ndarray) -> float:
@@ -117,16 +115,19 @@ def _outcome_of(problem: AuditProblem, label: Hashable) -> Outcome:
             name=amount.directions,
             flip=less,
             kind=KINDS[amount.measure],
-            unit=-amount.unit if less else amount.unit,
-            nonnegative=amount.nonnegative,
-            counted_by=("rows",),
+            of=ValueOf(
+                unit=-amount.unit if less else amount.unit,
+                nonnegative=amount.nonnegative,
+                counted_by=("rows",),
+            ),
             counted=np.zeros(problem.n_rows, dtype=np.intp),
         )
     if label not in problem.cuts:
         return Outcome(label=label, value=value, modelled=value, name=label)
     cut = problem.cuts[label]
     (one,) = paired_outcomes([label], [value], name=frozenset({cut.label, cut.other}))
-    return replace(one, counted_by=(cut.label, cut.other), counted=(~value).astype(np.intp))
+    of = ValueOf(counted_by=(cut.label, cut.other))
+    return replace(one, of=of, counted=(~value).astype(np.intp))
 
 
 def rungs_of(
@@ -397,9 +398,7 @@ class Side:
             s=self.s,
             value=value,
             kind=outcome.kind,
-            unit=outcome.unit,
-            nonnegative=outcome.nonnegative,
-            counted_by=outcome.counted_by,
+            of=outcome.of,
             counted=None if outcome.counted is None else outcome.counted[ground.rows],
             base=ground.base,
             weights=ground.base if weighing is None else ground.base * weighing.weights,

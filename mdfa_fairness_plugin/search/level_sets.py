@@ -6,7 +6,7 @@ At the population level the regions Algorithm 1 visits are the nested level sets
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from mdfa_fairness_plugin.measure.estimates import (
 )
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.measure.means import Means
+from mdfa_fairness_plugin.measure.sums import ValueOf
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.records import WorstCasePath
 
@@ -74,11 +75,8 @@ class SearchData:
     weighing: Any = None  # ``Weighing`` that the weights are by
     maps: Any = None  # ``FeatureMap`` of each part, where models see a network's features
     kind: type[Rates] = Rates  # what both sides are compared by
-    # Of the outcome, see ``Outcome``.
-    unit: float = 1.0
-    nonnegative: bool = True
-    counted_by: tuple[Hashable, ...] = ()
-    counted: np.ndarray | None = None
+    of: ValueOf = field(default_factory=ValueOf)
+    counted: np.ndarray | None = None  # (n,); place of each row among what is counted
 
     @property
     def of_means(self) -> bool:

@@ -184,7 +184,7 @@ class Search:
         if not alone:
             return None
         found = [rows.estimates(own, settings.adjusts)[settings.estimator] for own in alone]
-        size = abs(self.data.unit)
+        size = abs(self.data.of.unit)
         by_difference = issubclass(self.data.kind, MeanDifference)
         return Spread(
             ratios=() if by_difference else tuple(ratio_of(delta) for delta in found),

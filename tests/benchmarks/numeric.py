@@ -1,0 +1,319 @@
+"""Audits of outcomes that are numbers: the tables behind the figures in README.md here.
+
+Run from the repository root, for example::
+
+    python tests/benchmarks/numeric.py plants --seeds 20
+    python tests/benchmarks/numeric.py alarms --seeds 60
+    python tests/benchmarks/numeric.py coverage --seeds 100
+    python tests/benchmarks/numeric.py agreement --seeds 5
+    python tests/benchmarks/numeric.py rivals --seeds 10
+    python tests/benchmarks/numeric.py cost
+
+``plants`` audits n rows with a difference planted in the half disc of ``make_synthetic``: overlap of the
+planted search's members with it, bias and absolute error of its difference in standard deviations of
+the outcome's noise, and the error where the half disc is known. ``alarms`` has nothing to find, and
+counts audits with a violation; ``coverage`` counts intervals that hold the truth in the set they are
+of. ``rivals`` needs econml.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.datasets import make_synthetic
+from mdfa_fairness_plugin.exceptions import MDFAWarning
+
+SD = 1.0  # of the noise
+
+
+def noise_of(kind, n, rng, X=None, s=None):
+    """Noise of mean 0 and standard deviation 1 (of heteroscedastic noise on average)."""
+    if kind == "lognormal":
+        sigma = 1.0
+        raw = rng.lognormal(0.0, sigma, n)
+        return (raw - math.exp(sigma**2 / 2)) / math.sqrt(
+            (math.exp(sigma**2) - 1) * math.exp(sigma**2)
+        )
+    if kind == "heteroscedastic":
+        scale = np.exp(0.5 * X[:, 0] + 0.5 * (s > 0))
+        return rng.standard_normal(n) * scale / math.sqrt(np.mean(scale**2))
+    return rng.standard_normal(n)
+
+
+def planted(n, seed, difference, kind):
+    """Half disc in which the group gets less by so many standard deviations of the noise."""
+    data = make_synthetic(n_samples=n, delta=0.0, random_state=seed)
+    rng = np.random.default_rng(10_000 + seed)
+    X = data.X.to_numpy()
+    s = np.asarray(data.sensitive_features)
+    region = np.asarray(data.region)
+    y = 10.0 + X[:, 0] + 0.5 * X[:, 1] ** 2 + noise_of(kind, n, rng, X, s)
+    y = y - difference * (region & (s == 1))
+    return data, y, s, region
+
+
+def overlap(a, b):
+    """Intersection over union."""
+    return float((a & b).sum() / max((a | b).sum(), 1))
+
+
+def one_plant(n, seed, difference, kind, options):
+    """Overlap, error of the difference, and that of the known half disc."""
+    warnings.simplefilter("ignore", MDFAWarning)
+    data, y, s, region = planted(n, seed, difference, kind)
+    result = mdfa.audit(
+        data.X, y, sensitive_features=s, outcome_type="numeric", random_state=seed, **options
+    )
+    v = next(v for v in result.violations if v.group == 1 and v.outcome == "less")
+    (known,) = result.measure(region, violation=v)
+    low, high = v.difference_interval
+    return (
+        overlap(v.membership, region),
+        v.difference - difference,
+        abs(v.difference - difference),
+        abs(known.difference - difference),
+        v.verdict == "violation",
+        v.population.n_rows == v.n_rows,
+    )
+
+
+def plants(args, pool):
+    """The table of planted differences."""
+    print("noise            n  diff  overlap   bias  error  known  found  everybody")
+    for kind in args.kinds or ("gaussian", "lognormal"):
+        for n in args.sizes:
+            for difference in args.differences:
+                rows = pool(
+                    delayed(one_plant)(n, seed, difference, kind, args.options)
+                    for seed in range(args.seeds)
+                )
+                o, b, e, k, f, a = np.mean(rows, axis=0)
+                print(
+                    f"{kind:15s} {n:5d} {difference:4.1f}   {o:6.3f} {b:6.3f} {e:6.3f} {k:6.3f}"
+                    f"  {f:5.2f}  {a:5.2f}",
+                    flush=True,
+                )
+
+
+def nothing(kind, n, seed):
+    """Data without a difference at equal features."""
+    rng = np.random.default_rng(seed)
+    clusters = None
+    X = rng.standard_normal((n, 4))
+    e = 1 / (1 + np.exp(-(0.8 * X[:, 0] + 0.5 * X[:, 1] * X[:, 2])))
+    s = np.where(rng.random(n) < e, 1, -1)
+    mean = X[:, 0] + 0.5 * X[:, 1] ** 2 + np.abs(X[:, 2])
+    if kind == "trees":
+        from sklearn.tree import DecisionTreeRegressor
+
+        target = mean + rng.standard_normal(n)
+        y = DecisionTreeRegressor(max_depth=6, random_state=seed).fit(X, target).predict(X)
+        # A black box that was made of other rows.
+        fresh = rng.standard_normal((n, 4))
+        e = 1 / (1 + np.exp(-(0.8 * fresh[:, 0] + 0.5 * fresh[:, 1] * fresh[:, 2])))
+        s = np.where(rng.random(n) < e, 1, -1)
+        y = DecisionTreeRegressor(max_depth=6, random_state=seed).fit(X, target).predict(fresh)
+        X = fresh
+    elif kind == "clusters":
+        n_people = n // 4
+        who = rng.integers(n_people, size=n)
+        own = rng.standard_normal(n_people)
+        s = np.where(rng.random(n_people) < 0.5, 1, -1)[who]
+        y = mean + own[who] + 0.7 * rng.standard_normal(n)
+        clusters = who
+    else:
+        y = mean + noise_of(kind, n, rng, X, s)
+    return pd.DataFrame(X, columns=list("abcd")), y, s, clusters
+
+
+def one_null(kind, n, seed, options):
+    """Whether anything is called a violation, and how large."""
+    warnings.simplefilter("ignore", MDFAWarning)
+    X, y, s, clusters = nothing(kind, n, seed)
+    result = mdfa.audit(
+        X,
+        y,
+        sensitive_features=s,
+        clusters=clusters,
+        outcome_type="numeric",
+        random_state=seed,
+        **options,
+    )
+    p = min(v.p_value_adjusted for v in result.violations)
+    return any(v.verdict == "violation" for v in result.violations), p < 0.05
+
+
+def alarms(args, pool):
+    """The table of false alarms."""
+    print("noise            n   audits  violations  p < .05")
+    for kind in args.kinds or ("gaussian", "lognormal", "heteroscedastic", "trees", "clusters"):
+        for n in args.sizes:
+            rows = pool(
+                delayed(one_null)(kind, n, seed, args.options) for seed in range(args.seeds)
+            )
+            found, small = np.sum(rows, axis=0)
+            print(f"{kind:15s} {n:5d}   {len(rows):4d}   {found:6d}     {small:6d}", flush=True)
+
+
+def one_cover(n, seed, difference, kind, options):
+    """Whether intervals of the planted search hold the truth in its own set."""
+    warnings.simplefilter("ignore", MDFAWarning)
+    data, y, s, region = planted(n, seed, difference, kind)
+    result = mdfa.audit(
+        data.X, y, sensitive_features=s, outcome_type="numeric", random_state=seed, **options
+    )
+    hold = []
+    for v in result.violations:
+        if v.group != 1:
+            continue
+        for part in (v, v.population):
+            rows = v.membership if part is v else np.ones(len(y), dtype=bool)
+            e = np.asarray(data.propensity)
+            weight = rows * e * (1 - e)
+            truth = difference * np.average(region, weights=weight)
+            truth = truth if v.outcome == "less" else -truth
+            low, high = part.difference_interval
+            hold.append(low <= truth <= high)
+    return hold
+
+
+def coverage(args, pool):
+    """The table of coverage."""
+    print("noise            n  diff   planted: region  everybody   other: region  everybody")
+    for kind in args.kinds or ("gaussian", "lognormal"):
+        for n in args.sizes:
+            for difference in args.differences:
+                rows = pool(
+                    delayed(one_cover)(n, seed, difference, kind, args.options)
+                    for seed in range(args.seeds)
+                )
+                print(f"{kind:15s} {n:5d} {difference:4.1f}  ", np.mean(rows, axis=0), flush=True)
+
+
+def one_agreement(n, seed):
+    """Overlap and both ratios of a yes/no audit and of the numeric one of 0 and 1."""
+    warnings.simplefilter("ignore", MDFAWarning)
+    data = make_synthetic(n_samples=n, delta=1.0, random_state=seed)
+    given = {"sensitive_features": data.sensitive_features, "random_state": seed}
+    yes_no = mdfa.audit(data.X, data.y, **given)
+    numeric = mdfa.audit(data.X, data.y, outcome_type="numeric", measure="ratio", **given)
+    a = next(v for v in yes_no.violations if v.group == 1 and v.outcome == 1)
+    b = next(v for v in numeric.violations if v.group == 1 and v.outcome == "more")
+    return overlap(a.membership, b.membership), a.ratio, b.ratio
+
+
+def agreement(args, pool):
+    """The table of agreement with yes/no audits."""
+    print("   n  overlap  ratio yes/no  ratio numeric")
+    for n in args.sizes:
+        rows = pool(delayed(one_agreement)(n, seed) for seed in range(args.seeds))
+        print(f"{n:5d}   {np.mean(rows, axis=0).round(3)}", flush=True)
+
+
+def one_rival(n, seed, difference, kind):
+    """Overlap of ours, a causal forest's and a two-model learner's own best region of that size."""
+    from econml.dml import CausalForestDML
+    from sklearn.ensemble import RandomForestRegressor
+
+    warnings.simplefilter("ignore")
+    data, y, s, region = planted(n, seed, difference, kind)
+    X, of_group = data.X.to_numpy(), (s == 1).astype(int)
+    result = mdfa.audit(data.X, y, sensitive_features=s, outcome_type="numeric", random_state=seed)
+    v = next(v for v in result.violations if v.group == 1 and v.outcome == "less")
+    forest = CausalForestDML(discrete_treatment=True, random_state=seed, n_jobs=1)
+    effect = -forest.fit(y, of_group, X=X).effect(X)
+    halves = np.arange(n) % 2
+    two = np.empty(n)
+    for half in (0, 1):
+        own, other = halves == half, halves != half
+        told = []
+        for side in (1, 0):
+            rows = other & (of_group == side)
+            model = RandomForestRegressor(min_samples_leaf=10, random_state=seed).fit(
+                X[rows], y[rows]
+            )
+            told.append(model.predict(X[own]))
+        two[own] = told[1] - told[0]
+
+    def of_same_cut(effects):
+        """Half way up the effects' top, as our regions are cut."""
+        return effects >= 0.5 * np.quantile(effects, 0.95)
+
+    return (
+        overlap(v.membership, region),
+        overlap(of_same_cut(effect), region),
+        overlap(of_same_cut(two), region),
+    )
+
+
+def rivals(args, pool):
+    """The table of other learners of unequal differences."""
+    print("noise            n  diff   ours  causal forest  two models")
+    for kind in args.kinds or ("gaussian", "lognormal"):
+        for n in args.sizes:
+            for difference in args.differences:
+                rows = pool(
+                    delayed(one_rival)(n, seed, difference, kind) for seed in range(args.seeds)
+                )
+                print(
+                    f"{kind:15s} {n:5d} {difference:4.1f} ",
+                    np.mean(rows, axis=0).round(3),
+                    flush=True,
+                )
+
+
+def cost(args, pool):
+    """CPU seconds of numeric audits and of yes/no audits of the same table."""
+    print("   n  columns  yes/no  numeric  ratio")
+    warnings.simplefilter("ignore", MDFAWarning)
+    for n in args.sizes:
+        for n_noise in (0, 8):
+            data = make_synthetic(n, delta=0.5, n_noise_features=n_noise, random_state=0)
+            y = data.X.iloc[:, 0] + np.random.default_rng(0).standard_normal(n)
+            given = {"sensitive_features": data.sensitive_features, "random_state": 0}
+            seconds = []
+            for outcome, options in ((data.y, {}), (y, {"outcome_type": "numeric"})):
+                started = time.process_time()
+                mdfa.audit(data.X, outcome, **given, **options)
+                seconds.append(time.process_time() - started)
+            one, two = seconds
+            print(
+                f"{n:5d}  {n_noise + 2:5d}   {one:6.1f}  {two:6.1f}   {two / one:5.2f}", flush=True
+            )
+
+
+TABLES = {
+    "plants": plants,
+    "alarms": alarms,
+    "coverage": coverage,
+    "agreement": agreement,
+    "rivals": rivals,
+    "cost": cost,
+}
+
+
+def main():
+    """Print the tables asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("table", choices=TABLES)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 5000])
+    parser.add_argument("--kinds", nargs="+")
+    parser.add_argument("--differences", type=float, nargs="+", default=[0.5])
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--robust")
+    args = parser.parse_args()
+    args.options = {} if args.robust is None else {"robust": args.robust}
+    TABLES[args.table](args, Parallel(n_jobs=args.jobs))
+
+
+if __name__ == "__main__":
+    main()
