@@ -9,8 +9,8 @@ Run from the repository root, for example::
     python tests/benchmarks/numeric.py rivals --seeds 10
     python tests/benchmarks/numeric.py cost
 
-``plants`` audits n rows with a difference planted in the half disc of ``make_synthetic``: overlap of the
-planted search's members with it, bias and absolute error of its difference in standard deviations of
+``plants`` audits n rows with a difference planted in the half disc of ``make_synthetic``: overlap of
+the planted search's members with it, bias and absolute error of its difference in standard deviations of
 the outcome's noise, and the error where the half disc is known. ``alarms`` has nothing to find, and
 counts audits with a violation; ``coverage`` counts intervals that hold the truth in the set they are
 of. ``rivals`` needs econml.
@@ -56,7 +56,7 @@ def planted(n, seed, difference, kind):
     s = np.asarray(data.sensitive_features)
     region = np.asarray(data.region)
     y = 10.0 + X[:, 0] + 0.5 * X[:, 1] ** 2 + noise_of(kind, n, rng, X, s)
-    y = y - difference * (region & (s == 1))
+    y = y - difference * SD * (region & (s == 1))
     return data, y, s, region
 
 
@@ -74,7 +74,6 @@ def one_plant(n, seed, difference, kind, options):
     )
     v = next(v for v in result.violations if v.group == 1 and v.outcome == "less")
     (known,) = result.measure(region, violation=v)
-    low, high = v.difference_interval
     return (
         overlap(v.membership, region),
         v.difference - difference,
