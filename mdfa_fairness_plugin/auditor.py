@@ -270,50 +270,9 @@ class MDFAuditor(Judging):
         robust=_DEFAULT.robust,
         min_difference=_DEFAULT.min_difference,
     ):
-        self.alpha = alpha
-        self.outcomes = outcomes
-        self.groups = groups
-        self.reference_group = reference_group
-        self.missing = missing
-        self.balance = balance
-        self.learner = learner
-        self.solver = solver
-        self.evaluation = evaluation
-        self.n_splits = n_splits
-        self.confidence_level = confidence_level
-        self.device = device
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.estimator = estimator
-        self.min_ratio = min_ratio
-        self.xi = xi
-        self.max_iter = max_iter
-        self.representation = representation
-        self.complexity = complexity
-        self.overlap = overlap
-        self.weight_type = weight_type
-        self.intersections = intersections
-        self.min_group_size = min_group_size
-        self.max_learning_rows = max_learning_rows
-        self.decision_inputs = decision_inputs
-        self.propensity = propensity
-        self.outcome_probability = outcome_probability
-        self.n_repeats = n_repeats
-        self.missing_outcome = missing_outcome
-        self.merge_spellings = merge_spellings
-        self.favorable_label = favorable_label
-        self.outcome_name = outcome_name
-        self.outcome_names = outcome_names
-        self.group_names = group_names
-        self.statement = statement
-        self.feature_reasons = feature_reasons
-        self.outcome_type = outcome_type
-        self.ordered = ordered
-        self.measure = measure
-        self.favorable = favorable
-        self.robust = robust
-        self.min_difference = min_difference
+        given = locals()
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
 
     def fit(
         self,
@@ -392,7 +351,7 @@ def _fit(
     started = time.perf_counter()
     rows = {"clusters": clusters, "exposure": exposure}
     problem = problem_of(X, y, sensitive_features, sample_weight, settings, log, **rows)
-    audit = run_audit(problem, settings.reseeded(draw_seed(auditor.random_state)), log, X)
+    audit = run_audit(problem, settings.reseeded(draw_seed(settings.random_state)), log, X)
     result = result_of(audit, log, time.perf_counter() - started)
     worst = result.worst_case
     names = [str(name) for name in problem.encoder.feature_names_in_]

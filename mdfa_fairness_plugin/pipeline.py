@@ -28,9 +28,11 @@ from mdfa_fairness_plugin.exceptions import (
     LeakWarning,
     WarningLog,
 )
-from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude, warn_of_models
+from mdfa_fairness_plugin.measure.conclude import conclude
+from mdfa_fairness_plugin.measure.measured import Measured, Widening
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
 from mdfa_fairness_plugin.measure.sums import EVERYBODY, SETS, MeasuredRows, SearchSums
+from mdfa_fairness_plugin.measure.verdicts import warn_of_models
 from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
 from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, Silence, Violation

@@ -27,11 +27,13 @@ from mdfa_fairness_plugin.exceptions import (
     SmallGroupWarning,
     WarningLog,
 )
-from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude, warn_of_models
+from mdfa_fairness_plugin.measure.conclude import conclude
 from mdfa_fairness_plugin.measure.estimates import adjusted_rates, log_ratio
 from mdfa_fairness_plugin.measure.intervals import delta_interval
+from mdfa_fairness_plugin.measure.measured import Measured, Widening
 from mdfa_fairness_plugin.measure.power import Searching
 from mdfa_fairness_plugin.measure.sums import EVERYBODY, REGION, SEARCHED, SETS
+from mdfa_fairness_plugin.measure.verdicts import warn_of_models
 from mdfa_fairness_plugin.pipeline import Audit
 from mdfa_fairness_plugin.provenance import describe_parameter
 from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, SearchKey, Violation

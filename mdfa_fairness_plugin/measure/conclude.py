@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
-from mdfa_fairness_plugin.exceptions import Count, Message, ModelDependenceWarning, WarningLog
 from mdfa_fairness_plugin.measure.allowance import Allowance, rung_effects
 from mdfa_fairness_plugin.measure.estimates import (
     Leftover,
@@ -26,8 +25,9 @@ from mdfa_fairness_plugin.measure.intervals import (
     otherwise,
     standard_errors,
 )
-from mdfa_fairness_plugin.measure.means import MeanDifference, MeanRatio, Means
-from mdfa_fairness_plugin.measure.power import FEWEST_HITS, Plan, Searching, named_detectable
+from mdfa_fairness_plugin.measure.means import MeanDifference, MeanRatio
+from mdfa_fairness_plugin.measure.measured import Measured
+from mdfa_fairness_plugin.measure.power import Plan, named_detectable
 from mdfa_fairness_plugin.measure.sensitivity import e_value, missing_bounds
 from mdfa_fairness_plugin.measure.sums import (
     CORE,
@@ -36,107 +36,18 @@ from mdfa_fairness_plugin.measure.sums import (
     RULE,
     SEARCHED,
     SETS,
-    RungOf,
-    SearchSums,
-    ValueOf,
 )
 from mdfa_fairness_plugin.measure.tests import chosen_p_value, holm
+from mdfa_fairness_plugin.measure.verdicts import BETTER_MODELS, holds, verdict_of
 from mdfa_fairness_plugin.records import (
-    INSUFFICIENT,
-    NONE_LARGER,
-    VIOLATION,
     ModelDependence,
-    SearchKey,
     Subgroup,
-    Violation,
     ratio_of,
 )
-from mdfa_fairness_plugin.records.sets import DELTA_OF_DEVIATION
 from mdfa_fairness_plugin.settings import Settings
 
 # Nobody tells larger log ratios apart.
 _LARGEST = 700.0
-# What the reason says where a verdict rests on the models.
-_BETTER_MODELS = "as the models of the features get better"
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Widening:
-    """How much wider than for a set named beforehand: statistics without a violation, and intervals.
-
-    ``tests`` is of the p-values and ``sets`` of the intervals in every set that is measured.
-    """
-
-    tests: tuple[float, ...]
-    sets: tuple[float, ...]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Measured:
-    """One search, counted."""
-
-    key: SearchKey
-    alpha: float  # smallest mass searched for
-    sums: SearchSums
-    widening: Widening
-    hypothesis: Hashable  # the same for searches that look for one thing from two sides
-    ladder: tuple[RungOf, ...] = ()  # of models, the best last
-    search: Searching | None = field(default_factory=Searching)  # None: a set named beforehand
-    everybody: bool = False  # reported in the place of what the search proposed
-    clustered: bool = False  # whether somebody has several rows
-    of: ValueOf = field(default_factory=ValueOf)
-
-    @property
-    def kind(self) -> type[Rates]:
-        """What sides are compared by."""
-        return type(self.sums.everybody.rates)
-
-    @property
-    def of_means(self) -> bool:
-        """Whether the outcome is a number."""
-        return issubclass(self.kind, Means)
-
-    @property
-    def measure(self) -> str:
-        """Whether sides are compared by a ratio or by a difference."""
-        return "difference" if issubclass(self.kind, MeanDifference) else "ratio"
-
-    def as_log_ratio(self, effect: float) -> float:
-        """The log ratio that says as much (Chinn 2000): .91 standard deviations of the outcome."""
-        return DELTA_OF_DEVIATION * effect if self.measure == "difference" else effect
-
-    def least(self, settings: Settings) -> float:
-        """Smallest effect of a violation."""
-        if issubclass(self.kind, MeanDifference):
-            return settings.least_difference(abs(self.of.unit))
-        return math.log(settings.least_ratio)
-
-    @property
-    def single(self) -> bool:
-        """Whether nothing was repeated."""
-        return len(self.sums.sets) == len(SETS)
-
-    @property
-    def proposed(self) -> range | tuple[int, ...]:
-        """Places of what every repeat proposed, or of what the only one did."""
-        return range(len(SETS), len(self.sums.sets)) or (SEARCHED,)
-
-    @property
-    def chosen(self) -> bool:
-        """Whether everybody and a part of them stood to choice."""
-        return self.sums.sets[SEARCHED].n_rows < self.sums.everybody.n_rows
-
-    def leftover(self, place: int, settings: Settings) -> Leftover | None:
-        """What the features leave of the outcome in a set; None if it is not to be taken out."""
-        return self.sums.sets[place].leftover if settings.adjusts else None
-
-    def rates(self, place: int, settings: Settings) -> Rates:
-        """Rates of a set as they are reported."""
-        return self.sums.sets[place].rates.at_same_features(self.leftover(place, settings))
-
-    def allowance(self, place: int) -> Allowance:
-        """What the models may still change in a set."""
-        return Allowance.of(self.sums.sets[place])
 
 
 def conclude(
@@ -279,7 +190,7 @@ def figures_of(
     if one.search is not None:
         plan = Plan.of(sums.everybody, one.alpha, planned, settings, one.search, least)
         detectable, mass = plan.stated()
-    verdict, reason = _verdict(one, adjusted_p, (delta, low, measured_low), detectable, settings)
+    verdict, reason = verdict_of(one, adjusted_p, (delta, low, measured_low), detectable, settings)
     n_rows, n_compared = sums.region.n_rows, sums.everybody.n_rows
     by_difference = one.measure == "difference"
     how = (sums.region.rates, confidence, spread, leftover)
@@ -317,7 +228,7 @@ def figures_of(
             name: own * (abs(one.of.unit) if by_difference else 1.0)
             for name, own in estimates.items()
         },
-        "depends_on_models": _dependence(one, decisive=_BETTER_MODELS in reason),
+        "depends_on_models": _dependence(one, decisive=BETTER_MODELS in reason),
         "population": _subgroup(one, EVERYBODY, test, settings, level, labels),
         "core": _subgroup(one, CORE, test, settings, level, labels),
         "rule_subgroup": _subgroup(one, RULE, test, settings, level, labels),
@@ -412,7 +323,7 @@ def _subgroup(
     # Everybody, the region proposed and its core each have a third of their search's share of the
     # level (Bonferroni): none is told by chance more often, whichever of the others are violations.
     beside = one.everybody and rates.delta > one.rates(EVERYBODY, settings).delta
-    beside &= _holds(one, place, p_value < level / 3.0, (rates.delta, interval[0]), settings)
+    beside &= holds(one, place, p_value < level / 3.0, (rates.delta, interval[0]), settings)
     return Subgroup(
         label=SETS[place],
         **_effects(one, rates, how, allowed),
@@ -423,105 +334,3 @@ def _subgroup(
         p_value=p_value,
         beside=beside,
     )
-
-
-def _holds(
-    one: Measured, place: int, beyond_chance: bool, found: tuple[float, float], settings: Settings
-) -> bool:
-    """Whether a set of that delta and lower limit is a violation: also large, and of enough rows."""
-    large = found[0] - one.allowance(place).fall >= one.least(settings)
-    enough = one.sums.sets[place].hit_clusters >= FEWEST_HITS
-    return beyond_chance and enough and large and found[1] > 0
-
-
-def _verdict(
-    one: Measured,
-    adjusted_p: tuple[float, float],
-    found: tuple[float, float, float],
-    detectable: float,
-    settings: Settings,
-) -> tuple[str, str]:
-    """What can be said, and why not more.
-
-    Of an estimate, its lower limit, and that without allowance for the models.
-    """
-    n_hits = one.sums.region.hit_clusters
-    delta, low, measured_low = found
-    level = 1.0 - settings.confidence_level
-    if np.isnan(delta) or np.isnan(adjusted_p[0]):
-        return INSUFFICIENT, (
-            "everybody in the subgroup has the same value"
-            if one.of_means
-            else "nobody in the subgroup has the outcome on either side"
-        )
-    if n_hits < FEWEST_HITS:
-        return INSUFFICIENT, Message(
-            Count(n_hits, said=f"only {n_hits} {'clusters' if one.clustered else 'rows'}"),
-            " are in the subgroup" if one.of_means else " of the subgroup have the outcome",
-            f"; at least {FEWEST_HITS} are needed",
-        )
-    large, plain = one.least(settings), adjusted_p[1] < level
-    if _holds(one, REGION, adjusted_p[0] < level, (delta, low), settings):
-        return VIOLATION, ""
-    if plain and delta >= large and measured_low > 0:
-        return INSUFFICIENT, _falling(one)
-    by_difference = one.measure == "difference"
-    if plain and delta >= large:
-        return INSUFFICIENT, (
-            "the interval on the difference includes 0"
-            if by_difference
-            else "the interval on the ratio includes 1"
-        )
-    if plain and delta > 0:
-        return NONE_LARGER, (
-            f"the difference is beyond chance but below {large * abs(one.of.unit):.3g} (min_difference)"
-            if by_difference
-            else f"the ratio is beyond chance but below {settings.least_ratio:g} (min_ratio)"
-        )
-    if not np.isfinite(detectable):
-        return INSUFFICIENT, (
-            "there are too few rows to have found even a difference of "
-            f"{math.log(1000.0):.0f} standard deviations, in whatever subgroup"
-            if by_difference
-            else "there are too few rows to have found even a thousandfold ratio, in whatever subgroup"
-        )
-    return NONE_LARGER, ""
-
-
-def _falling(one: Measured) -> Message:
-    """How far a ratio falls, which may be printed where its cells may."""
-    effects, counts = rung_effects(one.sums.region), one.sums.region.counts
-    fewest = max(int(counts[counts.sum(axis=1) > 0].min()), 1)
-    by_difference = one.measure == "difference"
-
-    def figure(own: float) -> str:
-        return f"{own * abs(one.of.unit):.3g}" if by_difference else f"{ratio_of(own):.2f}"
-
-    first, last = (Count(fewest, unit="", said=figure(own)) for own in (max(effects), effects[-1]))
-    hardly = "hardly " if first.said == last.said else ""
-    return Message(
-        f"the {one.measure} {hardly}falls from ",
-        first,
-        " to ",
-        last,
-        f" {_BETTER_MODELS}, and what may still come off would leave no disparity",
-    )
-
-
-def warn_of_models(
-    violations: Sequence[Violation], searches: Sequence[Measured | None], log: WarningLog
-) -> None:
-    """Say which searches would be violations if models could get no better, mirrored ones at once."""
-    told: dict[Hashable, list[Violation]] = {}
-    for found, one in zip(violations, searches, strict=True):
-        depends = found.depends_on_models
-        if one is not None and depends is not None and depends.decisive:
-            told.setdefault(one.hypothesis, []).append(found)
-    for first, *others in told.values():
-        names = [f"{v.sensitive_feature}={v.group!r}, outcome {v.outcome!r}" for v in others]
-        log.warn(
-            ModelDependenceWarning,
-            f"{first.sensitive_feature}={first.group!r}, outcome {first.outcome!r}: ",
-            first.reason,
-            f". The same holds for {'; '.join(names)}." if names else ".",
-        )

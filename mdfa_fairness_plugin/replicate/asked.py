@@ -11,7 +11,8 @@ import numpy as np
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.questions import Questioned, named_questions
 from mdfa_fairness_plugin.exceptions import InputError, OverlapError
-from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
+from mdfa_fairness_plugin.measure.conclude import conclude
+from mdfa_fairness_plugin.measure.measured import Measured, Widening
 from mdfa_fairness_plugin.measure.sums import SETS, MeasuredRows, RungOf, SearchSums
 from mdfa_fairness_plugin.pipeline import measured_rows
 from mdfa_fairness_plugin.records import AskedSubgroup, AuditRecord, SearchKey, Violation

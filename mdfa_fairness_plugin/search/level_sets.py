@@ -154,7 +154,8 @@ class SearchData:
         """Counts of the held-out rows by their scores; ``part`` is theirs."""
         held = self.held_out
         cluster = None if self.cluster is None else self.cluster[held]
-        return Tally.of(
+        of = Tally.of_means if self.of_means else Tally.of
+        return of(
             bins.index(scores[held]),
             len(bins),
             self.s[held],
@@ -162,7 +163,6 @@ class SearchData:
             self.weights[held],
             part,
             n_parts,
-            kind=self.kind,
             predicted=self.outcome[held] if self.adjusts and self.outcome is not None else None,
             cluster=cluster,
         )
@@ -241,12 +241,11 @@ class Tally:
         index: np.ndarray,
         n_bins: int,
         s: np.ndarray,
-        value: np.ndarray,
+        positive: np.ndarray,
         weights: np.ndarray,
         part: np.ndarray,
         n_parts: int,
         *,
-        kind: type[Rates] = Rates,
         predicted: np.ndarray | None = None,
         cluster: np.ndarray | None = None,
     ) -> Tally:
@@ -255,15 +254,9 @@ class Tally:
         Of a cluster's weight a row answers for its own share times all of it: exact for sets that
         have all or none of a cluster, too much for others, and adds up over bins.
         Without a predicted outcome the rates are the plain ones.
-        Shapes: ``index``, ``s``, ``value``, ``weights``, ``part``, ``predicted``, ``cluster`` (n,).
+        Shapes: ``index``, ``s``, ``positive``, ``weights``, ``part``, ``predicted``, ``cluster`` (n,).
         """
         side = (s < 0).astype(np.intp)
-        if issubclass(kind, Means):
-            cell = (part * 2 + side) * n_bins + index
-            return cls(
-                _sums_of_means(cell, n_parts, n_bins, side, value, weights, predicted, cluster)
-            )
-        positive = value
         cell = ((part * 2 + side) * 2 + positive) * n_bins + index
         shape = (n_parts, 2, 2, n_bins)
 
@@ -284,6 +277,39 @@ class Tally:
         counts += [by_weight.sum(axis=2), by_hits[:, :, 1], by_weight[:, :, 1]]
         return cls(np.stack(counts, axis=1))
 
+    @classmethod
+    def of_means(
+        cls,
+        index: np.ndarray,
+        n_bins: int,
+        s: np.ndarray,
+        value: np.ndarray,
+        weights: np.ndarray,
+        part: np.ndarray,
+        n_parts: int,
+        *,
+        predicted: np.ndarray | None = None,
+        cluster: np.ndarray | None = None,
+    ) -> Tally:
+        """Sum a number instead; what errs is what is not predicted of it. Arguments as for ``of``."""
+        side = (s < 0).astype(np.intp)
+        expected = predicted
+        if expected is None:
+            expected = np.full(
+                len(value), np.average(value, weights=weights) if len(value) else 0.0
+            )
+        left = weights * (value - expected)
+        both = [weights, left]
+        if cluster is not None:
+            *sums, _ = by_cluster(cluster, side, *both)
+            both = [own[2 * cluster + side] for own in sums]
+        products = (weights * both[0], left * both[1], left * both[0])
+        sizes = (None, weights, weights**2)
+        amounts = (*sizes, weights * value, products[1], weights * expected, *products)
+        cell, shape = (part * 2 + side) * n_bins + index, (n_parts, 2, n_bins)
+        each = [np.bincount(cell, own, 2 * n_parts * n_bins).reshape(shape) for own in amounts]
+        return cls(np.stack(each, axis=1))
+
     def total(self, without: int | None = None) -> Tally:
         """Sum of the parts, of all or of all but one."""
         if without is None:
@@ -292,39 +318,6 @@ class Tally:
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(self.counts + other.counts)
-
-
-def _sums_of_means(
-    cell: np.ndarray,
-    n_parts: int,
-    n_bins: int,
-    side: np.ndarray,
-    value: np.ndarray,
-    weights: np.ndarray,
-    predicted: np.ndarray | None,
-    cluster: np.ndarray | None,
-) -> np.ndarray:
-    """Counts of a tally of a number; what errs is what is not predicted of it."""
-    expected = np.full(len(value), np.average(value, weights=weights)) if len(value) else value
-    expected = expected if predicted is None else predicted
-    left = weights * (value - expected)
-    both = [weights, left]
-    if cluster is not None:
-        *sums, _ = by_cluster(cluster, side, *both)
-        both = [own[2 * cluster + side] for own in sums]
-    products = (weights * both[0], left * both[1], left * both[0])
-    amounts = (
-        None,
-        weights,
-        weights**2,
-        weights * value,
-        products[1],
-        weights * expected,
-        *products,
-    )
-    size = 2 * n_parts * n_bins
-    each = [np.bincount(cell, own, size).reshape(n_parts, 2, n_bins) for own in amounts]
-    return np.stack(each, axis=1)
 
 
 class Sweep:

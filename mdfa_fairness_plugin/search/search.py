@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from mdfa_fairness_plugin.measure.conclude import Measured, RungOf
 from mdfa_fairness_plugin.measure.leak import LeakSums
 from mdfa_fairness_plugin.measure.means import MeanDifference
+from mdfa_fairness_plugin.measure.measured import Measured
 from mdfa_fairness_plugin.measure.power import Searching
-from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums
+from mdfa_fairness_plugin.measure.sums import MeasuredRows, RungOf, SearchSums
 from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.records import SearchKey, Spread, ratio_of

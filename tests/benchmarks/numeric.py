@@ -10,8 +10,8 @@ Run from the repository root, for example::
     python tests/benchmarks/numeric.py cost
 
 ``plants`` audits n rows with a difference planted in the half disc of ``make_synthetic``: overlap of
-the planted search's members with it, bias and absolute error of its difference in standard deviations of
-the outcome's noise, and the error where the half disc is known. ``alarms`` has nothing to find, and
+the planted search's members with it, bias and absolute error of its difference in standard deviations
+of the noise, and the error where the half disc is known. ``alarms`` has nothing to find, and
 counts audits with a violation; ``coverage`` counts intervals that hold the truth in the set they are
 of. ``rivals`` needs econml.
 """

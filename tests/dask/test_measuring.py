@@ -15,7 +15,8 @@ from mdfa_fairness_plugin.dask.learning import learn, panel_of
 from mdfa_fairness_plugin.dask.measuring import add_measurements, measure_block
 from mdfa_fairness_plugin.dask.survey import Columns, draw_sample, survey_block
 from mdfa_fairness_plugin.exceptions import OverlapWarning, WarningLog
-from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
+from mdfa_fairness_plugin.measure.conclude import conclude
+from mdfa_fairness_plugin.measure.measured import Measured, Widening
 from mdfa_fairness_plugin.measure.sums import REGION, SEARCHED, SETS, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.numerics.rows import Asked
 

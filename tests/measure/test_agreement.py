@@ -15,9 +15,10 @@ from scipy.stats import norm
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure import leak
 from mdfa_fairness_plugin.measure.allowance import Allowance, rung_effects
-from mdfa_fairness_plugin.measure.conclude import Measured, Widening, conclude
+from mdfa_fairness_plugin.measure.conclude import conclude
 from mdfa_fairness_plugin.measure.estimates import measure, measure_leftover
 from mdfa_fairness_plugin.measure.intervals import PLAINEST, delta_interval, standard_errors
+from mdfa_fairness_plugin.measure.measured import Measured, Widening
 from mdfa_fairness_plugin.measure.sums import (
     EVERYBODY,
     REGION,

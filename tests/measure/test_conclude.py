@@ -9,14 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from mdfa_fairness_plugin.measure.conclude import (
-    Measured,
-    Widening,
-    _Tested,
-    figures_of,
-)
+from mdfa_fairness_plugin.measure.conclude import _Tested, figures_of
 from mdfa_fairness_plugin.measure.estimates import counts_frame
 from mdfa_fairness_plugin.measure.intervals import delta_interval, gamma_interval, mass_interval
+from mdfa_fairness_plugin.measure.measured import Measured, Widening
 from mdfa_fairness_plugin.measure.power import Plan
 from mdfa_fairness_plugin.measure.sums import SEARCHED, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.records import SearchKey
