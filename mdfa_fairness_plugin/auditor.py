@@ -16,7 +16,71 @@ from mdfa_fairness_plugin.settings import Settings, draw_seed, refuse_unknown
 _DEFAULT = Settings()
 
 
-class MDFAuditor(Judging):
+class Fitting(Judging):
+    """An auditor that can be fitted; see ``MDFAuditor``."""
+
+    def fit(
+        self,
+        X,
+        y,
+        sensitive_features=None,
+        sample_weight=None,
+        clusters=None,
+        exposure=None,
+    ):
+        """Audit the outcomes ``y``.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Audited features: pandas, polars, numpy or scipy sparse. Who counts as similar is
+            judged by these, not by what the classifier used.
+        y : array-like of shape (n_samples,)
+            The classifier's outcomes: two labels, or 3 to 20, of which each is audited against all
+            others; with ``outcome_type="numeric"`` numbers.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive)
+            Each column is audited on its own.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            What they say is ``weight_type``'s.
+        clusters : array-like of shape (n_samples,) or None, default=None
+            Whose row each is (a person, household, firm). The rows of one are one piece of evidence:
+            they share a fold, and errors, tests and repetitions go by cluster; sides with fewer than
+            30 are not audited. None: every row is another person's, except for exact repeats that
+            chance does not explain.
+        exposure : array-like of shape (n_samples,) or None, default=None
+            Of counts (stops, complaints) how long or how often each row could have been counted:
+            rates per unit of it are compared, rows counting by theirs.
+
+        Returns
+        -------
+        self : MDFAuditor
+
+        Raises
+        ------
+        InputError
+            Naming the argument, what was found and what to do.
+        NothingToAuditError
+            If the outcome is constant.
+        OverlapError
+            If no group shares enough ground with the others to be compared.
+        """
+        settings = checked_settings(**self.get_params(deep=False))
+        if y is None:
+            raise InputError(
+                f"y: {type(self).__name__} requires y to be passed, but the target y is None. Pass "
+                "the classifier's outcomes."
+            )
+        if sensitive_features is None:
+            raise InputError(
+                "sensitive_features: None was given; pass the column(s) whose groups are to be "
+                "compared."
+            )
+        rows = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
+        _fit(self, settings, X, y, sensitive_features, **rows)
+        return self
+
+
+class MDFAuditor(Fitting):
     r"""Find the subgroup a black-box classifier discriminates against most.
 
     For every sensitive value ``s`` and outcome ``y`` it looks for the region ``G`` of the audited
@@ -274,69 +338,9 @@ class MDFAuditor(Judging):
         for name in self._get_param_names():
             setattr(self, name, given[name])
 
-    def fit(
-        self,
-        X,
-        y,
-        sensitive_features=None,
-        sample_weight=None,
-        clusters=None,
-        exposure=None,
-    ):
-        """Audit the outcomes ``y``.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            Audited features: pandas, polars, numpy or scipy sparse. Who counts as similar is
-            judged by these, not by what the classifier used.
-        y : array-like of shape (n_samples,)
-            The classifier's outcomes: two labels, or 3 to 20, of which each is audited against all
-            others; with ``outcome_type="numeric"`` numbers.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive)
-            Each column is audited on its own.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            What they say is ``weight_type``'s.
-        clusters : array-like of shape (n_samples,) or None, default=None
-            Whose row each is (a person, household, firm). The rows of one are one piece of evidence:
-            they share a fold, and errors, tests and repetitions go by cluster; sides with fewer than
-            30 are not audited. None: every row is another person's, except for exact repeats that
-            chance does not explain.
-        exposure : array-like of shape (n_samples,) or None, default=None
-            Of counts (stops, complaints) how long or how often each row could have been counted:
-            rates per unit of it are compared, rows counting by theirs.
-
-        Returns
-        -------
-        self : MDFAuditor
-
-        Raises
-        ------
-        InputError
-            Naming the argument, what was found and what to do.
-        NothingToAuditError
-            If the outcome is constant.
-        OverlapError
-            If no group shares enough ground with the others to be compared.
-        """
-        settings = checked_settings(**self.get_params(deep=False))
-        if y is None:
-            raise InputError(
-                f"y: {type(self).__name__} requires y to be passed, but the target y is None. Pass "
-                "the classifier's outcomes."
-            )
-        if sensitive_features is None:
-            raise InputError(
-                "sensitive_features: None was given; pass the column(s) whose groups are to be "
-                "compared."
-            )
-        rows = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
-        _fit(self, settings, X, y, sensitive_features, **rows)
-        return self
-
 
 def _fit(
-    auditor: MDFAuditor,
+    auditor: Fitting,
     settings: Settings,
     X: Any,
     y: Any,
