@@ -155,7 +155,7 @@ class Judging(BaseEstimator):
         X : table of shape (n, n_features)
             Rows the audit has not seen, with the columns of the fit.
         y : array-like of shape (n,)
-            Their outcomes.
+            Their outcomes; of counts with an exposure the rates.
         sensitive_features : array-like of shape (n,) or (n, n_sensitive)
             Rows of values that were not compared do not count.
         sample_weight : array-like of shape (n,) or None, default=None
@@ -163,7 +163,7 @@ class Judging(BaseEstimator):
         Returns
         -------
         score : float
-            At most 0; NaN if nothing could be measured.
+            At most 0, of numbers in their units squared; NaN if nothing could be measured.
 
         Raises
         ------

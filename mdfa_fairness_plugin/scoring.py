@@ -9,13 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.columns import find_label, listing, read_labels
+from mdfa_fairness_plugin.data.amounts import read_numbers
+from mdfa_fairness_plugin.data.columns import Labels, as_list, find_label, listing, read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
 from mdfa_fairness_plugin.data.weights import WeightSums, weight_numbers
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.numerics.rows import Asked
+from mdfa_fairness_plugin.pipeline import AuditSource
 from mdfa_fairness_plugin.results import AuditResult
 from mdfa_fairness_plugin.search.orthogonal import OrthogonalRegion
 from mdfa_fairness_plugin.search.search import Search
@@ -71,16 +73,38 @@ class NewRows:
         ]
         return np.array([*of_label, 0])[labels.codes]
 
-    def positive(self, outcome: Hashable, known: Sequence[Hashable]) -> np.ndarray:
-        """1 in rows with the outcome, 0 in those with another, NaN in those without any."""
+    def value(self, search: Search, source: AuditSource) -> np.ndarray:
+        """What the search sees of each row: 1 or 0, or how much of a number; NaN if it has none."""
+        problem, asked = source.problem, source.settings
+        outcome = search.key.outcome
+        if problem.outcome_type == "numeric":
+            if asked.robust is not None:
+                raise InputError(
+                    f"robust: {asked.robust!r} compares numbers by their place among those of the fit, "
+                    "which new rows have none in. Score an auditor without it."
+                )
+            return read_numbers(self.y.array(0), "y", "exclude") / search.data.unit
+        labels = self._labels(problem.outcome_labels)
+        if outcome in problem.cuts:
+            codes = problem.cuts[outcome].codes
+            known = problem.outcome_labels
+            of_label = [float(find_label(v, known) in codes) for v in labels.values]
+        elif problem.is_amount(outcome):
+            order = as_list(asked.ordered)
+            of_label = [(find_label(v, order) or 0) / search.data.unit for v in labels.values]
+        else:
+            of_label = [float(find_label(v, [outcome]) is not None) for v in labels.values]
+        return np.array([*of_label, math.nan])[labels.codes]
+
+    def _labels(self, known: Sequence[Hashable]) -> Labels:
+        """Outcomes that the fit knows."""
         labels = read_labels(self.y.array(0), "y")
         new = [value for value in labels.values if find_label(value, known) is None]
         if new:
             raise InputError(
                 f"y: {listing(new)} was not among the outcomes of the fit: {listing(known)}."
             )
-        of_label = [float(find_label(value, [outcome]) is not None) for value in labels.values]
-        return np.array([*of_label, math.nan])[labels.codes]
+        return labels
 
 
 def score_of(
@@ -110,23 +134,23 @@ def score_of(
     if worst.reference is not None:
         others = [worst.reference]
     s = rows.sides(worst.sensitive_feature, worst.group, others)
-    positive = rows.positive(worst.outcome, result.outcome_labels)
-    compared = np.flatnonzero((s != 0) & ~np.isnan(positive) & (rows.weight > 0))
+    search = searches[result.violations.index(worst)]
+    value = rows.value(search, result.source)
+    compared = np.flatnonzero((s != 0) & ~np.isnan(value) & (rows.weight > 0))
     if not len(compared):
         raise InputError("X: no row has an outcome and a group that was compared, and a weight.")
-    losses = region.losses(Asked(asked.take(compared)), s[compared], positive[compared])
-    return -float(np.average(losses, weights=rows.weight[compared]))
+    losses = region.losses(Asked(asked.take(compared)), s[compared], value[compared])
+    return -float(np.average(losses, weights=rows.weight[compared])) * search.data.unit**2
 
 
 def _one_contrast(searches: Sequence[Search]) -> bool:
-    """Whether all compare the same two sides by an outcome or its complement."""
+    """Whether all compare the same two sides by an outcome or its complement, or more and less."""
     first = searches[0]
+    value = first.data.value
+    complement = ~value if value.dtype == bool else -value
     return all(
         np.array_equal(one.rows, first.rows)
         and (np.array_equal(one.s, first.s) or np.array_equal(one.s, -first.s))
-        and (
-            np.array_equal(one.positive, first.positive)
-            or np.array_equal(one.positive, ~first.positive)
-        )
+        and (np.array_equal(one.data.value, value) or np.array_equal(one.data.value, complement))
         for one in searches
     )

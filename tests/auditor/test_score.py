@@ -139,6 +139,63 @@ def test_what_a_score_needs(data):
             auditor.score(data.X, data.y, data.sensitive_features, weight)
 
 
+@pytest.mark.parametrize("outcome", ["less", "more"])
+def test_numbers_are_scored_in_their_units_squared(data, outcome):
+    """As those of labels by hand: models see the number in its standard deviations."""
+    wage = 20 + 5 * np.asarray(data.y) + np.random.default_rng(0).normal(size=len(data.y))
+    known = {
+        "propensity": _Known(0.4),
+        "learner": DummyRegressor(strategy="constant", constant=0.25),
+    }
+    auditor = mdfa.MDFAuditor(
+        outcome_type="numeric",
+        outcome_probability=DummyRegressor(strategy="constant", constant=3.0),
+        outcomes=[outcome],
+        groups=[1],
+        **(CHEAP | known),
+    ).fit(data.X, wage, sensitive_features=data.sensitive_features)
+    s, unit = np.asarray(data.sensitive_features) == 1, wage.std()
+    s = s if s.mean() < 0.5 else ~s
+    new = wage[::-1]
+    by_hand = ((new / unit - 3.0) - (s - 0.4) * 0.25) ** 2 * unit**2
+    told = auditor.score(data.X, new, data.sensitive_features)
+    assert told == pytest.approx(-by_hand.mean(), rel=1e-9)
+    shorter = auditor.score(data.X[:300], new[:300], data.sensitive_features[:300])
+    assert shorter == pytest.approx(-by_hand[:300].mean(), rel=1e-9)
+    assert len(auditor.predict(data.X[:7])) == 7
+    with pytest.raises(InputError, match=r"^y: outcome_type='numeric' needs numbers"):
+        auditor.score(data.X, np.where(new > 22, "a", "b"), data.sensitive_features)
+
+
+def test_ordered_outcomes_are_scored_by_rank_or_by_one_cut(data):
+    chance = np.random.default_rng(0).integers(0, 2, len(data.y))
+    grade = np.array(["low", "middle", "high"])[np.asarray(data.y) + chance]
+    order = {"ordered": ["low", "middle", "high"]}
+    rows = [own[:600] for own in (data.X, grade, data.sensitive_features)]
+    grade, known = rows[1], {"propensity": _Known(), "learner": DummyRegressor()}
+    one = {"groups": [1], **known, **CHEAP, **order}
+    scores = {
+        which: mdfa.MDFAuditor(outcomes=[which], **one)
+        .fit(*rows[:2], sensitive_features=rows[2])
+        .score(*rows)
+        for which in ("higher rank", "lower rank", "high or higher", "below high")
+    }
+    assert scores["higher rank"] == pytest.approx(scores["lower rank"])
+    assert scores["high or higher"] == pytest.approx(scores["below high"])
+    # Features tell some of the variance of the ranks, and of the answer.
+    rank = np.select([grade == "low", grade == "middle"], [0, 1], 2)
+    for which, values in (("higher rank", rank), ("high or higher", grade == "high")):
+        assert 0.3 * values.var() < -scores[which] < values.var()
+    with pytest.raises(InputError, match="errors of several comparisons"):
+        mdfa.MDFAuditor(**one).fit(*rows[:2], sensitive_features=rows[2]).score(*rows)
+
+
+def test_a_place_among_the_numbers_of_the_fit_is_not_scored(data):
+    auditor = fitted(data, outcome_type="numeric", robust="rank", learner=DummyRegressor())
+    with pytest.raises(InputError, match=r"^robust: 'rank' compares numbers by their place"):
+        auditor.score(data.X, data.y, data.sensitive_features)
+
+
 def test_nothing_measured_has_no_score(data):
     few = mdfa.MDFAuditor(min_group_size=700, **CHEAP)
     with pytest.warns(mdfa.exceptions.MDFAWarning):
