@@ -196,13 +196,15 @@ def measure(**asked: Any) -> None:
     options.out,
     options.jobs,
     options.seed_from_zero,
+    options.reading,
     options.quick,
     options.quiet_option("Show no progress."),
 )
 def reproduce(**asked: Any) -> None:
     """Make a table or figure of the paper again: the paper's number, ours, and why they differ.
 
-    NAME is table1, table2, table3, table4, figure1a, figure1b, figure1c, figure1d or all.
+    NAME is table1, table2, table3, table4, figure1a, figure1b, figure1c, figure1d or all. What --out
+    holds of an earlier run that was asked for the same is not made again.
     """
     _work("reproduce", asked)
 

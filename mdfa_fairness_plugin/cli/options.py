@@ -361,6 +361,13 @@ numeric = option(
     is_flag=True,
     help="Audit an outcome that is a number: hourly wages of 3,010 men in the USA in 1976.",
 )
+reading = option(
+    "--reading",
+    type=Choice(("paper", "ours", "both")),
+    default="both",
+    show_default=True,
+    help="The system as published, this package's methods, or both side by side.",
+)
 quick = option(
     "--quick",
     is_flag=True,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from mdfa_fairness_plugin import experiments
 from mdfa_fairness_plugin.cli import console
 from mdfa_fairness_plugin.cli.console import CommandError
 from mdfa_fairness_plugin.cli.request import Request
+from mdfa_fairness_plugin.experiments.reproduction import stored
 
 
 def run(request: Request) -> None:
@@ -18,23 +20,39 @@ def run(request: Request) -> None:
     if request.out is not None:
         _prepare(request.out)
     names = experiments.EXPERIMENTS if request.name == "all" else (request.name,)
+    asked: dict[str, Any] = {
+        "n_splits": request.splits,
+        "random_state": request.seed,
+        "quick": request.quick,
+        "reading": request.reading,
+    }
+    spent: list[float] = []
     for number, name in enumerate(names):
+        before = "\n\n" if number else ""
+        known = None if request.out is None else stored(name, asked, request.out)
+        if known is not None:
+            console.say(before + known)
+            console.complain(f"{name}: as it was written to {str(request.out)!r} before")
+            continue
         with console.collected_notes() as notes:
             reproduction = experiments.reproduce(
                 name,
                 data_home=request.data_home,
-                n_splits=request.splits,
                 n_jobs=request.n_jobs,
-                random_state=request.seed,
                 progress=not request.quiet,
-                quick=request.quick,
+                **asked,
             )
         text = reproduction.to_text()
-        console.say(("\n\n" if number else "") + text)
+        console.say(before + text)
         console.show_notes(notes, text)
         if request.out is not None:
             for path in reproduction.write(request.out):
                 console.complain(f"written: {path}")
+        spent.append(reproduction.seconds)
+        left = len(names) - number - 1
+        if left and not request.quiet:
+            minutes = sum(spent) / len(spent) * left / 60.0
+            console.complain(f"{number + 1} of {len(names)} done; about {minutes:.0f} min to go")
 
 
 def _prepare(folder: Path) -> None:

@@ -87,6 +87,7 @@ class Request:
     group_pairs: bool = False
     name: str = "all"
     quick: bool = False
+    reading: str = "both"
     numeric: bool = False
     seed: int = 0
     n_jobs: int | None = None

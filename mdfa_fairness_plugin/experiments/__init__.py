@@ -8,6 +8,7 @@ import os
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.experiments.experiment import Options, run
 from mdfa_fairness_plugin.experiments.reproduction import Comparison, Reproduction
+from mdfa_fairness_plugin.settings import check_choice
 
 __all__ = ["EXPERIMENTS", "Comparison", "Reproduction", "reproduce"]
 
@@ -25,6 +26,7 @@ def reproduce(
     random_state: int = 0,
     progress: bool = False,
     quick: bool = False,
+    reading: str = "both",
 ) -> Reproduction:
     """Make one table or figure of the paper again.
 
@@ -44,6 +46,9 @@ def reproduce(
     quick : bool, default=False
         Leave out what takes seconds per split: the MMD network, Algorithm 1 with a support vector
         machine, equalized odds in Table 3, and all but a few points of Figures 1a and 1d.
+    reading : {"paper", "ours", "both"}, default="both"
+        Whose method: the system as published (one network of the joint objective, Algorithm 1; needs
+        torch), this package's, or both side by side.
 
     Returns
     -------
@@ -58,6 +63,7 @@ def reproduce(
     """
     if name not in EXPERIMENTS:
         raise InputError(f"name: one of {', '.join(EXPERIMENTS)} expected, {name!r} found.")
+    check_choice("reading", reading, ("paper", "ours", "both"))
     if n_splits < 2:
         raise InputError(
             f"n_splits: at least 2 expected, for a standard deviation; {n_splits} found."
@@ -70,5 +76,6 @@ def reproduce(
         random_state=random_state,
         progress=progress,
         quick=quick,
+        reading=reading,
     )
     return run(name, experiment, options)

@@ -32,6 +32,27 @@ class Options:
     random_state: int = 0
     progress: bool = False
     quick: bool = False
+    reading: str = "both"
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What decides the numbers."""
+        return {
+            "n_splits": self.n_splits,
+            "random_state": self.random_state,
+            "quick": self.quick,
+            "reading": self.reading,
+        }
+
+    @property
+    def as_in_paper(self) -> bool:
+        """Whether the paper's own system takes part."""
+        return self.reading != "ours" and self.has_network
+
+    @property
+    def as_ours(self) -> bool:
+        """Whether the package's own methods take part."""
+        return self.reading != "paper"
 
     @property
     def has_network(self) -> bool:
@@ -98,8 +119,14 @@ def run(name: str, experiment: Experiment, options: Options) -> Reproduction:
         title=experiment.title,
         comparisons=tuple(experiment.compare(runs, *data)),
         runs=runs,
-        settings={**counts, "seed": options.random_state, **experiment.settings},
+        settings={
+            **counts,
+            "seed": options.random_state,
+            "reading": options.reading,
+            **experiment.settings,
+        },
         remarks=tuple(experiment.remarks(runs, *data)),
         panels=tuple(experiment.panels(runs)),
+        asked=options.asked,
         seconds=time.perf_counter() - started,
     )

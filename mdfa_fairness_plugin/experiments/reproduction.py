@@ -98,6 +98,8 @@ class Reproduction:
         Of a figure; empty for a table.
     seconds : float
         Wall-clock time taken.
+    asked : dict
+        Arguments of ``reproduce`` that decide the numbers.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Reproduction:
     remarks: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
     seconds: float = math.nan
+    asked: dict[str, Any] = field(default_factory=dict)
     axes_: list[Any] = field(default_factory=list, repr=False)
 
     def to_frame(self) -> pd.DataFrame:
@@ -154,17 +157,12 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only; NaN and infinities become None."""
-        versions = {
-            "mdfa_fairness_plugin": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scikit-learn": sklearn.__version__,
-        }
         return _plain(
             {
                 "name": self.name,
                 "title": self.title,
-                "settings": self.settings | {"versions": versions},
+                "asked": self.asked,
+                "settings": self.settings | {"versions": _versions()},
                 "comparisons": self.to_frame().to_dict(orient="records"),
                 "remarks": list(self.remarks),
                 "panels": [
@@ -199,7 +197,7 @@ class Reproduction:
         return self
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write the comparisons and runs as CSV, everything as JSON, and figures as PNG.
+        """Write the comparisons and runs as CSV, everything as JSON, the text, and figures as PNG.
 
         Parameters
         ----------
@@ -212,10 +210,12 @@ class Reproduction:
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        files = [folder / f"{self.name}{end}" for end in (".csv", "_runs.csv", ".json")]
+        ends = (".csv", "_runs.csv", ".json", ".txt")
+        files = [folder / f"{self.name}{end}" for end in ends]
         for table, path in zip((self.to_frame(), self.runs), files, strict=False):
             with written_beside(path) as part:
                 table.to_csv(part, index=False)
+        written(self.to_text() + "\n", files[3])
         written(json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n", files[2])
         if self.panels:
             figure: Figure = self.plot().axes_[0].figure
@@ -224,6 +224,26 @@ class Reproduction:
             with written_beside(files[-1]) as part:
                 figure.savefig(part, dpi=150, metadata={"Software": None})
         return files
+
+
+def stored(name: str, asked: Mapping[str, Any], folder: str | os.PathLike[str]) -> str | None:
+    """Text of a reproduction that was written to a folder, if it was asked for the same."""
+    place = Path(folder)
+    try:
+        found = json.loads((place / f"{name}.json").read_text(encoding="utf-8"))
+        same = found["asked"] == dict(asked) and found["settings"]["versions"] == _versions()
+        return (place / f"{name}.txt").read_text(encoding="utf-8").rstrip("\n") if same else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "mdfa_fairness_plugin": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
 
 
 def beside(

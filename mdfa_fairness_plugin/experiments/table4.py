@@ -13,6 +13,15 @@ from sklearn.utils import Bunch
 
 from mdfa_fairness_plugin.auditor import audit
 from mdfa_fairness_plugin.datasets import load_adult
+from mdfa_fairness_plugin.experiments.assembled import (
+    SYSTEM,
+    Published,
+    along_alpha,
+    alpha_panels,
+    assemble,
+    numbers,
+    within_one_deviation,
+)
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
 from mdfa_fairness_plugin.experiments.profiles import Profile
 from mdfa_fairness_plugin.experiments.published import (
@@ -25,8 +34,14 @@ from mdfa_fairness_plugin.experiments.reproduction import Comparison, beside
 from mdfa_fairness_plugin.settings import ALPHA_IN_PAPER
 
 MODELS = ("LC", "Red-LC")
-# A full audit of 16,281 rows per split: one in five of the splits.
-SPLITS_SHARE = 0.2
+# A full audit of 16,281 rows per split: half of the splits.
+SPLITS_SHARE = 0.5
+ALPHAS = (0.01, 0.02, 0.05, 0.1)
+DEFAULT = "default search"
+_BY_ALPHA = (
+    "the classifiers are done properly; changed alone, alpha decides who is in G: the smaller, the "
+    "older and the better educated"
+)
 _PROFILE = Profile(sides=("F", "M"), titles=TABLE4_ROWS)
 _REASON = (
     "other classifier and search; level of education and occupation are codes in alphabetical order, "
@@ -48,12 +63,49 @@ def _load(options: Options) -> _Data:
 
 def _runs(options: Options, data: _Data) -> pd.DataFrame:
     seeds = options.seeds(options.share(SPLITS_SHARE))
-    tasks = [(model, seed) for model in data.case.outcomes for seed in seeds]
-    return pd.DataFrame(options.repeat(partial(_one_split, *data), tasks, "Table 4"))
+    searches = [SYSTEM] * options.as_in_paper + [DEFAULT] * options.as_ours
+    tasks = [
+        (search, model, seed)
+        for search in searches
+        for model in data.case.outcomes
+        for seed in seeds
+    ]
+    found = options.repeat(partial(_one_split, *data), tasks, "Table 4")
+    return pd.DataFrame([row for rows in found for row in rows])
 
 
-def _one_split(case: Case, coded: Bunch, model: str, seed: int) -> dict[str, Any]:
-    """Means in G among the rows held out, by gender."""
+def _one_split(
+    case: Case, coded: Bunch, search: str, model: str, seed: int
+) -> list[dict[str, Any]]:
+    """Means in G among the rows held out, by gender; of the paper's system at every alpha."""
+    is_group = (case.sensitive == case.group).to_numpy()
+
+    def row(alpha: float, inside: np.ndarray, n_held_out: int, raw: float, balanced: float) -> dict:
+        # The coded table lacks the first row.
+        return {
+            "search": search,
+            "model": model,
+            "alpha": alpha,
+            "seed": seed,
+            **_PROFILE.means(coded.X, inside[1:], is_group[1:]),
+            "share": float(inside.sum() / n_held_out),
+            "ratio_unweighted": float(np.exp(raw)),
+            "ratio_balanced": float(np.exp(balanced)),
+        }
+
+    if search == SYSTEM:
+        s, positive = np.where(is_group, 1, -1), case.outcomes[model] == 1
+        answers = assemble(numbers(case.X), s, positive, seed, alphas=ALPHAS)
+        return [
+            row(
+                alpha,
+                answers.among_all(alpha),
+                int(answers.held_out.sum()),
+                answers.rates(alpha, weighted=False).delta,
+                answers.rates(alpha).delta,
+            )
+            for alpha in ALPHAS
+        ]
     result = audit(
         case.X,
         case.outcomes[model],
@@ -65,18 +117,21 @@ def _one_split(case: Case, coded: Bunch, model: str, seed: int) -> dict[str, Any
         random_state=seed,
     )
     (found,) = result.violations
-    # The coded table lacks the first row.
-    inside = (found.membership & found.held_out)[1:]
-    women = (case.sensitive == case.group).to_numpy()[1:]
-    return {
-        "model": model,
-        "seed": seed,
-        **_PROFILE.means(coded.X, inside, women),
-        "share": float(inside.sum() / found.held_out.sum()),
-        "ratio_balanced": found.ratio,
-        "ratio_unweighted": float(np.exp(found.estimates["unweighted"])),
-        "everybody_balanced": found.population.ratio,
-    }
+    inside, raw = found.membership & found.held_out, found.estimates["unweighted"]
+    return [row(ALPHA_IN_PAPER, inside, int(found.held_out.sum()), raw, found.delta)]
+
+
+def _by_alpha(runs: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Published]]:
+    """Runs of the paper's system on one model's answers, and the women's means published."""
+    for model, own in runs[runs["search"] == SYSTEM].groupby("model", sort=False):
+        published = TABLE4_VIOLATION[str(model)]
+        yield (
+            own,
+            {
+                f"{feature} F": (f"{title}, F, {model}", published[feature][0])
+                for feature, title in TABLE4_ROWS.items()
+            },
+        )
 
 
 def _population(coded: Bunch) -> Iterator[Comparison]:
@@ -86,22 +141,23 @@ def _population(coded: Bunch) -> Iterator[Comparison]:
 
 def _compare(runs: pd.DataFrame, data: _Data) -> Iterator[Comparison]:
     yield from _population(data.coded)
-    for model, own in runs.groupby("model", sort=False):
+    for model, own in runs[runs["search"] == DEFAULT].groupby("model", sort=False):
         yield from _PROFILE.of_subgroup(own, str(model), TABLE4_VIOLATION[str(model)], _REASON)
+    for own, published in _by_alpha(runs):
+        yield from along_alpha(own, published, _BY_ALPHA)
     for model, reason in data.case.absent.items():
         yield beside("all rows", f"violation, {model}", math.nan, why=reason)
 
 
 def _remarks(runs: pd.DataFrame, data: _Data) -> Iterator[str]:
-    for model, own in runs.groupby("model", sort=False):
-        ratio, raw, everybody = (
-            own[column].mean()
-            for column in ("ratio_balanced", "ratio_unweighted", "everybody_balanced")
-        )
+    for (search, model, alpha), own in runs.groupby(["search", "model", "alpha"], sort=False):
+        ratio, raw = own["ratio_balanced"].mean(), own["ratio_unweighted"].mean()
         yield (
-            f"{model}: G holds {own['share'].mean():.0%} of the rows; balanced ratio {ratio:.2f} "
-            f"(raw {raw:.2f}), everybody {everybody:.2f}."
+            f"{search}, {model}, alpha {alpha}: G holds {own['share'].mean():.0%} of the rows; "
+            f"balanced ratio {ratio:.2f} (raw {raw:.2f})."
         )
+    for own, published in _by_alpha(runs):
+        yield from within_one_deviation(own, published)
 
 
 EXPERIMENT = Experiment(
@@ -110,5 +166,6 @@ EXPERIMENT = Experiment(
     runs=_runs,
     compare=_compare,
     remarks=_remarks,
+    panels=lambda runs: (panel for own in _by_alpha(runs) for panel in alpha_panels(*own)),
     repeats={"splits": SPLITS_SHARE},
 )

@@ -129,25 +129,54 @@ def _run(
 ) -> tuple[list[Any], bool]:
     """Iterates of one learning part up to the second to last, and whether the mass ended it."""
     train = (data.folds >= 0) & (data.folds != label)
-    Z, s, positive = mapped(data.X[train]), data.s[train], data.positive[train]
-    base = halves(mapped.weights(data)[train], s)
+    s = data.s[train]
+    iterates, _, stopped = run_algorithm_1(
+        mapped(data.X[train]),
+        s,
+        data.positive[train],
+        halves(mapped.weights(data)[train], s),
+        alpha=data.alpha,
+        learner=settings.learner,
+        xi=settings.xi,
+        max_iter=settings.max_iter,
+        seed=settings.seeds["learner"],
+    )
+    return iterates, stopped
+
+
+def run_algorithm_1(
+    Z: np.ndarray,
+    s: np.ndarray,
+    positive: np.ndarray,
+    base: np.ndarray,
+    *,
+    alpha: float,
+    learner: Any,
+    xi: float,
+    max_iter: int,
+    seed: int,
+) -> tuple[list[Any], list[float], bool]:
+    """Iterates up to the second to last, their masses, and whether the mass ended it.
+
+    ``base`` are weights of which each S value has half.
+    """
     target = coincidence(s, positive)
     others = (target < 0) & positive
     iterates: list[Any] = []
-    learner = settings.learner
-    for t in range(settings.max_iter):
-        weight = base * (1.0 + settings.xi * t * others)
-        iterate = fit_classifier(learner, Z, target, weight, settings.seeds["learner"])
+    masses: list[float] = []
+    for t in range(max_iter):
+        iterate = fit_classifier(learner, Z, target, base * (1.0 + xi * t * others), seed)
         learner = settled_learner(learner, iterate)
         member = iterate.predict(Z) > 0
         mass = float((base * (member & positive)).sum() / base.sum())
-        if mass <= data.alpha:
-            return iterates or [iterate], True
+        if mass <= alpha and iterates:
+            return iterates, masses, True
         iterates.append(iterate)
-        if not (member & others).any():
-            # Nobody else in the region has the outcome: no weight can make it smaller.
-            return iterates, True
-    return iterates, False
+        masses.append(mass)
+        # Where nobody else in the region has the outcome no weight can make it smaller.
+        if mass <= alpha or not (member & others).any():
+            return iterates, masses, True
+    return iterates, masses, False
 
 
 def _path(data: SearchData, inside: np.ndarray, xi: float) -> LevelSets:

@@ -24,6 +24,8 @@ def fake(monkeypatch):
             comparisons=(one,),
             runs=pd.DataFrame({"seed": [0]}),
             settings={},
+            asked={key: arguments[key] for key in ("n_splits", "random_state", "quick", "reading")},
+            seconds=60.0,
         )
 
     monkeypatch.setattr(experiments, "reproduce", reproduce)
@@ -54,7 +56,21 @@ def test_one_experiment(mdfa, fake, tmp_path):
         "random_state": 3,
         "progress": False,
         "quick": False,
+        "reading": "both",
     }
+
+
+def test_a_run_is_taken_up_where_it_ended(mdfa, fake, tmp_path):
+    """What was written and asked for alike stays; the time to go is said after each."""
+    given = ("--splits", 3, "--reading", "paper", "--out", tmp_path)
+    mdfa("reproduce", "table2", *given, "--quiet")
+    again = mdfa("reproduce", "all", *given)
+    assert [name for name, _ in fake] == ["table2", *(n for n in EXPERIMENTS if n != "table2")]
+    assert "Title of table2" in again.stdout
+    assert "table2: as it was written" in again.stderr
+    assert "1 of 8 done; about 7 min to go" in again.stderr
+    mdfa("reproduce", "table2", "--splits", 4, "--out", tmp_path, "--quiet")
+    assert len(fake) == 9
 
 
 def test_all_of_them(mdfa, fake):

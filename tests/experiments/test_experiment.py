@@ -38,7 +38,7 @@ def test_data_are_loaded_once_and_given_to_what_reads_them():
     made = run("table9", description, Options(data_home="here", n_splits=4))
     assert loaded == ["here"]
     assert (made.name, made.title) == ("table9", "A title")
-    assert made.settings == {"splits": 4, "seed": 0, "rows": 3}
+    assert made.settings == {"splits": 4, "seed": 0, "reading": "both", "rows": 3}
     assert made.runs["seed"].tolist() == Options().seeds(4)
     assert made.find("q", "r").paper == 10.0
     assert made.find("q", "r").ours == made.runs["value"].mean()

@@ -74,6 +74,7 @@ def test_files_hold_the_same_numbers(made, tmp_path):
         "tableX.csv",
         "tableX_runs.csv",
         "tableX.json",
+        "tableX.txt",
         "tableX.png",
     ]
     table = pd.read_csv(files[0])
@@ -84,7 +85,8 @@ def test_files_hold_the_same_numbers(made, tmp_path):
     assert stored["comparisons"][2]["ours"] is None  # infinity is no JSON
     assert stored["panels"][0]["curves"][0]["spread"] == [0.1, None]
     assert stored["settings"]["splits"] == 2
-    assert files[3].read_bytes().startswith(b"\x89PNG")
+    assert files[3].read_text(encoding="utf-8") == made.to_text() + "\n"
+    assert files[4].read_bytes().startswith(b"\x89PNG")
 
 
 def test_writing_again_gives_the_same_bytes(made, tmp_path):

@@ -1,0 +1,135 @@
+"""The system of Section 3.4 on one split: one network, Algorithm 1, read off at every alpha."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.balance import EntropyBalancing, MMDNetwork
+from mdfa_fairness_plugin.experiments.formulas import draw_train
+from mdfa_fairness_plugin.experiments.reproduction import (
+    Comparison,
+    Curve,
+    Panel,
+    beside,
+    curve,
+    summarise,
+)
+from mdfa_fairness_plugin.learn.learners import CrossValidated
+from mdfa_fairness_plugin.measure.estimates import Rates, measure
+from mdfa_fairness_plugin.search.certificate import coincidence, halves
+from mdfa_fairness_plugin.search.iterative import run_algorithm_1
+
+SYSTEM = "the paper's system"
+# Section 3.4's auditor sees phi; a named class in its place sees phi or the audited features.
+LOGISTIC = CrossValidated("logistic")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answers:
+    """What Algorithm 1 answers at every alpha, on the rows held out."""
+
+    held_out: np.ndarray  # (n,); of all rows
+    inside: Mapping[float, np.ndarray]  # of the rows held out, by alpha
+    s: np.ndarray
+    positive: np.ndarray
+    weights: np.ndarray
+
+    def rates(self, alpha: float, *, weighted: bool = True) -> Rates:
+        """Rates on both sides of the subgroup at an alpha."""
+        weights = self.weights if weighted else np.ones(len(self.s))
+        return measure(self.positive, self.s, weights, self.inside[alpha])
+
+    def among_all(self, alpha: float) -> np.ndarray:
+        """Rows of the subgroup among all rows."""
+        rows = np.zeros(len(self.held_out), dtype=bool)
+        rows[np.flatnonzero(self.held_out)[self.inside[alpha]]] = True
+        return rows
+
+
+def assemble(
+    X: np.ndarray,
+    s: np.ndarray,
+    positive: np.ndarray,
+    seed: int,
+    *,
+    alphas: Sequence[float],
+    learner: Any = LOGISTIC,
+    phi: bool = True,
+    balance: str = "mmd_network",
+    xi: float = 0.2,
+) -> Answers:
+    """Learn on 70 % of the rows; all weights and answers on the others are predictions."""
+    train = draw_train(len(s), seed)
+    label = coincidence(s, positive)
+    if balance == "entropy":
+        balancer: Any = EntropyBalancing(random_state=seed).fit(X[train], s[train])
+    else:
+        balancer = MMDNetwork(random_state=seed)
+        balancer.fit(X[train], s[train], label=label[train] if phi else None)
+    Z, weights, test = balancer.features(X) if phi else X, balancer.weights(X, s), ~train
+    iterates, masses, _ = run_algorithm_1(
+        Z[train],
+        s[train],
+        positive[train],
+        halves(weights[train], s[train]),
+        alpha=min(alphas),
+        learner=learner,
+        xi=xi,
+        max_iter=500,
+        seed=seed,
+    )
+    below = {alpha: np.flatnonzero(np.array(masses) <= alpha) for alpha in alphas}
+    # The answer is the iterate before the first that is as small as alpha.
+    step = {alpha: max(one[0] - 1, 0) if len(one) else -1 for alpha, one in below.items()}
+    return Answers(
+        held_out=test,
+        inside={alpha: iterates[k].predict(Z[test]) > 0 for alpha, k in step.items()},
+        s=s[test],
+        positive=positive[test],
+        weights=weights[test],
+    )
+
+
+def numbers(table: pd.DataFrame) -> np.ndarray:
+    """Features as numbers, a column per level of text."""
+    return pd.get_dummies(table, dtype=float).to_numpy(dtype=float)
+
+
+Published = Mapping[str, tuple[str, tuple[float, float]]]
+
+
+def along_alpha(runs: pd.DataFrame, published: Published, why: str) -> Iterator[Comparison]:
+    """Means over the splits at every alpha beside the paper's, for columns and what they are called."""
+    for key, own in runs.groupby(["search", "alpha"], sort=False):
+        name, alpha = map(str, key)
+        for column, (title, paper) in published.items():
+            reading = f"{name}, alpha = {alpha}"
+            yield beside(title, reading, summarise(own[column]), paper, why=why)
+
+
+def within_one_deviation(runs: pd.DataFrame, published: Published) -> Iterator[str]:
+    """At which alphas the mean is within one standard deviation published."""
+    for name, own in runs.groupby("search", sort=False):
+        told = []
+        for column, (title, (mean, deviation)) in published.items():
+            found = {a: summarise(one[column])[0] for a, one in own.groupby("alpha")}
+            near = [str(a) for a, value in found.items() if abs(value - mean) <= deviation]
+            told.append(f"{title} at {', '.join(near) or 'none'}")
+        yield f"{name}: within one published deviation by alpha: {'; '.join(told)}."
+
+
+def alpha_panels(runs: pd.DataFrame, published: Published) -> Iterator[Panel]:
+    """Curves over alpha with the published value drawn in."""
+    for column, (title, (mean, _)) in published.items():
+        curves = []
+        for name, own in runs.groupby("search", sort=False):
+            points: Any = {a: summarise(one[column]) for a, one in own.groupby("alpha")}
+            curves.append(curve(str(name), points))
+        x = np.array(sorted(runs["alpha"].unique()), dtype=float)
+        curves.append(Curve(label="paper", x=x, y=np.full(len(x), mean), published=True))
+        yield Panel(title=title, x_label="alpha", y_label=title, curves=tuple(curves))

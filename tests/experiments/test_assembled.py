@@ -1,0 +1,52 @@
+"""The paper's system on one split, and what is told along alpha."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mdfa_fairness_plugin.datasets import make_synthetic
+from mdfa_fairness_plugin.experiments.assembled import (
+    along_alpha,
+    alpha_panels,
+    assemble,
+    within_one_deviation,
+)
+from mdfa_fairness_plugin.experiments.formulas import draw_train
+
+
+def test_one_run_answers_at_every_alpha():
+    """The answer at an alpha is that of a run which ends there; rows learned from are not measured."""
+    data = make_synthetic(800, 2.0, 0.2, random_state=0)
+    s, positive = data.sensitive_features.to_numpy(), data.y.to_numpy() == 1
+    given = (data.X.to_numpy(), s, positive, 3)
+    params = {"learner": "tree", "phi": False, "balance": "entropy"}
+    found = assemble(*given, alphas=(0.05, 0.1, 0.2), **params)
+    assert (found.held_out == ~draw_train(800, 3)).all()
+    alone = assemble(*given, alphas=(0.1,), **params)
+    np.testing.assert_array_equal(found.inside[0.1], alone.inside[0.1])
+    assert found.among_all(0.2).sum() >= found.among_all(0.05).sum()
+    assert not (found.among_all(0.2) & ~found.held_out).any()
+    assert found.rates(0.05).delta > 0.3
+
+
+RUNS = pd.DataFrame(
+    {"search": ["x"] * 4, "alpha": [0.01, 0.01, 0.05, 0.05], "age": [40.0, 44.0, 50.0, 51.0]}
+)
+PUBLISHED = {"age": ("Age", (49.0, 2.0)), "alpha": ("no deviation", (0.0, math.nan))}
+
+
+def test_along_alpha_worked_by_hand():
+    first, _, second, _ = along_alpha(RUNS, PUBLISHED, "why")
+    assert (first.reading, first.ours, first.paper) == ("x, alpha = 0.01", 42.0, 49.0)
+    assert second.ours == 50.5
+    (line,) = within_one_deviation(RUNS, PUBLISHED)
+    assert line == "x: within one published deviation by alpha: Age at 0.05; no deviation at none."
+    panel, _ = alpha_panels(RUNS, PUBLISHED)
+    ours, paper = panel.curves
+    assert ours.y.tolist() == [42.0, 50.5]
+    assert paper.published
+    assert paper.y == pytest.approx([49.0, 49.0])
