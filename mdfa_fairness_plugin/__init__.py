@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from mdfa_fairness_plugin import datasets, exceptions
     from mdfa_fairness_plugin.auditor import MDFAuditor, audit
+    from mdfa_fairness_plugin.certifying import certify
     from mdfa_fairness_plugin.comparison import ComparisonResult, DiffResult, compare, diff
     from mdfa_fairness_plugin.data.binning import to_groups
     from mdfa_fairness_plugin.data.quantities import to_quantities
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "MDFAuditor": "auditor",
     "audit": "auditor",
+    "certify": "certifying",
     "AuditResult": "results",
     "ComparisonResult": "comparison",
     "compare": "comparison",
@@ -52,6 +54,7 @@ __all__ = [
     "WorstCasePath",
     "__version__",
     "audit",
+    "certify",
     "compare",
     "datasets",
     "detectable_ratio",

@@ -52,7 +52,7 @@ def rows_needed(
     See Also
     --------
     detectable_ratio : The inverse.
-    rows_by_theorem : The paper's bound.
+    rows_by_theorem : The paper's bound, for a certificate of :func:`certify`.
 
     Notes
     -----
