@@ -83,7 +83,7 @@ class NewRows:
                     f"robust: {asked.robust!r} compares numbers by their place among those of the fit, "
                     "which new rows have none in. Score an auditor without it."
                 )
-            return read_numbers(self.y.array(0), "y", "exclude") / search.data.unit
+            return read_numbers(self.y.array(0), "y", "exclude") / search.data.of.unit
         labels = self._labels(problem.outcome_labels)
         if outcome in problem.cuts:
             codes = problem.cuts[outcome].codes
@@ -91,7 +91,7 @@ class NewRows:
             of_label = [float(find_label(v, known) in codes) for v in labels.values]
         elif problem.is_amount(outcome):
             order = as_list(asked.ordered)
-            of_label = [(find_label(v, order) or 0) / search.data.unit for v in labels.values]
+            of_label = [(find_label(v, order) or 0) / search.data.of.unit for v in labels.values]
         else:
             of_label = [float(find_label(v, [outcome]) is not None) for v in labels.values]
         return np.array([*of_label, math.nan])[labels.codes]
@@ -140,7 +140,7 @@ def score_of(
     if not len(compared):
         raise InputError("X: no row has an outcome and a group that was compared, and a weight.")
     losses = region.losses(Asked(asked.take(compared)), s[compared], value[compared])
-    return -float(np.average(losses, weights=rows.weight[compared])) * search.data.unit**2
+    return -float(np.average(losses, weights=rows.weight[compared])) * search.data.of.unit**2
 
 
 def _one_contrast(searches: Sequence[Search]) -> bool:

@@ -157,8 +157,8 @@ def _good(search: Violation) -> Hashable:
     opposites = _OPPOSITES | {more: less for less, more in _OPPOSITES.items()}
     if outcome in opposites:
         return opposites[outcome]
-    cut, above = outcome.removeprefix("below "), outcome.removesuffix(" or higher")
-    return f"{cut} or higher" if cut != outcome else f"below {above}"
+    others = [one for one in search.counts.columns if one != search.outcome]
+    return others[0] if len(others) == 1 else f"not {outcome}"
 
 
 def _place(harm: Harm) -> tuple[bool, float]:
