@@ -34,6 +34,11 @@ class Amount:
     scale: str = AMOUNT  # what values are counted in
     per: bool = False  # whether per unit of exposure
 
+    @property
+    def told(self) -> np.ndarray:
+        """Values in what they are counted in."""
+        return self.values * self.unit
+
     def take(self, rows: np.ndarray) -> Amount:
         """Of these rows, in this order."""
         return replace(self, values=self.values[rows])

@@ -258,3 +258,11 @@ def value_counts(counts: np.ndarray) -> tuple[int, int, int]:
     n = int(several.sum()) + n_alone
     rarest = 1 if n_alone else int(several.min())
     return len(several) + n_alone, n - int(several.max()), rarest
+
+
+def values_counted(x: np.ndarray) -> tuple[int, int, int]:
+    """The same of numbers themselves."""
+    if len(x) == 0:
+        return 0, 0, 0
+    _, counts = np.unique(x, return_counts=True)
+    return len(counts), len(x) - int(counts.max()), int(counts.min())

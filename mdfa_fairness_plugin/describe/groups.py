@@ -6,6 +6,7 @@ import numpy as np
 
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
+from mdfa_fairness_plugin.describe.cells import values_counted
 from mdfa_fairness_plugin.records import GroupCounts
 
 
@@ -24,10 +25,11 @@ def _counted(problem: AuditProblem, column: SensitiveFeature) -> list[GroupCount
     cells, n_cells = places * n_outcomes + problem.y, shape[0] * n_outcomes
     counts = np.bincount(cells, minlength=n_cells).reshape(shape)
     weights = np.bincount(cells, problem.sample_weight, n_cells).reshape(shape)
+    amounts = None if problem.outcome_labels or problem.amount is None else problem.amount.told
     with np.errstate(invalid="ignore"):
         rates = weights / weights.sum(axis=1, keepdims=True)
-        if problem.outcome_type == "numeric" and problem.amount is not None:
-            given = problem.sample_weight * problem.amount.values * problem.amount.unit
+        if amounts is not None:
+            given = problem.sample_weight * amounts
             rates = np.bincount(cells, given, n_cells).reshape(shape) / weights
     return [
         GroupCounts(
@@ -37,6 +39,7 @@ def _counted(problem: AuditProblem, column: SensitiveFeature) -> list[GroupCount
             counts=tuple(counts[place].tolist()),
             rates=tuple(rates[place].tolist()),
             share=counts[place].sum() / problem.n_rows,
+            counted=() if amounts is None else values_counted(amounts[places == place]),
         )
         for place, value in enumerate((*labels.values, None))
     ]

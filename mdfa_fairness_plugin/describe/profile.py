@@ -25,6 +25,7 @@ from mdfa_fairness_plugin.describe.wording import UNITS, label_text
 ROWS: Final = "(rows)"
 MISSING: Final = "(missing)"
 OTHERS: Final = "(all other values)"
+OUTCOME: Final = "outcome "
 PARTS: Final = ("population", "subgroup")
 # Column of the standardised differences, inside less outside the subgroup.
 DIFFERENCE: Final = ("difference", "standardised")
@@ -49,6 +50,7 @@ class ProfiledSubgroup:
     reference: Hashable | None = None  # label of s = -1; None is everyone else
     outcome: np.ndarray | None = None  # bool; adds the share of the audited outcome, as in Table 2
     outcome_name: str = "audited outcome"
+    of_amount: bool = False  # whether the outcome is the amount that all are described by
 
 
 def profile_subgroups(
@@ -58,6 +60,8 @@ def profile_subgroups(
     displays: Sequence[Any] | None = None,
     sample_weight: np.ndarray | None = None,
     max_levels: int = 12,
+    amount: np.ndarray | None = None,
+    amount_name: str = "",
 ) -> list[pd.DataFrame]:
     """Describe subgroups beside the population, by sensitive value, looking at every column once.
 
@@ -68,6 +72,8 @@ def profile_subgroups(
     (``count``, ``mean``, ``sd``, ``share``), columns by part and sensitive value. The last column is
     the mean or share of those in the subgroup less that of those outside it, in units of the
     standard deviation (the root of the mean of both sides' variances).
+
+    The second row is of the outcome: the share that has it or, of an ``amount``, its mean.
 
     ``attrs["values"]`` says of each numeric feature how many distinct values it has, how many rows
     have another than the most frequent one, and how many the rarest one: three numbers for each of
@@ -85,6 +91,11 @@ def profile_subgroups(
             batches[-1][0].add(subgroup.s, subgroup.membership)
         cells, parts = batches[-1]
         parts.append(_Part(subgroup, cells, weights))
+    if amount is not None:
+        _add_numbers(f"{OUTCOME}{amount_name}", amount, "numeric", batches, weights)
+        for part in (part for _, parts in batches for part in parts):
+            part.head += part.blocks.pop() if part.of_amount else ()
+            part.blocks.clear()
     for column, kind in enumerate(feature_kinds(display, displays)):
         name, series = label_text(display.columns[column]), display.iloc[:, column]
         if is_ordered(kind):
@@ -108,10 +119,11 @@ class _Part:
         self.labels = _side_labels(subgroup.group, subgroup.reference)
         self.blocks: list[list[_Row]] = []  # of every feature
         self.values: dict[str, list[tuple[int, int, int]]] = {}
+        self.of_amount = subgroup.of_amount
         place = cells.where[-1][cells.of_row]
         self.n, self.weight = _tallies(place, N_PLACES, weights)
         self.head = [_row(ROWS, "", "count", _sums(_COLUMNS, self.n))]
-        if subgroup.outcome is not None:
+        if subgroup.outcome is not None and not subgroup.of_amount:
             place[~np.asarray(subgroup.outcome, dtype=bool)] = 0
             having = _tallies(place, N_PLACES, weights)
             self.head.append(self.share(subgroup.outcome_name, "", *having))

@@ -11,7 +11,7 @@ import pandas as pd
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.conditions import Rule
 from mdfa_fairness_plugin.describe.held_out_rule import HeldOutRule, describe_held_out
-from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
+from mdfa_fairness_plugin.describe.profile import OUTCOME, ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.describe.rules import describe_rule
 from mdfa_fairness_plugin.records import Silence, Subgroup
 from mdfa_fairness_plugin.search.ground import Ground
@@ -28,6 +28,8 @@ def profiles_of(searches: list[Search], problem: AuditProblem) -> list[pd.DataFr
         (_profiled(search, problem) for search in searches),
         displays=problem.encoder.displays_,
         sample_weight=problem.sample_weight,
+        amount=None if problem.amount is None else problem.amount.told,
+        amount_name=problem.words.outcome_name,
     )
 
 
@@ -43,7 +45,8 @@ def _profiled(search: Search, problem: AuditProblem) -> ProfiledSubgroup:
         group=key.group,
         reference=key.reference,
         outcome=problem.has(key.outcome),
-        outcome_name=f"outcome {key.outcome}",
+        outcome_name=f"{OUTCOME}{key.outcome}",
+        of_amount=problem.is_amount(key.outcome),
     )
 
 

@@ -26,6 +26,9 @@ class GroupCounts(Record):
         there is one count of all rows, the mean.
     share : float
         Share of all rows.
+    counted : tuple of int
+        Of a number its distinct values, rows with another than the commonest, and rows with the rarest;
+        empty otherwise.
     withheld : frozenset of str
         Fields that a copy for printing does not hold; empty otherwise.
     """
@@ -36,3 +39,4 @@ class GroupCounts(Record):
     counts: tuple[int | None, ...] = several("rule")
     rates: tuple[float, ...] = several("rule")
     share: float = number("rule")
+    counted: tuple[int, ...] = field(default=(), metadata=said("never", settle=tuple, json="told"))

@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import Document
-from mdfa_fairness_plugin.report.effects import gets
+from mdfa_fairness_plugin.report.effects import Effect, effect_of, gets, is_number
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, short_verdict
 from mdfa_fairness_plugin.report.groups import groups_blocks, highest_rates
 from mdfa_fairness_plugin.report.reading import entries
@@ -153,23 +153,30 @@ def _metrics(result: AuditRecord) -> Iterator[dict[str, Any]]:
             if most := highest.get(own.sensitive_feature, 0.0):
                 kind = "impact ratio, to the group with the highest rate"
                 yield from _metric(kind, who, rate / most)
+    if not labels and (effect := effect_of(next(iter(result.violations), None))).of == "means":
+        for own in (own for own in result.groups if own.known):
+            who = named(own.sensitive_feature, own.group)
+            yield from _metric(f"mean {effect.unit}of {_name(result)}", who, own.rates[0])
     harmed = {_whom(search) for search in result.violations if search.harm}
     for search in result.violations:
         who = f"{named(search.sensitive_feature, search.group)} against {say.others_of(search)}"
-        outcome = _outcome(result, search.outcome)
+        effect = effect_of(search)
+        of = f"rates of {_outcome(result, search.outcome)}{_EQUAL}"
+        if effect.of == "means":
+            of = f"means {effect.unit}of {_name(result)}, {label_text(search.outcome)}{_EQUAL}"
         everybody, inside = f"{who}, everybody compared", f"{who}, the subgroup found"
         if search.rule:
             inside = f"{who}, where {clean(search.rule)}"
         if search.rule == EVERYBODY:
             inside = everybody
         else:
-            yield from _measured(outcome, everybody, search.population)
-        yield from _measured(outcome, inside, search)
-        if search.harm or _whom(search) not in harmed:
+            yield from _measured(effect, of, everybody, search.population)
+        yield from _measured(effect, of, inside, search)
+        if effect.beside and (search.harm or _whom(search) not in harmed):
             kind = f"impact ratio{_EQUAL}"
             yield from _metric(kind, inside, search.impact_ratio, search.impact_interval)
         yield from _metric(
-            f"p of rates of {outcome}{_EQUAL}, adjusted over all searches",
+            f"p of {of}, adjusted over all searches",
             inside,
             search.p_value_adjusted,
         )
@@ -191,11 +198,12 @@ def _ends(result: AuditRecord, own: GroupCounts, place: int) -> tuple[float, flo
     return float(low), float(high)
 
 
-def _measured(outcome: str, where: str, found: Measured) -> Iterator[dict[str, Any]]:
+def _measured(effect: Effect, of: str, where: str, found: Measured) -> Iterator[dict[str, Any]]:
     """Ratio and difference in a set of rows."""
-    rates = f"of rates of {outcome}{_EQUAL}"
-    yield from _metric(f"ratio {rates}", where, found.ratio, found.ratio_interval)
-    yield from _metric(f"difference {rates}", where, found.difference, found.difference_interval)
+    if effect.name == "ratio" or effect.beside:
+        yield from _metric(f"ratio of {of}", where, found.ratio, found.ratio_interval)
+    ends = found.difference_interval
+    yield from _metric(f"difference of {of}", where, found.difference, ends)
 
 
 def _metric(
@@ -211,6 +219,10 @@ def _metric(
     if told or bounds:
         interval = {"confidenceInterval": bounds} if bounds else {}
         yield {"type": kind, "slice": where, **told, **interval}
+
+
+def _name(result: AuditRecord) -> str:
+    return clean(result.outcome_name) or "the outcome"
 
 
 def _outcome(result: AuditRecord, label: Any) -> str:
@@ -251,5 +263,6 @@ def _finding(search: Violation) -> str:
         return f"{say.case_sentence(search)} Finding: {finding}{of_chance}."
     why = {NONE_LARGER: short_verdict(search), INSUFFICIENT: clean(search.reason).rstrip(". ")}
     more = f" ({why[search.verdict]})" if why[search.verdict] else ""
-    asked = f"{say.capital(say.group_of(search))} {gets(search)} more often"
+    often = "" if is_number(search) else " more often"
+    asked = f"{say.capital(say.group_of(search))} {gets(search)}{often}"
     return f"{asked} than {say.others_of(search)} with equal audited features: {finding}{more}."

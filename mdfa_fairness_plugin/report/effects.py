@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.report.figures import (
     points_text,
     ratio_or_inf,
     ratio_text,
+    times_text,
 )
 
 # -- what people get
@@ -86,6 +87,7 @@ class Effect:
     beside_field = "difference"
     least = "min_ratio"
     it = "this outcome"
+    unit = ""  # of means, in names of metrics
     logarithmic = True
     titles = ("Rate ratio", "Difference of rates")  # of numbers that are read first
     counts = "counts"  # what is weighted
@@ -161,6 +163,11 @@ class Effect:
         """What a table says of a group that surely does not get more of it; else nothing."""
         return "less often; " if self.ends(search)[1] < self.none else ""
 
+    def short(self, search: Any) -> str:
+        """The effect and its interval in a line."""
+        low, high = search.ratio_interval
+        return f"{search.ratio:.3g} times as often ({low:.3g} to {high:.3g}"
+
     def sentence(self, search: Violation | AskedSubgroup, start: str, others: str) -> str:
         """Who gets which outcome how much more often than whom; ``start`` says where and who."""
         get = gets(search)
@@ -213,10 +220,24 @@ class OfMeans(Effect):
     unused = "raw"
     loss = "Squared error"
 
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        """Of means, in names of metrics."""
+        return {RANK: "share ranked below ", STEPS: "rank "}.get(self.scale, "")
+
     def turned(self, search: Any) -> str:
         """What a table says where the group surely gets it the other way round; else nothing."""
         surely = self.ends(search)[1] < self.none
         return f"{Phrase.of(search).turned.direction}; " if surely else ""
+
+    def short(self, search: Any) -> str:
+        """The effect and its interval in a line."""
+        get, (low, high) = Phrase.of(search), self.ends(search)
+        return f"{get}, {self.name} {self.text(self.value(search))} ({self.ends_cell(low, high)}"
+
+    def average(self, value: float) -> str:
+        """A mean in a table."""
+        return percent(value) if self.scale == RANK else amount_text(value)
 
     def both(self, search: Any, group: str, others: str) -> str:
         """What both sides get on average."""
@@ -262,9 +283,29 @@ class RatioOfMeans(OfMeans):
         """How the ratio is said."""
         return "as high" if self.scale == RANK else "as much"
 
+    def text(self, value: float) -> str:
+        """Write it in a sentence."""
+        return times_text(value)
+
+    def plain(self, value: float) -> str:
+        """Write it without what it is counted in."""
+        return times_text(value)
+
+    def cell(self, value: float) -> str:
+        """Write it in a table."""
+        return "inf" if math.isinf(value) else times_text(value)
+
+    def between(self, low: float, high: float) -> str:
+        """Its interval in brackets; empty if it is unknown."""
+        return between(low, high, write=times_text).removesuffix(" times")
+
+    def ends_cell(self, low: float, high: float) -> str:
+        """Its interval in a table."""
+        return f"{self.cell(low)} to {self.cell(high)}"
+
     def larger(self, value: float) -> str:
         """Than what a disparity was not larger."""
-        return f"{ratio_text(value)} times {self.as_much}"
+        return f"{times_text(value)} times {self.as_much}"
 
     def beside_text(self, found: Measured) -> str:
         """The difference of the means."""
@@ -286,12 +327,13 @@ class RatioOfMeans(OfMeans):
                 f"{phrase} here than {others}, {who}: no ratio can be given, as one side gets none"
             )
         if not search.measured:
-            text = f"at least {ratio_text(low)} times {self.as_much}, {confidence(search)}"
+            text = f"at least {times_text(low)} times {self.as_much}, {confidence(search)}"
         else:
             if ratio < 1:
                 ratio, low, high = _inverse(ratio), _inverse(high), _inverse(low)
-            span = f" ({span}, {confidence(search)})" if (span := between(low, high)) else ""
-            text = f"{ratio_text(ratio)} times {self.as_much}{span}"
+            span = between(low, high, write=times_text)
+            span = f" ({span}, {confidence(search)})" if span else ""
+            text = f"{times_text(ratio)} times {self.as_much}{span}"
         theirs = self.theirs(search)
         if phrase.taken:
             return f"{phrase} than {others}{f', {theirs}' if theirs else ''}: {text}"
@@ -388,14 +430,14 @@ class Difference(OfMeans):
     def beside_text(self, found: Measured) -> str:
         """The ratio of the means, where they have one."""
         known = self.beside and math.isfinite(found.delta)
-        return ratio_or_inf(found.ratio) if known else ""
+        return times_text(found.ratio) if known else ""
 
     def beside_span(self, found: Measured) -> str:
         """The same with its interval; empty if it is unknown."""
         if not (text := self.beside_text(found)):
             return ""
-        span = between(*found.ratio_interval).removesuffix(" times")
-        return f"{text} ({span})" if span else text
+        low, high = map(times_text, found.ratio_interval)
+        return f"{text} ({low} to {high})" if math.isfinite(found.interval[0]) else text
 
     def _compared(self, search: Any, phrase: Phrase, others: str) -> str:
         """With how much less or more the group gets."""
@@ -432,7 +474,7 @@ def is_number(found: Any) -> bool:
 
 def effect_of(search: Any) -> Effect:
     """What both sides of a search are compared by."""
-    if not is_number(search):
+    if search is None or not is_number(search):
         return RATES
     scale = getattr(search, "outcome_scale", "")
     scale = scale if scale in _AVERAGE else AMOUNT

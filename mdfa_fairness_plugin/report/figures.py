@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mdfa_fairness_plugin.describe.wording import number, rounded
 
@@ -23,20 +23,25 @@ def ratio_text(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio >= 0.1 or ratio == 0 else rounded(ratio, 2)
 
 
+def times_text(ratio: float) -> str:
+    """Write a ratio of means, which are often close: 1.25, 0.88, 12."""
+    return f"{ratio:.2f}" if 0.995 > ratio >= 0.1 or 1.005 <= ratio < 10 else ratio_text(ratio)
+
+
 def ratio_or_inf(ratio: float) -> str:
     """Write a ratio in a table, ``inf`` where it is infinite."""
     return "inf" if math.isinf(ratio) else ratio_text(ratio)
 
 
-def between(low: float, high: float) -> str:
+def between(low: float, high: float, *, write: Callable[[float], str] = ratio_text) -> str:
     """An interval on the ratio in words; empty if it is unknown."""
     if math.isnan(low) and math.isnan(high):
         return ""
     if math.isnan(high) or math.isinf(high):
-        return f"at least {ratio_text(low)} times"
+        return f"at least {write(low)} times"
     if math.isnan(low):
-        return f"at most {ratio_text(high)} times"
-    return f"between {ratio_text(low)} and {ratio_text(high)} times"
+        return f"at most {write(high)} times"
+    return f"between {write(low)} and {write(high)} times"
 
 
 def points(difference: float) -> str:

@@ -14,6 +14,8 @@ from mdfa_fairness_plugin.records import AuditRecord, GroupCounts, Violation
 from mdfa_fairness_plugin.report.cells import Kept
 from mdfa_fairness_plugin.report.copies import printed
 from mdfa_fairness_plugin.report.document import HTML, Paragraphs, Table, Value
+from mdfa_fairness_plugin.report.effects import OfMeans, effect_of
+from mdfa_fairness_plugin.report.profile_cells import tells_of_few
 
 _MOST_GROUPS: Final = 40
 _MOST_OUTCOMES: Final = 3
@@ -37,6 +39,7 @@ def groups_blocks(result: AuditRecord) -> tuple[Table, Paragraphs]:
     told = [labels.index(good)] if good in labels else list(range(len(labels)))[:_MOST_OUTCOMES]
     impact = good in labels
     highest = highest_rates(result.groups, told[0]) if impact else {}
+    effect = effect_of(next(iter(result.violations), None))
     rows: list[tuple[Value, ...]] = []
     for own in result.groups:
         n = None if None in own.counts else sum(k for k in own.counts if k is not None)
@@ -44,12 +47,17 @@ def groups_blocks(result: AuditRecord) -> tuple[Table, Paragraphs]:
             continue
         hidden = "counts" in own.withheld
         cells: list[Value] = [n, None if hidden else percent(own.share)]
+        if isinstance(effect, OfMeans) and not labels:
+            known = not math.isnan(own.rates[0])
+            lost = None if "rates" in own.withheld else ""
+            cells.append(effect.average(own.rates[0]) if known else lost)
         for place in told:
             cells += [own.counts[place], _rate(own.rates[place], hidden)]
         if impact:
             cells.append(_impact(own, own.rates[told[0]], highest, hidden))
         rows.append((_who(own), *cells))
     header = ["Who", "Rows", "Share"]
+    header += ["Mean"] if isinstance(effect, OfMeans) and not labels else []
     for place in told:
         header += [label_text(labels[place], 16), "Rate"]
     header += ["Impact ratio"] if impact else []
@@ -131,12 +139,16 @@ def printable_groups(
         hidden[joint] = True
     if not _open(result, shown, kept, cells, by_feature, min_cell):
         hidden[:] = True
-    return tuple(_copy(own, hide=bool(hide)) for own, hide in zip(groups, hidden, strict=True))
+    return tuple(
+        _copy(own, min_cell, hide=bool(hide)) for own, hide in zip(groups, hidden, strict=True)
+    )
 
 
-def _copy(own: GroupCounts, *, hide: bool) -> GroupCounts:
+def _copy(own: GroupCounts, min_cell: int, *, hide: bool) -> GroupCounts:
     if not hide:
-        return printed(GroupCounts, own, counts=own.counts, rates=own.rates, share=own.share)
+        few = bool(own.counted) and tells_of_few(own.counted, min_cell)
+        rates = (math.nan,) if few else own.rates
+        return printed(GroupCounts, own, counts=own.counts, rates=rates, share=own.share)
     n = len(own.counts)
     return printed(GroupCounts, own, counts=(None,) * n, rates=(math.nan,) * n)
 
@@ -195,9 +207,10 @@ def _open(
     compared = shown.population.counts
     # Its outcomes come first, those of the groups in the order of the labels.
     named_outcomes: list[Any] = list(compared.columns)
-    if not set(result.outcome_labels) <= set(named_outcomes):
+    labels = result.outcome_labels or named_outcomes  # all rows of numbers are in one column
+    if not set(labels) <= set(named_outcomes):
         return False
-    columns = [named_outcomes.index(label) for label in result.outcome_labels]
+    columns = [named_outcomes.index(label) for label in labels]
     sides = compared.to_numpy(dtype=float)[:, columns]
     own = [i for i in by_feature.get(shown.sensitive_feature, ()) if result.groups[i].known]
     group = [i for i in own if result.groups[i].group == shown.group]

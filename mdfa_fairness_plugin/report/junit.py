@@ -19,6 +19,7 @@ from mdfa_fairness_plugin.records import (
     AuditRecord,
     Violation,
 )
+from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.findings import FINDINGS
 from mdfa_fairness_plugin.report.reading import entries, leaks
 
@@ -133,10 +134,9 @@ def _name(case: Case, taken: dict[tuple[str, str], int]) -> dict[str, str]:
 
 
 def _told(violation: Violation | AskedSubgroup) -> str:
-    low, high = violation.ratio_interval
     where = f"Where {violation.rule}: " if violation.rule else ""
     return (
-        f"{where}{violation.ratio:.3g} times as often ({low:.3g} to {high:.3g}, confidence "
+        f"{where}{effect_of(violation).short(violation)}, confidence "
         f"{violation.confidence_level:g}), {violation.n_rows} rows; finding: "
         f"{FINDINGS[violation.verdict]}."
     )

@@ -137,23 +137,24 @@ def _hide_means(
     min_cell: int,
 ) -> None:
     """Withhold mean and deviation where these tell how many rows have a rare value."""
-
-    def tells_of_few(counted: tuple[int, int, int]) -> bool:
-        n_values, n_others, n_rarest = counted
-        if n_values == 0:
-            return False
-        return n_others < min_cell or (n_values < _FEWEST_VALUES and n_rarest < min_cell)
-
     whole, inside = columns
     for i, (name, _, statistic) in enumerate(lines):
         if not statistic.startswith(("mean", "sd")):
             continue
         counted = values.get(name)
         # Nothing may be known of its values.
-        if counted is None or tells_of_few(counted[side]):
+        if counted is None or tells_of_few(counted[side], min_cell):
             numbers[i, [whole, inside]] = math.nan
-        elif tells_of_few(counted[2 + side]) or tells_of_few(counted[4 + side]):
+        elif any(tells_of_few(counted[part + side], min_cell) for part in (2, 4)):
             numbers[i, inside] = math.nan
+
+
+def tells_of_few(counted: tuple[int, ...], min_cell: int) -> bool:
+    """Whether a mean of numbers, counted by their values, tells how many have a rare one."""
+    n_values, n_others, n_rarest = counted
+    if n_values == 0:
+        return False
+    return n_others < min_cell or (n_values < _FEWEST_VALUES and n_rarest < min_cell)
 
 
 # -- differences between the groups, feature by feature

@@ -30,7 +30,7 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.records.searches import RANK, STEPS, Keyed
 from mdfa_fairness_plugin.report.effects import Phrase, effect_of, is_number
-from mdfa_fairness_plugin.report.figures import between, ratio_text
+from mdfa_fairness_plugin.report.figures import between, ratio_text, times_text
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 
 # -- numbers
@@ -327,16 +327,19 @@ def impact_sentence(violation: Violation) -> str:
     impact = violation.impact_ratio
     if math.isnan(impact):
         return ""
-    span = between(*violation.impact_interval)
-    beside = f" ({span})" if span else ""
     if violation.outcome_scale in (RANK, STEPS):
         return ""  # a rank is no amount
     if is_number(violation):
-        what = Phrase.of(violation).what
-        return (
-            f"On average {group_of(violation)} get {ratio_text(impact)} times as much {what} as "
-            f"{others_of(violation)}{beside}."
+        what, span = (
+            Phrase.of(violation).what,
+            between(*violation.impact_interval, write=times_text),
         )
+        return (
+            f"On average {group_of(violation)} get {times_text(impact)} times as much {what} as "
+            f"{others_of(violation)}{f' ({span})' if span else ''}."
+        )
+    span = between(*violation.impact_interval)
+    beside = f" ({span})" if span else ""
     return (
         f"The favourable outcome goes to {group_of(violation)} {ratio_text(impact)} times as often as "
         f"to {others_of(violation)}{beside}. The four-fifths rule of thumb looks "

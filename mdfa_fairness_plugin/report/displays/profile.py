@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.describe.profile import DIFFERENCE, PARTS, ROWS
+from mdfa_fairness_plugin.describe.profile import DIFFERENCE, OUTCOME, PARTS, ROWS
 from mdfa_fairness_plugin.describe.wording import count, percent
 from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.displays import style
@@ -158,7 +158,9 @@ def separation(profile: pd.DataFrame) -> pd.DataFrame:
         return empty
     rows = []
     for i, (feature, level, statistic) in enumerate(keys):
-        is_outcome = i == 1 and statistic == "share" and level == ""
+        is_outcome = (
+            i == 1 and level == "" and (statistic == "share" or feature.startswith(OUTCOME))
+        )
         if i == 0 or is_outcome or not (statistic == "share" or statistic.startswith("mean")):
             continue
         own, everybody = (_together(x[i], x[0]) for x in (subgroup, population))

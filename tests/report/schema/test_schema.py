@@ -42,7 +42,7 @@ def validator(name):
 # Only there where outcomes are numbers.
 TOLD = {
     one.name
-    for kind in (Violation, AskedSubgroup, ModelDependence, Spread)
+    for kind in (Violation, AskedSubgroup, ModelDependence, Spread, GroupCounts)
     for one in dataclasses.fields(kind)
     if one.metadata.get("json") == "told"
 }
