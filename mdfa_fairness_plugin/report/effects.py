@@ -88,6 +88,8 @@ class Effect:
     least = "min_ratio"
     it = "this outcome"
     unit = ""  # of means, in names of metrics
+    axis = "Rate ratio"
+    plural = "Rate ratios"
     logarithmic = True
     titles = ("Rate ratio", "Difference of rates")  # of numbers that are read first
     counts = "counts"  # what is weighted
@@ -158,6 +160,13 @@ class Effect:
     def beside_span(self, found: Measured) -> str:
         """The same with its interval; empty if it is unknown."""
         return points_text(found.difference, found.difference_interval)
+
+    def spoken(self, value: float, ends: tuple[float, float]) -> str:
+        """Write it with its interval where there is little room."""
+        low, high = ends
+        if math.isnan(low) or math.isnan(high):
+            return self.plain(value)
+        return f"{self.plain(value)} ({self.plain(low)} to {self.plain(high)})"
 
     def turned(self, search: Any) -> str:
         """What a table says of a group that surely does not get more of it; else nothing."""
@@ -277,6 +286,8 @@ class RatioOfMeans(OfMeans):
 
     beside = "Difference"
     titles = ("Ratio of means", "Difference of means")
+    axis = "Ratio of means"
+    plural = "Ratios of means"
 
     @property
     def as_much(self) -> str:
@@ -352,6 +363,15 @@ class Difference(OfMeans):
     least = "min_difference"
     logarithmic = False
     titles = ("Difference of means", "Ratio of means")
+    plural = "Differences of means"
+
+    @property
+    def axis(self) -> str:  # type: ignore[override]
+        """What it is and what it is counted in, along an axis."""
+        return {
+            RANK: "Difference in percentage points of people ranked below",
+            STEPS: "Difference of mean ranks, in steps",
+        }.get(self.scale, "Difference of means")
 
     @property
     def beside(self) -> str:  # type: ignore[override]

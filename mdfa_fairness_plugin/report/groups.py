@@ -32,7 +32,7 @@ _NONE_TOLD: Final = (
 
 def groups_blocks(result: AuditRecord) -> tuple[Table, Paragraphs]:
     """Every group with its rates, and where counts are withheld that somebody may have to see."""
-    if result.groups and all(own.withheld for own in result.groups if own.known):
+    if result.groups and all("counts" in own.withheld for own in result.groups if own.known):
         empty = Table(header=(), rows=(), media=HTML)
         return empty, Paragraphs((_NONE_TOLD,), "note", media=HTML)
     labels, good = result.outcome_labels, result.favorable_label
@@ -57,7 +57,8 @@ def groups_blocks(result: AuditRecord) -> tuple[Table, Paragraphs]:
             cells.append(_impact(own, own.rates[told[0]], highest, hidden))
         rows.append((_who(own), *cells))
     header = ["Who", "Rows", "Share"]
-    header += ["Mean"] if isinstance(effect, OfMeans) and not labels else []
+    if isinstance(effect, OfMeans) and not labels:
+        header.append("Mean rank" if effect.unit else "Mean")
     for place in told:
         header += [label_text(labels[place], 16), "Rate"]
     header += ["Impact ratio"] if impact else []

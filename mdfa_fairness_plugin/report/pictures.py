@@ -54,7 +54,11 @@ def pictures(given: AuditRecord, redaction: Redaction) -> dict[str, Picture]:
     result = redaction.result
     shown, whole = shown_case(result), shown_case(given)
     made: dict[str, tuple[str, Callable[[], Display]]] = {
-        "searches": ("Every search of this audit", partial(SearchesDisplay.from_result, result))
+        key: (
+            "Every search of this audit",
+            partial(SearchesDisplay.from_result, result, measure=measure),
+        )
+        for key, measure in _measures(result).items()
     }
     if shown is not None and whole is not None:
         path = partial(WorstCasePathDisplay.from_violation, shown)
@@ -81,6 +85,12 @@ def pictures(given: AuditRecord, redaction: Redaction) -> dict[str, Picture]:
             # Nothing was measured that this picture could show.
             continue
     return drawn
+
+
+def _measures(result: AuditRecord) -> dict[str, str | None]:
+    """What searches go by, with a picture for each: cuts of an order by ratio, ranks by difference."""
+    found = sorted({own.measure for own in result.violations}, reverse=True)
+    return {"searches": found[0] if found else None} | {f"searches_{m}": m for m in found[1:]}
 
 
 def pictured(display: Display, key: str, title: str) -> Picture:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
+import pandas as pd
 
 from mdfa_fairness_plugin.fields import Record
 from mdfa_fairness_plugin.records import VIOLATION
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.document import WITHHELD_TEXT
+from mdfa_fairness_plugin.report.effects import RATES, Effect, effect_of
 from mdfa_fairness_plugin.report.figures import ratio_text
 
 _WIDEST: Final = 100.0
@@ -24,12 +26,16 @@ ADVANTAGE: Final = "advantage"
 
 @dataclass(kw_only=True, eq=False)
 class ForestDisplay(Display):
-    """Ratios with intervals and verdicts; what else stands in a row is drawn by ``_draw_beside``."""
+    """Ratios with intervals and verdicts; what else stands in a row is drawn by ``_draw_beside``.
+
+    Of searches that go by a difference, ``ratio`` and its ends are that.
+    """
 
     ratio: np.ndarray
     ratio_low: np.ndarray
     ratio_high: np.ndarray
     verdicts: tuple[str, ...]
+    effect: Effect = RATES
     _unmeasured: ClassVar[str] = "not measured"
     _values_at: ClassVar[float] = 1.02
     _arrows_to_left: ClassVar[bool] = False
@@ -45,9 +51,11 @@ class ForestDisplay(Display):
 
         ``others`` are more columns that may be withheld, each with the records and the field read.
         """
-        low, high = np.array([record.ratio_interval for record in records]).T
+        effect = effect_of(records[0])
+        low, high = np.array([effect.ends(record) for record in records]).T
         made = cls(
-            ratio=np.array([record.ratio for record in records]),
+            effect=effect,
+            ratio=np.array([effect.value(record) for record in records]),
             ratio_low=low,
             ratio_high=high,
             verdicts=tuple(
@@ -58,15 +66,24 @@ class ForestDisplay(Display):
             ),
             **values,
         )
-        ends = [(name, records, "interval") for name in ("ratio_low", "ratio_high")]
+        field, interval = effect.fields
+        ends = [(name, records, interval) for name in ("ratio_low", "ratio_high")]
         frame = made.to_frame()
         made.withheld = frozenset(
-            (i, name)
-            for name, of, read in [("ratio", records, "delta"), *ends, *others]
+            (i, made.column(name))
+            for name, of, read in [("ratio", records, field), *ends, *others]
             for i, record in enumerate(of)
-            if read in record.withheld and math.isnan(frame[name][i])
+            if read in record.withheld and math.isnan(frame[made.column(name)][i])
         )
         return made
+
+    def column(self, name: str) -> str:
+        """Name of a column of the table."""
+        return name.replace("ratio", self.effect.name)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the numbers drawn, one row per thing drawn."""
+        return super().to_frame().rename(columns=self.column)
 
     @abstractmethod
     def _others(self) -> list[np.ndarray]:
@@ -81,7 +98,7 @@ class ForestDisplay(Display):
     def _draw_rows(self, ax: style.Axes, palette: style.Palette) -> tuple[float, float]:
         """Draw every row; give the ends of the axis."""
         low, high = self._limits()
-        ax.axvline(1, color=palette.muted, linewidth=0.9, linestyle=(0, (4, 3)))
+        ax.axvline(self.effect.none, color=palette.muted, linewidth=0.9, linestyle=(0, (4, 3)))
         for i, verdict in enumerate(self.verdicts):
             violation = verdict == VIOLATION
             color = palette.second if violation else palette.first
@@ -111,7 +128,7 @@ class ForestDisplay(Display):
             return
         left = low if math.isnan(ends[0]) else max(ends[0], low)
         right = high if math.isnan(ends[1]) else min(ends[1], high)
-        if (i, "ratio_high") in self.withheld:
+        if (i, self.column("ratio_high")) in self.withheld:
             ax.plot([left, right], [i, i], color=color, linewidth=2.2, linestyle=(0, (1, 1.5)))
             ax.plot([left], [i], marker="|", color=color, markersize=9, markeredgewidth=2.2)
             return
@@ -123,8 +140,13 @@ class ForestDisplay(Display):
 
     def _limits(self) -> tuple[float, float]:
         values = np.concatenate(
-            [self.ratio, self.ratio_low, self.ratio_high, *self._others(), [1.0]]
+            [self.ratio, self.ratio_low, self.ratio_high, *self._others(), [self.effect.none]]
         )
+        if not self.effect.logarithmic:
+            values = values[np.isfinite(values)]
+            low, high = float(values.min()), float(values.max())
+            room = 0.06 * (high - low) or 1.0
+            return low - room, high + room
         values = values[np.isfinite(values) & (values > 0)]
         values = np.clip(values, 1 / _WIDEST, _WIDEST)
         low, high = float(values.min()), float(values.max())
@@ -134,16 +156,27 @@ class ForestDisplay(Display):
     def _value(self, i: int) -> str:
         ratio, low, high = self.ratio[i], self.ratio_low[i], self.ratio_high[i]
         if math.isnan(ratio) and not math.isnan(low):
-            return f"at least {short_ratio(low)}"
+            return f"at least {self._short(low)}"
         if math.isnan(ratio):
-            return WITHHELD_TEXT if (i, "ratio") in self.withheld else self._unmeasured
+            known = (i, self.column("ratio")) in self.withheld
+            return WITHHELD_TEXT if known else self._unmeasured
         if math.isnan(low):
-            return short_ratio(ratio)
-        return f"{short_ratio(ratio)} ({short_ratio(low)} to {short_ratio(high)})"
+            return self._short(ratio)
+        return f"{self._short(ratio)} ({self._short(low)} to {self._short(high)})"
+
+    def _short(self, value: float) -> str:
+        return "∞" if math.isinf(value) else self.effect.plain(value)
+
+    def _axis(self, ax: style.Axes, limits: tuple[float, float]) -> None:
+        """Set the axis of the effects."""
+        if self.effect.logarithmic:
+            style.ratio_axis(ax, *limits)
+        else:
+            style.plain_axis(ax, *limits, self.effect.plain)
 
     def _note_of_dots(self) -> str:
         """What dots mean, if there are any."""
-        dotted = any(column == "ratio_high" for _, column in self.withheld)
+        dotted = any(column == self.column("ratio_high") for _, column in self.withheld)
         return "\n··· upper end withheld: too few people are behind it" if dotted else ""
 
 

@@ -14,7 +14,7 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Violation, ratio_of
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
-from mdfa_fairness_plugin.report.figures import ratio_text
+from mdfa_fairness_plugin.report.effects import RATES, Effect, effect_of
 
 _LARGEST_DRAWN = math.log(1e6)
 
@@ -36,6 +36,10 @@ class WorstCasePathDisplay(Display):
     label : str
         Which search this is.
     confidence_level : float
+    effect : Effect
+        What the search goes by: if by a difference, that is in the place of delta.
+    size : float
+        What is much: a log ratio of 1, or a standard deviation of a number.
     """
 
     mass: np.ndarray
@@ -46,6 +50,8 @@ class WorstCasePathDisplay(Display):
     everybody: tuple[float, float, float, float]
     label: str = ""
     confidence_level: float = 0.95
+    effect: Effect = RATES
+    size: float = 1.0
     _height = 3.6
 
     @classmethod
@@ -68,29 +74,35 @@ class WorstCasePathDisplay(Display):
         path = violation.path
         if len(path) == 0 or not np.isfinite(np.asarray(path.delta, dtype=float)).any():
             raise style.nothing_to_draw("violation", "no region of its path was measured")
-        n = len(path)
+        n, effect = len(path), effect_of(violation)
+        size = 1.0 if effect.logarithmic else violation.outcome_sd
 
-        def column(values: Any) -> np.ndarray:
-            array = np.asarray(values, dtype=float)
+        def column(values: Any, size: float = 1.0) -> np.ndarray:
+            array = np.asarray(values, dtype=float) * size
             return array if len(array) == n else np.full(n, np.nan)
 
         whole = violation.population
         return cls(
             mass=column(path.mass),
-            delta=column(path.delta),
-            interval_low=column(path.interval_low),
-            interval_high=column(path.interval_high),
-            kept=(violation.mass, violation.delta, *violation.interval),
-            everybody=(whole.mass, whole.delta, *whole.interval),
+            delta=column(path.delta, size),
+            interval_low=column(path.interval_low, size),
+            interval_high=column(path.interval_high, size),
+            kept=(violation.mass, violation.effect, *violation.effect_interval),
+            everybody=(whole.mass, whole.effect, *whole.effect_interval),
+            effect=effect,
+            size=size,
             label=style.search_name(violation),
             confidence_level=violation.confidence_level,
         )
 
     def to_frame(self) -> pd.DataFrame:
         """Give the numbers drawn: mass, ratio and its interval, one row per region."""
-        columns = {"mass": self.mass, "ratio": self.delta}
-        columns |= {"ratio_low": self.interval_low, "ratio_high": self.interval_high}
+        name = self.effect.name
+        columns = {"mass": self.mass, name: self.delta}
+        columns |= {f"{name}_low": self.interval_low, f"{name}_high": self.interval_high}
         frame = pd.DataFrame(columns)
+        if not self.effect.logarithmic:
+            return frame
         with np.errstate(over="ignore"):
             frame.iloc[:, 1:] = np.exp(frame.iloc[:, 1:])
         return frame
@@ -101,7 +113,7 @@ class WorstCasePathDisplay(Display):
             return "No region of the path was measured."
         mass = self.mass[drawn]
         text = (
-            f"Rate ratio of {self.label} in {int(drawn.sum())} nested regions, from a mass of "
+            f"{self.effect.axis} of {self.label} in {int(drawn.sum())} nested regions, from a mass of "
             f"{rounded(float(mass.min()), 2)} to {rounded(float(mass.max()), 2)}."
         )
         marks = [("Everybody compared", self.everybody)]
@@ -109,7 +121,7 @@ class WorstCasePathDisplay(Display):
             marks.insert(0, ("The kept subgroup", self.kept))
         for name, (_, delta, low, high) in marks:
             if math.isfinite(delta):
-                text += f" {name}: ratio {_spoken(delta, low, high)}."
+                text += f" {name}: {self.effect.name} {self._spoken(delta, low, high)}."
         return text
 
     def plot(
@@ -122,7 +134,7 @@ class WorstCasePathDisplay(Display):
         ax : Axes or None, default=None
             Axes to draw on; None: those of a new figure.
         scale : {"ratio", "delta"}, default="ratio"
-            Rate ratio on a logarithmic axis, or its logarithm.
+            Rate ratio on a logarithmic axis, or its logarithm; of no consequence for differences.
         style : {"light", "dark"}, default="light"
 
         Returns
@@ -137,7 +149,11 @@ class WorstCasePathDisplay(Display):
         self, ax: style.Axes, palette: style.Palette, *, scale: str = "ratio", **options: Any
     ) -> None:
 
+        logarithmic = self.effect.logarithmic
+
         def unit(value: Any) -> Any:
+            if not logarithmic:
+                return value
             bounded = np.clip(value, -_LARGEST_DRAWN, _LARGEST_DRAWN)
             return np.exp(bounded) if scale == "ratio" else bounded
 
@@ -156,17 +172,21 @@ class WorstCasePathDisplay(Display):
         ax.plot(mass, unit(delta), color=palette.first, linewidth=1.6)
         ax.axhline(unit(0.0), color=palette.muted, linewidth=0.9, linestyle=(0, (4, 3)))
         self._mark(ax, palette, unit, (bottom, top), widest)
-        if scale == "ratio":
+        if not logarithmic:
+            style.plain_axis(ax, bottom, top, self.effect.plain, which="y")
+        elif scale == "ratio":
             style.ratio_axis(ax, float(unit(bottom)), float(unit(top)), which="y")
         else:
             ax.set_ylim(bottom, top)
         ax.set_xlim(left=0, right=max(widest, 1e-9) * 1.02)
         level = f"{100 * self.confidence_level:.3g} % interval"
+        having = " and have the outcome" if self.effect == RATES else ""
+        name = self.effect.axis if scale == "ratio" or not logarithmic else "delta"
         style.finish(
             ax,
             palette,
-            x="Mass: share of those compared who are in the region and have the outcome",
-            y=f"Rate ratio, {level}" if scale == "ratio" else f"delta, {level}",
+            x=f"Mass: share of those compared who are in the region{having}",
+            y=f"{name}, {level}",
             title=self.label,
         )
 
@@ -189,9 +209,10 @@ class WorstCasePathDisplay(Display):
         if usual.any():
             usual &= width <= 2.5 * np.median(width[usual])
         values = np.concatenate([delta, low[usual], high[usual], marked, [0.0]])
-        values = np.clip(values, -_LARGEST_DRAWN, _LARGEST_DRAWN)
+        largest = _LARGEST_DRAWN if self.effect.logarithmic else math.inf
+        values = np.clip(values, -largest, largest)
         bottom, top = float(values.min()), float(values.max())
-        room = 0.08 * max(top - bottom, 0.2)
+        room = 0.08 * max(top - bottom, 0.2 * self.size)
         return bottom - room, top + 2.2 * room
 
     def _mark(
@@ -215,7 +236,7 @@ class WorstCasePathDisplay(Display):
                 ax,
                 mass,
                 float(unit(top)),
-                f"{name}: {_spoken(delta, low, high)}",
+                f"{name}: {self._spoken(delta, low, high)}",
                 offset=(4 if right else -2, 5),
                 ha="right" if right else "left",
                 va="bottom",
@@ -223,9 +244,7 @@ class WorstCasePathDisplay(Display):
                 fontweight="bold",
             )
 
-
-def _spoken(delta: float, low: float, high: float) -> str:
-    ratio = ratio_text(ratio_of(delta))
-    if math.isnan(low) or math.isnan(high):
-        return ratio
-    return f"{ratio} ({ratio_text(ratio_of(low))} to {ratio_text(ratio_of(high))})"
+    def _spoken(self, delta: float, low: float, high: float) -> str:
+        own = (delta, low, high)
+        value, *ends = map(ratio_of, own) if self.effect.logarithmic else own
+        return self.effect.spoken(value, (ends[0], ends[1]))

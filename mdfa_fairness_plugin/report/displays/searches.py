@@ -12,20 +12,25 @@ from mdfa_fairness_plugin.describe.wording import count
 from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, ranked
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.forest import ADVANTAGE, ForestDisplay
+from mdfa_fairness_plugin.report.effects import effect_of
 
 
 @dataclass(kw_only=True, eq=False)
 class SearchesDisplay(ForestDisplay):
     """Rate ratio of every search, with its interval, beside that of everybody compared.
 
+    Of searches that compare means, their ratio or difference.
+
     Parameters
     ----------
     labels : tuple of str
         Group and outcome of each search, violations first.
     ratio, ratio_low, ratio_high : ndarray of shape (n_searches,)
-        In the subgroup the search kept; NaN where not measured.
+        In the subgroup the search kept; NaN where not measured. The difference where they go by it.
     everybody : ndarray of shape (n_searches,)
-        Ratio over everybody compared.
+        The same over everybody compared.
+    effect : Effect
+        What they go by.
     verdicts : tuple of str
         ``"advantage"`` for violations whose group gets a favourable outcome more often.
     n_omitted : int
@@ -52,7 +57,9 @@ class SearchesDisplay(ForestDisplay):
     _row_height = 0.3
 
     @classmethod
-    def from_result(cls, result: AuditRecord, *, max_searches: int = 24) -> SearchesDisplay:
+    def from_result(
+        cls, result: AuditRecord, *, max_searches: int = 24, measure: str | None = None
+    ) -> SearchesDisplay:
         """Take the numbers from every search.
 
         Parameters
@@ -60,6 +67,8 @@ class SearchesDisplay(ForestDisplay):
         result : AuditResult
         max_searches : int, default=24
             Most searches drawn; violations come first.
+        measure : {"ratio", "difference"} or None, default=None
+            Those that go by it; None: by that of the worst case.
 
         Returns
         -------
@@ -71,20 +80,23 @@ class SearchesDisplay(ForestDisplay):
             If no search measured anything.
         """
         found = [v for v in ranked(result.violations) if v.measured or not math.isnan(v.lower)]
+        measure = found[0].measure if found and measure is None else measure
+        found = [v for v in found if v.measure == measure]
         if not found:
             raise style.nothing_to_draw("result", "no search measured a ratio")
         drawn = found[:max_searches]
-        whole = [v.population for v in drawn]
+        whole, effect = [v.population for v in drawn], effect_of(drawn[0])
         return cls._of(
             drawn,
-            ("ratio_everybody", whole, "delta"),
+            ("ratio_everybody", whole, effect.fields[0]),
             labels=tuple(style.search_name(v) for v in drawn),
-            everybody=np.array([part.ratio for part in whole]),
-            n_omitted=len(result.violations) - len(drawn),
+            everybody=np.array([effect.value(part) for part in whole]),
+            n_omitted=sum(v.measure == measure for v in result.violations) - len(drawn),
         )
 
     def _sentence(self) -> str:
-        text = f"Rate ratios of {count(len(self.labels), 'search', 'searches')} with intervals; "
+        n = count(len(self.labels), "search", "searches")
+        text = f"{self.effect.plural} of {n} with intervals; "
         text += count(self.verdicts.count(VIOLATION), "disparity", "disparities") + " beyond chance"
         if ADVANTAGE in self.verdicts:
             text += f", {count(self.verdicts.count(ADVANTAGE), 'advantage')}"
@@ -96,10 +108,10 @@ class SearchesDisplay(ForestDisplay):
     def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
         limits = self._draw_rows(ax, palette)
         style.row_labels(ax, palette, self.labels)
-        style.ratio_axis(ax, *limits)
+        self._axis(ax, limits)
         good = "◇ advantage   " if ADVANTAGE in self.verdicts else ""
         note = (
-            f"Rate ratio. ◆ disparity beyond chance   {good}○ none told from chance   "
+            f"{self.effect.axis}. ◆ disparity beyond chance   {good}○ none told from chance   "
             "| everybody compared"
         )
         if self.n_omitted:

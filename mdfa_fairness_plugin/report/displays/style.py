@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -168,6 +168,18 @@ def ratio_axis(ax: Axes, low: float, high: float, *, which: str = "x") -> None:
     kept.sort()
     axis.set_minor_locator(NullLocator())
     axis.set_ticks(kept, labels=[f"{tick:,.6g}" if tick < 1e6 else f"{tick:.0e}" for tick in kept])
+
+
+def plain_axis(
+    ax: Axes, low: float, high: float, write: Callable[[float], str], *, which: str = "x"
+) -> None:
+    """Set a linear axis, with few and round ticks."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    (ax.set_xlim if which == "x" else ax.set_ylim)(low, high)
+    axis.set_major_locator(MaxNLocator(_MOST_TICKS - 1))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
 
 
 def _roundness(tick: float) -> float:
