@@ -28,8 +28,8 @@ from mdfa_fairness_plugin.report.document import (
     Table,
     Value,
 )
-from mdfa_fairness_plugin.report.effects import gets
 from mdfa_fairness_plugin.report.figures import between, ratio_or_inf
+from mdfa_fairness_plugin.report.rates import gets
 
 if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison.diffing import DiffResult

@@ -116,7 +116,7 @@ class _Part:
     def __init__(
         self, subgroup: ProfiledSubgroup, cells: Cells, weights: np.ndarray | None
     ) -> None:
-        self.labels = _side_labels(subgroup.group, subgroup.reference)
+        self.labels = side_labels(subgroup.group, subgroup.reference)
         self.blocks: list[list[_Row]] = []  # of every feature
         self.values: dict[str, list[tuple[int, int, int]]] = {}
         self.of_amount = subgroup.of_amount
@@ -337,7 +337,8 @@ def level_codes(series: pd.Series) -> tuple[np.ndarray, list[str]]:
     return np.argsort(order).astype(np.int32)[codes], [names[i] for i in order]
 
 
-def _side_labels(group: Hashable, reference: Hashable | None) -> list[str]:
+def side_labels(group: Hashable, reference: Hashable | None) -> list[str]:
+    """What both sides are called, told apart."""
     own = label_text(group)
     other = "everyone else" if reference is None else label_text(reference)
     if own == other:  # 1 and "1" are two labels

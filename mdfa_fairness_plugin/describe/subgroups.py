@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.data.problem import AuditProblem
+from mdfa_fairness_plugin.describe.amounts import amounts_of
 from mdfa_fairness_plugin.describe.conditions import Rule
 from mdfa_fairness_plugin.describe.held_out_rule import HeldOutRule, describe_held_out
 from mdfa_fairness_plugin.describe.profile import OUTCOME, ProfiledSubgroup, profile_subgroups
@@ -71,6 +72,7 @@ def part_described(
     """Figures of one search, with who is in the part of everybody that is told beside them."""
     figures = figures | problem.words.impact(search.key.outcome, figures)
     del figures["otherwise"]
+    figures["amounts"] = amounts_of(search, problem)
     if search.rule is not None:
         figures["rule_rows"] = search.rule.told.n_printed
         figures["rule_conditions"] = search.rule.told.rule.alternatives

@@ -23,9 +23,10 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import Document
-from mdfa_fairness_plugin.report.effects import Effect, effect_of, gets, is_number
+from mdfa_fairness_plugin.report.effects import effect_of, is_number
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, short_verdict
 from mdfa_fairness_plugin.report.groups import groups_blocks, highest_rates
+from mdfa_fairness_plugin.report.rates import Effect, gets
 from mdfa_fairness_plugin.report.reading import entries
 from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
 from mdfa_fairness_plugin.report.statement import NOT_STATED

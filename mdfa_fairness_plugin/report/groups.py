@@ -14,7 +14,8 @@ from mdfa_fairness_plugin.records import AuditRecord, GroupCounts, Violation
 from mdfa_fairness_plugin.report.cells import Kept
 from mdfa_fairness_plugin.report.copies import printed
 from mdfa_fairness_plugin.report.document import HTML, Paragraphs, Table, Value
-from mdfa_fairness_plugin.report.effects import OfMeans, effect_of
+from mdfa_fairness_plugin.report.effects import effect_of
+from mdfa_fairness_plugin.report.means import OfMeans
 from mdfa_fairness_plugin.report.profile_cells import tells_of_few
 
 _MOST_GROUPS: Final = 40

@@ -8,7 +8,8 @@ from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.records import AuditRecord, Measured
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import PAGE, Numbers, Section, Value
-from mdfa_fairness_plugin.report.effects import Effect, effect_of
+from mdfa_fairness_plugin.report.effects import effect_of
+from mdfa_fairness_plugin.report.rates import Effect
 from mdfa_fairness_plugin.report.reading import shown_case
 
 

@@ -9,14 +9,9 @@ from typing import Any, Final
 from mdfa_fairness_plugin.describe.wording import label_text, percent
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.records.searches import RANK, STEPS
-from mdfa_fairness_plugin.report.effects import (
-    Difference,
-    Effect,
-    OfMeans,
-    beside_title,
-    effect_of,
-    effects_of,
-)
+from mdfa_fairness_plugin.report.effects import beside_title, effect_of, effects_of
+from mdfa_fairness_plugin.report.means import Difference, OfMeans
+from mdfa_fairness_plugin.report.rates import Effect
 from mdfa_fairness_plugin.report.reading import entries
 
 _MOST_LISTED: Final = 12

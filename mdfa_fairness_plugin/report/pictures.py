@@ -19,6 +19,7 @@ from mdfa_fairness_plugin.describe.wording import for_xml, percent
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import AuditRecord
 from mdfa_fairness_plugin.report.displays import (
+    AmountsDisplay,
     LoveDisplay,
     OverlapDisplay,
     ProfileDisplay,
@@ -64,6 +65,7 @@ def pictures(given: AuditRecord, redaction: Redaction) -> dict[str, Picture]:
         path = partial(WorstCasePathDisplay.from_violation, shown)
         profile = partial(ProfileDisplay.from_violation, shown)
         love = partial(LoveDisplay.from_result, result, (shown.sensitive_feature, shown.group))
+        made["amounts"] = "How much people have", partial(AmountsDisplay.from_violation, shown)
         made["path"] = "From the worst region to everybody", path
         made["profile"] = "What sets the subgroup apart", profile
         made["love"] = "How alike the groups were made", love

@@ -9,9 +9,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.describe.amounts import QUANTILES
+from mdfa_fairness_plugin.describe.amounts import ROWS as AMOUNTED
 from mdfa_fairness_plugin.describe.profile import DIFFERENCE, MISSING, OTHERS, PARTS, VALUES
 from mdfa_fairness_plugin.describe.wording import label_text
-from mdfa_fairness_plugin.records import AuditRecord
+from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report.cells import Kept, profile_columns
 
 # Mean and deviation of fewer values than this tell how many rows have each.
@@ -155,6 +157,22 @@ def tells_of_few(counted: tuple[int, ...], min_cell: int) -> bool:
     if n_values == 0:
         return False
     return n_others < min_cell or (n_values < _FEWEST_VALUES and n_rarest < min_cell)
+
+
+def printed_amounts(violation: Violation, min_cell: int) -> pd.DataFrame:
+    """Quantiles with enough people on either side, rounded so that they are nobody's own."""
+    frame = violation.amounts
+    if frame.empty:
+        return frame
+    shares, n = np.array([*QUANTILES.values()]), frame[AMOUNTED].to_numpy(dtype=float)
+    values = frame[list(QUANTILES)].to_numpy(dtype=float, copy=True)
+    few = n[:, np.newaxis] * np.minimum(shares, 1 - shares) < min_cell
+    values[few] = math.nan
+    if not 0 < violation.outcome_sd < math.inf:
+        return pd.DataFrame()
+    step = 10.0 ** math.floor(math.log10(violation.outcome_sd / 10.0))
+    rounded = np.round(np.round(values / step) * step, 12)
+    return pd.DataFrame(rounded, index=frame.index, columns=list(QUANTILES))
 
 
 # -- differences between the groups, feature by feature

@@ -44,7 +44,11 @@ from mdfa_fairness_plugin.report.copies import (
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.features import printable_features
 from mdfa_fairness_plugin.report.groups import printable_groups
-from mdfa_fairness_plugin.report.profile_cells import ProfiledFeatures, printed_profile
+from mdfa_fairness_plugin.report.profile_cells import (
+    ProfiledFeatures,
+    printed_amounts,
+    printed_profile,
+)
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, shown_case
 
 
@@ -164,6 +168,8 @@ class _Redactor:
         shown = violation is self.shown
         n, n_whole = known(violation.n_rows), known(violation.population.n_rows)
         counts = profile = pd.DataFrame()
+        amounts = printed_amounts(violation, self.min_cell) if shown else pd.DataFrame()
+        self.withhold(int(amounts.isna().to_numpy().sum()))
         if shown and not self.profile.empty:
             profile = self.profile
             hidden = profile.isna().to_numpy() & violation.profile.notna().to_numpy()
@@ -209,6 +215,7 @@ class _Redactor:
             n_rows=n if size_told else self.withhold(),
             counts=counts,
             profile=profile,
+            amounts=amounts,
             path=_spaced_path(violation, self.min_cell),
             population=self._subgroup(violation.population, parts or ("delta",), whole=shown),
             core=self._subgroup(violation.core, parts, within=n),

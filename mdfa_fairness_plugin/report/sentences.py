@@ -29,8 +29,9 @@ from mdfa_fairness_plugin.records import (
     ratio_of,
 )
 from mdfa_fairness_plugin.records.searches import RANK, STEPS, Keyed
-from mdfa_fairness_plugin.report.effects import Phrase, effect_of, is_number
+from mdfa_fairness_plugin.report.effects import effect_of, is_number
 from mdfa_fairness_plugin.report.figures import between, ratio_text, times_text
+from mdfa_fairness_plugin.report.means import Phrase
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 
 # -- numbers

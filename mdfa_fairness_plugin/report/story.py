@@ -393,7 +393,7 @@ def _profile(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
     everybody = case is not None and case.rule == EVERYBODY
     title = "Those compared" if everybody else "The subgroup beside the population"
     table = None if case is None else tables.profile_table(case.profile, everybody=everybody)
-    blocks = (*_drawn(drawn, "profile"), table) if table else ()
+    blocks = (*_drawn(drawn, "amounts", "profile"), table) if table else ()
     return Section("profile", title, blocks, HTML)
 
 

@@ -1,5 +1,6 @@
 """Pictures of a result, in scikit-learn's manner: numbers as attributes, drawn by ``plot``."""
 
+from mdfa_fairness_plugin.report.displays.amounts import AmountsDisplay
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
 from mdfa_fairness_plugin.report.displays.explained import ExplainedDisplay
 from mdfa_fairness_plugin.report.displays.love import LoveDisplay
@@ -12,6 +13,7 @@ from mdfa_fairness_plugin.report.displays.searches import SearchesDisplay
 from mdfa_fairness_plugin.report.displays.sweep import SweepDisplay
 
 __all__ = [
+    "AmountsDisplay",
     "ComparisonDisplay",
     "ExplainedDisplay",
     "LoveDisplay",

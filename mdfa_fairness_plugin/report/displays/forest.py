@@ -16,8 +16,9 @@ from mdfa_fairness_plugin.records import VIOLATION
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.document import WITHHELD_TEXT
-from mdfa_fairness_plugin.report.effects import RATES, Effect, effect_of
+from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.figures import ratio_text
+from mdfa_fairness_plugin.report.rates import RATES, Effect
 
 _WIDEST: Final = 100.0
 # How a display calls a violation whose group gets a favourable outcome more often.

@@ -14,7 +14,8 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Violation, ratio_of
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
-from mdfa_fairness_plugin.report.effects import RATES, Effect, effect_of
+from mdfa_fairness_plugin.report.effects import effect_of
+from mdfa_fairness_plugin.report.rates import RATES, Effect
 
 _LARGEST_DRAWN = math.log(1e6)
 

@@ -13,6 +13,7 @@ from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, ranked
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.forest import ADVANTAGE, ForestDisplay
 from mdfa_fairness_plugin.report.effects import effect_of
+from mdfa_fairness_plugin.report.rates import RATES
 
 
 @dataclass(kw_only=True, eq=False)
@@ -110,8 +111,9 @@ class SearchesDisplay(ForestDisplay):
         style.row_labels(ax, palette, self.labels)
         self._axis(ax, limits)
         good = "◇ advantage   " if ADVANTAGE in self.verdicts else ""
+        gap = " " if self.effect == RATES else "\n"
         note = (
-            f"{self.effect.axis}. ◆ disparity beyond chance   {good}○ none told from chance   "
+            f"{self.effect.axis}.{gap}◆ disparity beyond chance   {good}○ none told from chance   "
             "| everybody compared"
         )
         if self.n_omitted:

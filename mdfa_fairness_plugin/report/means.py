@@ -1,0 +1,336 @@
+"""How an effect is said of those who get less or more of a number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from mdfa_fairness_plugin.describe.wording import percent
+from mdfa_fairness_plugin.records import AskedSubgroup, Measured, Violation
+from mdfa_fairness_plugin.records.searches import AMOUNT, RANK, STEPS, Keyed
+from mdfa_fairness_plugin.report.figures import (
+    amount_text,
+    amounts,
+    between,
+    points,
+    times_text,
+)
+from mdfa_fairness_plugin.report.rates import Effect, confidence, gets
+
+
+class Phrase(NamedTuple):
+    """What people get of a number: ``get``, ``less`` and ``wage``."""
+
+    verb: str
+    direction: str
+    what: str
+
+    @classmethod
+    def of(cls, search: Keyed) -> Phrase:
+        """What is said of a search."""
+        parts = [*gets(search).split(" ", 2), "", ""]
+        return cls(*parts[:3])
+
+    @property
+    def turned(self) -> Phrase:
+        """The other way round."""
+        return self._replace(direction=_OTHER_WAY.get(self.direction, self.direction))
+
+    @property
+    def taken(self) -> bool:
+        """Whether more of it is worse."""
+        return self.direction in ("more", "higher")
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, self))
+
+    def by(self, size: str) -> str:
+        """With how much it is: ``get 1,900 less wage``."""
+        return " ".join(filter(None, (self.verb, size, self.direction, self.what)))
+
+
+# How a mean is said, and what it is counted in.
+SCALES: Final = {
+    AMOUNT: ("get", ""),
+    RANK: ("rank", " of all people"),
+    STEPS: ("are", " steps above the lowest"),
+}
+_OTHER_WAY: Final = {"less": "more", "more": "less", "lower": "higher", "higher": "lower"}
+
+
+@dataclass(frozen=True)
+class OfMeans(Effect):
+    """What is said of a number, whichever way it is compared; ``scale`` is what it is counted in."""
+
+    scale: str = AMOUNT
+    of = "means"
+    it = "any of it"
+    counts = "means"
+    unused = "raw"
+    loss = "Squared error"
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        """Of means, in names of metrics."""
+        return {RANK: "share ranked below ", STEPS: "rank "}.get(self.scale, "")
+
+    def turned(self, search: Any) -> str:
+        """What a table says where the group surely gets it the other way round; else nothing."""
+        surely = self.ends(search)[1] < self.none
+        return f"{Phrase.of(search).turned.direction}; " if surely else ""
+
+    def short(self, search: Any) -> str:
+        """The effect and its interval in a line."""
+        get, (low, high) = Phrase.of(search), self.ends(search)
+        return f"{get}, {self.name} {self.text(self.value(search))} ({self.ends_cell(low, high)}"
+
+    def average(self, value: float) -> str:
+        """A mean in a table."""
+        return percent(value) if self.scale == RANK else amount_text(value)
+
+    def both(self, search: Any, group: str, others: str) -> str:
+        """What both sides get on average."""
+        verb, unit = SCALES[self.scale]
+        texts = self.sizes(search.rates)
+        return f"{group} {verb} {texts[0]} and {others} {texts[1]}{unit} on average"
+
+    def theirs(self, search: Any) -> str:
+        """What the others get on average; empty if that is unknown."""
+        if any(map(math.isnan, search.rates)):
+            return ""
+        verb, unit = SCALES[self.scale]
+        return f"who {verb} {self.sizes(search.rates)[1]}{unit} on average"
+
+    def sizes(self, means: Sequence[float]) -> list[str]:
+        """Write means, with digits enough to tell them apart."""
+        return [f"above {percent(x)}" for x in means] if self.scale == RANK else amounts(means)
+
+    def sentence(self, search: Violation | AskedSubgroup, start: str, others: str) -> str:
+        """Who gets how much less or more than whom, and what these get on average."""
+        phrase, others = Phrase.of(search), f"{others} with equal audited features"
+        if not search.measured and not math.isfinite(search.lower):
+            what = " ".join(filter(None, phrase[1:]))
+            return f"{start}: how much {what} they {phrase.verb} than {others} {self.lost(search)}."
+        if self.value(search) < self.none:
+            phrase = phrase.turned
+        return f"{start} {self._compared(search, phrase, others)}."
+
+    def _compared(self, search: Any, phrase: Phrase, others: str) -> str:
+        """The sentence from the verb on, of an effect that is known, or its lower end."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class RatioOfMeans(OfMeans):
+    """How many times as much one side gets on average."""
+
+    beside = "Difference"
+    titles = ("Ratio of means", "Difference of means")
+    axis = "Ratio of means"
+    plural = "Ratios of means"
+
+    @property
+    def as_much(self) -> str:
+        """How the ratio is said."""
+        return "as high" if self.scale == RANK else "as much"
+
+    def text(self, value: float) -> str:
+        """Write it in a sentence."""
+        return times_text(value)
+
+    def plain(self, value: float) -> str:
+        """Write it without what it is counted in."""
+        return times_text(value)
+
+    def cell(self, value: float) -> str:
+        """Write it in a table."""
+        return "inf" if math.isinf(value) else times_text(value)
+
+    def between(self, low: float, high: float) -> str:
+        """Its interval in brackets; empty if it is unknown."""
+        return between(low, high, write=times_text).removesuffix(" times")
+
+    def ends_cell(self, low: float, high: float) -> str:
+        """Its interval in a table."""
+        return f"{self.cell(low)} to {self.cell(high)}"
+
+    def larger(self, value: float) -> str:
+        """Than what a disparity was not larger."""
+        return f"{times_text(value)} times {self.as_much}"
+
+    def beside_text(self, found: Measured) -> str:
+        """The difference of the means."""
+        return "" if math.isnan(found.difference) else amount_text(found.difference)
+
+    def beside_span(self, found: Measured) -> str:
+        """The same with its interval; empty if it is unknown."""
+        own = Difference(scale=self.scale)
+        if not (text := self.beside_text(found)):
+            return ""
+        return f"{text} ({span})" if (span := own.between(*own.ends(found))) else text
+
+    def _compared(self, search: Any, phrase: Phrase, others: str) -> str:
+        """With who gets more times as much, the group or the others."""
+        ratio, (low, high) = search.ratio, search.ratio_interval
+        if math.isinf(search.delta):
+            who = self.theirs(search)
+            return (
+                f"{phrase} here than {others}, {who}: no ratio can be given, as one side gets none"
+            )
+        if not search.measured:
+            text = f"at least {times_text(low)} times {self.as_much}, {confidence(search)}"
+        else:
+            if ratio < 1:
+                ratio, low, high = _inverse(ratio), _inverse(high), _inverse(low)
+            span = between(low, high, write=times_text)
+            span = f" ({span}, {confidence(search)})" if span else ""
+            text = f"{times_text(ratio)} times {self.as_much}{span}"
+        theirs = self.theirs(search)
+        if phrase.taken:
+            return f"{phrase} than {others}{f', {theirs}' if theirs else ''}: {text}"
+        whose = f", {theirs.removeprefix(f'who {phrase.verb} ')}" if theirs else ""
+        return f"{phrase} than {others}, who {phrase.verb} {text}{whose}"
+
+
+@dataclass(frozen=True)
+class Difference(OfMeans):
+    """How much less or more one side gets on average."""
+
+    name = "difference"
+    none = 0.0
+    fields = ("difference", "difference_interval")
+    beside_field = "delta"
+    least = "min_difference"
+    logarithmic = False
+    titles = ("Difference of means", "Ratio of means")
+    plural = "Differences of means"
+
+    @property
+    def axis(self) -> str:  # type: ignore[override]
+        """What it is and what it is counted in, along an axis."""
+        return {
+            RANK: "Difference in percentage points of people ranked below",
+            STEPS: "Difference of mean ranks, in steps",
+        }.get(self.scale, "Difference of means")
+
+    @property
+    def beside(self) -> str:  # type: ignore[override]
+        """A ratio of means, which ranks have none of."""
+        return "" if self.scale in (RANK, STEPS) else "Ratio"
+
+    def value(self, found: Any) -> float:
+        """The difference in a set of rows."""
+        return float(found.difference)
+
+    def ends(self, found: Any) -> tuple[float, float]:
+        """Its interval."""
+        low, high = found.difference_interval
+        return low, high
+
+    def detectable(self, search: Any) -> float:
+        """The smallest that would have been told from chance."""
+        return float(getattr(search, "detectable_difference", math.nan))
+
+    def every(self, found: Any) -> tuple[float, ...]:
+        """By every split or model."""
+        return tuple(found.differences)
+
+    def from_scale(self, effect: float) -> float:
+        """From the scale that estimates add up on."""
+        return effect
+
+    def rungs(self, values: Sequence[float]) -> list[str]:
+        """Write what ever better models give."""
+        return [points(value) for value in values] if self.scale == RANK else amounts(values)
+
+    def fall(self, allowance: float, search: Measured) -> str:
+        """Write by how much it may still fall."""
+        hardly = search.outcome_sd / 1000.0
+        return f"{self.text(hardly)} at most" if allowance < hardly else self.text(allowance)
+
+    def give(self, text: str, value: float, search: Keyed) -> str:
+        """What other splits find, written so."""
+        size = self.text(value).removeprefix(self.plain(value))
+        return f"find {text}{size} {Phrase.of(search).direction}"
+
+    def ends_cell(self, low: float, high: float) -> str:
+        """Its interval in a table."""
+        return f"{self.plain(low)} to {self.cell(high)}"
+
+    def plain(self, value: float) -> str:
+        """Write it without what it is counted in."""
+        if self.scale == RANK:
+            return points(value)
+        return amount_text(value, 2 if self.scale == STEPS else 3)
+
+    def text(self, value: float) -> str:
+        """Write it in a sentence."""
+        if self.scale == RANK:
+            return f"{points(value)} percentage points"
+        return _steps(self.plain(value), value) if self.scale == STEPS else self.plain(value)
+
+    def cell(self, value: float) -> str:
+        """Write it in a table."""
+        if self.scale == RANK:
+            return f"{points(value)} points"
+        return f"{self.plain(value)} steps" if self.scale == STEPS else self.plain(value)
+
+    def between(self, low: float, high: float) -> str:
+        """Its interval in brackets; empty if it is unknown."""
+        if math.isnan(low):
+            return ""
+        if not math.isfinite(high):
+            return f"at least {self.plain(low)}"
+        return f"{self.plain(low)} to {self.plain(high)}"
+
+    def larger(self, value: float) -> str:
+        """Than what a disparity was not larger."""
+        return self.text(value)
+
+    def beside_text(self, found: Measured) -> str:
+        """The ratio of the means, where they have one."""
+        known = self.beside and math.isfinite(found.delta)
+        return times_text(found.ratio) if known else ""
+
+    def beside_span(self, found: Measured) -> str:
+        """The same with its interval; empty if it is unknown."""
+        if not (text := self.beside_text(found)):
+            return ""
+        low, high = map(times_text, found.ratio_interval)
+        return f"{text} ({low} to {high})" if math.isfinite(found.interval[0]) else text
+
+    def _compared(self, search: Any, phrase: Phrase, others: str) -> str:
+        """With how much less or more the group gets."""
+        low, high = self.ends(search)
+        if not search.measured:
+            least = "at least" if low >= 0 else "at most"
+            own = phrase if low >= 0 else phrase.turned
+            size = own.by(f"{least} {self.text(abs(low))}")
+            return f"{size} than {others}, {confidence(search)}"
+        value = search.difference
+        if value < 0:
+            low, high = -high, -low
+        span = self._span(low, high, phrase)
+        beside = f" ({span}, {confidence(search)})" if span else ""
+        whose = f", {theirs}" if (theirs := self.theirs(search)) else ""
+        return f"{phrase.by(self.text(abs(value)))}{beside} than {others}{whose}"
+
+    def _span(self, low: float, high: float, phrase: Phrase) -> str:
+        """An interval that may reach to the other side of no difference."""
+        if not low < 0:
+            return self.between(low, high)
+        over = f"{self.plain(abs(low))} {phrase.turned.direction}"
+        return f"{over} to {self.plain(high)} {phrase.direction}"
+
+
+def _steps(text: str, value: float) -> str:
+    """Steps from one outcome of an order to the next."""
+    if abs(value) < 1:
+        return f"{text} of a step" if value else "no step"
+    return f"{text} {'step' if text == '1' else 'steps'}"
+
+
+def _inverse(ratio: float) -> float:
+    return math.inf if ratio == 0 else 1.0 / ratio
