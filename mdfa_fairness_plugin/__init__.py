@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison import ComparisonResult, DiffResult, compare, diff
     from mdfa_fairness_plugin.data.binning import to_groups
     from mdfa_fairness_plugin.data.quantities import to_quantities
-    from mdfa_fairness_plugin.planning import detectable_ratio, rows_by_theorem, rows_needed
+    from mdfa_fairness_plugin.planning import (
+        detectable_difference,
+        detectable_ratio,
+        rows_by_theorem,
+        rows_needed,
+    )
     from mdfa_fairness_plugin.records import Silence, Subgroup, Violation, WorstCasePath
     from mdfa_fairness_plugin.results import AuditResult
 
@@ -31,6 +36,7 @@ _HOMES = {
     "compare": "comparison",
     "DiffResult": "comparison",
     "diff": "comparison",
+    "detectable_difference": "planning",
     "detectable_ratio": "planning",
     "rows_by_theorem": "planning",
     "rows_needed": "planning",
@@ -57,6 +63,7 @@ __all__ = [
     "certify",
     "compare",
     "datasets",
+    "detectable_difference",
     "detectable_ratio",
     "diff",
     "exceptions",

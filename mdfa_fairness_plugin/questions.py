@@ -245,6 +245,7 @@ class Questions(AuditRecord):
         ratio: float | None = None,
         n_draws: int = 40,
         *,
+        difference: float | None = None,
         violation: Violation | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -260,6 +261,8 @@ class Questions(AuditRecord):
         ratio : float or None, default=None
             Ratio of the rates; None: the ``detectable_ratio`` that the search states.
         n_draws : int, default=40
+        difference : float or None, default=None
+            Where means are compared by their difference, that; None: the ``detectable_difference``.
         violation : Violation or None, default=None
             Search that has to find it; None: that of the worst case.
         n_jobs, random_state, progress
@@ -273,6 +276,7 @@ class Questions(AuditRecord):
             self,
             ratio,
             n_draws,
+            difference=difference,
             violation=violation,
             n_jobs=n_jobs,
             random_state=random_state,

@@ -10,6 +10,7 @@ import pytest
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure.estimates import certificate_strength
+from mdfa_fairness_plugin.measure.means import MeanDifference
 from mdfa_fairness_plugin.measure.power import Plan
 
 
@@ -28,6 +29,26 @@ def test_rows_and_ratios_are_inverse_to_each_other(ratio, case):
     n = mdfa.rows_needed(ratio, **case)
     assert mdfa.detectable_ratio(n, **case) <= ratio * (1 + 1e-6)
     assert mdfa.detectable_ratio(n - 1, **case) > ratio * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("case", [{}, {"mass": 0.2, "group_share": 0.3, "power": 0.9}])
+def test_rows_and_sizes_of_numbers_are_inverse_to_each_other(case):
+    n = mdfa.rows_needed(difference=4.0, sd=8.0, **case)
+    assert mdfa.detectable_difference(n, sd=8.0, **case) <= 4.0 * (1 + 1e-6)
+    assert mdfa.detectable_difference(n - 1, sd=8.0, **case) > 4.0 * (1 - 1e-6)
+    assert mdfa.rows_needed(difference=4_000.0, sd=8_000.0, **case) == n  # units are no matter
+    # Whoever has a small spread around a large mean is told by a small ratio.
+    n = mdfa.rows_needed(1.2, mean=20.0, sd=8.0, **case)
+    assert mdfa.detectable_ratio(n, mean=20.0, sd=8.0, **case) == pytest.approx(1.2, rel=1e-3)
+    # A ratio of 1.2 around a mean of 20 is a difference of 20 (1.2 - 1) / 1.1.
+    assert n == pytest.approx(mdfa.rows_needed(difference=40 / 11, sd=8.0, **case), rel=0.02)
+    plan = Plan(
+        sizes=(600.0, 1400.0), rate=0.0, noise=1.0, mass=0.05, level=0.05 / 3, least=0.05,
+        kind=MeanDifference,
+    )  # fmt: skip
+    found = mdfa.detectable_difference(2000, sd=3.0, group_share=0.3)
+    assert found == pytest.approx(3.0 * plan.detectable())
+    assert mdfa.rows_needed(difference=0.04, sd=1.0) == math.inf
 
 
 def test_audits_and_plans_have_one_formula():
@@ -81,6 +102,11 @@ def test_rows_of_the_theorem_find_an_unfair_region():
         (lambda: mdfa.detectable_ratio(0, rate=0.3), "n: a whole number"),
         (lambda: mdfa.detectable_ratio(100, rate=0.3, n_searches=0), "n_searches"),
         (lambda: mdfa.rows_by_theorem(2.0, mass=0.1, n_regions=0), "n_regions"),
+        (lambda: mdfa.rows_needed(2.0, difference=3.0), "ratio: either"),
+        (lambda: mdfa.rows_needed(difference=3.0), "sd: the standard deviation"),
+        (lambda: mdfa.rows_needed(difference=-3.0, sd=1.0), "difference: a finite number above 0"),
+        (lambda: mdfa.rows_needed(2.0, sd=1.0), "mean: a ratio of means needs"),
+        (lambda: mdfa.rows_needed(2.0, rate=0.3, sd=1.0), "rate: numbers have none"),
     ],
 )
 def test_what_is_no_plan_is_refused(call, named):

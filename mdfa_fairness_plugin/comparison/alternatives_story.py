@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Final
 
-from mdfa_fairness_plugin.comparison.performance import ACCURACY_METRIC, AUC
+from mdfa_fairness_plugin.comparison.performance import ACCURACY_METRIC, AUC, ERROR, R2
 from mdfa_fairness_plugin.comparison.records import SHOWN, Alternative, ModelSearch
+from mdfa_fairness_plugin.comparison.sizes import cell
 from mdfa_fairness_plugin.describe.wording import clean, label_text, percent, rounded
 from mdfa_fairness_plugin.records import ratio_of
 from mdfa_fairness_plugin.report.document import (
@@ -22,7 +23,11 @@ from mdfa_fairness_plugin.report.document import (
 )
 from mdfa_fairness_plugin.report.figures import ratio_text
 
-_NAMES: Final = {ACCURACY_METRIC: "Accuracy", AUC: "AUC"}
+_NAMES: Final = {ACCURACY_METRIC: "Accuracy", AUC: "AUC", R2: "R2", ERROR: "Minus the mean error"}
+# What a model's worst case is to that of the baseline, by what both are compared by.
+_BESIDE: Final = {"ratio": "Times", "difference": "More than", "none": "Beside"}
+_SIZES: Final = {"ratio": "ratio", "difference": "difference", "none": "size"}
+_NONE: Final = (math.nan, math.nan)
 
 
 def alternatives_section(
@@ -37,7 +42,7 @@ def alternatives_section(
     impact = any(not math.isnan(one.impact.ratio) for one in alternatives)
     header = ["Model", "Less unequal", "Within tolerance", "Both", name, "Difference"]
     header += ["Impact ratio"] if impact else []
-    header += ["Alike", "Worst subgroup", "Times the baseline's"]
+    header += ["Alike", "Worst subgroup", f"{_BESIDE[first.measure]} the baseline's"]
     rows = []
     for one in alternatives:
         row = worst(one.model)
@@ -66,7 +71,8 @@ def _line(one: Alternative, name: str, row: ModelSearch) -> str:
     own = label_text(one.model)
     does = f"{name} {rounded(one.performance)}"
     alike, ratio = _alike(row), _worst(row)
-    size = f"ratio at equal features {shown(alike) or 'unknown'}"
+    name_of = "difference" if row.by_difference else "ratio"
+    size = f"{name_of} at equal features {shown(alike) or 'unknown'}"
     size += f", in the worst subgroup {shown(ratio) or 'unknown'}"
     impact = f", impact ratio {shown(text)}" if (text := _impact(one)) != "" else ""
     if one.model == one.baseline:
@@ -78,7 +84,8 @@ def _line(one: Alternative, name: str, row: ModelSearch) -> str:
         if one.finding != SHOWN:
             told += f" Within it: {one.within_tolerance}; less unequal: {one.less_unequal}."
     return (
-        f"{own}: {does} (difference {_difference(one)}){impact}, {size}, {times} times the baseline's. "
+        f"{own}: {does} (difference {_difference(one)}){impact}, {size}, {times} "
+        f"{_BESIDE[one.measure].lower()} the baseline's. "
         f"{told}"
     )
 
@@ -92,20 +99,26 @@ def _note(one: Alternative, name: str) -> str:
             f" Tolerance: {name} less than the baseline's by {rounded(one.tolerance)} at most."
         )
     return (
-        "Less unequal: the ratio of the model's worst case, whoever is in it, is below that of the "
-        f"baseline's worst case. Shown: the whole {level} interval of the paired difference says so; "
-        f"not shown: it says the opposite; undecided: the rows cannot tell.{tolerance} Intervals of "
-        "differences hold for all alternatives at once. Which alternative has to be taken is for "
-        "others to judge."
+        f"Less unequal: the {_SIZES[one.measure]} of the model's worst case, whoever is in it, is "
+        f"below that of the baseline's worst case. Shown: the whole {level} interval of the paired "
+        "difference says so; not shown: it says the opposite; undecided: the rows cannot tell."
+        f"{tolerance} Intervals of differences hold for all alternatives at once. Which alternative "
+        "has to be taken is for others to judge."
     )
 
 
 def _alike(row: ModelSearch) -> Value:
-    return None if "everybody_delta" in row.withheld else _ratio(ratio_of(row.everybody_delta))
+    if {"everybody_delta", "everybody_difference"} & row.withheld:
+        return None
+    if row.by_difference:
+        return cell(row.everybody_difference, _NONE, row.measure)
+    return _ratio(ratio_of(row.everybody_delta))
 
 
 def _worst(row: ModelSearch) -> Value:
-    return None if "delta" in row.withheld else _ratio(row.ratio)
+    if {"delta", "difference"} & row.withheld:
+        return None
+    return cell(row.effect, _NONE, row.measure) if row.by_difference else _ratio(row.ratio)
 
 
 def _difference(one: Alternative) -> str:
@@ -125,6 +138,8 @@ def _times(one: Alternative) -> Value:
     if "worst_difference" in one.withheld:
         return None
     low, high = one.worst_interval
+    if one.measure != "ratio":
+        return cell(one.worst_difference, one.worst_interval, "difference", signed=True)
     return _spanned(ratio_of(one.worst_difference), (ratio_of(low), ratio_of(high)))
 
 

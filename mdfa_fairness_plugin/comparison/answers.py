@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.data.amounts import read_numbers
 from mdfa_fairness_plugin.data.columns import (
     Labels,
     find_label,
@@ -37,25 +38,51 @@ from mdfa_fairness_plugin.exceptions import (
 )
 from mdfa_fairness_plugin.settings import Settings
 
+_ALL_ALIKE: Final = (
+    "outcomes_by_model: every model answers everybody alike, so there is nothing to audit. Pass "
+    "outcomes that differ between people."
+)
+_NO_ROW: Final = "outcomes_by_model: no row has an outcome of every model. Compare fewer models."
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answers:
     """Outcomes of every model in one coding."""
 
     models: tuple[Hashable, ...]  # names, as the user gave them
-    labels: tuple[Hashable, ...]  # every outcome any model gives
-    # (n_models, n_samples); position in ``labels``, in the order of the rows of ``X``; -1 in rows
-    # where some model gave no outcome.
+    labels: tuple[Hashable, ...]  # every outcome any model gives; none of numbers
+    # (n_models, n_samples); position in ``labels``, in the order of the rows of ``X``, or which of all
+    # different numbers; -1 in rows where some model gave no outcome.
     codes: np.ndarray
-    truth: np.ndarray | None  # (n_samples,); true labels in the same coding; -1 where unknown
+    # (n_samples,); true labels in the same coding, -1 where unknown, or true numbers.
+    truth: np.ndarray | None
     pairing: Pairing  # by which other arguments follow
+    numbers: np.ndarray | None = None  # (n_models, n_samples); NaN where a code is -1
 
-    def constant(self, codes: np.ndarray) -> str:
-        """Why a model of these codes cannot be audited, if it answers everybody alike."""
+    def of(self, model: Hashable) -> np.ndarray:
+        """What a model answered, (n_samples,); None or NaN in rows without an outcome."""
+        place = self.models.index(model)
+        if self.numbers is not None:
+            return self.numbers[place]
+        coded = np.empty(len(self.labels) + 1, dtype=object)
+        coded[:-1] = self.labels  # the last is of rows without an outcome
+        return coded[self.codes[place]]
+
+    def constant(self, model: Hashable) -> str:
+        """Why a model cannot be audited, if it answers everybody alike."""
+        codes = self.codes[self.models.index(model)]
         given = codes[codes >= 0]
         if (given != given[0]).any():
             return ""
-        return f"every one of the {len(given):,} outcomes is {self.labels[given[0]]!r}"
+        answer = self.of(model)[codes >= 0][0]
+        answer = repr(answer) if self.numbers is None else f"{answer:g}"
+        return f"every one of the {len(given):,} outcomes is {answer}"
+
+    @property
+    def known_truth(self) -> np.ndarray:
+        """Rows whose true label or number is known."""
+        assert self.truth is not None
+        return self.truth >= 0 if self.numbers is None else ~np.isnan(self.truth)
 
     @property
     def patterns(self) -> np.ndarray:
@@ -96,11 +123,40 @@ def read_answers(
     labels = {}
     for vector in vectors:
         check_length(vector, table.n_rows, "X")
+    if settings.outcome_type == "numeric":
+        arrays = {own.argument: pairing.align(own).array(0) for own in vectors}
+        return _numbers(tuple(given), arrays, settings.missing_outcome, pairing)
+    for vector in vectors:
         labels[vector.argument] = _decisions(pairing.align(vector), settings.missing_outcome)
     truth = labels.pop("y_true", None)
     if settings.merge_spellings:
         labels, truth = _merged(labels, truth, log)
-    return _coded(tuple(given), labels, truth, settings.outcomes, pairing)
+    return _coded(tuple(given), labels, truth, settings, pairing)
+
+
+def _numbers(
+    models: tuple[Hashable, ...], arrays: dict[str, Any], missing: str, pairing: Pairing
+) -> Answers:
+    """Numbers of every model, and the true ones, which may be missing."""
+    own = {"y_true": "exclude"}
+    read = {
+        name: read_numbers(array, name, own.get(name, missing)) for name, array in arrays.items()
+    }
+    truth = read.pop("y_true", None)
+    numbers = np.stack(list(read.values()))
+    unknown = np.isnan(numbers).any(axis=0)
+    numbers[:, unknown] = np.nan
+    if unknown.all():
+        raise InputError(_NO_ROW)
+    if (np.ptp(numbers[:, ~unknown], axis=1) == 0).all():
+        raise NothingToAuditError(_ALL_ALIKE)
+    codes = np.full(numbers.shape, -1, dtype=np.intp)
+    codes[:, ~unknown] = np.unique(numbers[:, ~unknown], return_inverse=True)[1].reshape(
+        len(numbers), -1
+    )
+    return Answers(
+        models=models, labels=(), codes=codes, truth=truth, pairing=pairing, numbers=numbers
+    )
 
 
 def _as_mapping(outcomes_by_model: Any) -> dict[Hashable, Any]:
@@ -207,7 +263,7 @@ def _coded(
     models: tuple[Hashable, ...],
     labels: dict[str, Labels],
     truth: Labels | None,
-    outcomes: Any,
+    settings: Settings,
     pairing: Pairing,
 ) -> Answers:
     """Bring every model's labels into one coding."""
@@ -218,9 +274,13 @@ def _coded(
     # Models of two outcomes each that have more together do not mean the same by them.
     coded = len(values) > 2 and all(len(own.values) <= 2 for own in labels.values())
     difference, apart = told_apart_by(values)
-    if len(values) > 2 and (outcomes is None or coded or apart):
+    several = settings.outcome_type == "multiclass" or settings.ordered is not None
+    named = several or settings.outcomes is not None
+    if len(values) > 2 and (not named or (coded and not several) or apart):
         each = "; ".join(f"{argument}: {listing(own.values)}" for argument, own in labels.items())
-        advice = "" if coded or apart else ", or name the ones to audit in outcomes"
+        advice = ", or name the ones to audit in outcomes; of more say outcome_type='multiclass', "
+        advice += "of numbers outcome_type='numeric'"
+        advice = "" if coded or apart else advice
         raise InputError(
             f"outcomes_by_model: {len(values)} different outcomes were found, and a comparison needs "
             f"the same two from every model ({each})."
@@ -228,16 +288,11 @@ def _coded(
             + f" Recode them alike{advice}."
         )
     if all(len(own.values) == 1 for own in labels.values()):
-        raise NothingToAuditError(
-            "outcomes_by_model: every model answers everybody alike, so there is nothing to audit. "
-            "Pass outcomes that differ between people."
-        )
+        raise NothingToAuditError(_ALL_ALIKE)
     codes = np.stack([_recoded(own, values) for own in labels.values()])
     codes[:, (codes < 0).any(axis=0)] = -1
     if not (codes >= 0).any():
-        raise InputError(
-            "outcomes_by_model: no row has an outcome of every model. Compare fewer models."
-        )
+        raise InputError(_NO_ROW)
     true_codes = None
     if truth is not None:
         strange = [value for value in truth.values if find_label(value, values) is None]

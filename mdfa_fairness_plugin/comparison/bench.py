@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from mdfa_fairness_plugin.comparison.answers import Answers
+from mdfa_fairness_plugin.data.amounts import (
+    HIGHER,
+    LOWER,
+    Amount,
+    amount_of,
+    asked_directions,
+    ordered_cuts,
+    scaled,
+)
+from mdfa_fairness_plugin.data.columns import as_list, find_label, listing
 from mdfa_fairness_plugin.data.contrasts import Contrast
+from mdfa_fairness_plugin.data.decisions import audited_outcomes
 from mdfa_fairness_plugin.data.problem import AuditProblem
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.measure.means import MeanDifference
 from mdfa_fairness_plugin.records import SearchKey
+from mdfa_fairness_plugin.records.searches import STEPS
+from mdfa_fairness_plugin.search.ground import Outcome, outcomes_of
 from mdfa_fairness_plugin.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bench:
-    """What all models share; ``outcomes`` are places among the answers' labels."""
+    """What all models share; ``outcomes`` are the names of those audited."""
 
     problem: AuditProblem
     answers: Answers
     settings: Settings
-    outcomes: tuple[int, ...]
+    outcomes: tuple[Hashable, ...]
     keys: tuple[SearchKey, ...]
+    answered: Mapping[Hashable, list[Outcome]]  # what every model gave the working rows
     given: Mapping[Hashable, Any] = field(default_factory=dict)  # probabilities by label, per model
 
     def given_outcome(self, model: Hashable, label: Hashable) -> np.ndarray | None:
@@ -49,6 +65,79 @@ class Bench:
         place[np.argsort(source_row, kind="stable")] = np.arange(len(source_row))
         return place
 
-    def positive(self, codes: np.ndarray, key: SearchKey) -> np.ndarray:
-        """Whether each working row got the outcome from a model of these codes."""
-        return codes[self.problem.source_row] == self.answers.labels.index(key.outcome)
+    def outcome(self, model: Hashable, key: SearchKey) -> Outcome:
+        """What each working row got from a model, of the outcome of a search."""
+        return self.answered[model][self.outcomes.index(key.outcome)]
+
+    def measure(self, key: SearchKey) -> str:
+        """What the sides of a search are compared by."""
+        kind = self.outcome(self.answers.models[0], key).kind
+        return "difference" if issubclass(kind, MeanDifference) else "ratio"
+
+    def has(self, codes: np.ndarray, label: Hashable) -> np.ndarray:
+        """Whether labels at these places are an outcome audited."""
+        labels = self.answers.labels
+        if self.settings.ordered is not None:
+            cuts = ordered_cuts(self.settings.ordered, labels)[1]
+            cut = next((one for one in cuts if one.label == label), None)
+            if cut is not None:
+                return np.isin(codes, list(cut.codes))
+        return codes == labels.index(label)
+
+
+def answered_by(
+    model: Hashable, problem: AuditProblem, answers: Answers, settings: Settings
+) -> list[Outcome]:
+    """Every outcome audited, as one model gives it."""
+    place, rows = answers.models.index(model), problem.source_row
+    answered = replace(problem, y=answers.codes[place][rows], outcome_labels=answers.labels)
+    amount: Amount | None = None
+    if answers.numbers is not None:
+        amount = _amount(answers.numbers[place][rows], problem.sample_weight, settings)
+        names: tuple[Hashable, ...] = asked_directions(settings.outcomes, amount.directions)
+        answered = replace(answered, amount=amount)
+    elif settings.ordered is not None:
+        ranks, cuts = ordered_cuts(settings.ordered, answers.labels)
+        own = np.array(ranks, dtype=float)[answered.y]
+        amount = _scaled(own, problem.sample_weight, directions=(LOWER, HIGHER))
+        called = (*(cut.label for cut in cuts), *amount.directions)
+        names = asked_directions(settings.outcomes, called)
+        answered = replace(answered, amount=amount, cuts={cut.label: cut for cut in cuts})
+    else:
+        names = _asked(settings.outcomes, answers.labels)
+    # Models do not share what is fitted to their outcomes.
+    return [
+        replace(one, name=(model, one.name))
+        for one in outcomes_of(replace(answered, outcomes=names))
+    ]
+
+
+def _asked(outcomes: Any, labels: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+    """Outcomes to audit."""
+    if outcomes is None:
+        return audited_outcomes(None, labels, "multiclass")
+    asked = as_list(outcomes)
+    places = [find_label(label, labels) for label in asked]
+    if not asked or None in places:
+        wrong = repr(asked[places.index(None)]) if asked else "an empty list"
+        raise InputError(
+            f"outcomes: {wrong} was given; the models' outcomes are {listing(labels)}. Name "
+            "some of these, or pass None for both."
+        )
+    return tuple(labels[place] for place in sorted({one for one in places if one is not None}))
+
+
+def _amount(numbers: np.ndarray, weight: np.ndarray, settings: Settings) -> Amount:
+    """A model's numbers as its audit compares them."""
+    if np.ptp(numbers) > 0:
+        return amount_of(numbers, weight, settings, per=False)
+    measure = "difference" if settings.measure == "auto" else settings.measure
+    return Amount(values=numbers, unit=1.0, measure=measure, nonnegative=bool(numbers[0] >= 0))
+
+
+def _scaled(ranks: np.ndarray, weight: np.ndarray, directions: tuple[str, str]) -> Amount:
+    """Ranks in units of their deviation, if they have any."""
+    named: dict[str, Any] = {"directions": directions, "scale": STEPS}
+    if np.ptp(ranks) > 0:
+        return scaled(ranks, weight, "difference", **named)
+    return Amount(values=ranks, unit=1.0, measure="difference", **named)

@@ -76,6 +76,9 @@ class Change(Keyed, Record):
     interval : tuple of float
         Ends of the interval on ``delta``, for audits of different people.
     confidence_level : float
+    measure : {"ratio", "difference", "none"}
+        What both audits compare sides by: of a "difference" of means ``old``, ``new`` and ``delta`` are
+        in units of the outcome; "none" if one compares by a ratio and the other by a difference.
     """
 
     sensitive_feature: str = field(
@@ -105,11 +108,17 @@ class Change(Keyed, Record):
     old_interval: tuple[float, float] = pair("always", *_times("ratio_before", 11, 7))
     new: float = number("always", Column("ratio_now", 13, 9, ratio_of))
     new_interval: tuple[float, float] = pair("always", *_times("ratio_now", 14, 10))
+    measure: str = field(default="ratio", metadata=said("always", json="told"))
     old_verdict: str = text("always", Column("verdict_before", 16, 14, dtype=object))
     new_verdict: str = text("always", Column("verdict_now", 17, 15, dtype=object))
     old_rule: str = text("always", Column("rule_before", 21, 16, dtype=object))
     new_rule: str = text("always", Column("rule_now", 22, 17, dtype=object))
     confidence_level: float = number("always", default=0.95)
+
+    @property
+    def by_difference(self) -> bool:
+        """Whether it is of a difference of means."""
+        return self.measure == "difference"
 
     @property
     def verdict(self) -> str:
@@ -169,20 +178,23 @@ def _figures(
     old: Measured | None, new: Measured | None, widen: float, verdicts: tuple[str, str] = ("", "")
 ) -> dict[str, Any]:
     """Both ratios, the change between them, and what to call it."""
-    told: dict[str, Any] = {}
+    told: dict[str, Any] = {"measure": (new or old or Measured()).measure}
+    if old is not None and new is not None and old.measure != new.measure:
+        reason = f"sides were compared by the {old.measure} and are by the {new.measure}"
+        return {"measure": "none", "status": UNKNOWN, "reason": reason}
     if old is not None:
-        ends = [old.delta + widen * (end - old.delta) for end in old.interval]
-        unknown = not math.isfinite(old.delta)
-        told |= {"old": old.delta, "old_interval": old.interval if unknown else tuple(ends)}
+        own, span = old.effect, old.effect_interval
+        ends = [own + widen * (end - own) for end in span]
+        told |= {"old": own, "old_interval": tuple(ends) if math.isfinite(own) else span}
     if new is not None:
-        told |= {"new": new.delta, "new_interval": new.interval}
+        told |= {"new": new.effect, "new_interval": new.effect_interval}
     if old is None or new is None:
         return told | {"status": ONLY_NOW if old is None else ONLY_BEFORE}
     if not (old.measured and new.measured):
         when = [] if old.measured else ["before"]
         when += [] if new.measured else ["now"]
         return told | {"status": UNKNOWN, "reason": f"not measured {' nor '.join(when)}"}
-    low, high = change_interval(new.delta, new.interval, old.delta, told["old_interval"])
+    low, high = change_interval(new.effect, new.effect_interval, old.effect, told["old_interval"])
     was, is_now = (verdict == VIOLATION for verdict in verdicts)
     reason = ""
     if low > 0:
@@ -194,7 +206,7 @@ def _figures(
         if was != is_now:
             times = ("now", "before") if is_now else ("before", "now")
             reason = f"beyond chance {times[0]} and not {times[1]}, but chance explains the change"
-    delta = new.delta - old.delta
+    delta = new.effect - old.effect
     return told | {"status": status, "reason": reason, "delta": delta, "interval": (low, high)}
 
 

@@ -15,7 +15,8 @@ from mdfa_fairness_plugin.comparison.changes import (
     Change,
 )
 from mdfa_fairness_plugin.comparison.records import EVERYBODY, WORST_CASE
-from mdfa_fairness_plugin.describe.wording import clean, count, label_text, percent
+from mdfa_fairness_plugin.comparison.sizes import much
+from mdfa_fairness_plugin.describe.wording import clean, count, label_text, percent, rounded
 from mdfa_fairness_plugin.records import ratio_of
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.asked import who_cell
@@ -31,15 +32,17 @@ from mdfa_fairness_plugin.report.document import (
 from mdfa_fairness_plugin.report.figures import between, ratio_or_inf
 from mdfa_fairness_plugin.report.rates import gets
 
+_UNKNOWN_PAIR: Final = (math.nan, math.nan)
+
 if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison.diffing import DiffResult
 
 _READING: Final = (
-    "Worst case: the ratio in the worst subgroup that each audit found, not always the same people; "
-    "everybody: of all who are compared. Change: the ratio now over the ratio before, with an interval "
-    "made from the two intervals. Each interval is by itself: where nothing changed, one in twenty (at "
-    "95 %) lies on one side of 1 all the same. Whether an old finding holds is asked by measuring its "
-    "rule on new rows: mdfa measure NEW.csv --from OLD.json."
+    "Worst case: the {size} in the worst subgroup that each audit found, not always the same people; "
+    "everybody: of all who are compared. Change: the {size} now {over} the {size} before, with an "
+    "interval made from the two intervals. Each interval is by itself: where nothing changed, one in "
+    "twenty (at 95 %) lies on one side of {none} all the same. Whether an old finding holds is asked "
+    "by measuring its rule on new rows: mdfa measure NEW.csv --from OLD.json."
 )
 
 
@@ -61,9 +64,18 @@ def tell(result: DiffResult) -> Document:
             ),
             Section("changed", "What changed", (Bullets(tuple(map(change_sentence, told))),)),
             Section("searches", "All searches", (_table(result),)),
-            Section("reading", "How to read this", (Paragraphs((_READING,), "made"),)),
+            Section("reading", "How to read this", (Paragraphs((_reading(result),), "made"),)),
         ),
     )
+
+
+def _reading(result: DiffResult) -> str:
+    of = {own.by_difference for own in result.changes}
+    if of == {True}:
+        return _READING.format(size="difference", over="less", none="0")
+    if True in of:
+        return _READING.format(size="ratio or difference", over="over or less", none="no change")
+    return _READING.format(size="ratio", over="over", none="1")
 
 
 def _headline(result: DiffResult) -> str:
@@ -78,6 +90,8 @@ def change_sentence(change: Change) -> str:
         "In the worst subgroup found" if change.quantity == WORST_CASE else "For everybody compared"
     )
     who = f"{what}, {say.group_of(change)} {gets(change)}"
+    if change.by_difference:
+        return f"{what}, {_difference_sentence(change)}"
     if change.status in (ONLY_NOW, ONLY_BEFORE):
         value = change.new if change.status == ONLY_NOW else change.old
         often = "an unknown number of" if math.isnan(value) else ratio_or_inf(ratio_of(value))
@@ -96,6 +110,24 @@ def change_sentence(change: Change) -> str:
     return (
         f"{who} {now} times as often as {say.others_of(change)}, before {was}{times}"
         f"{f' ({span}{level})' if span else ''}: {change.status}{why}."
+    )
+
+
+def _difference_sentence(change: Change) -> str:
+    """One change of a difference of means in words."""
+    if change.status in (ONLY_NOW, ONLY_BEFORE):
+        value = change.new if change.status == ONLY_NOW else change.old
+        size = much(change.key, value, _UNKNOWN_PAIR, "difference")
+        return f"{size}; searched for {change.status}."
+    why = f" ({clean(change.reason, 200)})" if change.reason else ""
+    if math.isnan(change.delta):
+        return f"{say.group_of(change)}: {change.status}{why}."
+    low, high = change.interval
+    level = percent(change.confidence_level)
+    return (
+        f"{much(change.key, change.new, _UNKNOWN_PAIR, 'difference')}, before {rounded(change.old)}, a "
+        f"change of {rounded(change.delta)} (between {rounded(low)} and {rounded(high)} with {level} "
+        f"confidence): {change.status}{why}."
     )
 
 
@@ -126,11 +158,15 @@ def _table(result: DiffResult) -> Table:
 def _ratio(value: float, own: Change, name: str) -> tuple[Value]:
     if name in own.withheld:
         return (None,)
-    return ("" if math.isnan(value) else ratio_or_inf(ratio_of(value)),)
+    if math.isnan(value):
+        return ("",)
+    return (rounded(value) if own.by_difference else ratio_or_inf(ratio_of(value)),)
 
 
 def _span(own: Change) -> str:
     low, high = own.interval
     if math.isnan(low) or math.isnan(high):
         return ""
+    if own.by_difference:
+        return f"{rounded(low)} to {rounded(high)}"
     return f"{ratio_or_inf(ratio_of(low))} to {ratio_or_inf(ratio_of(high))}"

@@ -14,12 +14,13 @@ import pandas as pd
 
 from mdfa_fairness_plugin.arguments import checked_settings, problem_of
 from mdfa_fairness_plugin.comparison.answers import Answers, read_answers
-from mdfa_fairness_plugin.comparison.bench import Bench
-from mdfa_fairness_plugin.comparison.measuring import ModelAudit, figures_of, region_rows
+from mdfa_fairness_plugin.comparison.bench import Bench, answered_by
+from mdfa_fairness_plugin.comparison.measuring import figures_of
 from mdfa_fairness_plugin.comparison.performance import read_metric
+from mdfa_fairness_plugin.comparison.regions import ModelAudit, region_rows
 from mdfa_fairness_plugin.comparison.result import ComparisonResult
 from mdfa_fairness_plugin.comparison.splits import run_splits
-from mdfa_fairness_plugin.data.columns import as_list, find_label, listing, read_labels
+from mdfa_fairness_plugin.data.columns import find_label, listing, read_labels
 from mdfa_fairness_plugin.data.containers import read_table
 from mdfa_fairness_plugin.data.spelling import asked_as
 from mdfa_fairness_plugin.exceptions import (
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 # A feature that agrees with a model on more of the rows looks like a model's answers.
 _ALIKE = 0.9
+_AMONG_FEATURES = "AnswersAmongFeatures"
 # Rows that tell a column of few labels from others.
 _HEAD_ROWS = 1_000
 
@@ -85,7 +87,8 @@ def compare(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive)
     y_true : array-like of shape (n_samples,) or None, default=None
         True labels in the models' coding, for accuracy and for ratios of true and false positive
-        rates; rows where it is missing are left out of these alone.
+        rates, or true numbers, for the mean absolute error and R2; rows where it is missing are left
+        out of these alone.
     sample_weight, clusters : array-like of shape (n_samples,) or None, default=None
         As for ``MDFAuditor.fit``. Rows of a cluster also share a side of every split.
     model_features : table, dict of model name to table, or None, default=None
@@ -96,10 +99,11 @@ def compare(
         Folds of each model's cross-fitted audit, and of nuisances within a split.
     baseline : model name or None, default=None
         Model the others are compared with; None: the first.
-    metric : {"accuracy", "auc"}, callable or None, default=None
-        How well models do by ``y_true``; higher is better. A function is called with the true labels
-        and a model's outcomes (its scores, if there are any), and ``sample_weight=`` if rows have
-        weights. Adds ``alternatives``: is a model less unequal than the baseline, within a tolerance?
+    metric : {"accuracy", "auc"}, {"r2", "neg_mean_absolute_error"}, callable or None, default=None
+        How well models do by ``y_true``, of labels or of numbers; higher is better. A function is
+        called with the true labels and a model's outcomes (its scores, if there are any), and
+        ``sample_weight=`` if rows have weights. Adds ``alternatives``: is a model less unequal than
+        the baseline, within a tolerance?
     scores : mapping of model name to array-like of float of shape (n_samples,), or None, default=None
         For "auc" and functions: higher where the larger of two labels is likelier, such as predicted
         probabilities.
@@ -136,13 +140,19 @@ def compare(
     split's answer varies, not how well the mean is known. The interval is that of one cross-fitted
     audit of each model, exactly what ``audit`` gives for it.
 
-    Differences are those of the cross-fitted log ratios. Both are, to first order, sums over the
-    same rows, so the variance of the difference is the sum of squares of the rows' differences (of
-    those of a cluster, summed); it is widened for the search like the audit's own intervals, and holds
-    what the difference may still move as the models of the features get better. On two
-    models with planted violations (1,000 rows, 70 draws each) 95 % intervals covered the true
-    difference inside the subgroups found in 69 draws where the violations lay in different places, and
-    in all where one model had half of the other's (``tests/benchmarks/paired_differences.py``).
+    With ``outcome_type="numeric"`` models predict numbers, compared by the difference or ratio of means
+    as an audit does; with ``ordered`` grades, by cuts and mean ranks; with
+    ``outcome_type="multiclass"`` three to twenty labels. Counts per exposure are given as rates, with
+    the exposure as ``sample_weight``.
+
+    Differences are those of the cross-fitted log ratios, or of differences of means. Both are, to
+    first order, sums over the same rows, so the variance of the difference is the sum of squares of
+    the rows' differences (of those of a cluster, summed); it is widened for the search like the
+    audit's own intervals, and holds what the difference may still move as the models of the features
+    get better. On two models with planted violations (1,000 rows, 70 draws each) 95 % intervals
+    covered the true difference inside the subgroups found in 69 draws where the violations lay in
+    different places, and in all where one model had half of the other's
+    (``tests/benchmarks/paired_differences.py``).
 
     An alternative is "shown" to be less unequal within the tolerance if both are: its metric is less
     by the tolerance at most, and the log ratio of its worst case, whoever is in it, below that of the
@@ -261,20 +271,31 @@ def _bench(rows: Mapping[str, Any], answers: Answers, settings: Settings) -> Ben
     patterns = answers.patterns
     one = [next(pattern for pattern in patterns if pattern is not None)]
     # What is said of outcomes is of no pattern.
-    without = dict.fromkeys(("outcome_probability", "favorable_label", "outcome_names"))
-    problem = problem_of(y=patterns, settings=settings, outcomes=one, told="", **rows, **without)
-    outcomes = _audited(answers, settings.outcomes)
+    without = dict.fromkeys(
+        ("outcome_probability", "favorable_label", "favorable", "outcome_names", "ordered")
+    )
+    plain: dict[str, Any] = {"outcome_type": "auto", "outcomes": one, "told": ""}
+    problem = problem_of(y=patterns, settings=settings, **plain, **rows, **without)
+    answered = {model: answered_by(model, problem, answers, settings) for model in answers.models}
+    outcomes = tuple(one.label for one in answered[answers.models[0]])
     keys = tuple(
         SearchKey(
             sensitive_feature=contrast.sensitive_feature,
             group=contrast.group,
             reference=contrast.reference,
-            outcome=answers.labels[outcome],
+            outcome=outcome,
         )
         for contrast in problem.contrasts
         for outcome in outcomes
     )
-    return Bench(problem=problem, answers=answers, settings=settings, outcomes=outcomes, keys=keys)
+    return Bench(
+        problem=problem,
+        answers=answers,
+        settings=settings,
+        outcomes=outcomes,
+        keys=keys,
+        answered=answered,
+    )
 
 
 def _of_models(given: Any, models: tuple[Hashable, ...]) -> dict[Hashable, Any]:
@@ -298,12 +319,9 @@ def _audits(
     answers = bench.answers
     audits: dict[Hashable, ModelAudit] = {}
     refused: list[OverlapError] = []
-    for model, own in zip(answers.models, answers.codes, strict=True):
+    for model in answers.models:
         logger.log(level, "auditing %s", model)
-        reason = answers.constant(own)
-        present = [outcome for outcome in bench.outcomes if (own == outcome).any()]
-        if not reason and not present:
-            reason = "it gives nobody the audited outcome"
+        present, reason = _present(bench, model)
         try:
             audits[model] = (
                 ModelAudit(reason=reason)
@@ -318,22 +336,35 @@ def _audits(
     return audits
 
 
+def _present(bench: Bench, model: Hashable) -> tuple[list[Hashable], str]:
+    """Outcomes that a model gives somebody, or why it cannot be audited."""
+    answers = bench.answers
+    if reason := answers.constant(model):
+        return [], reason
+    if answers.numbers is not None:
+        return list(bench.outcomes), ""
+    codes = answers.codes[answers.models.index(model)]
+    absent = [label for place, label in enumerate(answers.labels) if not (codes == place).any()]
+    if bench.settings.ordered is not None:
+        reason = f"it gives nobody {listing(absent)}, which the order has" if absent else ""
+        return list(bench.outcomes), reason
+    present = [outcome for outcome in bench.outcomes if outcome not in absent]
+    return present, "" if present else "it gives nobody the audited outcome"
+
+
 def _audit_one(
     rows: Mapping[str, Any],
     bench: Bench,
     model: Hashable,
-    present: list[int],
+    present: list[Hashable],
     outcome_probability: Any,
 ) -> ModelAudit:
-    labels = bench.answers.labels
     settings = replace(bench.settings, outcome_probability=outcome_probability)
     started = time.perf_counter()
     log = WarningLog()
     if len(present) < len(bench.outcomes):
-        settings = replace(settings, outcomes=[labels[outcome] for outcome in present])
-    coded = np.empty(len(labels) + 1, dtype=object)
-    coded[:-1] = labels  # the last is of rows without an outcome
-    y = coded[bench.answers.codes[bench.answers.models.index(model)]]
+        settings = replace(settings, outcomes=present)
+    y = bench.answers.of(model)
     told = f"the outcome of {model!r}"
     problem = problem_of(y=y, settings=settings, log=log, told=told, **rows)
     audit = run_audit(problem, settings, log, rows["X"])
@@ -378,23 +409,10 @@ class _GatheredWarnings:
                 warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
-def _audited(answers: Answers, outcomes: Any) -> tuple[int, ...]:
-    """Positions of the outcomes to audit."""
-    if outcomes is None:
-        return tuple(range(len(answers.labels)))
-    asked = as_list(outcomes)
-    places = [find_label(label, answers.labels) for label in asked]
-    if not asked or None in places:
-        wrong = repr(asked[places.index(None)]) if asked else "an empty list"
-        raise InputError(
-            f"outcomes: {wrong} was given; the models' outcomes are {listing(answers.labels)}. Name "
-            "some of these, or pass None for both."
-        )
-    return tuple(sorted({place for place in places if place is not None}))
-
-
 def _note_answers(X: Any, answers: Answers, log: WarningLog) -> None:
     """Say which features look like another model's answers: people alike in them are no test."""
+    if answers.numbers is not None:
+        return _note_numbers(X, answers, log)
     table = read_table(X, "X")
     for position, name in enumerate(table.names):
         values = table.array(position)
@@ -413,10 +431,29 @@ def _note_answers(X: Any, answers: Answers, log: WarningLog) -> None:
             )
             if agreed > _ALIKE and chance < 1 and (agreed - chance) / (1 - chance) > 0.5:
                 log.note(
-                    "AnswersAmongFeatures",
+                    _AMONG_FEATURES,
                     f"X: column {name!r} holds the labels of the outcomes and agrees with the model "
                     f"{model!r} on {agreed:.0%} of the rows: it looks like another model's answers, "
                     "or the true labels. If so, leave it out of the features, and compare it as a "
                     "model of its own.",
+                )
+                break
+
+
+def _note_numbers(X: Any, answers: Answers, log: WarningLog) -> None:
+    """The same of numbers, which are alike if they are equal."""
+    table = read_table(X, "X")
+    for position, name in enumerate(table.names):
+        column = table.typed(position)
+        if column.labels is not None:
+            continue
+        for model in answers.models:
+            agreed = float(np.mean(column.numbers == answers.of(model)))
+            if agreed > _ALIKE:
+                log.note(
+                    _AMONG_FEATURES,
+                    f"X: column {name!r} equals the numbers of the model {model!r} in {agreed:.0%} of "
+                    "the rows: it looks like another model's answers, or the true numbers. If so, "
+                    "leave it out of the features, and compare it as a model of its own.",
                 )
                 break

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.comparison.changes import Change, changes_between, notes_on
@@ -48,8 +49,30 @@ class DiffResult:
         return html.render_fragment(tell(self))
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row per search and quantity; ``times`` is the ratio now over the ratio before."""
-        return frame_of(Change, self.changes)
+        """Give one row per search and quantity; ``times`` is the ratio now over the ratio before.
+
+        If a change is of a difference of means, further columns have it before and now, and ``change``
+        is in units of the outcome.
+        """
+        frame = frame_of(Change, self.changes)
+        of = np.array([own.by_difference for own in self.changes], dtype=bool)
+        if not of.any():
+            return frame
+        ratios = [name for name in frame.columns if name.startswith(("times", "ratio_"))]
+        frame.loc[of, ratios] = math.nan
+        frame["measure"] = pd.Series([own.measure for own in self.changes], dtype=object)
+        for name, value, ends in (
+            ("difference_before", "old", "old_interval"),
+            ("difference_now", "new", "new_interval"),
+            ("change", "delta", "interval"),
+        ):
+            own = [(getattr(one, value), *getattr(one, ends)) for one in self.changes]
+            for column, told in zip(
+                (name, f"{name}_low", f"{name}_high"), zip(*own, strict=True), strict=True
+            ):
+                if column != "change":
+                    frame[column] = np.where(of, np.array(told, dtype=float), math.nan)
+        return frame
 
     def to_dict(self) -> dict[str, Any]:
         """Give the changes and notes in plain Python types, ready for strict JSON."""
@@ -149,12 +172,11 @@ def diff(
     InputError
         If a file cannot be read, or the two have no search in common.
 
-    Notes
-    -----
-    The interval of a change is made from those of the two ratios, on the log scale, by the method of
-    variance estimates recovery: an end lies the root of the sum of two squared distances away, those
-    of each ratio from its own end (Zou and Donner, Statistics in Medicine 27, 2008). It is for audits
-    of different people. A verdict that flips while this interval holds no change is within error.
+    Notes ----- The interval of a change is made from those of the two ratios, on the log scale, by
+    the method of variance estimates recovery: an end lies the root of the sum of two squared
+    distances away, those of each ratio from its own end (Zou and Donner, Statistics in Medicine 27,
+    2008), differences of means in units of the outcome. It is for audits of different people. A
+    verdict that flips while this interval holds no change is within error.
 
     Examples
     --------

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mdfa_fairness_plugin.comparison.bench import Bench
-from mdfa_fairness_plugin.comparison.performance import Metric, accuracy, performance
+from mdfa_fairness_plugin.comparison.performance import (
+    ERROR,
+    R2,
+    Metric,
+    accuracy,
+    of_numbers,
+    performance,
+)
 from mdfa_fairness_plugin.comparison.records import (
     ACCURACY,
     ADJUSTED_ESTIMATOR,
     EVERYBODY,
     FALSE_POSITIVE,
+    MEAN_ERROR,
     PLAIN_ESTIMATOR,
     SELECTION,
     TRUE_POSITIVE,
@@ -27,21 +35,21 @@ from mdfa_fairness_plugin.comparison.records import (
     RateRatio,
     Transfer,
 )
+from mdfa_fairness_plugin.comparison.regions import ModelAudit, RegionRows
 from mdfa_fairness_plugin.comparison.splits import Splits
 from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.measure.allowance import Allowance
 from mdfa_fairness_plugin.measure.estimates import measure
 from mdfa_fairness_plugin.measure.influence import (
-    LogRatio,
-    log_ratio_of,
+    Effect,
+    effect_of,
     paired_interval,
 )
 from mdfa_fairness_plugin.measure.intervals import delta_interval
-from mdfa_fairness_plugin.measure.sums import REGION, MeasuredRows, SetSums, still_to_come
-from mdfa_fairness_plugin.pipeline import Audit, measured_rows
+from mdfa_fairness_plugin.measure.means import MeanDifference, Means
+from mdfa_fairness_plugin.measure.sums import MeasuredRows, SetSums, still_to_come
 from mdfa_fairness_plugin.records import SearchKey, Violation
-from mdfa_fairness_plugin.results import AuditResult
-from mdfa_fairness_plugin.search.search import Search
+from mdfa_fairness_plugin.search.ground import Outcome
 
 # Fields of a ``ModelSearch`` that are those of the model's audit.
 _OF_THE_AUDIT = (
@@ -53,7 +61,9 @@ _OF_THE_AUDIT = (
     "difference_interval",
     "p_value_adjusted",
     "detectable_delta",
+    "detectable_difference",
     "detectable_mass",
+    "measure",
     "gamma",
     "mass",
     "n_rows",
@@ -64,92 +74,37 @@ _OF_THE_AUDIT = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RegionRows:
-    """One cross-fitted search, row by row, and what the features tell of the model's answers."""
-
-    rows: MeasuredRows
-    places: np.ndarray  # of the rows on the bench
-    member: np.ndarray
-    violation: Violation
-    spread: float  # widening of its intervals, for the search
-    # ``Pr[Y = y | x]`` of all rows on the bench by every rung, the best last; NaN if not compared.
-    outcomes: tuple[np.ndarray, ...]
-
-    def answered(self, positive: np.ndarray, outcomes: Sequence[np.ndarray]) -> MeasuredRows:
-        """The same rows with the answers of a model, and what the features tell of these.
-
-        Both of all rows on the bench.
-        """
-        weights = (*(own for own, _ in self.rows.lesser), self.rows.weights)
-        told = tuple(own[self.places] for own in outcomes)
-        most = max(len(weights), len(told))
-        ladders = (own if len(own) == most else own * most for own in (weights, told))
-        *lesser, (_, best) = zip(*ladders, strict=True)
-        return replace(self.rows, value=positive[self.places], outcome=best, lesser=tuple(lesser))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class _Terms:
-    """A log ratio, each bench row's influence on it, and what paired intervals need besides."""
+    """An effect, each bench row's influence on it, and what paired intervals need besides."""
 
-    ratio: LogRatio
-    moves: tuple[LogRatio, ...] = ()  # what the models may still take off, by lesser ones
+    ratio: Effect
+    measure: str
+    moves: tuple[Effect, ...] = ()  # what the models may still take off, by lesser ones
     spread: float = 1.0  # widening for a search
 
-    def beside(self, other: _Terms) -> tuple[LogRatio, ...]:
+    def beside(self, other: _Terms) -> tuple[Effect, ...]:
         """What the models may still take off the difference of both."""
-        still = LogRatio(0.0, np.zeros(len(self.ratio.influence)))
+        still = Effect(0.0, np.zeros(len(self.ratio.influence)))
         pairs = itertools.zip_longest(self.moves, other.moves, fillvalue=still)
         return tuple(own - its for own, its in pairs)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ModelAudit:
-    """The audit of one model, or the reason why there is none."""
-
-    result: AuditResult | None = None
-    reason: str = ""
-    regions: Mapping[SearchKey, RegionRows] = field(default_factory=dict)
-    given: Mapping[Hashable, np.ndarray] | None = None  # the user's probabilities by outcome
-
-    def violation(self, key: SearchKey) -> Violation | None:
-        """What the audit says of a search."""
-        found = () if self.result is None else self.result.violations
-        return next((violation for violation in found if violation.key == key), None)
+def _sized(measure: str, effect: float, interval: tuple[float, float]) -> dict[str, Any]:
+    """Fields of a ``Transfer`` for what its sides are compared by."""
+    if measure == "difference":
+        return {"measure": measure, "gap": effect, "gap_interval": interval}
+    return {"delta": effect, "interval": interval}
 
 
-def region_rows(audit: Audit, bench: Bench) -> dict[SearchKey, RegionRows]:
-    """The searches of an audit, row by row."""
-    problem = audit.problem
-    order = np.argsort(problem.source_row, kind="stable")[bench.input_place]
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order))
-    regions = {}
-    for search, violation in zip(audit.searches, audit.violations, strict=True):
-        if not search.made:
-            continue
-        regions[search.key] = RegionRows(
-            rows=measured_rows(search, problem),
-            places=place[search.rows[search.data.held_out]],
-            member=search.held_member,
-            violation=violation,
-            spread=search.measured.widening.sets[REGION],
-            outcomes=_outcomes(search, place),
-        )
-    return regions
-
-
-def _outcomes(search: Search, place: np.ndarray) -> tuple[np.ndarray, ...]:
-    """``Pr[Y = y | x]`` by every rung, the best last, of all rows on the bench."""
-    models = search.data.models
-    assert models is not None
-    told = []
-    for model in (*models.outcome.lesser, models.outcome):
-        m = np.full(len(place), np.nan)
-        own = model.out_of_fold
-        m[place[search.side.ground.compared.rows]] = 1.0 - own if models.flip_y else own
-        told.append(m)
-    return tuple(told)
+def _everybody_difference(violation: Violation) -> dict[str, Any]:
+    """Fields of a ``ModelSearch`` for the difference of means among everybody."""
+    whole = violation.population
+    if not violation.by_difference:
+        return {}
+    return {
+        "everybody_difference": whole.difference,
+        "everybody_difference_interval": whole.difference_interval,
+    }
 
 
 def figures_of(
@@ -184,8 +139,6 @@ class Figures:
         self._bench = bench
         self._audits = audits
         self._splits = splits
-        answers = bench.answers
-        self._codes = dict(zip(answers.models, answers.codes, strict=True))
 
     @property
     def _confidence(self) -> float:
@@ -214,7 +167,7 @@ class Figures:
             model=model,
             search=key,
             reason=audit.reason,
-            accuracy=self._accuracy(model),
+            **self._performance(model),
             selection=self._rate_ratio(model, key, SELECTION),
             true_positive=self._rate_ratio(model, key, TRUE_POSITIVE),
             false_positive=self._rate_ratio(model, key, FALSE_POSITIVE),
@@ -225,6 +178,7 @@ class Figures:
                 row,
                 everybody_delta=violation.population.delta,
                 everybody_interval=violation.population.interval,
+                **_everybody_difference(violation),
                 **{name: getattr(violation, name) for name in _OF_THE_AUDIT},
             )
         elif not row.reason:
@@ -237,19 +191,22 @@ class Figures:
         region = self._audits[owner].regions.get(key)
         if region is not None:
             mine, theirs = (self._answered(region, one, key) for one in (owner, model))
-            own, other = (self._terms_in(region, rows, region.member) for rows in (mine, theirs))
+            own, other = (
+                self._terms_in(
+                    region, rows, region.member, abs(self._bench.outcome(one, key).of.unit)
+                )
+                for one, rows in ((owner, mine), (model, theirs))
+            )
             violation = region.violation
             if owner == model:
                 # What the audit says of the model, estimator, interval and all.
-                figures: dict[str, Any] = {
-                    "estimator": self._estimator,
-                    "delta": violation.delta,
-                    "interval": violation.interval,
-                    "rates": violation.rates,
-                }
+                figures: dict[str, Any] = {"estimator": self._estimator, "rates": violation.rates}
+                figures |= _sized(violation.measure, violation.effect, violation.effect_interval)
             else:
                 known = key in self._audits[model].regions
-                figures = self._measured(region, theirs) | {
+                figures = self._measured(
+                    region, theirs, self._bench.outcome(model, key).of.unit
+                ) | {
                     "estimator": ADJUSTED_ESTIMATOR if known and self._adjusts else PLAIN_ESTIMATOR
                 }
             difference = own.ratio.delta - other.ratio.delta
@@ -264,28 +221,40 @@ class Figures:
 
     def _answered(self, region: RegionRows, model: Hashable, key: SearchKey) -> MeasuredRows:
         """Rows of a search with a model's answers; of one that has no audit nothing is predicted."""
-        positive = self._bench.positive(self._codes[model], key)
+        value = self._bench.outcome(model, key).value
         own = self._audits[model].regions.get(key)
-        outcomes = (np.full(len(positive), positive.mean()),) if own is None else own.outcomes
-        return region.answered(positive, outcomes)
+        outcomes = (np.full(len(value), value.mean()),) if own is None else own.outcomes
+        return region.answered(value, outcomes)
 
-    def _measured(self, region: RegionRows, rows: MeasuredRows) -> dict[str, Any]:
-        """Delta, rates and interval inside a region, as an audit gives them."""
+    def _measured(self, region: RegionRows, rows: MeasuredRows, unit: float) -> dict[str, Any]:
+        """Effect, rates and interval inside a region, as an audit gives them."""
         sums = SetSums.of(rows, region.member)
         leftover = sums.leftover if self._adjusts else None
         rates = sums.rates.at_same_features(leftover)
         allowed = Allowance.of(sums)
-        return {
-            "delta": rates.delta,
-            "interval": allowed.interval(sums.rates, self._confidence, region.spread, leftover),
-            "rates": (float(rates.rates[0]), float(rates.rates[1])),
-        }
+        own, others = unit * rates.rates
+        interval = allowed.interval(sums.rates, self._confidence, region.spread, leftover)
+        if region.violation.by_difference:
+            size = abs(unit)
+            told = _sized(
+                "difference", size * rates.delta, (size * interval[0], size * interval[1])
+            )
+        else:
+            told = _sized("ratio", rates.delta, interval)
+        return {**told, "rates": (float(own), float(others))}
+
+    @property
+    def _quantities(self) -> tuple[str, ...]:
+        """What a model is held beside the baseline in; numbers have no true or false positives."""
+        if self._bench.answers.numbers is not None:
+            return WORST_CASE, EVERYBODY, SELECTION
+        return WORST_CASE, EVERYBODY, SELECTION, TRUE_POSITIVE, FALSE_POSITIVE
 
     def differences(self, model: Hashable, baseline: Hashable) -> list[Difference]:
         """Every quantity of a model beside the baseline's."""
         found = []
         for key in self._bench.keys:
-            for quantity in (WORST_CASE, EVERYBODY, SELECTION, TRUE_POSITIVE, FALSE_POSITIVE):
+            for quantity in self._quantities:
                 found.append(self._difference(model, baseline, key, quantity))
         return [*found, self._accuracy_difference(model, baseline)]
 
@@ -296,60 +265,91 @@ class Figures:
 
     def _subset(
         self, model: Hashable, key: SearchKey, quantity: str
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Positive, s and weights over the working rows a rate is made of; s is 0 elsewhere."""
+    ) -> tuple[Outcome, np.ndarray, np.ndarray] | None:
+        """Outcome, s and weights over the working rows a rate is made of; s is 0 elsewhere."""
+        outcome = self._bench.outcome(model, key)
         problem, answers = self._bench.problem, self._bench.answers
         s = self._bench.contrast(key).s
         if quantity in (TRUE_POSITIVE, FALSE_POSITIVE):
-            if answers.truth is None:
+            if answers.truth is None or issubclass(outcome.kind, Means):
                 return None
             truth = answers.truth[problem.source_row]
-            has_outcome = truth == answers.labels.index(key.outcome)
+            has_outcome = self._bench.has(truth, key.outcome)
             among = has_outcome if quantity == TRUE_POSITIVE else (truth >= 0) & ~has_outcome
             s = np.where(among, s, 0)
         if not ((s > 0).any() and (s < 0).any()):
             return None
-        return self._bench.positive(self._codes[model], key), s, problem.sample_weight
+        return outcome, s, problem.sample_weight
 
     def _rate_ratio(self, model: Hashable, key: SearchKey, quantity: str) -> RateRatio:
         subset = self._subset(model, key, quantity)
         if subset is None:
             return RateRatio()
-        positive, s, weights = subset
+        outcome, s, weights = subset
         rows = s != 0
-        rates = measure(positive[rows], s[rows], weights[rows], cluster=self._cluster(rows))
-        return RateRatio(
-            rates=(float(rates.rates[0]), float(rates.rates[1])),
-            interval=delta_interval(rates, self._confidence),
-            n_rows=int(rows.sum()),
+        rates = measure(
+            outcome.value[rows],
+            s[rows],
+            weights[rows],
+            cluster=self._cluster(rows),
+            kind=outcome.kind,
         )
+        group, others = outcome.of.unit * rates.rates
+        interval = delta_interval(rates, self._confidence)
+        told: dict[str, Any] = {"interval": interval, "less": outcome.of.unit < 0}
+        if isinstance(rates, MeanDifference):
+            size = abs(outcome.of.unit)
+            told = {
+                "measure": "difference",
+                "difference": size * rates.delta,
+                "difference_interval": (size * interval[0], size * interval[1]),
+            }
+        return RateRatio(rates=(float(group), float(others)), n_rows=int(rows.sum()), **told)
 
-    def _accuracy(self, model: Hashable) -> float:
-        found = accuracy(self._bench, model)
-        return np.nan if found is None else found.value
+    def _performance(self, model: Hashable) -> dict[str, Any]:
+        found, numbers = accuracy(self._bench, model), of_numbers(self._bench, model)
+        told = {"accuracy": np.nan if found is None else found.value}
+        if R2 in numbers:
+            told["r2"] = numbers[R2].value
+        if ERROR in numbers:
+            told["mean_absolute_error"] = -numbers[ERROR].value
+        return told
 
     # -- differences
 
     def _terms(self, model: Hashable, key: SearchKey, quantity: str) -> _Terms | None:
-        """Log ratio of a quantity, and what moves it."""
+        """Effect of a quantity, and what moves it."""
         if quantity not in (WORST_CASE, EVERYBODY):
             subset = self._subset(model, key, quantity)
-            return None if subset is None else _Terms(ratio=log_ratio_of(*subset))
+            if subset is None:
+                return None
+            outcome, s, weights = subset
+            by_difference = issubclass(outcome.kind, MeanDifference)
+            own = effect_of(outcome.value, s, weights, kind=outcome.kind)
+            return _Terms(
+                ratio=own.times(abs(outcome.of.unit)) if by_difference else own,
+                measure="difference" if by_difference else "ratio",
+            )
         region = self._audits[model].regions.get(key)
         if region is None:
             return None
         worst = quantity == WORST_CASE
-        terms = self._terms_in(region, region.rows, region.member if worst else None)
-        reported = region.violation.delta if worst else region.violation.population.delta
+        inside = region.member if worst else None
+        terms = self._terms_in(region, region.rows, inside, region.scale)
+        reported = region.violation.effect if worst else region.violation.population.effect
         return replace(terms, ratio=replace(terms.ratio, delta=reported))
 
     def _terms_in(
-        self, region: RegionRows, rows: MeasuredRows, member: np.ndarray | None
+        self, region: RegionRows, rows: MeasuredRows, member: np.ndarray | None, unit: float
     ) -> _Terms:
-        """Log ratio of the rows of a search inside its region, or of all, and what moves it."""
+        """Effect of the rows of a search inside its region, or of all, and what moves it.
 
-        def told(weights: np.ndarray, outcome: np.ndarray | None) -> LogRatio:
-            found = log_ratio_of(rows.value, rows.s, weights, member, outcome)
+        A difference of means is in units of the outcome, of which one of the values is ``unit``.
+        """
+        scale = unit if region.violation.by_difference else 1.0
+
+        def told(weights: np.ndarray, outcome: np.ndarray | None) -> Effect:
+            found = effect_of(rows.value, rows.s, weights, member, outcome, rows.kind).times(scale)
             influence = np.zeros(self._bench.problem.n_rows)
             influence[region.places] = found.influence
             return replace(found, influence=influence)
@@ -364,6 +364,7 @@ class Figures:
                 if times > 0
             ),
             spread=1.0 if member is None else region.spread,
+            measure=region.violation.measure,
         )
 
     def _paired(
@@ -386,6 +387,7 @@ class Figures:
         own, base = (self._terms(one, key, quantity) for one in (model, baseline))
         if own is None or base is None:
             return out
+        out = replace(out, measure=own.measure)
         difference = own.ratio.delta - base.ratio.delta
         if not np.isfinite(difference):
             return out
@@ -393,8 +395,14 @@ class Figures:
         return replace(out, difference=difference, interval=interval)
 
     def _accuracy_difference(self, model: Hashable, baseline: Hashable) -> Difference:
-        out = Difference(model=model, baseline=baseline, quantity=ACCURACY, search=None)
+        numbers = self._bench.answers.numbers is not None
+        quantity = MEAN_ERROR if numbers else ACCURACY
+        out = Difference(model=model, baseline=baseline, quantity=quantity, search=None)
         own, base = (accuracy(self._bench, one) for one in (model, baseline))
+        if (
+            numbers
+        ):  # minus the error: the baseline's less the model's is the model's error less its
+            base, own = (of_numbers(self._bench, one).get(ERROR) for one in (model, baseline))
         if own is None or base is None:
             return out
         difference, interval = own.beside(base, self._confidence)
@@ -414,6 +422,7 @@ class Figures:
                 model=model,
                 baseline=baseline,
                 metric=metric.name,
+                measure=self._measure_between(model, baseline),
                 tolerance=math.nan if metric.tolerance is None else metric.tolerance,
                 confidence_level=level,
                 performance=does[model].value,
@@ -437,6 +446,15 @@ class Figures:
         case = None if result is None else result.worst_case
         return None if case is None else case.key
 
+    def _measure_between(self, model: Hashable, baseline: Hashable) -> str:
+        """What the worst cases of two models are compared by; a ratio and a difference are not."""
+        by = {
+            self._bench.measure(key)
+            for key in (self._worst_key(one) for one in (model, baseline))
+            if key is not None
+        }
+        return "none" if len(by) > 1 else "".join(by) or "ratio"
+
     def _impact(self, model: Hashable) -> RateRatio:
         """Favourable rates of the group of a model's worst case and of those it is compared with."""
         key, answers = self._worst_key(model), self._bench.answers
@@ -453,7 +471,7 @@ class Figures:
         own, base = (
             None if key is None else self._terms(one, key, WORST_CASE) for one, key in keys
         )
-        if own is None or base is None:
+        if own is None or base is None or own.measure != base.measure:
             return math.nan, (math.nan, math.nan)
         difference = own.ratio.delta - base.ratio.delta
         if not math.isfinite(difference):

@@ -22,6 +22,9 @@ from mdfa_fairness_plugin.measure.influence import mean_influence, paired_interv
 
 ACCURACY_METRIC: Final = "accuracy"
 AUC: Final = "auc"
+# Of numbers, as scikit-learn calls them: higher is better.
+R2: Final = "r2"
+ERROR: Final = "neg_mean_absolute_error"
 # Groups of rows left out in turn: an error estimated from 100 of them is itself off by 7 %.
 _N_GROUPS: Final = 100
 
@@ -58,11 +61,11 @@ def read_metric(
     if metric is None:
         for name, given in (("scores", scores), ("tolerance", tolerance)):
             if given is not None:
-                raise InputError(f"{name}: pass metric= as well: 'accuracy', 'auc' or a function.")
+                raise InputError(f"{name}: pass metric= as well: {_known(answers)} or a function.")
         return None
-    if not callable(metric) and metric not in (ACCURACY_METRIC, AUC):
-        raise InputError(f"metric: 'accuracy', 'auc' or a function expected, {metric!r} found.")
-    if answers.truth is None or not (answers.truth >= 0).any():
+    if not callable(metric) and metric not in _names(answers):
+        raise InputError(f"metric: {_known(answers)} or a function expected, {metric!r} found.")
+    if answers.truth is None or not answers.known_truth.any():
         raise InputError("y_true: a metric says how well models do; pass the true labels.")
     if tolerance is not None:
         number = isinstance(tolerance, numbers.Real) and not isinstance(tolerance, bool)
@@ -74,12 +77,23 @@ def read_metric(
         raise InputError(
             "scores: accuracy is of the outcomes; leave them out, or pass metric='auc'."
         )
+    if answers.numbers is not None and scores is not None:
+        raise InputError("scores: models that predict numbers have none; leave them out.")
     return Metric(
         name=metric if isinstance(metric, str) else getattr(metric, "__name__", "metric"),
         function=metric if callable(metric) else None,
         scores={} if scores is None else _read_scores(scores, answers, n_rows),
         tolerance=None if tolerance is None else float(tolerance),
     )
+
+
+def _names(answers: Answers) -> tuple[str, str]:
+    """Metrics known by name, of labels or of numbers."""
+    return (ACCURACY_METRIC, AUC) if answers.numbers is None else (R2, ERROR)
+
+
+def _known(answers: Answers) -> str:
+    return ", ".join(map(repr, _names(answers)))
 
 
 def _check_auc(scores: Any, answers: Answers) -> None:
@@ -129,7 +143,8 @@ def _read_scores(scores: Any, answers: Answers, n_rows: int) -> dict[Hashable, n
 
 def accuracy(bench: Bench, model: Hashable) -> Performance | None:
     """Share of right answers, where the true label is known; None without any."""
-    if bench.answers.truth is None or not (bench.answers.truth >= 0).any():
+    answers = bench.answers
+    if answers.numbers is not None or answers.truth is None or not answers.known_truth.any():
         return None
     rows = _Known(bench)
     right = (rows.codes(model) == rows.truth).astype(float)
@@ -137,17 +152,41 @@ def accuracy(bench: Bench, model: Hashable) -> Performance | None:
     return Performance(value, mean_influence(right, rows.weight), rows.cluster)
 
 
+def of_numbers(bench: Bench, model: Hashable) -> dict[str, Performance]:
+    r"""R2 and minus the mean absolute error, where the true number is known; empty without any.
+
+    With the mean squared error E and the variance V of the true numbers, R2 is 1 - E/V, and
+
+    .. math:: \psi_i = \frac{w_i}{\sum w} \left(\frac{E (d_i^2 - V)}{V^2} - \frac{e_i^2 - E}{V}\right)
+    """
+    answers = bench.answers
+    if answers.numbers is None or answers.truth is None or not answers.known_truth.any():
+        return {}
+    rows = _Known(bench)
+    error = answers.of(model)[rows.source_row] - rows.truth
+    share = rows.weight / rows.weight.sum()
+    apart = (rows.truth - share @ rows.truth) ** 2
+    lost, variance = float(share @ error**2), float(share @ apart)
+    influence = mean_influence(-np.abs(error), rows.weight)
+    found = {ERROR: Performance(-float(share @ np.abs(error)), influence, rows.cluster)}
+    if variance > 0:
+        influence = share * (lost * (apart - variance) / variance**2 - (error**2 - lost) / variance)
+        found[R2] = Performance(1.0 - lost / variance, influence, rows.cluster)
+    return found
+
+
 def performance(metric: Metric, bench: Bench, model: Hashable) -> Performance:
     """A model's performance by what was asked for."""
     if metric.function is not None:
         return _by_groups(metric, bench, model)
-    found = accuracy(bench, model)
+    found = of_numbers(bench, model).get(metric.name) or accuracy(bench, model)
     if metric.name == AUC:
         rows = _Known(bench)
         scores = metric.scores[model][rows.source_row]
         value, influence = auc(rows.truth == 1, scores, rows.weight)
         found = Performance(value, influence, rows.cluster)
-    assert found is not None
+    if found is None:
+        raise InputError("y_true: every true number is the same, so there is no R2.")
     return found
 
 
@@ -158,7 +197,7 @@ class _Known:
         problem, answers = bench.problem, bench.answers
         assert answers.truth is not None
         truth = answers.truth[problem.source_row]
-        known = truth >= 0
+        known = answers.known_truth[problem.source_row]
         self.answers, self.truth = answers, truth[known]
         self.source_row, self.weight = problem.source_row[known], problem.sample_weight[known]
         self.cluster = None if problem.cluster is None else problem.cluster[known]
@@ -193,12 +232,15 @@ def auc(positive: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> tuple[f
 def _by_groups(metric: Metric, bench: Bench, model: Hashable) -> Performance:
     """The user's metric, and how it moves as groups of rows are left out (grouped jackknife)."""
     rows = _Known(bench)
-    labels = np.empty(len(rows.answers.labels), dtype=object)
-    labels[:] = rows.answers.labels
-    values = np.array(labels.tolist()) if not isinstance(labels[0], tuple) else labels
-    truth = values[rows.truth]
-    scores = metric.scores.get(model)
-    told = values[rows.codes(model)] if scores is None else scores[rows.source_row]
+    scores, truth = metric.scores.get(model), rows.truth
+    if rows.answers.numbers is not None:
+        told = rows.answers.of(model)[rows.source_row]
+    else:
+        labels = np.empty(len(rows.answers.labels), dtype=object)
+        labels[:] = rows.answers.labels
+        values = np.array(labels.tolist()) if not isinstance(labels[0], tuple) else labels
+        truth = values[rows.truth]
+        told = values[rows.codes(model)] if scores is None else scores[rows.source_row]
     weighted = bool((rows.weight != rows.weight[0]).any())
     unit = (
         np.arange(len(truth))

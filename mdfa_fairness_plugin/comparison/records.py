@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
-import pandas as pd
-
-from mdfa_fairness_plugin.fields import Record
+from mdfa_fairness_plugin.fields import Record, said
 from mdfa_fairness_plugin.records import INSUFFICIENT, SearchKey, deviations_of, ratio_of
 
 _UNKNOWN_PAIR: Final = (math.nan, math.nan)
@@ -22,6 +19,7 @@ SELECTION: Final = "selection rate"
 TRUE_POSITIVE: Final = "true positive rate"
 FALSE_POSITIVE: Final = "false positive rate"
 ACCURACY: Final = "accuracy"
+MEAN_ERROR: Final = "mean absolute error"
 
 # What can be said of an alternative: it holds, it does not, or the rows cannot tell.
 SHOWN: Final = "shown"
@@ -33,51 +31,57 @@ UNDECIDED: Final = "undecided"
 ADJUSTED_ESTIMATOR: Final = "doubly_robust"
 PLAIN_ESTIMATOR: Final = "hajek"
 
-# Columns of the tables that hold labels and text, and those that hold whole numbers; all others hold
-# real ones.
-_TEXT: Final = (
-    "model",
-    "baseline",
-    "subgroup_of",
-    "quantity",
-    "sensitive_feature",
-    "group",
-    "reference",
-    "outcome",
-    "estimator",
-    "verdict",
-    "rule",
-    "reason",
-    "metric",
-    "within_tolerance",
-    "less_unequal",
-    "finding",
-)
-_WHOLE: Final = ("n_splits_measured", "n_splits_infinite", "n_rows")
+
+def _told(default: Any) -> Any:
+    """Field of comparisons of numbers and orders, in JSON where it says something."""
+    return field(default=default, metadata=said("always", json="told"))
+
+
+class _Measured:
+    """What has a ``measure``."""
+
+    measure: str
+
+    @property
+    def by_difference(self) -> bool:
+        """Whether sides are compared by the difference of their means."""
+        return self.measure == "difference"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RateRatio:
-    """Ratio of a rate between the group and those it is compared with, features not looked at.
+class RateRatio(_Measured):
+    """Ratio of a rate or mean between the group and those it is compared with, features not looked at.
 
     Parameters
     ----------
     rates : tuple of float
-        The group's, the others'.
+        The group's, the others'; of numbers means in units of the outcome.
     interval : tuple of float
         Ends of the interval on the logarithm of the ratio.
     n_rows : int
         Rows the rates were measured on.
+    measure : {"ratio", "difference"}
+        What both sides are compared by.
+    less : bool
+        Whether less is searched for, so that the ratio is the others' mean over the group's.
+    difference, difference_interval
+        How much more the group gets, or less where that is searched for; NaN of a ratio.
     """
 
     rates: tuple[float, float] = _UNKNOWN_PAIR
     interval: tuple[float, float] = _UNKNOWN_PAIR
     n_rows: int = 0
+    measure: str = _told("ratio")
+    less: bool = _told(False)
+    difference: float = _told(math.nan)
+    difference_interval: tuple[float, float] = _told(_UNKNOWN_PAIR)
 
     @property
     def ratio(self) -> float:
         """The group's rate over the others'; infinite where only the group's is not zero."""
-        group, others = self.rates
+        if self.by_difference:
+            return math.nan
+        group, others = reversed(self.rates) if self.less else self.rates
         if others > 0:
             return group / others
         return math.inf if group > 0 else math.nan
@@ -89,7 +93,7 @@ class RateRatio:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ModelSearch(Record):
+class ModelSearch(_Measured, Record):
     """One model in one search: aggregate ratios beside the worst case.
 
     Parameters
@@ -119,6 +123,16 @@ class ModelSearch(Record):
         Of ``DT_G`` over the repeated 70/30 splits, those with an infinite ratio left out.
     n_splits_measured, n_splits_infinite : int
         Splits whose ratio is finite, and infinite (nobody else there had the outcome).
+    measure : {"ratio", "difference"}
+        What both sides are compared by, as in ``Violation``.
+    everybody_difference, everybody_difference_interval
+        Where that is the difference of means: of everybody compared, in units of the outcome.
+    split_difference_mean, split_difference_sd : float
+        Likewise over the splits.
+    detectable_difference : float
+        As in ``Violation``.
+    r2, mean_absolute_error : float
+        Of numbers, by the true ones; NaN without them.
     """
 
     model: Hashable
@@ -148,6 +162,24 @@ class ModelSearch(Record):
     split_ratio_sd: float = math.nan
     n_splits_measured: int = 0
     n_splits_infinite: int = 0
+    measure: str = _told("ratio")
+    everybody_difference: float = _told(math.nan)
+    everybody_difference_interval: tuple[float, float] = _told(_UNKNOWN_PAIR)
+    split_difference_mean: float = _told(math.nan)
+    split_difference_sd: float = _told(math.nan)
+    detectable_difference: float = _told(math.nan)
+    r2: float = _told(math.nan)
+    mean_absolute_error: float = _told(math.nan)
+
+    @property
+    def effect(self) -> float:
+        """What both sides are compared by: ``delta``, or ``difference``."""
+        return self.difference if self.by_difference else self.delta
+
+    @property
+    def effect_interval(self) -> tuple[float, float]:
+        """Interval on ``effect``."""
+        return self.difference_interval if self.by_difference else self.interval
 
     @property
     def detectable_ratio(self) -> float:
@@ -171,7 +203,7 @@ class ModelSearch(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Transfer(Record):
+class Transfer(_Measured, Record):
     """One model's outcomes inside the worst subgroup that was found for another.
 
     Parameters
@@ -192,11 +224,19 @@ class Transfer(Record):
     difference, difference_interval
         ``delta`` of ``subgroup_of`` less that of ``model``, on the same rows: above zero the
         subgroup is treated more unequally by the model it was found for. Both by the estimator of
-        other models' subgroups.
+        other models' subgroups; of differences of means that of their differences, in units of the
+        outcome.
     split_ratio_mean, split_ratio_sd : float
         Of the ratio over held-out rows of the splits.
     split_rates : tuple of float
         Means of both rates over the splits.
+    measure : {"ratio", "difference"}
+        What both sides are compared by, as in ``Violation``.
+    gap, gap_interval
+        Where that is the difference of means: how much more of ``model``'s outcomes the group gets
+        there, or less where that is searched for.
+    split_difference_mean, split_difference_sd : float
+        Of that over the splits.
     """
 
     subgroup_of: Hashable
@@ -211,6 +251,16 @@ class Transfer(Record):
     split_ratio_mean: float = math.nan
     split_ratio_sd: float = math.nan
     split_rates: tuple[float, float] = _UNKNOWN_PAIR
+    measure: str = _told("ratio")
+    gap: float = _told(math.nan)
+    gap_interval: tuple[float, float] = _told(_UNKNOWN_PAIR)
+    split_difference_mean: float = _told(math.nan)
+    split_difference_sd: float = _told(math.nan)
+
+    @property
+    def effect(self) -> float:
+        """What both sides are compared by: ``delta``, or ``gap``."""
+        return self.gap if self.by_difference else self.delta
 
     @property
     def ratio(self) -> float:
@@ -224,7 +274,7 @@ class Transfer(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Alternative(Record):
+class Alternative(_Measured, Record):
     """A model as an alternative to the baseline: how well it does, and how unequal it is.
 
     Parameters
@@ -243,7 +293,10 @@ class Alternative(Record):
         Of favourable rates, the group's over the others', in the model's worst case.
     worst_difference, worst_interval
         Log ratio of the model's worst case less that of the baseline's worst case, whoever is in them:
-        below zero the worst case is less unequal.
+        below zero the worst case is less unequal. Likewise of differences of means, in units of the
+        outcome; NaN where one is a ratio and the other a difference.
+    measure : {"ratio", "difference", "none"}
+        What that is the difference of; "none" if the two worst cases have no common measure.
     """
 
     model: Hashable
@@ -257,6 +310,7 @@ class Alternative(Record):
     impact: RateRatio = field(default_factory=RateRatio)
     worst_difference: float = math.nan
     worst_interval: tuple[float, float] = _UNKNOWN_PAIR
+    measure: str = _told("ratio")
 
     @property
     def within_tolerance(self) -> str:
@@ -286,7 +340,7 @@ class Alternative(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Difference:
+class Difference(_Measured):
     """A model against the baseline, measured on the same rows.
 
     Parameters
@@ -294,13 +348,16 @@ class Difference:
     model, baseline : hashable
     quantity : str
         "worst case", "everybody" (at equal features), "selection rate", "true positive rate",
-        "false positive rate" or "accuracy".
+        "false positive rate" or "accuracy"; of numbers the last is "mean absolute error".
     search : SearchKey or None
-        None for the accuracy.
+        None for the accuracy or error.
     difference : float
-        Of the log ratios, the model's less the baseline's; of the accuracies themselves.
+        Of the log ratios, the model's less the baseline's; of the accuracies, errors, or differences
+        of means themselves.
     interval : tuple of float
         Paired over rows; NaN where a ratio is infinite or unknown.
+    measure : {"ratio", "difference"}
+        What the sides of the search are compared by.
     """
 
     model: Hashable
@@ -309,154 +366,4 @@ class Difference:
     search: SearchKey | None
     difference: float = math.nan
     interval: tuple[float, float] = _UNKNOWN_PAIR
-
-
-def row_frame(rows: Sequence[ModelSearch]) -> pd.DataFrame:
-    """One row per model and search."""
-    return _frame(rows, _row_values, ModelSearch(model=None, search=_NO_SEARCH))
-
-
-def transfer_frame(transfers: Sequence[Transfer]) -> pd.DataFrame:
-    """One row per search, model whose worst subgroup it is, and model measured there."""
-    nothing = Transfer(subgroup_of=None, model=None, search=_NO_SEARCH)
-    return _frame(transfers, _transfer_values, nothing)
-
-
-def difference_frame(differences: Sequence[Difference]) -> pd.DataFrame:
-    """One row per quantity of a model beside the baseline's."""
-    nothing = Difference(model=None, baseline=None, quantity="", search=None)
-    return _frame(differences, _difference_values, nothing)
-
-
-def alternative_frame(
-    alternatives: Sequence[Alternative], worst: Callable[[Hashable], ModelSearch]
-) -> pd.DataFrame:
-    """One row per model, with its worst case."""
-    nothing = ModelSearch(model=None, search=_NO_SEARCH)
-    rows = {one.model: worst(one.model) for one in alternatives}
-    return _frame(
-        alternatives,
-        lambda one: _alternative_values(one, rows.get(one.model, nothing)),
-        Alternative(model=None, baseline=None),
-    )
-
-
-_NO_SEARCH: Final = SearchKey(sensitive_feature="", group=None, reference=None, outcome=None)
-
-
-def _search_values(search: SearchKey | None) -> dict[str, Any]:
-    names = ("sensitive_feature", "group", "reference", "outcome")
-    return {name: None if search is None else getattr(search, name) for name in names}
-
-
-def _ratio_values(name: str, ratio: float, interval: tuple[float, float]) -> dict[str, float]:
-    """A ratio and its interval, given on the log scale."""
-    return {
-        name: ratio,
-        f"{name}_low": ratio_of(interval[0]),
-        f"{name}_high": ratio_of(interval[1]),
-    }
-
-
-def _row_values(one: ModelSearch) -> dict[str, Any]:
-    same = (
-        "p_value_adjusted",
-        "standard_deviations",
-        "detectable_ratio",
-        "detectable_delta",
-        "detectable_mass",
-        "gamma",
-        "mass",
-        "n_rows",
-        "share",
-    )
-    return {
-        "model": one.model,
-        **_search_values(one.search),
-        "verdict": one.verdict,
-        "accuracy": one.accuracy,
-        **_ratio_values("selection_ratio", one.selection.ratio, one.selection.interval),
-        **_ratio_values("tpr_ratio", one.true_positive.ratio, one.true_positive.interval),
-        **_ratio_values("fpr_ratio", one.false_positive.ratio, one.false_positive.interval),
-        **_ratio_values("ratio_everybody", ratio_of(one.everybody_delta), one.everybody_interval),
-        **_ratio_values("ratio", one.ratio, one.interval),
-        "difference": one.difference,
-        "difference_low": one.difference_interval[0],
-        "difference_high": one.difference_interval[1],
-        "ratio_split_mean": one.split_ratio_mean,
-        "ratio_split_sd": one.split_ratio_sd,
-        "n_splits_measured": one.n_splits_measured,
-        "n_splits_infinite": one.n_splits_infinite,
-        **{name: getattr(one, name) for name in same},
-        "rule": one.rule,
-        "rule_fidelity": one.rule_fidelity,
-        "reason": one.reason,
-    }
-
-
-def _transfer_values(one: Transfer) -> dict[str, Any]:
-    return {
-        "subgroup_of": one.subgroup_of,
-        "model": one.model,
-        **_search_values(one.search),
-        "estimator": one.estimator,
-        **_ratio_values("ratio", one.ratio, one.interval),
-        "rate_group": one.rates[0],
-        "rate_reference": one.rates[1],
-        "ratio_split_mean": one.split_ratio_mean,
-        "ratio_split_sd": one.split_ratio_sd,
-        "rate_group_split_mean": one.split_rates[0],
-        "rate_reference_split_mean": one.split_rates[1],
-        **_ratio_values("times_as_unequal", ratio_of(one.difference), one.difference_interval),
-    }
-
-
-def _difference_values(one: Difference) -> dict[str, Any]:
-    known = one.quantity != ACCURACY
-    unknown = (math.nan, math.nan)
-    return {
-        "model": one.model,
-        "baseline": one.baseline,
-        "quantity": one.quantity,
-        **_search_values(one.search),
-        "difference": one.difference,
-        "difference_low": one.interval[0],
-        "difference_high": one.interval[1],
-        **_ratio_values(
-            "times",
-            ratio_of(one.difference) if known else math.nan,
-            one.interval if known else unknown,
-        ),
-    }
-
-
-def _alternative_values(one: Alternative, row: ModelSearch) -> dict[str, Any]:
-    same = ("metric", "tolerance", "confidence_level", "performance", "performance_difference")
-    return {
-        "model": one.model,
-        "baseline": one.baseline,
-        **{name: getattr(one, name) for name in same},
-        "performance_difference_low": one.performance_interval[0],
-        "performance_difference_high": one.performance_interval[1],
-        **_search_values(row.search),
-        **_ratio_values("impact_ratio", one.impact.ratio, one.impact.interval),
-        **_ratio_values("ratio_everybody", ratio_of(row.everybody_delta), row.everybody_interval),
-        **_ratio_values("ratio", row.ratio, row.interval),
-        **_ratio_values("times_as_unequal", ratio_of(one.worst_difference), one.worst_interval),
-        "within_tolerance": one.within_tolerance,
-        "less_unequal": one.less_unequal,
-        "finding": one.finding,
-    }
-
-
-def _frame(records: Sequence[Any], values_of: Callable[[Any], Any], empty: Any) -> pd.DataFrame:
-    """Build a table whose columns have one type each, also without rows; labels stay objects."""
-    rows = [values_of(record) for record in records]
-    series = {}
-    for name in values_of(empty):
-        dtype: type = object if name in _TEXT else int if name in _WHOLE else float
-        values: np.ndarray = np.empty(len(rows), dtype=dtype)
-        for place, row in enumerate(rows):
-            values[place] = row[name]
-        series[name] = pd.Series(values, dtype=dtype)
-    return pd.DataFrame(series)
+    measure: str = _told("ratio")

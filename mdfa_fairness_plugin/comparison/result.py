@@ -15,12 +15,14 @@ from mdfa_fairness_plugin.comparison.records import (
     Difference,
     ModelSearch,
     Transfer,
+)
+from mdfa_fairness_plugin.comparison.story import tell, tell_page
+from mdfa_fairness_plugin.comparison.tables import (
     alternative_frame,
     difference_frame,
     row_frame,
     transfer_frame,
 )
-from mdfa_fairness_plugin.comparison.story import tell, tell_page
 from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 from mdfa_fairness_plugin.records import SearchKey

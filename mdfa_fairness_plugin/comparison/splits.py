@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from mdfa_fairness_plugin.arguments import settled
 from mdfa_fairness_plugin.comparison.bench import Bench
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import OverlapError, WarningLog
+from mdfa_fairness_plugin.measure.means import MeanDifference
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK, draw_holdout
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
-from mdfa_fairness_plugin.search.ground import Outcome, Side, paired_outcomes
+from mdfa_fairness_plugin.search.ground import Outcome, Side
 from mdfa_fairness_plugin.search.prepare import Grounds, by_column, folds_of, side_of, value_of
 from mdfa_fairness_plugin.search.solvers import SOLVERS
 from mdfa_fairness_plugin.settings import STAGES, Settings, stage_seeds
@@ -30,11 +31,12 @@ class Splits:
     """Held-out measurements of every split; NaN where there was nothing to measure."""
 
     # (n_splits, n_searches, n_models, n_models); ``delta[i, k, a, b]``: log ratio of the outcomes
-    # of model ``b`` inside the subgroup that was found for model ``a``. The diagonal is each
-    # model's own worst case.
+    # of model ``b`` inside the subgroup that was found for model ``a``, or their difference in units
+    # of the outcome. The diagonal is each model's own worst case.
     delta: np.ndarray
-    rate: np.ndarray  # outcome rates of the group, and of those it is compared with
+    rate: np.ndarray  # outcome rates or means of the group, and of those it is compared with
     reference_rate: np.ndarray
+    by_difference: tuple[bool, ...]  # of each search
 
     @property
     def n_splits(self) -> int:
@@ -46,10 +48,8 @@ class Splits:
         if not self.n_splits:
             return {}
         delta = self.delta[:, search, model, model]
-        mean, sd = _moments(delta)
         return {
-            "split_ratio_mean": mean,
-            "split_ratio_sd": sd,
+            **self._moments(delta, search),
             "n_splits_measured": int(np.isfinite(delta).sum()),
             "n_splits_infinite": int(np.isinf(delta).sum()),
         }
@@ -58,12 +58,21 @@ class Splits:
         """Fields of a ``Transfer``."""
         if not self.n_splits:
             return {}
-        mean, sd = _moments(self.delta[:, search, owner, model])
         rates = (own[:, search, owner, model] for own in (self.rate, self.reference_rate))
         return {
-            "split_ratio_mean": mean,
-            "split_ratio_sd": sd,
+            **self._moments(self.delta[:, search, owner, model], search),
             "split_rates": tuple(_mean(own) for own in rates),
+        }
+
+    def _moments(self, delta: np.ndarray, search: int) -> dict[str, float]:
+        """Mean and standard deviation of what is finite; NaN without any (with one, no deviation)."""
+        by_difference = self.by_difference[search]
+        known = delta[np.isfinite(delta)]
+        known = known if by_difference else np.exp(known)
+        name = "split_difference" if by_difference else "split_ratio"
+        return {
+            f"{name}_mean": float(known.mean()) if len(known) else np.nan,
+            f"{name}_sd": float(known.std(ddof=1)) if len(known) > 1 else np.nan,
         }
 
 
@@ -81,9 +90,12 @@ def run_splits(
     is made once per split and serves every model. Neither profiles, rules nor tests are made.
     """
     n_models = len(bench.answers.models)
+    by_difference = tuple(bench.measure(key) == "difference" for key in bench.keys)
     if n_splits == 0:
         nothing = np.empty((0, len(bench.keys), n_models, n_models))
-        return Splits(delta=nothing, rate=nothing, reference_rate=nothing)
+        return Splits(
+            delta=nothing, rate=nothing, reference_rate=nothing, by_difference=by_difference
+        )
     settings = settled(replace(bench.settings, evaluation="holdout", n_jobs=None), bench.problem)
     # A branch of the seed's tree that no stage of an audit uses.
     children = np.random.SeedSequence(settings.seed, spawn_key=(len(STAGES),)).spawn(n_splits)
@@ -96,7 +108,7 @@ def run_splits(
         )
         for child in children
     )
-    parts: list[Splits] = []
+    parts: list[np.ndarray] = []
     for part in tqdm(
         _run(work, n_splits, n_jobs), total=n_splits, unit="split", disable=progress is not True
     ):
@@ -104,39 +116,24 @@ def run_splits(
         logger.log(level, "split %d of %d", len(parts), n_splits)
         if callable(progress):
             progress(len(parts), n_splits)
+    delta, rate, reference_rate = np.stack(parts, axis=1)
     return Splits(
-        **{
-            field.name: np.stack([getattr(part, field.name) for part in parts])
-            for field in fields(Splits)
-        }
+        delta=delta, rate=rate, reference_rate=reference_rate, by_difference=by_difference
     )
 
 
 def _outcomes(bench: Bench) -> list[list[Outcome]]:
     """Every outcome audited, of every model."""
-    answers = bench.answers
-    codes = answers.codes[:, bench.problem.source_row]
-    by_model = []
-    for model, own in enumerate(codes):
-        name = answers.models[model]
-        positives = [own == outcome for outcome in bench.outcomes]
-        if len(answers.labels) == 2:
-            found = paired_outcomes(bench.outcomes, positives, name=model)
-        else:
-            found = [
-                Outcome(label=label, value=positive, modelled=positive, name=(model, label))
-                for label, positive in zip(bench.outcomes, positives, strict=True)
-            ]
-        by_model.append(
-            [
-                one.with_given(bench.given_outcome(name, answers.labels[place]))
-                for one, place in zip(found, bench.outcomes, strict=True)
-            ]
-        )
-    return [list(own) for own in zip(*by_model, strict=True)]
+    return [
+        [
+            bench.answered[model][place].with_given(bench.given_outcome(model, label))
+            for model in bench.answers.models
+        ]
+        for place, label in enumerate(bench.outcomes)
+    ]
 
 
-def _run(work: Any, n_splits: int, n_jobs: int | None) -> Iterator[Splits]:
+def _run(work: Any, n_splits: int, n_jobs: int | None) -> Iterator[np.ndarray]:
     if n_jobs in (None, 1) or n_splits == 1:
         for function, arguments, options in work:
             yield function(*arguments, **options)
@@ -145,8 +142,13 @@ def _run(work: Any, n_splits: int, n_jobs: int | None) -> Iterator[Splits]:
 
 
 @one_blas_thread()
-def _one_split(problem: AuditProblem, outcomes: list[list[Outcome]], settings: Settings) -> Splits:
-    """Search for every model on one split, then measure all models in every subgroup found."""
+def _one_split(
+    problem: AuditProblem, outcomes: list[list[Outcome]], settings: Settings
+) -> np.ndarray:
+    """Search for every model on one split, then measure all models in every subgroup found.
+
+    Shape (3, n_searches, n_models, n_models).
+    """
     n_models = len(outcomes[0])
     measured: list[np.ndarray] = []
     for contrasts in by_column(problem.contrasts):
@@ -163,8 +165,7 @@ def _one_split(problem: AuditProblem, outcomes: list[list[Outcome]], settings: S
                 continue
             side = side_of(contrast, ground, WarningLog())
             measured += [_measure_models(side, of_models, settings) for of_models in outcomes]
-    delta, rate, reference_rate = np.stack(measured, axis=1)
-    return Splits(delta=delta, rate=rate, reference_rate=reference_rate)
+    return np.stack(measured, axis=1)
 
 
 def _measure_models(side: Side, outcomes: list[Outcome], settings: Settings) -> np.ndarray:
@@ -173,20 +174,14 @@ def _measure_models(side: Side, outcomes: list[Outcome], settings: Settings) -> 
     found = np.full((3, len(outcomes), len(outcomes)), np.nan)
     answers = [side.facing(own) for own in outcomes]
     for a, own in enumerate(answers):
-        if own.positive.all() or not own.positive.any():
+        if (own.value == own.value[0]).all():
             continue
         member = SOLVERS[settings.solver].solve(own, settings).member & ground.held_out
         for b, other in enumerate(answers):
             rates = other.reported_rates(member)
-            found[:, a, b] = rates.delta, *rates.rates
+            unit = abs(other.of.unit) if isinstance(rates, MeanDifference) else 1.0
+            found[:, a, b] = unit * rates.delta, *(other.of.unit * rates.rates)
     return found
-
-
-def _moments(delta: np.ndarray) -> tuple[float, float]:
-    """Mean and standard deviation of the finite ratios; NaN without any (with one, no deviation)."""
-    ratio = np.exp(delta[np.isfinite(delta)])
-    mean = float(ratio.mean()) if len(ratio) else np.nan
-    return mean, float(ratio.std(ddof=1)) if len(ratio) > 1 else np.nan
 
 
 def _mean(values: np.ndarray) -> float:

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mdfa_fairness_plugin.comparison.alternatives_story import alternatives_section
 from mdfa_fairness_plugin.comparison.records import (
     ACCURACY,
     FALSE_POSITIVE,
+    MEAN_ERROR,
     SELECTION,
     TRUE_POSITIVE,
     WORST_CASE,
-    Alternative,
     ModelSearch,
     RateRatio,
     Transfer,
 )
 from mdfa_fairness_plugin.comparison.records import EVERYBODY as AT_EQUAL_FEATURES
+from mdfa_fairness_plugin.comparison.sizes import (
+    case_of_amounts,
+    cell,
+    detectable,
+    of_amounts,
+    ratio_cell,
+)
+from mdfa_fairness_plugin.comparison.withholding import as_printed
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
-from mdfa_fairness_plugin.describe.wording import clean, count, label_text, named, percent
+from mdfa_fairness_plugin.describe.wording import (
+    clean,
+    count,
+    label_text,
+    named,
+    percent,
+    rounded,
+)
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     NONE_LARGER,
     VIOLATION,
-    AuditRecord,
     SearchKey,
-    Violation,
     ratio_of,
 )
 from mdfa_fairness_plugin.report import sentences as say
@@ -48,7 +60,6 @@ from mdfa_fairness_plugin.report.figures import points_text, ratio_text
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
 from mdfa_fairness_plugin.report.pictures import pictured
 from mdfa_fairness_plugin.report.reading import held_in_part
-from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.statement import files_sentences, statement_section
 from mdfa_fairness_plugin.report.story import leaks_section, warnings_section
 
@@ -81,75 +92,9 @@ def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str
 
 def tell_page(result: ComparisonResult, min_cell: int) -> Document:
     """The page as it may be printed, with its picture."""
-    printed = _redacted(result, min_cell)
+    printed = as_printed(result, min_cell)
     cells = f"Counts below {min_cell} are not printed, nor ratios of a model made from one."
     return tell(printed, picture=_picture(printed), cells=cells if min_cell > 1 else "")
-
-
-def _redacted(result: ComparisonResult, min_cell: int) -> ComparisonResult:
-    """Withhold small counts, and what a model's audit withholds because of them."""
-    warned = redact(AuditRecord(warnings=result.warnings), min_cell).result
-    if min_cell == 1:
-        return result
-    audits: Any = {m: redact(audit, min_cell).result for m, audit in result.audits.items()}
-
-    # The audits' searches as they may be printed, and whether the ratio of each is withheld.
-    searches: dict[tuple[Any, SearchKey], tuple[Violation | None, bool]] = {
-        (model, given.key): (printed, given.measured and not printed.measured)
-        for model, audit in audits.items()
-        for printed, given in zip(audit.violations, result.audits[model].violations, strict=True)
-    }
-
-    def row_of(row: ModelSearch) -> ModelSearch:
-        printed, hidden = searches.get((row.model, row.search), (None, False))
-        changes: dict[str, Any] = {}
-        small = row.n_rows is not None and 0 < row.n_rows < min_cell
-        if small or (printed is not None and printed.n_rows is None):
-            changes |= {"n_rows": None, "share": math.nan}
-        if printed is not None:
-            changes["reason"] = printed.reason
-            if math.isnan(printed.detectable_mass):
-                changes["detectable_mass"] = math.nan
-        whole = None if printed is None else printed.population
-        if whole is not None and whole.n_rows != 0 and not whole.measured:
-            changes |= {"everybody_delta": math.nan, "everybody_interval": (math.nan, math.nan)}
-        if hidden:
-            changes |= {"delta": math.nan, "interval": (row.interval[0], math.nan)}
-            changes |= {"gamma": math.nan, "mass": math.nan}
-            changes |= {"difference": math.nan, "difference_interval": (math.nan, math.nan)}
-            changes |= {"split_ratio_mean": math.nan, "split_ratio_sd": math.nan}
-        return dataclasses.replace(row, **changes, withheld=frozenset(changes) - {"reason"})
-
-    def transfer_of(one: Transfer) -> Transfer:
-        hidden = searches.get((one.model, one.search), (None, False))[1]
-        own = one.subgroup_of == one.model and hidden
-        if not own and not math.isinf(one.delta):
-            return one
-        ends = (one.interval[0] if math.isfinite(one.interval[0]) else math.nan, math.nan)
-        changes: dict[str, Any] = {"delta": math.nan, "interval": ends, "difference": math.nan}
-        changes["rates"] = (math.nan, math.nan)
-        return dataclasses.replace(one, **changes, withheld=frozenset(changes))
-
-    def alternative_of(one: Alternative) -> Alternative:
-        own, base = (worst[model] for model in (one.model, one.baseline))
-        changes: dict[str, Any] = {}
-        if {"delta"} & (own.withheld | base.withheld) and not math.isnan(one.worst_difference):
-            changes |= {"worst_difference": math.nan, "worst_interval": (math.nan, math.nan)}
-        if "everybody_delta" in own.withheld and not math.isnan(one.impact.ratio):
-            changes["impact"] = RateRatio()
-        return dataclasses.replace(one, **changes, withheld=frozenset(changes))
-
-    worst = {model: row_of(result.worst(model)) for model in result.models}
-    totals = [audit.n_samples for audit in audits.values()]
-    return dataclasses.replace(
-        result,
-        rows=tuple(map(row_of, result.rows)),
-        transfers=tuple(map(transfer_of, result.transfers)),
-        alternatives=tuple(map(alternative_of, result.alternatives)),
-        audits=audits,
-        warnings=warned.warnings,
-        n_samples=None if None in totals else result.n_samples,
-    )
 
 
 def _picture(result: ComparisonResult) -> Picture | None:
@@ -191,48 +136,37 @@ def _shown(row: ModelSearch, name: str, text: str) -> Value:
     return None if name in row.withheld else text
 
 
-def _spanned(value: float, interval: tuple[float, float], withheld: bool = False) -> Value:
-    """Write a ratio given as its logarithm, with its interval."""
-    if math.isnan(value) and math.isnan(interval[0]):
-        return None if withheld else ""
-    low, high = ratio_of(interval[0]), ratio_of(interval[1])
-    if math.isnan(value):  # the ratio itself is withheld
-        return f"at least {_ratio(low)}"
-    shown = _ratio(ratio_of(value))
-    return f"{shown} ({_ratio(low)}-{_ratio(high)})" if not math.isnan(low) else shown
-
-
-def _ratio(ratio: float) -> str:
-    if math.isnan(ratio):
-        return ""
-    return "inf" if math.isinf(ratio) else f"{ratio:.2f}" if ratio < 10 else ratio_text(ratio)
-
-
 def _models(result: ComparisonResult) -> Table:
     """Each model in its worst case."""
     truth = any(not math.isnan(row.accuracy) for row in result.rows)
+    numbers = any(not math.isnan(row.mean_absolute_error) for row in result.rows)
+    gamma = any(not math.isnan(row.gamma) or "gamma" in row.withheld for row in result.rows)
     header = ["Model", "Worst case of", "Finding"]
-    header += ["Accuracy"] if truth else []
-    header += ["DI"]
+    header += ["Accuracy"] if truth else ["R2", "Mean error"] if numbers else []
+    header += ["DI" if result.outcome_labels else "Overall"]
     header += ["TPR ratio", "FPR ratio"] if truth else []
     header += ["Alike", "Worst subgroup"]
     header += ["Over splits"] if result.n_splits else []
-    header += ["gamma"]
+    header += ["gamma"] if gamma else []
     rows = []
     for model in result.models:
         row = result.worst(model)
         names = (label_text(model, 24), who(row.search, 16), FINDINGS[row.verdict])
         cells: list[Value] = [*names]
         cells += [_share(row.accuracy)] if truth else []
-        cells += [_ratio(row.selection.ratio)]
+        if numbers:
+            cells += [_share(row.r2), _number(row.mean_absolute_error)]
+        cells += [_overall(row.selection)]
         if truth:
-            cells += [_ratio(row.true_positive.ratio), _ratio(row.false_positive.ratio)]
-        cells += [_shown(row, "everybody_delta", _ratio(ratio_of(row.everybody_delta)))]
-        cells += [_spanned(row.delta, row.interval, "delta" in row.withheld)]
+            ratios = (row.true_positive.ratio, row.false_positive.ratio)
+            cells += map(ratio_cell, ratios)
+        cells += [_alike(row)]
+        withheld = bool({"delta", "difference"} & row.withheld)
+        cells += [cell(row.effect, row.effect_interval, row.measure, withheld=withheld)]
         if result.n_splits:
-            sd = f" (sd {row.split_ratio_sd:.2f})" if not math.isnan(row.split_ratio_sd) else ""
-            cells += [_shown(row, "split_ratio_mean", _ratio(row.split_ratio_mean) + sd)]
-        cells += [_shown(row, "gamma", _share(row.gamma))]
+            cells += [_over_splits(row)]
+        if gamma:
+            cells += [_shown(row, "gamma", _share(row.gamma))]
         rows.append(tuple(cells))
     caption = "Each model in its worst case"
     return Table(header=tuple(header), rows=tuple(rows), caption=caption, titled=HTML, n_text=3)
@@ -240,6 +174,29 @@ def _models(result: ComparisonResult) -> Table:
 
 def _share(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.3f}"
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else rounded(value)
+
+
+def _overall(found: RateRatio) -> str:
+    return _number(found.difference) if found.by_difference else ratio_cell(found.ratio)
+
+
+def _alike(row: ModelSearch) -> Value:
+    if row.by_difference:
+        return _shown(row, "everybody_difference", _number(row.everybody_difference))
+    return _shown(row, "everybody_delta", ratio_cell(ratio_of(row.everybody_delta)))
+
+
+def _over_splits(row: ModelSearch) -> Value:
+    if row.by_difference:
+        mean, sd = row.split_difference_mean, _number(row.split_difference_sd)
+        text = _number(mean) + (f" (sd {sd})" if sd else "")
+        return _shown(row, "split_difference_mean", text)
+    sd = f" (sd {row.split_ratio_sd:.2f})" if not math.isnan(row.split_ratio_sd) else ""
+    return _shown(row, "split_ratio_mean", ratio_cell(row.split_ratio_mean) + sd)
 
 
 def _between(interval: tuple[float, float]) -> str:
@@ -257,9 +214,11 @@ def _cases(result: ComparisonResult) -> Section:
 
 
 def _case(result: ComparisonResult, row: ModelSearch) -> str:
-    search, known = row.search, not math.isnan(row.delta)
+    search, known = row.search, not math.isnan(row.effect)
     model = label_text(row.model)
     model += " (baseline)" if row.model == result.baseline and len(result.models) > 1 else ""
+    if of_amounts(search, result.outcome_labels):
+        return f"{model}: {case_of_amounts(row, result.audits.get(row.model))}"
     group, others = say.group_of(search), say.others_of(search)
     outcome = f'outcome "{label_text(search.outcome)}"'
     if row.verdict == VIOLATION and not known and math.isfinite(row.interval[0]):
@@ -281,11 +240,8 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
     if far := say.deviations(row.standard_deviations):
         size = f"{size} It is {far} standard deviations beyond chance, the search allowed for."
     if row.verdict == NONE_LARGER:
-        finite = math.isfinite(row.detectable_ratio)
-        mass = "" if math.isnan(row.detectable_mass) else f" in a mass of {row.detectable_mass:.2g}"
-        limit = f"; a ratio of {ratio_text(row.detectable_ratio)}{mass} would have been found"
         return (
-            f"{model}: no subgroup told from chance{limit if finite else ''}. "
+            f"{model}: no subgroup told from chance{detectable(row)}. "
             f"Closest to a disparity beyond chance, by its lower limit, at equal features: {group}, "
             f"{outcome}, {times} as often as {others}.{size}"
         )
@@ -306,7 +262,8 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
 
 
 def _transfers(result: ComparisonResult) -> Section:
-    ratio = "Ratio of each model's outcomes (columns) in the worst subgroup of each"
+    size = "Difference" if result.worst(result.baseline).by_difference else "Ratio"
+    ratio = f"{size} of each model's outcomes (columns) in the worst subgroup of each"
     blocks = (
         Paragraphs((f"{ratio} (rows).",), media=HTML),
         Paragraphs((f"{ratio}.",), media=PLAIN),
@@ -322,7 +279,12 @@ def _transfer_table(result: ComparisonResult) -> Table:
     for owner in result.models:
         search = result.worst(owner).search
         cells = [
-            _spanned(one.delta, one.interval, "delta" in one.withheld)
+            cell(
+                one.effect,
+                one.gap_interval if one.by_difference else one.interval,
+                one.measure,
+                withheld=bool({"delta", "gap"} & one.withheld),
+            )
             for one in (result.transfer(owner, model, search) for model in result.models)
         ]
         rows.append((label_text(owner, 24), who(search, 16), *cells))
@@ -339,7 +301,16 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
             continue
         name, own = label_text(model), result.worst(model)
         there = result.transfer(model, result.baseline, own.search)
-        if _is_known(own, there):
+        if own.by_difference and _is_known(own, there):
+            how = _told(there, "more unequally than", "less unequally than", "")
+            end = f"{name} treats these people {how} {base} does."
+            lines.append(
+                f"{_place(own, name)} the difference is {rounded(own.effect)} under {name} and "
+                f"{rounded(there.effect)} under {base}, "
+                f"a change of {cell(there.difference, there.difference_interval, own.measure)}: "
+                f"{end if how else f'{name} and {base} are not told apart there.'}"
+            )
+        elif _is_known(own, there):
             how = _told(there, "more unequally than", "less unequally than", "")
             end = f"{name} treats these people {how} {base} does."
             lines.append(
@@ -352,16 +323,19 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
         here = result.transfer(result.baseline, model, before.search)
         if _is_known(before, here):
             how = _told(here, "less unequal than", "more unequal than", "not told from")
+            size, sizes = "ratio", (ratio_text(before.ratio), ratio_text(here.ratio))
+            if before.by_difference:
+                size, sizes = "difference", (rounded(before.effect), rounded(here.effect))
             lines.append(
-                f"{_place(before, base)} the ratio goes from {ratio_text(before.ratio)} to "
-                f"{ratio_text(here.ratio)} under {name}: {how} before."
+                f"{_place(before, base)} the {size} goes from {sizes[0]} to {sizes[1]} under {name}: "
+                f"{how} before."
             )
     return tuple(lines)
 
 
 def _is_known(row: ModelSearch, elsewhere: Transfer) -> bool:
     """Whether a violation can be followed under another model."""
-    found = row.verdict == VIOLATION and not math.isnan(row.delta)
+    found = row.verdict == VIOLATION and not math.isnan(row.effect)
     return found and math.isfinite(elsewhere.difference)
 
 
@@ -378,6 +352,7 @@ def _place(row: ModelSearch, name: str) -> str:
     return f"In the worst subgroup of {name}"
 
 
+_UNKNOWN: Final = (math.nan, math.nan)
 _QUANTITIES: Final = (
     (WORST_CASE, "Worst subgroup"),
     (AT_EQUAL_FEATURES, "Alike"),
@@ -398,40 +373,69 @@ def _differences(result: ComparisonResult) -> Section:
         for one in result.differences
         if one.search is None or one.search == search
     }
-    truth = any(q == ACCURACY and not math.isnan(d.difference) for (_, q), d in found.items())
+    last, header = (ACCURACY, "Accuracy, difference")
+    if not result.outcome_labels:
+        last, header = (MEAN_ERROR, "Mean error, difference")
+    truth = any(q == last and not math.isnan(d.difference) for (_, q), d in found.items())
     shown = [
-        (quantity, name)
+        (quantity, name if result.outcome_labels or quantity != SELECTION else "Overall")
         for quantity, name in _QUANTITIES
-        if truth or quantity not in (TRUE_POSITIVE, FALSE_POSITIVE)
+        if (truth and result.outcome_labels) or quantity not in (TRUE_POSITIVE, FALSE_POSITIVE)
     ]
     rows = []
     for model in result.models:
         if model == result.baseline:
             continue
         own = [found[model, quantity] for quantity, _ in shown]
-        cells = [_spanned(one.difference, one.interval) for one in own]
+        cells = [cell(one.difference, one.interval, one.measure, signed=True) for one in own]
         if truth:
-            one = found[model, ACCURACY]
+            one = found[model, last]
             low, high = one.interval
-            cells.append(f"{one.difference:+.3f} ({low:+.3f} to {high:+.3f})")
+            cells.append(
+                f"{one.difference:+.3f} ({low:+.3f} to {high:+.3f})"
+                if last == ACCURACY
+                else cell(one.difference, one.interval, "difference", signed=True)
+            )
         rows.append((label_text(model, 24), *cells))
-    header = ("Ratio, times the baseline's", *(name for _, name in shown))
-    header += ("Accuracy, difference",) if truth else ()
+    of = {one.measure for one in found.values() if one.search is not None}
+    start = (
+        "Difference, less the baseline's" if of == {"difference"} else "Ratio, times the baseline's"
+    )
+    headers = (start, *(name for _, name in shown), *((header,) if truth else ()))
     more = f"In the baseline's worst case, {who(search)}; paired over the same rows."
-    table = Table(header=header, rows=tuple(rows), caption=title, titled=HTML, more=more)
+    table = Table(header=headers, rows=tuple(rows), caption=title, titled=HTML, more=more)
     return Section("differences", title, (table,))
+
+
+_AGGREGATE: Final = (
+    "A repair that looks equal in the aggregate columns may still have a large worst subgroup. "
+    f"Nothing found is no evidence of equal treatment. {CLOSING}"
+)
+
+
+def _reading_of_rates(result: ComparisonResult, level: str) -> str:
+    return (
+        "DI: ratio of the outcome's rates over everybody, features not looked at; TPR and FPR ratio: "
+        "the same among those whose true label it is, and among the others. Alike: over everybody at "
+        "equal audited features. Worst subgroup: the ratio in the most unequally treated subgroup "
+        f"found, on rows the search had not seen, with {level} intervals that allow for the search."
+    )
+
+
+def _reading_of_numbers(result: ComparisonResult, level: str) -> str:
+    size = "Ratio" if {row.measure for row in result.rows} == {"ratio"} else "Difference"
+    return (
+        f"{size} of the means of both sides. Overall: of everybody, features not looked at. Alike: of "
+        "everybody at equal audited features. Worst subgroup: in the most unequally treated subgroup "
+        f"found, on rows the search had not seen, with {level} intervals that allow for the search. "
+        "Mean error: how far a model is from the true number on average, in units of the outcome."
+    )
 
 
 def _reading(result: ComparisonResult, cells: str) -> tuple[str, ...]:
     level = percent(result.confidence_level)
-    lines = [
-        "DI: ratio of the outcome's rates over everybody, features not looked at; TPR and FPR ratio: "
-        "the same among those whose true label it is, and among the others. Alike: over everybody at "
-        "equal audited features. Worst subgroup: the ratio in the most unequally treated subgroup "
-        f"found, on rows the search had not seen, with {level} intervals that allow for the search.",
-        "A repair that looks equal in the aggregate columns may still have a large worst subgroup. "
-        f"Nothing found is no evidence of equal treatment. {CLOSING}",
-    ]
+    told = _reading_of_rates if result.outcome_labels else _reading_of_numbers
+    lines = [told(result, level), _AGGREGATE]
     own, others = (
         {t.estimator for t in result.transfers if (t.subgroup_of == t.model) == same}
         for same in (True, False)
@@ -443,9 +447,10 @@ def _reading(result: ComparisonResult, cells: str) -> tuple[str, ...]:
             f"there, are of weighted rates (estimator {', '.join(sorted(others))})."
         )
     if result.n_splits:
+        size = "difference" if {row.measure for row in result.rows} == {"difference"} else "ratio"
         infinite = sum(result.worst(model).n_splits_infinite for model in result.models)
         text = (
-            f"Over splits: mean and standard deviation of the worst subgroup's ratio over "
+            f"Over splits: mean and standard deviation of the worst subgroup's {size} over "
             f"{count(result.n_splits, 'split')} of 70 % to search and 30 % to measure. Splits share "
             "rows: the deviation is not the uncertainty of the mean."
         )

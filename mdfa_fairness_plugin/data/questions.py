@@ -69,7 +69,7 @@ class Questioned:
             inside = self._called(where)
         else:
             inside = _mask(self.paired(read_vector(where, "where")))
-        y = self.problem.y
+        y = self.problem.stratum
         inside = np.broadcast_to(inside, y.shape)
         if len(np.unique(y[inside])) == 1 and not np.isin(y[~inside], y[inside]).any():
             raise InputError(f"where: these rows are the outcome itself; {_NOT_THE_OUTCOME}.")
@@ -105,7 +105,9 @@ class Questioned:
         assert self.extra is not None
         column = typed_quantity(self.extra, others.index(found))
         codes = column.numbers if column.labels is None else column.labels.codes
-        if _repeats(np.unique(codes, return_inverse=True)[1], problem.y):
+        outcome = problem.y if problem.outcome_labels else problem.value(problem.outcomes[0])
+        found_in, of_outcome = (np.unique(own, return_inverse=True)[1] for own in (codes, outcome))
+        if _repeats(found_in, of_outcome):
             raise InputError(f"where: {name!r} repeats the outcome; {_NOT_THE_OUTCOME}.")
         return column
 

@@ -15,22 +15,23 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logit, ndtri
 
-from mdfa_fairness_plugin.measure.estimates import adjusted_rates, log_ratio
+from mdfa_fairness_plugin.measure.estimates import Rates
+from mdfa_fairness_plugin.measure.means import MeanDifference, Means
 
 
 @dataclass(frozen=True, eq=False)
-class LogRatio:
-    """A log ratio of two rates, and how much each row moves it."""
+class Effect:
+    """How unequal two rates or means are (``Rates.effect``), and how much each row moves it."""
 
     delta: float
     influence: np.ndarray
 
-    def __sub__(self, other: LogRatio) -> LogRatio:
-        return LogRatio(self.delta - other.delta, self.influence - other.influence)
+    def __sub__(self, other: Effect) -> Effect:
+        return Effect(self.delta - other.delta, self.influence - other.influence)
 
-    def times(self, factor: float) -> LogRatio:
+    def times(self, factor: float) -> Effect:
         """Some times as large."""
-        return LogRatio(factor * self.delta, factor * self.influence)
+        return Effect(factor * self.delta, factor * self.influence)
 
     def variance(self, cluster: np.ndarray | None = None) -> float:
         """Sum of squares over rows, or over clusters of their sums."""
@@ -38,53 +39,81 @@ class LogRatio:
         return float((terms**2).sum())
 
 
-def log_ratio_of(
-    positive: np.ndarray,
+def effect_of(
+    value: np.ndarray,
     s: np.ndarray,
     weights: np.ndarray,
     member: np.ndarray | None = None,
     outcome: np.ndarray | None = None,
-) -> LogRatio:
-    r"""Log ratio of two weighted rates, in a region or of everybody, and each row's influence on it.
+    kind: type[Rates] = Rates,
+) -> Effect:
+    r"""Effect of two weighted rates or means, in a region or of everybody, and each row's influence.
 
-    .. math:: \psi_i = \frac{w_i (1\{Y_i = y\} - r_+)}{r_+ \sum_{S=+1} w}
-              \text{ where } S_i = +1, \text{ and minus the same with } r_- \text{ where } S_i = -1
+    .. math:: \psi_i = \frac{w_i (Y_i - r_+)}{\sum_{S=+1} w} \frac{\partial}{\partial r_+}
+              \text{ where } S_i = +1, \text{ and the same with } r_- \text{ where } S_i = -1
 
-    Sums to zero; the sum of squares is the variance of the log ratio. Rows with S = 0 are not compared
-    and have none; all NaN if one of the rates is zero or unknown.
+    The derivative of a log ratio is one over the rate, that of a difference 1. Sums to zero; the sum of
+    squares is the variance of the effect. Rows with S = 0 are not compared and have none; all NaN if
+    one of the rates is zero or unknown.
 
-    With ``outcome``, ``Pr[Y = y | x]`` out of fold, it is that of the rates at the same features,
-    ``adjusted_rates``. With :math:`p_s, q_s` the weighted means of ``1{Y=y}`` and of :math:`m`, and
-    :math:`q` the mean of both :math:`q_s`, the influence follows from
+    With ``outcome``, what is expected of each row out of fold, it is that of the rates at the same
+    features, ``Rates.moved``. With :math:`p_s, q_s` the weighted means of ``Y`` and of :math:`m`, and
+    :math:`q` the mean of both :math:`q_s`, the influence follows for rates and for means from
 
     .. math:: d \log r_s = (1 - r_s) \left(\frac{dp_s}{p_s (1 - p_s)} - \frac{dq_s}{q_s (1 - q_s)}
-        + \frac{dq}{q (1 - q)}\right)
+        + \frac{dq}{q (1 - q)}\right), \qquad d r_s = dp_s - dq_s + dq
     """
     sides = [side if member is None else side & member for side in (s > 0, s < 0)]
     totals = np.array([weights[rows].sum() for rows in sides])
-    hits = np.array([(weights[rows] * positive[rows]).sum() for rows in sides])
-    if not (hits > 0).all():
+    hits = np.array([(weights[rows] * value[rows]).sum() for rows in sides])
+    means = issubclass(kind, Means)
+    defined = (hits != 0 if means else hits > 0) | issubclass(kind, MeanDifference)
+    if not (defined & (totals > 0)).all():
         with np.errstate(invalid="ignore", divide="ignore"):
-            return LogRatio(float(log_ratio(*(hits / totals))), np.full(len(s), np.nan))
+            return Effect(float(kind.effect(hits / totals)), np.full(len(s), np.nan))
     p = hits / totals
     q, m = np.zeros(2), np.zeros(len(s))
     if outcome is not None:
         m = outcome
         q = np.array([(weights[rows] * m[rows]).sum() for rows in sides]) / totals
-    rates, mean = adjusted_rates(p, q), q.mean()
+    slopes = _of_means if means else _of_rates
+    gain, per, by_features = slopes(p, q, kind)
+    influence = np.zeros(len(s))
+    for rows, side in zip(sides, range(2), strict=True):
+        moved = gain[side] * (value[rows] - p[side]) / per[side]
+        if by_features[side]:
+            moved = moved + by_features[side] * (m[rows] - q[side])
+        influence[rows] = weights[rows] / totals[side] * moved
+    return Effect(float(kind.effect(kind.moved(p, q))), influence)
+
+
+def _of_rates(
+    p: np.ndarray, q: np.ndarray, kind: type[Rates]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How the log ratio follows each side's p, divided by the last but one, and each side's q."""
+    rates, mean, sign = kind.moved(p, q), q.mean(), np.array([1.0, -1.0])
     told = bool(((q > 0) & (q < 1)).all())
     shift = np.exp(logit(mean) - logit(q)) if told else np.ones(2)
-    influence = np.zeros(len(s))
-    for rows, sign, side in zip(sides, (1.0, -1.0), range(2), strict=True):
-        # (1 - r) / (1 - p), also where everybody has the outcome.
-        kept = 1.0 / (1.0 - p[side] + p[side] * shift[side])
-        moved = sign * kept * (positive[rows] - p[side]) / p[side]
-        if told:
-            own = (1.0 - rates[side]) * sign / (q[side] * (1.0 - q[side]))
-            both = (rates[1] - rates[0]) / (2.0 * mean * (1.0 - mean))
-            moved = moved + (both - own) * (m[rows] - q[side])
-        influence[rows] = weights[rows] / totals[side] * moved
-    return LogRatio(float(log_ratio(*rates)), influence)
+    # (1 - r) / (1 - p), also where everybody has the outcome.
+    kept = 1.0 / (1.0 - p + p * shift)
+    if not told:
+        return sign * kept, p, np.zeros(2)
+    own = (1.0 - rates) * sign / (q * (1.0 - q))
+    both = (rates[1] - rates[0]) / (2.0 * mean * (1.0 - mean))
+    return sign * kept, p, both - own
+
+
+def _of_means(
+    p: np.ndarray, q: np.ndarray, kind: type[Rates]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Likewise of a difference or a log ratio of means."""
+    rates, sign = kind.moved(p, q), np.array([1.0, -1.0])
+    per = np.ones(2) if issubclass(kind, MeanDifference) else np.abs(rates)
+    # A ratio of means stays as it is where the features would change a sign.
+    if not np.array_equal(rates, Means.moved(p, q)):
+        return sign, per, np.zeros(2)
+    own = sign / per
+    return sign, per, own.sum() / 2.0 - own
 
 
 def mean_influence(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -100,7 +129,7 @@ def paired_interval(
     confidence_level: float,
     spread: float = 1.0,
     cluster: np.ndarray | None = None,
-    moves: Sequence[LogRatio] = (),
+    moves: Sequence[Effect] = (),
 ) -> tuple[float, float]:
     """Interval on the difference of two estimates made on the same rows, from both influences.
 
@@ -109,7 +138,7 @@ def paired_interval(
     the models may still take off it, beyond their own chance. NaN if the difference or an influence is
     not defined; of no length where both are the same function of the rows.
     """
-    own = LogRatio(difference, influence - reference)
+    own = Effect(difference, influence - reference)
     variance = own.variance(cluster)
     if not (math.isfinite(difference) and math.isfinite(variance)):
         return math.nan, math.nan

@@ -85,8 +85,11 @@ def pairs(result: AuditRecord, n: int = 50, violation: Violation | None = None) 
     rows = rows[~_at(own.left_out, problem, rows)]
     inside = _at(own.membership & own.held_out, problem, rows)
     side, y = _at(own.side, problem, rows), problem.y[rows]
-    worse = problem.has(own.outcome)[rows]
-    good = problem.words.favorable
+    worse, good = problem.has(own.outcome)[rows], problem.words.favorable
+    if problem.is_amount(own.outcome):  # more of it than people there have on average
+        value = problem.value(own.outcome)[rows]
+        worse = value > (value[inside].mean() if inside.any() else 0.0)
+        good = None
     better = ~worse if good is None else y == problem.outcome_labels.index(good)
     group = rows[inside & (side == 1) & worse]
     others = rows[inside & (side == -1) & better]
@@ -152,7 +155,11 @@ def _framed(
     features = as_read(problem.display.iloc[rows], problem.encoder.displays_)
     labels = next(one for one in problem.sensitive if one.name == own.sensitive_feature).labels
     values: list[Any] = [labels.values[code] for code in labels.codes[rows]]
-    outcomes: list[Any] = [problem.outcome_labels[code] for code in problem.y[rows]]
+    if problem.outcome_labels:
+        outcomes: list[Any] = [problem.outcome_labels[code] for code in problem.y[rows]]
+    else:
+        assert problem.amount is not None
+        outcomes = (problem.amount.values[rows] * problem.amount.unit).tolist()
     n = len(distance)
     columns = (
         pd.Series(np.repeat(np.arange(1, n + 1), 2)),

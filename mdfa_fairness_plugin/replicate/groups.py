@@ -173,6 +173,12 @@ def _favourable(problem: AuditProblem, scores: Any) -> tuple[AuditProblem, np.nd
         labels = (f"{name} <= {middle:g}", f"{name} > {middle:g}")
         words = Words(labels=labels, favorable=labels[1])
         return replace(answered(problem, above, labels, words), outcomes=labels[1:]), numbers
+    if not problem.outcome_labels:
+        raise InputError(
+            "group_table: it counts who gets the favourable outcome, and numbers are none. Pass the "
+            "numbers as scores, for the share of each group above their median, or see the means of "
+            "both sides in Violation.rates."
+        )
     if problem.words.favorable is None:
         raise InputError(
             "favorable_label: a table of groups needs to know which outcome is the favourable one; "

@@ -200,7 +200,7 @@ def _half(
     problem = source.problem
     pair, own = divmod(number, 2)
     rng = np.random.default_rng([seed, 2, pair])
-    stratum = problem.y.copy()
+    stratum = problem.stratum.copy()
     for contrast in problem.contrasts:
         stratum = 3 * stratum + contrast.s + 1
         stratum = np.unique(stratum, return_inverse=True)[1]
@@ -213,6 +213,7 @@ def _half(
         levels=None if problem.levels is None else problem.levels[rows],
         display=problem.display.iloc[rows].reset_index(drop=True),
         y=problem.y[rows],
+        amount=None if problem.amount is None else problem.amount.take(rows),
         sample_weight=problem.sample_weight[rows],
         contrasts=tuple(replace(c, s=c.s[rows]) for c in problem.contrasts),
         sensitive=tuple(column.take(rows) for column in problem.sensitive),

@@ -26,12 +26,15 @@ from mdfa_fairness_plugin.learn.given import repeated_probability
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.pipeline import AuditSource, deltas_and_statistics
-from mdfa_fairness_plugin.records import AuditRecord, ratio_of
+from mdfa_fairness_plugin.records import AuditRecord
 from mdfa_fairness_plugin.replicate.repeats import (
     Named,
     checked,
+    effect_text,
+    measures_of,
     repeat,
     rerun,
+    scale_of,
     search_text,
     searched,
 )
@@ -52,9 +55,9 @@ class NullDistribution:
     searches : tuple of tuple
         ``(sensitive_feature, group, outcome)`` of each search.
     observed : ndarray of shape (n_searches,)
-        Delta of the audit.
+        Delta of the audit, or its difference in units of the outcome (``Violation.effect``).
     draws : ndarray of shape (n_draws, n_searches)
-        Delta of the worst subgroup found on each draw; NaN where a search could not be made.
+        The same of the worst subgroup found on each draw; NaN where a search could not be made.
     observed_statistics : ndarray of shape (n_searches,)
         Leak statistic ``z`` of the subgroup, before any allowance for the search.
     statistics : ndarray of shape (n_draws, n_searches)
@@ -62,6 +65,8 @@ class NullDistribution:
         regions that five folds found.
     everybody : ndarray of shape (n_draws, n_searches)
         Leak statistic of everybody compared on each draw.
+    measures : tuple of str
+        Whether each search compares by "ratio" or "difference"; empty: all by ratio.
     spreads : ndarray of shape (n_searches,)
         Standard deviation of ``everybody`` about zero; the audit's test takes it to be 1.
     spreads_more : ndarray of shape (n_searches,)
@@ -82,6 +87,7 @@ class NullDistribution:
     observed_statistics: np.ndarray
     statistics: np.ndarray
     everybody: np.ndarray
+    measures: tuple[str, ...] = ()
     spreads: np.ndarray = field(init=False)
     spreads_more: np.ndarray = field(init=False)
     p_values: np.ndarray = field(init=False)
@@ -90,6 +96,7 @@ class NullDistribution:
 
     def __post_init__(self) -> None:
         columns = range(len(self.searches))
+        object.__setattr__(self, "measures", self.measures or ("ratio",) * len(self.searches))
         seen, drawn = self.observed_statistics, self.statistics
         object.__setattr__(
             self, "p_values", np.array([_share_above(seen[j], drawn[:, j]) for j in columns])
@@ -116,18 +123,24 @@ class NullDistribution:
         return f"NullDistribution({self.n_draws} draws, p_value={self.p_value:.3g})"
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row per search: the observed delta among those of the draws."""
+        """Give one row per search: the observed delta among those of the draws.
+
+        With a column ``measure`` if some searches compare by the difference of means, which ``delta``,
+        ``null_median`` and ``null_95`` are then, in units of the outcome.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # searches that no draw could make
             finite = np.where(np.isfinite(self.draws), self.draws, np.nan)
             quantiles = np.nanquantile(finite, [0.5, 0.95], axis=0)
             spread = np.nanstd(self.statistics, axis=0)
         names = [list(part) for part in zip(*self.searches, strict=True)] or [[], [], []]
+        measure = {} if set(self.measures) <= {"ratio"} else {"measure": list(self.measures)}
         return pd.DataFrame(
             {
                 "sensitive_feature": pd.Series(names[0], dtype=object),
                 "group": pd.Series(names[1], dtype=object),
                 "outcome": pd.Series(names[2], dtype=object),
+                **measure,
                 "delta": self.observed,
                 "null_median": quantiles[0],
                 "null_95": quantiles[1],
@@ -145,12 +158,14 @@ class NullDistribution:
             "the features alone, so that any difference is chance. They are redrawn by models of the "
             "features: what these do not see, the repetitions do not show."
         ]
-        for search, p, delta in zip(self.searches, self.p_values, self.observed, strict=True):
+        for search, measure, p, effect in zip(
+            self.searches, self.measures, self.p_values, self.observed, strict=True
+        ):
             if np.isnan(p):
                 lines.append(f"- {search_text(search)}: not measured.")
                 continue
             lines.append(
-                f"- {search_text(search)}: ratio {rounded(ratio_of(delta))}; "
+                f"- {search_text(search)}: {effect_text(effect, measure)}; "
                 f"{_share_text(p, self.n_draws)} of the repetitions showed as clear a difference."
             )
         lines.append(
@@ -222,11 +237,12 @@ def null_distribution(
     draws, statistics, everybody = np.stack(parts, axis=1)
     return NullDistribution(
         searches=observed,
-        observed=np.array([violation.delta for violation in result.violations]),
+        observed=np.array([violation.effect for violation in result.violations]),
         draws=draws,
         observed_statistics=np.array([violation.statistic for violation in result.violations]),
         statistics=statistics,
         everybody=everybody,
+        measures=measures_of(result),
     )
 
 
@@ -240,7 +256,9 @@ def _null_draw(
     searches = rerun(problem, settings)
     if searches is None:
         return np.full((3, len(problem.contrasts) * len(problem.outcomes)), np.nan)
-    return deltas_and_statistics(searches, problem, settings)
+    found = deltas_and_statistics(searches, problem, settings)
+    found[0] *= [scale_of(search) if search.made else 1.0 for search in searches]
+    return found
 
 
 def without_leak(

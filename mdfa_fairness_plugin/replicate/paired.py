@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mdfa_fairness_plugin.data.amounts import as_labels
+from mdfa_fairness_plugin.data.columns import Labels
 from mdfa_fairness_plugin.data.contrasts import Contrast, build_contrasts
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
@@ -47,6 +49,10 @@ def group_pairs(result: AuditRecord) -> tuple[AskedSubgroup, ...]:
     source = source_of(result)
     problem, settings = source.problem, source.settings
     contrasts: list[Contrast] = []
+    answers = Labels(codes=problem.y, values=problem.outcome_labels)
+    if not problem.outcome_labels:
+        assert problem.amount is not None
+        answers = as_labels(problem.amount.values * problem.amount.unit)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MDFAWarning)
         for column in problem.sensitive:
@@ -55,8 +61,8 @@ def group_pairs(result: AuditRecord) -> tuple[AskedSubgroup, ...]:
                     continue
                 contrasts += build_contrasts(
                     [column],
-                    problem.y,
-                    problem.outcome_labels,
+                    answers.codes,
+                    answers.values,
                     groups=None,
                     reference_group={column.name: reference},
                     intersections=False,

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from joblib import delayed
 
+from mdfa_fairness_plugin.data.amounts import Amount
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.wording import percent, rounded
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure.conclude import conclude
+from mdfa_fairness_plugin.measure.means import MeanDifference
 from mdfa_fairness_plugin.pipeline import AuditSource, measure
 from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, SearchKey, Violation
 from mdfa_fairness_plugin.replicate.null import chances_of, without_leak
@@ -42,7 +46,7 @@ class PlantedPower:
     search : tuple
         ``(sensitive_feature, group, outcome)`` of the search.
     ratio : float
-        Ratio planted.
+        Ratio planted; NaN where it is a difference.
     mass : float
         Mass asked for.
     shapes : tuple of str
@@ -55,6 +59,8 @@ class PlantedPower:
         Whether it told as one a subgroup, or a part beside everybody, with half of the plant's rows.
     overlap : ndarray of shape (n_draws,)
         Rows in both plant and subgroup over rows in either; NaN where nothing could be compared.
+    difference : float
+        Difference of means planted, in units of the outcome; NaN where it is a ratio.
     """
 
     search: Named
@@ -65,6 +71,7 @@ class PlantedPower:
     found: np.ndarray
     as_subgroup: np.ndarray
     overlap: np.ndarray
+    difference: float = math.nan
 
     @property
     def n_draws(self) -> int:
@@ -83,9 +90,15 @@ class PlantedPower:
 
     def __repr__(self) -> str:
         return (
-            f"PlantedPower(ratio={self.ratio:.3g}, mass={self.mass:.3g}, {self.n_draws} draws, "
+            f"PlantedPower({self._named('=')}, mass={self.mass:.3g}, {self.n_draws} draws, "
             f"found={self.rate:.2f} +- {self.error:.2f})"
         )
+
+    def _named(self, of: str) -> str:
+        """What was planted."""
+        if math.isnan(self.difference):
+            return f"ratio{of}{rounded(self.ratio)}"
+        return f"difference{of}{rounded(self.difference)}"
 
     def to_frame(self) -> pd.DataFrame:
         """Give one row per shape, and one of all."""
@@ -110,7 +123,7 @@ class PlantedPower:
     def summary(self) -> str:
         """Tell how often the plants were found, in plain text."""
         lines = [
-            f"{search_text(self.search)}: a ratio of {rounded(self.ratio)} was planted "
+            f"{search_text(self.search)}: a {self._named(' of ')} was planted "
             f"{self.n_draws:,} times into the audit's own rows, in random boxes and half-spaces of two "
             f"features that hold a mass of {self.mass:.3g}, and the whole audit repeated."
         ]
@@ -136,6 +149,7 @@ def power(
     ratio: float | None = None,
     n_draws: int = 40,
     *,
+    difference: float | None = None,
     violation: Violation | None = None,
     n_jobs: int | None = None,
     random_state: int | None = None,
@@ -151,6 +165,9 @@ def power(
         subgroups of its ``detectable_mass``, which is what is planted.
     n_draws : int, default=40
         Plants, every other one a box and a half-space.
+    difference : float or None, default=None
+        In the place of the ratio where means are compared by their difference: that, in units of the
+        outcome; None: the ``detectable_difference``.
     violation : Violation or None, default=None
         Search that has to find it; None: that of the worst case.
     n_jobs : int or None, default=None
@@ -168,14 +185,15 @@ def power(
     ------
     InputError
         If the result was read from elsewhere and does not hold its data, or the search could not be
-        made, or the ratio is none.
+        made, or is of ranks, or compares by the other of ratio and difference, or the ratio is none.
 
     Notes
     -----
     Sensitive values are redrawn from the features, as ``null_distribution`` does, so that what leaks
     is the plant alone. Inside it both rates move away from what the audit's model of the outcome tells
-    of each row, by the same factor up and down, as far as a rate can rise. Found is what the search
-    calls a violation after all that a verdict asks for, adjustment for the other searches included.
+    of each row, by the same factor up and down, as far as a rate can rise. A number moves up or down by
+    half of the difference, or by the factor that takes both means to the ratio. Found is what the
+    search calls a violation after all that a verdict asks for, adjustment for other searches included.
     Weights and propensities of the audit tell the mass of a plant. Rows of a cluster move together.
     """
     source, n_draws, seed = checked(result, n_draws, "n_draws", random_state)
@@ -183,10 +201,8 @@ def power(
     place = next((i for i, v in enumerate(result.violations) if v is asked), None)
     if place is None or asked is None:
         raise InputError("violation: one of the result's violations expected.")
-    ratio = asked.detectable_ratio if ratio is None else ratio
-    if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 1 < ratio < math.inf:
-        raise InputError(f"ratio: a finite number above 1 expected, {ratio!r} found.")
-    field = _field(source, place, float(ratio), asked.detectable_mass)
+    size = _size(asked, source.problem, ratio, difference)
+    field = _field(source, place, size, asked.detectable_mass)
     chances = chances_of(source, seed)
     parts = repeat(
         lambda i: delayed(_draw)(source, chances, field, place, seed, i), n_draws, n_jobs, progress
@@ -194,7 +210,8 @@ def power(
     masses, found, as_subgroup, overlap = np.array(parts, dtype=float).T
     return PlantedPower(
         search=searched(result)[place],
-        ratio=float(ratio),
+        ratio=math.nan if asked.by_difference else size,
+        difference=size if asked.by_difference else math.nan,
         mass=field.mass,
         shapes=tuple(SHAPES[i % len(SHAPES)] for i in range(n_draws)),
         masses=masses,
@@ -204,9 +221,36 @@ def power(
     )
 
 
+def _size(
+    asked: Violation, problem: AuditProblem, ratio: float | None, difference: float | None
+) -> float:
+    """Ratio or difference to plant."""
+    name, given, other = "ratio", ratio, difference
+    detectable, least = asked.detectable_ratio, 1
+    if asked.by_difference:
+        name, given, other = "difference", difference, ratio
+        detectable, least = asked.detectable_difference, 0
+    if problem.cuts and problem.is_amount(asked.outcome):
+        raise InputError(
+            "violation: this search is of ranks, which no plant can move. Pass one of a cut "
+            "of the order."
+        )
+    if other is not None:
+        argument = "ratio" if asked.by_difference else "difference"
+        raise InputError(f"{argument}: this search compares by the {name}; pass {name}= instead.")
+    given = detectable if given is None else given
+    real = isinstance(given, numbers.Real) and not isinstance(given, bool)
+    if not real or not least < given < math.inf:
+        raise InputError(f"{name}: a finite number above {least} expected, {given!r} found.")
+    return float(given)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Field:
-    """Where plants can grow: comparable rows, their rates without a plant and with one."""
+    """Where plants can grow: comparable rows, their rates without a plant and with one.
+
+    Of a number ``rates`` are what its values are multiplied with, or what is added to them.
+    """
 
     key: SearchKey
     rows: np.ndarray  # places among the working rows
@@ -216,22 +260,29 @@ class _Field:
     masses: np.ndarray  # of each row, if it is inside
 
 
-def _field(source: AuditSource, place: int, ratio: float, mass: float) -> _Field:
+def _field(source: AuditSource, place: int, size: float, mass: float) -> _Field:
     found = prepared(source.problem, source.settings)
     search = None if found is None else found[0][place]
     if search is None or not search.made:
         raise InputError("violation: this search could not be made, so nothing can be planted.")
     data = search.data
+    totals = np.where(data.s > 0, *(data.weights[data.s == side].sum() for side in (1, -1)))
+    found_at: dict[str, Any] = {"key": search.key, "rows": data.rows, "mass": mass}
+    if data.of_means:
+        half, none = size / data.of.unit / 2.0, np.zeros(len(data.s))
+        high, low = none + half, none - half
+        if not issubclass(data.kind, MeanDifference):
+            factors = (2.0 * size / (1.0 + size), 2.0 / (1.0 + size))
+            high, low = (none + own for own in (factors if data.of.unit > 0 else factors[::-1]))
+        masses = data.weights / totals / 2.0
+        return _Field(**found_at, rate=none, rates=(high, low), masses=masses)
     # A rate of none or all cannot be moved.
     assert data.outcome is not None
     rate = np.clip(data.outcome, 1e-6, 1.0 - 1e-6)
-    high = np.minimum(2.0 * rate * ratio / (1.0 + ratio), 1.0)
-    low = high / ratio
-    totals = np.where(data.s > 0, *(data.weights[data.s == side].sum() for side in (1, -1)))
+    high = np.minimum(2.0 * rate * size / (1.0 + size), 1.0)
+    low = high / size
     return _Field(
-        key=search.key,
-        rows=data.rows,
-        mass=mass,
+        **found_at,
         rate=rate,
         rates=(high, low),
         masses=data.weights / totals / 2.0 * (high + low) / 2.0,
@@ -309,17 +360,34 @@ def _planted(
         for own in problem.contrasts
         if (own.sensitive_feature, own.group) == (key.sensitive_feature, key.group)
     )
-    outcome = problem.outcome_labels.index(key.outcome)
+    rows = field.rows[inside]
+    moves = np.where(s[rows] > 0, *(own[inside] for own in field.rates))
+    if problem.amount is not None and problem.is_amount(key.outcome):
+        amount, values = problem.amount, problem.amount.values.copy()
+        values[rows] = (
+            values[rows] + moves if amount.measure == "difference" else values[rows] * moves
+        )
+        return replace(problem, amount=replace(amount, values=values))
+    has = problem.has(key.outcome)
     level = rng.random(problem.n_rows)
     if problem.cluster is not None:
         _, first, own = np.unique(problem.cluster, return_index=True, return_inverse=True)
         level = level[first][own]
-    others = problem.y[problem.y != outcome]
+    others = problem.y[~has]
     instead = rng.choice(others, problem.n_rows) if len(others) else problem.y
-    y, rows = problem.y.copy(), field.rows[inside]
-    own, level = y[rows] == outcome, level[rows]
-    rate = field.rate[inside]
-    wanted = np.where(s[rows] > 0, *(rates[inside] for rates in field.rates))
-    falls, rises = own & (level >= wanted / rate), ~own & (level < (wanted - rate) / (1.0 - rate))
-    y[rows] = np.where(falls, instead[rows], np.where(rises, outcome, y[rows]))
-    return replace(problem, y=y)
+    target: Any = rng.choice(problem.y[has], problem.n_rows)[rows] if problem.cuts else None
+    if target is None:
+        target = problem.outcome_labels.index(key.outcome)
+    y, own, level, rate = problem.y.copy(), has[rows], level[rows], field.rate[inside]
+    falls, rises = own & (level >= moves / rate), ~own & (level < (moves - rate) / (1.0 - rate))
+    y[rows] = np.where(falls, instead[rows], np.where(rises, target, y[rows]))
+    return replace(problem, y=y, amount=_ranked(problem, y))
+
+
+def _ranked(problem: AuditProblem, y: np.ndarray) -> Amount | None:
+    """Ranks of ordered outcomes that were moved."""
+    if problem.amount is None:
+        return None
+    ranks = np.zeros(len(problem.outcome_labels))
+    ranks[problem.y] = problem.amount.values
+    return replace(problem.amount, values=ranks[y])

@@ -13,11 +13,12 @@ from tqdm import tqdm
 
 from mdfa_fairness_plugin.arguments import settled
 from mdfa_fairness_plugin.data.problem import AuditProblem
-from mdfa_fairness_plugin.describe.wording import label_text, named
+from mdfa_fairness_plugin.describe.wording import label_text, named, rounded
 from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
+from mdfa_fairness_plugin.measure.means import MeanDifference
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.pipeline import AuditSource
-from mdfa_fairness_plugin.records import AuditRecord
+from mdfa_fairness_plugin.records import AuditRecord, ratio_of
 from mdfa_fairness_plugin.search.prepare import judged_parts, prepare
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.search.solve import solve
@@ -103,6 +104,24 @@ def _quietly() -> Iterator[None]:
 def searched(result: AuditRecord) -> tuple[Named, ...]:
     """The searches of an audit."""
     return tuple((v.sensitive_feature, v.group, v.outcome) for v in result.violations)
+
+
+def scale_of(search: Search) -> float:
+    """What an effect of a search is multiplied with to be in units of the outcome."""
+    by_difference = issubclass(search.data.kind, MeanDifference)
+    return abs(search.data.of.unit) if by_difference else 1.0
+
+
+def measures_of(result: AuditRecord) -> tuple[str, ...]:
+    """What each search compares sides by, "ratio" or "difference"."""
+    return tuple(own.measure for own in result.violations)
+
+
+def effect_text(effect: float, measure: str) -> str:
+    """An effect as people read it."""
+    if measure == "difference":
+        return f"difference {rounded(effect)}"
+    return f"ratio {rounded(ratio_of(effect))}"
 
 
 def search_text(search: Named) -> str:

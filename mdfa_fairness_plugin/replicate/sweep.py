@@ -127,8 +127,8 @@ def sweep(
     ------
     InputError
         If a score is missing or infinite; if all rows are on one side of a threshold; if an audited
-        feature tells the side, as the score itself does; if the result does not hold its data, or was
-        given outcome probabilities row by row.
+        feature tells the side, as the score itself does; if the audit is of a number or an order; if
+        the result does not hold its data, or was given outcome probabilities row by row.
 
     Notes
     -----
@@ -148,6 +148,12 @@ def sweep(
     """
     source = source_of(result)
     problem = source.problem
+    if problem.amount is not None:
+        raise InputError(
+            f"sweep: each cut is an audit of yes and no, and this one is of {problem.outcome_type} "
+            "outcomes. Audit one cut, as in audit(X, y >= threshold, ...), and sweep the scores from "
+            "its result."
+        )
     numbers, name = read_scores(problem, scores)
     wanted = np.asarray(list(thresholds))
     if wanted.ndim != 1 or not len(wanted) or wanted.dtype.kind not in "iuf":
@@ -179,9 +185,8 @@ def answered(
 ) -> AuditProblem:
     """The problem with another outcome: which side of a cut a row is on, below first."""
     y = above.astype(problem.y.dtype)
-    return replace(
-        problem, y=y, outcome_labels=labels, outcomes=labels, outcome_name="", words=words
-    )
+    none: dict[str, Any] = {"amount": None, "cuts": {}, "outcome_name": ""}
+    return replace(problem, y=y, outcome_labels=labels, outcomes=labels, words=words, **none)
 
 
 def _cut(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,12 +20,19 @@ from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.wording import label_text, rounded
 from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
-from mdfa_fairness_plugin.measure.influence import LogRatio, log_ratio_of
+from mdfa_fairness_plugin.measure.influence import Effect, effect_of
 from mdfa_fairness_plugin.measure.sums import MeasuredRows
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.pipeline import measured_rows
 from mdfa_fairness_plugin.records import AuditRecord, SearchKey, ratio_of
-from mdfa_fairness_plugin.replicate.repeats import Named, repeat, search_text, searched, source_of
+from mdfa_fairness_plugin.replicate.repeats import (
+    Named,
+    repeat,
+    scale_of,
+    search_text,
+    searched,
+    source_of,
+)
 from mdfa_fairness_plugin.search.ground import outcomes_of
 from mdfa_fairness_plugin.search.prepare import (
     Grounds,
@@ -37,8 +46,11 @@ from mdfa_fairness_plugin.settings import Settings
 
 # Working rows inside, and those with common support, of every search that could be made.
 _Regions = Mapping[SearchKey, tuple[np.ndarray, np.ndarray]]
-# Rows measured in every search, and which of them are inside.
-_Rows = dict[SearchKey, tuple[MeasuredRows, np.ndarray]]
+# Rows measured in every search, which of them are inside, and the scale of its effect.
+_Rows = dict[SearchKey, tuple[MeasuredRows, np.ndarray, float]]
+
+
+_NONE: Any = partial(np.empty, 0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,6 +72,9 @@ class Explained:
         The same with none equal: rates as observed.
     errors : ndarray of shape (n_features, n_searches)
         Standard errors of ``without - delta``; NaN where a rate is zero.
+    difference, difference_without, difference_unweighted : ndarray
+        The first three of searches that compare by the difference of means, in units of the outcome,
+        as ``errors`` are then; NaN of those that compare by a ratio, as the others are of these.
     worst : int or None
         Which search is the audit's worst case.
     confidence_level : float
@@ -74,6 +89,18 @@ class Explained:
     errors: np.ndarray
     worst: int | None
     confidence_level: float
+    difference: np.ndarray = field(default_factory=_NONE)
+    difference_without: np.ndarray = field(default_factory=_NONE)
+    difference_unweighted: np.ndarray = field(default_factory=_NONE)
+
+    def __post_init__(self) -> None:
+        for name, shape in (
+            ("difference", self.delta.shape),
+            ("difference_without", self.without.shape),
+            ("difference_unweighted", self.delta.shape),
+        ):
+            if not getattr(self, name).size:
+                object.__setattr__(self, name, np.full(shape, math.nan))
 
     def __repr__(self) -> str:
         return f"Explained({len(self.features)} features, {len(self.searches)} searches)"
@@ -82,11 +109,16 @@ class Explained:
         """Give one row per search and feature; in each search the one that moves most comes first.
 
         ``change`` is ``ratio_without / ratio``, 1 where a feature explains nothing. Its intervals
-        hold for all features of a search at once (Bonferroni).
+        hold for all features of a search at once (Bonferroni). If some searches compare by the
+        difference of means, further columns have it, ``change`` being 0 there where a feature
+        explains nothing.
         """
         level = (1.0 - self.confidence_level) / max(len(self.features), 1)
+        by_difference = self.by_difference
         with np.errstate(invalid="ignore"):
-            change = self.without - self.delta
+            change = np.where(
+                by_difference, self.difference_without - self.difference, self.without - self.delta
+            )
             margin = -ndtri(level / 2.0) * self.errors
         order = np.argsort(-np.nan_to_num(np.abs(change), nan=-1.0), axis=0, kind="stable")
         lines = [
@@ -98,14 +130,33 @@ class Explained:
                 "ratio": ratio_of(self.delta[j]),
                 "ratio_without": ratio_of(self.without[i, j]),
                 "ratio_unweighted": ratio_of(self.unweighted[j]),
-                "change": ratio_of(change[i, j]),
-                "change_low": ratio_of(change[i, j] - margin[i, j]),
-                "change_high": ratio_of(change[i, j] + margin[i, j]),
+                **{
+                    column: own if by_difference[j] else ratio_of(own)
+                    for column, own in (
+                        ("change", change[i, j]),
+                        ("change_low", change[i, j] - margin[i, j]),
+                        ("change_high", change[i, j] + margin[i, j]),
+                    )
+                },
+                **(
+                    {}
+                    if not by_difference.any()
+                    else {
+                        "difference": self.difference[j],
+                        "difference_without": self.difference_without[i, j],
+                        "difference_unweighted": self.difference_unweighted[j],
+                    }
+                ),
             }
             for j, (name, group, outcome) in enumerate(self.searches)
             for i in order[:, j]
         ]
         return pd.DataFrame(lines)
+
+    @property
+    def by_difference(self) -> np.ndarray:
+        """Whether each search compares by the difference of means."""
+        return ~np.isnan(self.difference)
 
     def of_search(self, search: int) -> pd.DataFrame:
         """Give the rows of one search, by its position."""
@@ -114,12 +165,17 @@ class Explained:
 
     def summary(self) -> str:
         """Tell which features carry the difference, in plain text."""
+        measure = "difference" if self.by_difference.any() else "ratio"
         lines = [
             "Each feature was left out in turn: the models of the features were fitted without it and "
-            "the same people measured again. What is not named moves the ratio no more than chance. "
-            "Features that tell the same stand in for each other, so that none seems to explain much."
+            f"the same people measured again. What is not named moves the {measure} no more than "
+            "chance. Features that tell the same stand in for each other, so that none seems to "
+            "explain much."
         ]
         for j, search in enumerate(self.searches):
+            if self.by_difference[j]:
+                lines.append(f"- {search_text(search)}: {self._differs(j)}.")
+                continue
             if math.isnan(self.delta[j]):
                 lines.append(f"- {search_text(search)}: not measured.")
                 continue
@@ -135,6 +191,20 @@ class Explained:
                 f"{moved or 'no single feature moves it beyond chance'}."
             )
         return "\n".join(lines)
+
+    def _differs(self, search: int) -> str:
+        """One search that compares by the difference of means."""
+        moved = "; ".join(
+            f"{rounded(line['difference_without'])} without {label_text(line['feature'])} "
+            f"({rounded(line['change_low'])} to {rounded(line['change_high'])} more)"
+            for line in self.of_search(search).to_dict("records")
+            if line["change_low"] > 0.0 or line["change_high"] < 0.0
+        )
+        return (
+            f"difference {rounded(self.difference[search])} at equal features, "
+            f"{rounded(self.difference_unweighted[search])} as observed; "
+            f"{moved or 'no single feature moves it beyond chance'}"
+        )
 
 
 def explained(
@@ -191,7 +261,7 @@ def explained(
     features = told_features(problem.encoder.displays_, problem.encoder.leveled_)
     regions = _regions_of(result, problem)
     rows = _measured(problem, settings, regions)
-    whole = {key: _log_ratio(*own, settings) for key, own in rows.items()}
+    whole = {key: _effect(*own, settings) for key, own in rows.items()}
     told = repeat(
         lambda i: delayed(_left_out)(problem, settings, regions, whole, features[i]),
         len(features),
@@ -200,13 +270,19 @@ def explained(
     )
     found, unknown = result.violations, (math.nan, math.nan)
     table = np.array([[part.get(one.key, unknown) for one in found] for part in told])
+    by_difference = np.array([one.by_difference for one in found])
+    observed = np.array([one.estimates.get("unweighted", math.nan) for one in found])
+    reported, without = np.array([one.effect for one in found]), table[:, :, 0]
     return Explained(
         searches=searched(result),
         features=tuple(feature.name for feature in features),
-        delta=np.array([one.delta for one in found]),
-        without=table[:, :, 0],
-        unweighted=np.array([one.estimates.get("unweighted", math.nan) for one in found]),
+        delta=np.where(by_difference, math.nan, reported),
+        without=np.where(by_difference, math.nan, without),
+        unweighted=np.where(by_difference, math.nan, observed),
         errors=table[:, :, 1],
+        difference=np.where(by_difference, reported, math.nan),
+        difference_without=np.where(by_difference, without, math.nan),
+        difference_unweighted=np.where(by_difference, observed, math.nan),
         worst=next((j for j, one in enumerate(found) if one is result.worst_case), None),
         confidence_level=float(settings.confidence_level),
     )
@@ -242,7 +318,8 @@ def _measured(problem: AuditProblem, settings: Settings, regions: _Regions) -> _
                 side = side_of(contrast, ground, log)
             for search in searches_of(contrast, outcomes, side, ""):
                 held = search.rows[search.data.held_out]
-                found[search.key] = measured_rows(search, problem), regions[search.key][0][held]
+                inside = regions[search.key][0][held]
+                found[search.key] = measured_rows(search, problem), inside, scale_of(search)
     return found
 
 
@@ -250,10 +327,10 @@ def _left_out(
     problem: AuditProblem,
     settings: Settings,
     regions: _Regions,
-    whole: Mapping[SearchKey, LogRatio],
+    whole: Mapping[SearchKey, Effect],
     feature: ToldFeature,
 ) -> dict[SearchKey, tuple[float, float]]:
-    """Log ratio of every search without a feature, and the error of its difference from the whole."""
+    """Effect of every search without a feature, and the error of its difference from the whole."""
     X, levels = problem.X.copy(), problem.levels
     X[:, list(feature.encoded)] = 0.0
     if feature.levels:
@@ -262,18 +339,18 @@ def _left_out(
         levels[:, list(feature.levels)] = -1
     rows = _measured(replace(problem, X=X, levels=levels), settings, regions)
     told = {}
-    for key, (own, member) in rows.items():
-        found = _log_ratio(own, member, settings)
+    for key, (own, member, scale) in rows.items():
+        found = _effect(own, member, scale, settings)
         told[key] = found.delta, math.sqrt((found - whole[key]).variance(own.cluster))
     return told
 
 
-def _log_ratio(rows: MeasuredRows, member: np.ndarray, settings: Settings) -> LogRatio:
-    """As the audit reports it."""
+def _effect(rows: MeasuredRows, member: np.ndarray, scale: float, settings: Settings) -> Effect:
+    """As the audit reports it, in units of the outcome."""
     if settings.estimator == "raw":
-        return log_ratio_of(rows.value & member, rows.s, rows.weights)
+        return effect_of(rows.value & member, rows.s, rows.weights)
     outcome = rows.outcome if settings.adjusts else None
-    return log_ratio_of(rows.value, rows.s, rows.weights, member, outcome)
+    return effect_of(rows.value, rows.s, rows.weights, member, outcome, rows.kind).times(scale)
 
 
 def _check(problem: AuditProblem, settings: Settings) -> None:

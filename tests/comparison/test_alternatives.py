@@ -12,8 +12,10 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.comparison.answers import Answers
 from mdfa_fairness_plugin.comparison.performance import auc, performance, read_metric
-from mdfa_fairness_plugin.comparison.records import Alternative, alternative_frame
+from mdfa_fairness_plugin.comparison.records import Alternative
+from mdfa_fairness_plugin.comparison.tables import alternative_frame
 from mdfa_fairness_plugin.data.containers import read_vector
 from mdfa_fairness_plugin.data.pairing import Pairing
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, WarningLog
@@ -114,7 +116,7 @@ def test_intervals_hold_for_all_alternatives_at_once(compared, rows):
 def bench_of(rows, weight=None):
     """What a comparison knows of its rows."""
     n = len(rows.truth)
-    answers = SimpleNamespace(
+    answers = Answers(
         models=tuple(rows.codes),
         labels=tuple(LABELS),
         codes=np.stack(list(rows.codes.values())),

@@ -190,3 +190,33 @@ def test_the_command_has_a_gate_and_test_cases(tmp_path):
     assert bad.exit_code == 2
     assert "bad.json: no result of an audit" in bad.output
     assert "\x1b" not in bad.output
+
+
+def test_differences_of_means_change_by_hand():
+    """4 (3 to 5) after 1 (0 to 2): 3 more, by the root of one and one on either side."""
+    who = {"group": "f", "outcome": "less", "outcome_type": "numeric", "measure": "difference"}
+    old, new = (
+        mdfa.AuditResult(
+            violations=(
+                mdfa.Violation(
+                    **who, difference=own, difference_interval=(own - 1, own + 1), verdict=verdict
+                ),
+            )
+        )
+        for own, verdict in ((1.0, "none_larger_than_detectable"), (4.0, "violation"))
+    )
+    diff = mdfa.diff(old, new)
+    line = diff.to_frame().iloc[0]
+    assert line["status"] == "new"
+    assert line[["difference_before", "difference_now", "change"]].tolist() == [1.0, 4.0, 3.0]
+    assert line["change_low"] == pytest.approx(3.0 - math.sqrt(2.0))
+    assert np.isnan(line["times"])
+    assert "those with sensitive_feature = f get 4 less than everyone else, before 1" in (
+        " ".join(diff.summary().split())
+    )
+    ratio = mdfa.AuditResult(
+        violations=(mdfa.Violation(group="f", outcome="less", delta=0.5, interval=(0.2, 0.8)),)
+    )
+    first = mdfa.diff(ratio, new).changes[0]
+    assert (first.status, first.measure) == ("unknown", "none")
+    assert first.reason == "sides were compared by the ratio and are by the difference"

@@ -9,15 +9,16 @@ import pytest
 
 from mdfa_fairness_plugin.measure.estimates import measure, measure_leftover
 from mdfa_fairness_plugin.measure.influence import (
-    LogRatio,
-    log_ratio_of,
+    Effect,
+    effect_of,
     mean_influence,
     paired_interval,
 )
+from mdfa_fairness_plugin.measure.means import MeanDifference, MeanRatio
 
 
 def log_ratio_influence(*of):
-    return log_ratio_of(*of).influence
+    return effect_of(*of).influence
 
 
 def people(seed, n=400):
@@ -56,7 +57,7 @@ def test_influence_is_the_derivative_of_delta(seed):
 def test_influence_at_the_same_features_is_the_derivative_of_that_delta(seed):
     s, y, w, member = people(seed)
     m = np.random.default_rng(seed + 5).uniform(0.1, 0.8, len(s))
-    found = log_ratio_of(y, s, w, member, m)
+    found = effect_of(y, s, w, member, m)
 
     def delta(weights):
         own = (y, s, weights)
@@ -73,15 +74,52 @@ def test_influence_at_the_same_features_is_the_derivative_of_that_delta(seed):
         assert (delta(more) - delta(w)) / step == pytest.approx(found.influence[row], abs=1e-5)
 
 
+@pytest.mark.parametrize("sign", [1, -1], ids=["more", "less"])
+@pytest.mark.parametrize("kind", [MeanDifference, MeanRatio])
+def test_influence_on_means_is_what_leaving_a_row_out_changes(kind, sign):
+    """Jackknife of n rows: n - 1 times what is missing without one; means of minus the number, too."""
+    s, _, w, member = people(7, 300)
+    rng = np.random.default_rng(8)
+    value, m = sign * rng.lognormal(0.0, 0.5, 300), sign * rng.uniform(0.5, 2.0, 300)
+    rows = (s != 0) & member
+
+    for outcome in (None, m):
+        found = effect_of(value, s, w, member, outcome, kind)
+
+        def effect(kept, outcome=outcome):
+            own = (value[kept], s[kept], w[kept])
+            left = None if outcome is None else measure_leftover(*own, outcome[kept])
+            return measure(*own, kind=kind).known(left)[0].delta
+
+        assert found.delta == pytest.approx(effect(rows))
+        assert found.influence.sum() == pytest.approx(0, abs=1e-12)
+        assert not found.influence[~rows].any()
+        for row in np.flatnonzero(rows)[::13]:
+            without = rows.copy()
+            without[row] = False
+            assert found.delta - effect(without) == pytest.approx(found.influence[row], rel=0.05)
+
+
+def test_a_difference_of_means_worked_by_hand():
+    """1, 3 against 2, 2: the variance of each mean is its squares over the squared size."""
+    own = effect_of(
+        *map(np.array, ([1.0, 3, 2, 2], [1, 1, -1, -1], [1.0] * 4)), kind=MeanDifference
+    )
+    assert own.delta == 0.0
+    np.testing.assert_allclose(own.influence, [-0.5, 0.5, 0, 0])
+    none = effect_of(np.zeros(4), np.array([1, 1, -1, -1]), np.ones(4), kind=MeanRatio)
+    assert np.isnan(none.influence).all()
+
+
 def test_features_that_tell_nothing_change_nothing_and_those_that_tell_all_leave_nothing():
     s, y, w, member = people(0)
-    plain, same = log_ratio_of(y, s, w, member), log_ratio_of(y, s, w, member, np.full(len(s), 0.3))
+    plain, same = effect_of(y, s, w, member), effect_of(y, s, w, member, np.full(len(s), 0.3))
     assert same.delta == pytest.approx(plain.delta)
     np.testing.assert_allclose(same.influence, plain.influence, atol=1e-12)
-    known = log_ratio_of(y, s, w, member, np.where(y, 0.999, 0.001))
+    known = effect_of(y, s, w, member, np.where(y, 0.999, 0.001))
     assert known.variance() < 0.1 * plain.variance()
     # Where everybody of one side has the outcome its influence is that of the other side alone.
-    all_have = log_ratio_of(y | (s > 0), s, w, member, np.full(len(s), 0.3))
+    all_have = effect_of(y | (s > 0), s, w, member, np.full(len(s), 0.3))
     assert np.isfinite(all_have.influence).all()
     assert not all_have.influence[s > 0].any()
 
@@ -131,7 +169,7 @@ def test_what_moves_as_models_get_better_may_move_as_far_again():
     own, nothing = np.full(100, 1e-4), np.zeros(100)
 
     def interval(*moves):
-        moved = [LogRatio(move, np.full(100, noise)) for move, noise in moves]
+        moved = [Effect(move, np.full(100, noise)) for move, noise in moves]
         return paired_interval(0.5, own, nothing, 0.95, moves=moved)
 
     low, high = interval()

@@ -135,7 +135,7 @@ def reproduced(result):
     assert rows
     for v in result.violations:
         if v.key in rows:
-            own = without._log_ratio(*rows[v.key], settings)
+            own = without._effect(*rows[v.key], settings)
             assert own.delta == pytest.approx(v.delta, abs=1e-9)
 
 

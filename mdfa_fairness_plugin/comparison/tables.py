@@ -1,0 +1,268 @@
+"""What a comparison finds as tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from mdfa_fairness_plugin.comparison.records import (
+    ACCURACY,
+    MEAN_ERROR,
+    Alternative,
+    Difference,
+    ModelSearch,
+    Transfer,
+)
+from mdfa_fairness_plugin.records import SearchKey, ratio_of
+
+_UNKNOWN_PAIR: Final = (math.nan, math.nan)
+# Columns of the tables that hold labels and text, and those that hold whole numbers; all others hold
+# real ones.
+_TEXT: Final = (
+    "model",
+    "baseline",
+    "subgroup_of",
+    "quantity",
+    "sensitive_feature",
+    "group",
+    "reference",
+    "outcome",
+    "estimator",
+    "verdict",
+    "rule",
+    "reason",
+    "metric",
+    "within_tolerance",
+    "less_unequal",
+    "finding",
+    "measure",
+)
+_WHOLE: Final = ("n_splits_measured", "n_splits_infinite", "n_rows")
+
+
+def row_frame(rows: Sequence[ModelSearch]) -> pd.DataFrame:
+    """One row per model and search."""
+    nothing = ModelSearch(model=None, search=_NO_SEARCH)
+    return _frame(rows, _row_values, nothing, _row_values_of_numbers)
+
+
+def transfer_frame(transfers: Sequence[Transfer]) -> pd.DataFrame:
+    """One row per search, model whose worst subgroup it is, and model measured there."""
+    nothing = Transfer(subgroup_of=None, model=None, search=_NO_SEARCH)
+    return _frame(transfers, _transfer_values, nothing, _transfer_values_of_numbers)
+
+
+def difference_frame(differences: Sequence[Difference]) -> pd.DataFrame:
+    """One row per quantity of a model beside the baseline's."""
+    nothing = Difference(model=None, baseline=None, quantity="", search=None)
+    return _frame(differences, _difference_values, nothing, lambda one: {"measure": one.measure})
+
+
+def alternative_frame(
+    alternatives: Sequence[Alternative], worst: Callable[[Hashable], ModelSearch]
+) -> pd.DataFrame:
+    """One row per model, with its worst case."""
+    nothing = ModelSearch(model=None, search=_NO_SEARCH)
+    rows = {one.model: worst(one.model) for one in alternatives}
+    return _frame(
+        alternatives,
+        lambda one: _alternative_values(one, rows.get(one.model, nothing)),
+        Alternative(model=None, baseline=None),
+        lambda one: _alternative_values_of_numbers(one, rows.get(one.model, nothing)),
+    )
+
+
+_NO_SEARCH: Final = SearchKey(sensitive_feature="", group=None, reference=None, outcome=None)
+
+
+def _search_values(search: SearchKey | None) -> dict[str, Any]:
+    names = ("sensitive_feature", "group", "reference", "outcome")
+    return {name: None if search is None else getattr(search, name) for name in names}
+
+
+def _ratio_values(name: str, ratio: float, interval: tuple[float, float]) -> dict[str, float]:
+    """A ratio and its interval, given on the log scale."""
+    return {
+        name: ratio,
+        f"{name}_low": ratio_of(interval[0]),
+        f"{name}_high": ratio_of(interval[1]),
+    }
+
+
+def _row_values(one: ModelSearch) -> dict[str, Any]:
+    same = (
+        "p_value_adjusted",
+        "standard_deviations",
+        "detectable_ratio",
+        "detectable_delta",
+        "detectable_mass",
+        "gamma",
+        "mass",
+        "n_rows",
+        "share",
+    )
+    return {
+        "model": one.model,
+        **_search_values(one.search),
+        "verdict": one.verdict,
+        "accuracy": one.accuracy,
+        **_ratio_values("selection_ratio", one.selection.ratio, one.selection.interval),
+        **_ratio_values("tpr_ratio", one.true_positive.ratio, one.true_positive.interval),
+        **_ratio_values("fpr_ratio", one.false_positive.ratio, one.false_positive.interval),
+        **_ratio_values("ratio_everybody", ratio_of(one.everybody_delta), one.everybody_interval),
+        **_ratio_values("ratio", one.ratio, one.interval),
+        "difference": one.difference,
+        "difference_low": one.difference_interval[0],
+        "difference_high": one.difference_interval[1],
+        "ratio_split_mean": one.split_ratio_mean,
+        "ratio_split_sd": one.split_ratio_sd,
+        "n_splits_measured": one.n_splits_measured,
+        "n_splits_infinite": one.n_splits_infinite,
+        **{name: getattr(one, name) for name in same},
+        "rule": one.rule,
+        "rule_fidelity": one.rule_fidelity,
+        "reason": one.reason,
+    }
+
+
+def _difference_columns(name: str, difference: float, ends: tuple[float, float]) -> dict[str, Any]:
+    """A difference of means and its interval."""
+    return {name: difference, f"{name}_low": ends[0], f"{name}_high": ends[1]}
+
+
+def _row_values_of_numbers(one: ModelSearch) -> dict[str, Any]:
+    selection = one.selection
+    return {
+        "measure": one.measure,
+        "r2": one.r2,
+        "mean_absolute_error": one.mean_absolute_error,
+        **_difference_columns(
+            "selection_difference", selection.difference, selection.difference_interval
+        ),
+        **_difference_columns(
+            "difference_everybody", one.everybody_difference, one.everybody_difference_interval
+        ),
+        "difference_split_mean": one.split_difference_mean,
+        "difference_split_sd": one.split_difference_sd,
+        "detectable_difference": one.detectable_difference,
+    }
+
+
+def _transfer_values_of_numbers(one: Transfer) -> dict[str, Any]:
+    more, ends = one.difference, one.difference_interval
+    if not one.by_difference:
+        more, ends = math.nan, _UNKNOWN_PAIR
+    return {
+        "measure": one.measure,
+        **_difference_columns("difference", one.gap, one.gap_interval),
+        "difference_split_mean": one.split_difference_mean,
+        "difference_split_sd": one.split_difference_sd,
+        **_difference_columns("more_unequal_by", more, ends),
+    }
+
+
+def _alternative_values_of_numbers(one: Alternative, row: ModelSearch) -> dict[str, Any]:
+    more, ends = one.worst_difference, one.worst_interval
+    if not one.by_difference:
+        more, ends = math.nan, _UNKNOWN_PAIR
+    return {
+        "measure": one.measure,
+        **_difference_columns("difference", row.difference, row.difference_interval),
+        **_difference_columns("more_unequal_by", more, ends),
+    }
+
+
+def _transfer_values(one: Transfer) -> dict[str, Any]:
+    return {
+        "subgroup_of": one.subgroup_of,
+        "model": one.model,
+        **_search_values(one.search),
+        "estimator": one.estimator,
+        **_ratio_values("ratio", one.ratio, one.interval),
+        "rate_group": one.rates[0],
+        "rate_reference": one.rates[1],
+        "ratio_split_mean": one.split_ratio_mean,
+        "ratio_split_sd": one.split_ratio_sd,
+        "rate_group_split_mean": one.split_rates[0],
+        "rate_reference_split_mean": one.split_rates[1],
+        **_times("times_as_unequal", one, one.difference, one.difference_interval),
+    }
+
+
+def _times(
+    name: str, one: Any, difference: float, interval: tuple[float, float]
+) -> dict[str, float]:
+    """The exponential of a difference of log ratios; of others there is none."""
+    if one.measure != "ratio":
+        difference, interval = math.nan, _UNKNOWN_PAIR
+    return _ratio_values(name, ratio_of(difference), interval)
+
+
+def _difference_values(one: Difference) -> dict[str, Any]:
+    known = one.quantity not in (ACCURACY, MEAN_ERROR)
+    return {
+        "model": one.model,
+        "baseline": one.baseline,
+        "quantity": one.quantity,
+        **_search_values(one.search),
+        "difference": one.difference,
+        "difference_low": one.interval[0],
+        "difference_high": one.interval[1],
+        **_times(
+            "times",
+            one,
+            one.difference if known else math.nan,
+            one.interval if known else _UNKNOWN_PAIR,
+        ),
+    }
+
+
+def _alternative_values(one: Alternative, row: ModelSearch) -> dict[str, Any]:
+    same = ("metric", "tolerance", "confidence_level", "performance", "performance_difference")
+    return {
+        "model": one.model,
+        "baseline": one.baseline,
+        **{name: getattr(one, name) for name in same},
+        "performance_difference_low": one.performance_interval[0],
+        "performance_difference_high": one.performance_interval[1],
+        **_search_values(row.search),
+        **_ratio_values("impact_ratio", one.impact.ratio, one.impact.interval),
+        **_ratio_values("ratio_everybody", ratio_of(row.everybody_delta), row.everybody_interval),
+        **_ratio_values("ratio", row.ratio, row.interval),
+        **_times("times_as_unequal", one, one.worst_difference, one.worst_interval),
+        "within_tolerance": one.within_tolerance,
+        "less_unequal": one.less_unequal,
+        "finding": one.finding,
+    }
+
+
+def _frame(
+    records: Sequence[Any],
+    values_of: Callable[[Any], Any],
+    empty: Any,
+    of_numbers: Callable[[Any], Any],
+) -> pd.DataFrame:
+    """Build a table whose columns have one type each, also without rows; labels stay objects.
+
+    Further columns come last if a record is of a difference of means, or has a mean error.
+    """
+
+    def told(record: Any) -> dict[str, Any]:
+        return {**values_of(record), **(of_numbers(record) if numbers else {})}
+
+    numbers = any(
+        one.by_difference or not math.isnan(getattr(one, "r2", math.nan)) for one in records
+    )
+    rows = [told(record) for record in records]
+    series = {}
+    for name in told(empty):
+        dtype: type = object if name in _TEXT else int if name in _WHOLE else float
+        values: np.ndarray = np.empty(len(rows), dtype=dtype)
+        for place, row in enumerate(rows):
+            values[place] = row[name]
+        series[name] = pd.Series(values, dtype=dtype)
+    return pd.DataFrame(series)
