@@ -55,7 +55,7 @@ class Change(Keyed, Record):
     Parameters
     ----------
     sensitive_feature, group, reference, outcome, outcome_text, group_text, reference_text, harm
-        Whose ratio, as for ``Violation``.
+        Whose ratio, as for ``Violation``; so is ``outcome_scale``.
     quantity : {"worst case", "everybody"}
         In the worst subgroup that each audit found, who need not be alike, or of everybody compared.
     status : str
@@ -109,6 +109,7 @@ class Change(Keyed, Record):
     new: float = number("always", Column("ratio_now", 13, 9, ratio_of))
     new_interval: tuple[float, float] = pair("always", *_times("ratio_now", 14, 10))
     measure: str = field(default="ratio", metadata=said("always", json="told"))
+    outcome_scale: str = field(default="", metadata=said("always", json="told"))
     old_verdict: str = text("always", Column("verdict_before", 16, 14, dtype=object))
     new_verdict: str = text("always", Column("verdict_now", 17, 15, dtype=object))
     old_rule: str = text("always", Column("rule_before", 21, 16, dtype=object))
@@ -157,7 +158,7 @@ def _of_search(
         name: getattr(shown, name)
         for name in (
             *("sensitive_feature", "group", "reference", "outcome", "harm"),
-            *("outcome_text", "group_text", "reference_text"),
+            *("outcome_text", "group_text", "reference_text", "outcome_scale"),
         )
     }
     verdicts = ("" if old is None else old.verdict, "" if new is None else new.verdict)

@@ -15,7 +15,6 @@ from mdfa_fairness_plugin.comparison.changes import (
     Change,
 )
 from mdfa_fairness_plugin.comparison.records import EVERYBODY, WORST_CASE
-from mdfa_fairness_plugin.comparison.sizes import much
 from mdfa_fairness_plugin.describe.wording import clean, count, label_text, percent, rounded
 from mdfa_fairness_plugin.records import ratio_of
 from mdfa_fairness_plugin.report import sentences as say
@@ -30,9 +29,8 @@ from mdfa_fairness_plugin.report.document import (
     Value,
 )
 from mdfa_fairness_plugin.report.figures import between, ratio_or_inf
+from mdfa_fairness_plugin.report.means import Phrase
 from mdfa_fairness_plugin.report.rates import gets
-
-_UNKNOWN_PAIR: Final = (math.nan, math.nan)
 
 if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison.diffing import DiffResult
@@ -113,19 +111,24 @@ def change_sentence(change: Change) -> str:
     )
 
 
+def _by(change: Change, value: float) -> str:
+    size = "an unknown amount" if math.isnan(value) else rounded(value)
+    phrase = Phrase.of(change).by(size)
+    return f"{say.group_of(change)} {phrase} than {say.others_of(change)}"
+
+
 def _difference_sentence(change: Change) -> str:
     """One change of a difference of means in words."""
     if change.status in (ONLY_NOW, ONLY_BEFORE):
         value = change.new if change.status == ONLY_NOW else change.old
-        size = much(change.key, value, _UNKNOWN_PAIR, "difference")
-        return f"{size}; searched for {change.status}."
+        return f"{_by(change, value)}; searched for {change.status}."
     why = f" ({clean(change.reason, 200)})" if change.reason else ""
     if math.isnan(change.delta):
         return f"{say.group_of(change)}: {change.status}{why}."
     low, high = change.interval
     level = percent(change.confidence_level)
     return (
-        f"{much(change.key, change.new, _UNKNOWN_PAIR, 'difference')}, before {rounded(change.old)}, a "
+        f"{_by(change, change.new)}, before {rounded(change.old)}, a "
         f"change of {rounded(change.delta)} (between {rounded(low)} and {rounded(high)} with {level} "
         f"confidence): {change.status}{why}."
     )

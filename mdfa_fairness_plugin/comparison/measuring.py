@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mdfa_fairness_plugin.comparison.bench import Bench
+from mdfa_fairness_plugin.comparison.overall import Overall
 from mdfa_fairness_plugin.comparison.performance import (
     ERROR,
     R2,
@@ -39,17 +40,13 @@ from mdfa_fairness_plugin.comparison.regions import ModelAudit, RegionRows
 from mdfa_fairness_plugin.comparison.splits import Splits
 from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.measure.allowance import Allowance
-from mdfa_fairness_plugin.measure.estimates import measure
 from mdfa_fairness_plugin.measure.influence import (
     Effect,
     effect_of,
     paired_interval,
 )
-from mdfa_fairness_plugin.measure.intervals import delta_interval
-from mdfa_fairness_plugin.measure.means import MeanDifference, Means
 from mdfa_fairness_plugin.measure.sums import MeasuredRows, SetSums, still_to_come
 from mdfa_fairness_plugin.records import SearchKey, Violation
-from mdfa_fairness_plugin.search.ground import Outcome
 
 # Fields of a ``ModelSearch`` that are those of the model's audit.
 _OF_THE_AUDIT = (
@@ -139,6 +136,7 @@ class Figures:
         self._bench = bench
         self._audits = audits
         self._splits = splits
+        self._overall = Overall(bench)
 
     @property
     def _confidence(self) -> float:
@@ -155,11 +153,6 @@ class Figures:
         plain = estimator == ADJUSTED_ESTIMATOR and not self._adjusts
         return PLAIN_ESTIMATOR if plain else estimator
 
-    def _cluster(self, rows: np.ndarray) -> np.ndarray | None:
-        """Whose rows these are; None if each is somebody else's."""
-        cluster = self._bench.problem.cluster
-        return None if cluster is None else cluster[rows]
-
     def row(self, model: Hashable, key: SearchKey) -> ModelSearch:
         """One model in one search."""
         audit = self._audits[model]
@@ -168,9 +161,9 @@ class Figures:
             search=key,
             reason=audit.reason,
             **self._performance(model),
-            selection=self._rate_ratio(model, key, SELECTION),
-            true_positive=self._rate_ratio(model, key, TRUE_POSITIVE),
-            false_positive=self._rate_ratio(model, key, FALSE_POSITIVE),
+            selection=self._overall.ratio(model, key, SELECTION),
+            true_positive=self._overall.ratio(model, key, TRUE_POSITIVE),
+            false_positive=self._overall.ratio(model, key, FALSE_POSITIVE),
         )
         violation = audit.violation(key)
         if violation is not None:
@@ -261,51 +254,6 @@ class Figures:
     def _place(self, model: Hashable) -> int:
         return self._bench.answers.models.index(model)
 
-    # -- aggregate rates, features not looked at
-
-    def _subset(
-        self, model: Hashable, key: SearchKey, quantity: str
-    ) -> tuple[Outcome, np.ndarray, np.ndarray] | None:
-        """Outcome, s and weights over the working rows a rate is made of; s is 0 elsewhere."""
-        outcome = self._bench.outcome(model, key)
-        problem, answers = self._bench.problem, self._bench.answers
-        s = self._bench.contrast(key).s
-        if quantity in (TRUE_POSITIVE, FALSE_POSITIVE):
-            if answers.truth is None or issubclass(outcome.kind, Means):
-                return None
-            truth = answers.truth[problem.source_row]
-            has_outcome = self._bench.has(truth, key.outcome)
-            among = has_outcome if quantity == TRUE_POSITIVE else (truth >= 0) & ~has_outcome
-            s = np.where(among, s, 0)
-        if not ((s > 0).any() and (s < 0).any()):
-            return None
-        return outcome, s, problem.sample_weight
-
-    def _rate_ratio(self, model: Hashable, key: SearchKey, quantity: str) -> RateRatio:
-        subset = self._subset(model, key, quantity)
-        if subset is None:
-            return RateRatio()
-        outcome, s, weights = subset
-        rows = s != 0
-        rates = measure(
-            outcome.value[rows],
-            s[rows],
-            weights[rows],
-            cluster=self._cluster(rows),
-            kind=outcome.kind,
-        )
-        group, others = outcome.of.unit * rates.rates
-        interval = delta_interval(rates, self._confidence)
-        told: dict[str, Any] = {"interval": interval, "less": outcome.of.unit < 0}
-        if isinstance(rates, MeanDifference):
-            size = abs(outcome.of.unit)
-            told = {
-                "measure": "difference",
-                "difference": size * rates.delta,
-                "difference_interval": (size * interval[0], size * interval[1]),
-            }
-        return RateRatio(rates=(float(group), float(others)), n_rows=int(rows.sum()), **told)
-
     def _performance(self, model: Hashable) -> dict[str, Any]:
         found, numbers = accuracy(self._bench, model), of_numbers(self._bench, model)
         told = {"accuracy": np.nan if found is None else found.value}
@@ -320,16 +268,10 @@ class Figures:
     def _terms(self, model: Hashable, key: SearchKey, quantity: str) -> _Terms | None:
         """Effect of a quantity, and what moves it."""
         if quantity not in (WORST_CASE, EVERYBODY):
-            subset = self._subset(model, key, quantity)
-            if subset is None:
+            found = self._overall.effect(model, key, quantity)
+            if found is None:
                 return None
-            outcome, s, weights = subset
-            by_difference = issubclass(outcome.kind, MeanDifference)
-            own = effect_of(outcome.value, s, weights, kind=outcome.kind)
-            return _Terms(
-                ratio=own.times(abs(outcome.of.unit)) if by_difference else own,
-                measure="difference" if by_difference else "ratio",
-            )
+            return _Terms(ratio=found, measure=self._bench.measure(key))
         region = self._audits[model].regions.get(key)
         if region is None:
             return None
@@ -461,7 +403,7 @@ class Figures:
         good = find_label(self._bench.settings.favorable_label, answers.labels)
         if key is None or good is None:
             return RateRatio()
-        return self._rate_ratio(model, replace(key, outcome=answers.labels[good]), SELECTION)
+        return self._overall.ratio(model, replace(key, outcome=answers.labels[good]), SELECTION)
 
     def _between_worst(
         self, model: Hashable, baseline: Hashable, level: float

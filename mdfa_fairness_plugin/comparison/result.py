@@ -59,7 +59,8 @@ class ComparisonResult:
         not be audited are not in it.
     split_delta : ndarray of shape (n_splits, n_searches, n_models, n_models)
         ``[i, k, a, b]``: held-out log ratio of the outcomes of model ``b`` inside the subgroup
-        found for model ``a``, in split ``i`` and search ``k``.
+        found for model ``a``, in split ``i`` and search ``k``; or the difference of means, in units of
+        the outcome.
     n_splits : int
     alpha : float or "auto"
         Smallest mass worth reporting, as asked for.
@@ -91,8 +92,11 @@ class ComparisonResult:
     statement: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        worst = ", ".join(f"{m!r}: {self.worst(m).ratio:.3g}" for m in self.models)
-        return f"ComparisonResult({self.n_samples} rows; worst ratios {worst})"
+        rows = {model: self.worst(model) for model in self.models}
+        sizes = {m: own.difference if own.by_difference else own.ratio for m, own in rows.items()}
+        worst = ", ".join(f"{model!r}: {size:.3g}" for model, size in sizes.items())
+        name = "differences" if any(own.by_difference for own in rows.values()) else "ratios"
+        return f"ComparisonResult({self.n_samples} rows; worst {name} {worst})"
 
     def _repr_html_(self) -> str:
         return html.render_fragment(tell(self))
@@ -132,7 +136,7 @@ class ComparisonResult:
     def transfer_matrix(
         self, search: SearchKey | None = None, *, split: bool = False
     ) -> pd.DataFrame:
-        """Ratio of every model's outcomes inside every model's worst subgroup.
+        """Ratio, or difference of means, of every model's outcomes inside every model's worst subgroup.
 
         Parameters
         ----------
@@ -152,7 +156,9 @@ class ComparisonResult:
             asked = self.worst(owner).search if search is None else search
             for j, model in enumerate(self.models):
                 one = self.transfer(owner, model, asked)
-                values[i, j] = one.split_ratio_mean if split else one.ratio
+                ratios = (one.ratio, one.split_ratio_mean)
+                differences = (one.gap, one.split_difference_mean)
+                values[i, j] = (differences if one.by_difference else ratios)[split]
         names = pd.Index(list(self.models), dtype=object, tupleize_cols=False)
         return pd.DataFrame(
             values, index=names.rename("worst subgroup of"), columns=names.rename("outcomes of")

@@ -195,6 +195,7 @@ def test_the_command_has_a_gate_and_test_cases(tmp_path):
 def test_differences_of_means_change_by_hand():
     """4 (3 to 5) after 1 (0 to 2): 3 more, by the root of one and one on either side."""
     who = {"group": "f", "outcome": "less", "outcome_type": "numeric", "measure": "difference"}
+    who["outcome_scale"] = "amount"
     old, new = (
         mdfa.AuditResult(
             violations=(
@@ -211,8 +212,9 @@ def test_differences_of_means_change_by_hand():
     assert line[["difference_before", "difference_now", "change"]].tolist() == [1.0, 4.0, 3.0]
     assert line["change_low"] == pytest.approx(3.0 - math.sqrt(2.0))
     assert np.isnan(line["times"])
-    assert "those with sensitive_feature = f get 4 less than everyone else, before 1" in (
-        " ".join(diff.summary().split())
+    assert (
+        "those with sensitive_feature = f get 4 less of the outcome than everyone else, before 1"
+        in (" ".join(diff.summary().split()))
     )
     ratio = mdfa.AuditResult(
         violations=(mdfa.Violation(group="f", outcome="less", delta=0.5, interval=(0.2, 0.8)),)

@@ -165,3 +165,11 @@ def test_a_model_that_gives_everybody_the_same_is_measured_elsewhere(people):
     assert flat.reason == f"every one of the {N} outcomes is 7"
     worst = result.worst("worse").search
     assert result.transfer("worse", "flat", worst).gap == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_matrix_of_differences(numbers):
+    matrix = numbers.transfer_matrix()
+    assert matrix.loc["worse", "worse"] == numbers.worst("worse").difference
+    assert matrix.loc["worse", "fair"] < matrix.loc["worse", "worse"]
+    assert "worst differences" in repr(numbers)
+    assert numbers.to_html()
