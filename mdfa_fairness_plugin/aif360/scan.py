@@ -257,11 +257,7 @@ class Asked:
         merge = bool(self.auditor.get("merge_spellings", False))
         if self.event != "selection":
             truth = None if self.y_true is None else people.values(self.y_true, "y_true")
-            if self.event in NUMBER_EVENTS:
-                return happening(truth, decided, self.event, self.auditor, self.pos_label)
-            return occurrence(
-                truth, decided, self.event, self.pos_label, missing=missing, merge=merge
-            )
+            return happening(truth, decided, self.event, self.auditor, self.pos_label)
         labels = read_decisions(decided, name, missing=missing, numbers="event='score'")
         refuse_constant(labels.values, len(labels.codes), name)
         found = occurrence(None, decided, "selection", self.pos_label, missing=missing, merge=merge)

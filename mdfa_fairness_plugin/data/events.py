@@ -217,9 +217,11 @@ def positive_label(pos_label: Any, labels: Sequence[Hashable]) -> Hashable:
         for pair in ((0, 1), (-1, 1)):
             if all(find_label(label, pair) is not None for label in labels):
                 return 1
+        amounts = len(labels) > 2 and all(map(is_real, labels))
         raise InputError(
             f"pos_label: the labels are {listing(labels)}; say which of them means selected, as in "
-            f"pos_label={labels[-1]!r}."
+            f"pos_label={labels[-1]!r}"
+            + ("; or audit numbers with event='score'." if amounts else ".")
         )
     if find_label(pos_label, labels) is None and len(labels) > 1:
         raise InputError(

@@ -31,7 +31,7 @@ _NAMES: Final = {
     "score": "score",
     "residual": "residual (true minus predicted)",
     "absolute_error": "absolute error",
-    "calibration": "of the outcome at the same score",
+    "calibration": "outcome at the same score",
 }
 # The audited feature that predictions become, people at the same score being compared.
 SCORE: Final = "score"

@@ -12,11 +12,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.data.columns import read_labels
+from mdfa_fairness_plugin.data.columns import listing, read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.number_events import happening
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog, renaming
+from mdfa_fairness_plugin.records import Harm
+from mdfa_fairness_plugin.results import AuditResult
 from mdfa_fairness_plugin.settings import Settings, refuse_unknown
 
 CONTROLS = "control_features"
@@ -198,6 +200,17 @@ def audit_case(
         provenance=dict(result.provenance) | own,
     )
     return auditor
+
+
+def harm_of(result: AuditResult) -> Harm | None:
+    """Worst harm; refused where nobody said which of several labels is good."""
+    if result.violations and all(own.harm is None for own in result.violations):
+        raise InputError(
+            f"favorable_label: the labels are {listing(result.outcome_labels)}; say which of them is "
+            f"good for people, as in favorable_label={result.outcome_labels[-1]!r}. Without that there "
+            "are the searches of audit_predictions."
+        )
+    return result.worst_harm
 
 
 def hash_of(array: Any) -> str:

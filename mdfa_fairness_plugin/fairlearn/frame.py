@@ -25,6 +25,7 @@ from mdfa_fairness_plugin.fairlearn.case import (
     Seed,
     Shown,
     audit_case,
+    harm_of,
     pair,
     read_groups,
 )
@@ -323,7 +324,7 @@ def _undecided(found: str) -> InputError:
 
 def _warned(result: AuditResult) -> AuditResult:
     """Say that the split is no finding, where there is none."""
-    harm = result.worst_harm
+    harm = harm_of(result)
     if harm is not None and harm.verdict == VIOLATION:
         return result
     log = WarningLog()

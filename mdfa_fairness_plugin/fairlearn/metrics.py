@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.containers import read_vector
 from mdfa_fairness_plugin.exceptions import InputError, nan_if_constant
 from mdfa_fairness_plugin.fairlearn.case import (
@@ -20,6 +19,7 @@ from mdfa_fairness_plugin.fairlearn.case import (
     EventName,
     Seed,
     audit_case,
+    harm_of,
     hash_of,
     pair,
 )
@@ -293,7 +293,7 @@ def worst_case(y_true: Column | None, y_pred: Columns, **arguments: Any) -> Harm
     NothingToAuditError
         If all predictions are equal, or the event never (or always) happens.
     """
-    return _harm(_audit("worst_case", y_true, y_pred, arguments))
+    return harm_of(_audit("worst_case", y_true, y_pred, arguments))
 
 
 def audit_predictions(y_true: Column | None, y_pred: Columns, **arguments: Any) -> AuditResult:
@@ -334,17 +334,6 @@ def _audit(
     return audit_case(case, **options).result_
 
 
-def _harm(result: AuditResult) -> Harm | None:
-    """Worst harm; refused where nobody said which of several labels is good."""
-    if result.violations and all(own.harm is None for own in result.violations):
-        raise InputError(
-            f"favorable_label: the labels are {listing(result.outcome_labels)}; say which of them is "
-            f"good for people, as in favorable_label={result.outcome_labels[-1]!r}. Without that there "
-            "are the searches of audit_predictions."
-        )
-    return result.worst_harm
-
-
 def _average(
     caller: str, figure: str, y_true: Column | None, y_pred: Columns, arguments: dict[str, Any]
 ) -> float:
@@ -353,7 +342,7 @@ def _average(
 
     def mean() -> float:
         harms = [
-            _harm(audit_case(case, repeat, **options).result_)
+            harm_of(audit_case(case, repeat, **options).result_)
             for repeat in range(case.y_pred.n_columns)
         ]
         figures = [math.nan if harm is None else harm.figure(figure, caller) for harm in harms]

@@ -122,6 +122,8 @@ def test_numbers_are_explained_in_both_forms(metric):
     )
     assert "not defined (unfairness_certificate: it is not" in text.unfairness_certificate()
     assert worst.violation.rule in text.worst_case_subgroup()
+    assert f"{text.worst_case_difference()}.\n\nAUDIT OF 500 ROWS" in text.audit()
+    assert json.loads(strict.audit())["violations"][0]["outcome_type"] == "numeric"
 
 
 @pytest.mark.parametrize(

@@ -189,3 +189,52 @@ def test_of_three_outcomes_all_but_the_good_one_are_harm(loans):
     result = mdfa.audit(X, y, outcomes=[0, 1], favorable_label=2, **settings)
     assert {v.harm for v in result.violations} == {True}
     assert all(np.isnan([v.impact_ratio, *v.impact_interval]).all() for v in result.violations)
+
+
+def number(group, harm, difference, width, **more):
+    """A search of a number that may be negative, told by hand."""
+    ends = (difference - width, difference + width)
+    own = {"outcome": "less" if harm else "more", "harm": harm, "group": group, "rates": (1.0, 3.0)}
+    return Violation(
+        **(own | {"difference": difference, "difference_interval": ends, "outcome_sd": 2.0}),
+        measure="difference", outcome_type="numeric", verdict="violation", **more,
+    )  # fmt: skip
+
+
+def test_harm_by_a_number_needs_no_ratio_and_goes_by_the_lower_limit():
+    """A larger difference that is known less well, or none, does not lead."""
+    sure, wide = number("a", True, 2.0, 0.5), number("b", True, 4.0, 3.0)
+    result = AuditResult(violations=(wide, sure), n_samples=90)
+    harm = result.worst_harm
+    assert (harm.violation, harm.group, harm.reference) == (sure, "a", "b")
+    assert (harm.outcome, harm.direction, harm.rates) == ("more", "less", (1.0, 3.0))
+    assert (harm.difference, harm.difference_interval) == (2.0, (1.5, 2.5))
+    assert np.isnan([harm.ratio, harm.delta, harm.disparate_impact]).all()
+    for name in ("ratio", "delta", "gamma"):
+        with pytest.raises(InputError, match=r"^metric: it is not defined of"):
+            harm.figure(name, "metric")
+    # What a group gets more of the others get less of; where less is good they are better off.
+    mirror = AuditResult(violations=(number("a", False, 2.0, 0.5), wide), n_samples=90).worst_harm
+    assert (mirror.group, mirror.reference, mirror.rates) == ("b", "a", (3.0, 1.0))
+    low = number("a", True, 2.0, 0.5, outcome_text="get more")
+    low = dataclasses.replace(low, outcome="more")
+    told = AuditResult(violations=(low,), n_samples=90).worst_harm
+    assert (told.group, told.outcome, told.direction) == ("a", "less", "more")
+    assert AuditResult(violations=(dataclasses.replace(low, harm=None),)).worst_harm is None
+
+
+def test_differences_and_ratios_are_ranked_by_limits_that_say_as_much():
+    """One standard deviation says as much as a log ratio of .91 (Chinn 2000)."""
+
+    def ratio(low):
+        return Violation(
+            group="c", outcome="below B", harm=True, verdict="violation", delta=1.0,
+            interval=(low, 2.0), impact_ratio=0.4, impact_interval=(0.1, float(np.exp(-low))),
+            counts=pd.DataFrame(columns=["below B", "B or higher"]),
+        )  # fmt: skip
+
+    half = number("a", True, 1.5, 0.5)  # lower limit: half a deviation, .455
+    for low, leads in ((0.40, "a"), (0.50, "c")):
+        harm = AuditResult(violations=(half, ratio(low)), n_samples=90).worst_harm
+        assert harm.group == leads
+    assert (harm.outcome, harm.direction) == ("B or higher", "less often")

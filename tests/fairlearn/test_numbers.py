@@ -19,6 +19,7 @@ from mdfa_fairness_plugin.fairlearn import (
     worst_case_ratio,
     worst_case_violation,
 )
+from mdfa_fairness_plugin.fairlearn.case import harm_of
 
 metrics = pytest.importorskip("fairlearn.metrics", reason="fairlearn is not installed")
 
@@ -256,6 +257,8 @@ def test_each_of_several_classes_is_audited(wages):
         InputError, match=r"^favorable_label: the labels are 'high', 'low', 'middle"
     ):
         worst_case_ratio(None, grades, **wages.people)
+    with pytest.raises(InputError, match=r"^favorable_label: the labels are"):
+        harm_of(found)  # as a frame does
     harm = worst_case(None, grades, favorable_label="high", outcomes="high", **wages.people)
     assert (harm.group, harm.outcome, harm.direction) == ("f", "high", "less often")
     order = ["low", "middle", "high"]
