@@ -53,6 +53,13 @@ _OF_THE_SEARCH: Final = (
     "rule_precision",
     "rule_recall",
 )
+_OF_A_NUMBER: Final = (
+    "measure",
+    "outcome_scale",
+    "outcome_sd",
+    "difference",
+    "difference_interval",
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,9 +75,9 @@ class ContestationCard:
     side : {"group", "others", "unknown"}
         Side the person is on.
     received : hashable or None
-        Outcome the person got.
+        Outcome the person got, or how much of it.
     has_outcome : bool or None
-        Whether that is the audited outcome; None if unknown.
+        Whether that is the audited outcome; None if unknown, or of a number.
     features : tuple of (str, str)
         The person's audited features, as text.
     row : int or None
@@ -152,7 +159,8 @@ class ContestationCard:
             for f in fields(self)
             if f.name != "violation"
         }
-        search = {name: plain_value(getattr(self.violation, name)) for name in _OF_THE_SEARCH}
+        told = _OF_THE_SEARCH + (_OF_A_NUMBER if self.violation.outcome_scale else ())
+        search = {name: plain_value(getattr(self.violation, name)) for name in told}
         own["features"] = _told_apart(self.features)
         return {
             "schema": CARD_SCHEMA,
@@ -240,7 +248,10 @@ def make_card(
     pool = around(searched.member, searched.scores) if inside else np.ones(len(own), dtype=bool)
     pool &= ~theirs
     sides = [nearest(distance, pool & (searched.s == s), cluster) for s in (1, -1)]
-    size = private_size(searched.positive, sides, int(n_comparators), shown_cell)
+    outcome = searched.positive
+    if problem.amount is not None and problem.is_amount(violation.outcome):
+        outcome = problem.amount.told[searched.rows]
+    size = private_size(outcome, sides, int(n_comparators), shown_cell)
 
     def counted_nearest(i: int) -> Comparators:
         if size is None:
@@ -249,8 +260,8 @@ def make_card(
         records = problem.display.iloc[searched.rows[chosen]] if show_records else None
         if records is not None:
             records = as_read(records, features)
-        positive = searched.positive[chosen]
-        return counted(names[i], distance[chosen], positive, records, outcome_name)
+        told = problem.words.outcome_name if outcome.dtype != bool else outcome_name
+        return counted(names[i], distance[chosen], outcome[chosen], records, told)
 
     rule = searched.rule
     people = _people(violation, searched, problem.source_row)

@@ -10,7 +10,9 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.describe.cells import values_counted
 from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.report.profile_cells import tells_of_few
 
 # Two people drawn at random are at a squared distance of about 2; beyond half of that nobody is
 # called comparable.
@@ -32,9 +34,10 @@ class Comparators:
     n : int or None
         How many were counted; None if that may not be shown.
     n_outcome : int or None
-        How many of them got the audited outcome.
+        How many of them got the audited outcome; None of an outcome that is a number.
     rate : float
-        ``n_outcome / n``; NaN if nobody was counted or it may not be shown.
+        ``n_outcome / n``, or how much they got on average; NaN if nobody was counted or it may not be
+        shown.
     suppressed : bool
         Whether the counts are too small to be shown.
     records : DataFrame
@@ -109,45 +112,54 @@ def nearest(
 
 
 def private_size(
-    positive: np.ndarray, sides: Sequence[np.ndarray], wanted: int, min_cell: int
+    outcome: np.ndarray, sides: Sequence[np.ndarray], wanted: int, min_cell: int
 ) -> int | None:
     """Smallest number of nearest rows whose counts may be shown; ``sides`` has all within the caliper.
 
     At least ``wanted``: that number, or one of 25, 50, 100... such that on either side at least
-    ``min_cell`` rows have the outcome and as many do not. None if there is no such number.
+    ``min_cell`` rows have the outcome and as many do not; or, of amounts, that the mean tells of no
+    fewer. None if there is no such number.
     """
     if min_cell <= 1:
         return wanted
     size = max(wanted, _FIRST_SIZE)
     longest = max(map(len, sides))
     while True:
-        got = [positive[side[:size]] for side in sides]
-        if min(min(g.sum(), (~g).sum()) for g in got) >= min_cell:
+        if all(_enough(outcome[side[:size]], min_cell) for side in sides):
             return size
         if size >= longest:
             return None
         size *= 2
 
 
+def _enough(outcome: np.ndarray, min_cell: int) -> bool:
+    if outcome.dtype == bool:
+        return min(outcome.sum(), (~outcome).sum()) >= min_cell
+    return len(outcome) >= min_cell and not tells_of_few(values_counted(outcome), min_cell)
+
+
 def counted(
     label: str,
     distance: np.ndarray,
-    positive: np.ndarray,
+    outcome: np.ndarray,
     records: pd.DataFrame | None,
-    outcome: str,
+    name: str,
 ) -> Comparators:
-    """Count people, nearest first, by whether they got the outcome; ``records`` shows each of them."""
+    """Count people, nearest first, by whether they got the outcome; ``records`` shows each of them.
+
+    Of amounts the mean is taken.
+    """
     if len(distance) == 0:
         return Comparators(label=label, n=0)
     shown = pd.DataFrame()
     if records is not None:
-        got = pd.DataFrame({f"outcome {outcome}": positive, "distance": np.sqrt(distance)})
+        got = pd.DataFrame({f"outcome {name}": outcome, "distance": np.sqrt(distance)})
         shown = pd.concat([records.reset_index(drop=True), got], axis=1)
     return Comparators(
         label=label,
         n=len(distance),
-        n_outcome=int(positive.sum()),
-        rate=float(positive.mean()),
+        n_outcome=int(outcome.sum()) if outcome.dtype == bool else None,
+        rate=float(outcome.mean()),
         records=shown,
     )
 
@@ -162,7 +174,11 @@ def in_subgroup(
     if violation.counts.empty:
         return Comparators(label=label)
     n, hits = people
+    rate = float(violation.rates[i])
+    if violation.outcome_scale:
+        if min(n) < min_cell:
+            return Comparators(label=label, suppressed=True)
+        return Comparators(label=label, n=int(n[i]), rate=rate)
     if min(*hits, *(n - hits)) < min_cell:
         return Comparators(label=label, suppressed=True)
-    rate = float(violation.rates[i])
     return Comparators(label=label, n=int(n[i]), n_outcome=int(hits[i]), rate=rate)

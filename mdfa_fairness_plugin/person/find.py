@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import numbers as numbers_
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.data.amounts import Amount, Cut
 from mdfa_fairness_plugin.data.columns import find_label, listing, python_value
 from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.data.problem import AuditProblem
@@ -17,6 +20,7 @@ from mdfa_fairness_plugin.describe.wording import is_missing
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.records import AuditRecord, Violation, ranked
+from mdfa_fairness_plugin.records.searches import AMOUNT
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import check_whole
 
@@ -32,8 +36,10 @@ class Person:
     rows: RowView  # their one encoded row
     display: pd.DataFrame  # one row of features as people read them
     values: Mapping[str, Any]  # sensitive values by column; those not known are left out
-    received: Hashable | None  # outcome
+    received: Hashable | None  # outcome, or how much of it
     row: int | None  # of the audited data
+    cuts: Mapping[Hashable, Cut] = field(default_factory=dict)  # of ordered outcomes
+    labels: tuple[Hashable, ...] = ()  # outcomes that cuts are of
 
     def side_of(self, violation: Violation) -> str:
         """Side of a search the person is on: by the value given, or else by their row."""
@@ -48,8 +54,12 @@ class Person:
         return {1: GROUP, -1: OTHERS}.get(int(violation.side[self.row]), UNKNOWN)
 
     def got_outcome_of(self, violation: Violation) -> bool | None:
-        """Whether the person got the outcome of a search; None if not known."""
-        return None if self.received is None else same(self.received, violation.outcome)
+        """Whether the person got the outcome of a search; None if not known, or of a number."""
+        if self.received is None or violation.outcome_scale:
+            return None
+        cut = self.cuts.get(violation.outcome)
+        own = [violation.outcome] if cut is None else [self.labels[code] for code in cut.codes]
+        return any(same(self.received, one) for one in own)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -69,10 +79,11 @@ def find_person(
     problem: AuditProblem = result.source.problem
     own = _audited_row(problem, row)
     rows, display = _read_features(x, problem, own, row)
-    received = _read_outcome(outcome, result)
+    numbers = problem.amount if problem.outcome_type == "numeric" else None
+    received = _read_outcome(outcome, result) if numbers is None else _read_amount(outcome, numbers)
     values = _read_sensitive(sensitive, result)
     if own is not None:
-        found = result.outcome_labels[problem.y[own]]
+        found = outcome_at(problem, own)
         if received is not None and not same(received, found):
             raise InputError(
                 f"outcome: {received!r} was given, but row {row} of the audited data has "
@@ -86,7 +97,19 @@ def find_person(
         values=values,
         received=received,
         row=None if row is None else int(row),
+        cuts=problem.cuts,
+        labels=problem.outcome_labels,
     )
+
+
+def outcome_at(problem: AuditProblem, row: int) -> Any:
+    """Outcome of a working row: a label, or how much of it."""
+    if problem.outcome_labels:
+        return problem.outcome_labels[problem.y[row]]
+    assert problem.amount is not None
+    return float(
+        f"{problem.amount.told[row]:.12g}"
+    )  # as given, but for the scale it was brought to
 
 
 def _audited_row(problem: AuditProblem, row: Any) -> int | None:
@@ -172,6 +195,22 @@ def _read_outcome(outcome: Any, result: AuditRecord) -> Hashable | None:
             f"outcome: {outcome!r} is not among those audited: {listing(result.outcome_labels)}."
         )
     return result.outcome_labels[place]
+
+
+def _read_amount(outcome: Any, numbers: Amount) -> float | None:
+    """How much the person got."""
+    if outcome is None:
+        return None
+    if numbers.scale != AMOUNT:
+        raise InputError(
+            f"outcome: {outcome!r} was given, but ranks were audited, which only audited rows have. "
+            "Leave it out, or name the row."
+        )
+    given = _only_label(outcome, "outcome")
+    real = isinstance(given, numbers_.Real) and not isinstance(given, bool)
+    if not real or not math.isfinite(float(given)):
+        raise InputError(f"outcome: a number expected, {outcome!r} found.")
+    return float(given)
 
 
 def _read_sensitive(sensitive: Any, result: AuditRecord) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.person.comparators import CALIPER, distance_weights, told_apart
-from mdfa_fairness_plugin.person.find import GROUP, OTHERS
+from mdfa_fairness_plugin.person.find import GROUP, OTHERS, outcome_at
 from mdfa_fairness_plugin.person.story import as_read
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.settings import check_whole
@@ -26,8 +26,9 @@ def pairs(result: AuditRecord, n: int = 50, violation: Violation | None = None) 
 
     For a review of files: who is inside the subgroup, on the group's side and with the audited
     outcome, beside the nearest of the others inside it with another one (with the favourable one,
-    if that was said). Unlike outcomes of two similar people can be chance: pairs show what to look
-    at, the rates of the subgroup (``violation.rates``) how often it happens.
+    if that was said). Of a number, who gets less than on average beside who gets more. Unlike
+    outcomes of two similar people can be chance: pairs show what to look at, the rates of the
+    subgroup (``violation.rates``) how often it happens.
 
     Parameters
     ----------
@@ -155,11 +156,7 @@ def _framed(
     features = as_read(problem.display.iloc[rows], problem.encoder.displays_)
     labels = next(one for one in problem.sensitive if one.name == own.sensitive_feature).labels
     values: list[Any] = [labels.values[code] for code in labels.codes[rows]]
-    if problem.outcome_labels:
-        outcomes: list[Any] = [problem.outcome_labels[code] for code in problem.y[rows]]
-    else:
-        assert problem.amount is not None
-        outcomes = (problem.amount.values[rows] * problem.amount.unit).tolist()
+    outcomes: list[Any] = [outcome_at(problem, row) for row in rows]
     n = len(distance)
     columns = (
         pd.Series(np.repeat(np.arange(1, n + 1), 2)),

@@ -23,10 +23,19 @@ from mdfa_fairness_plugin.describe.wording import (
 from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
 from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION
+from mdfa_fairness_plugin.records.searches import RANK
 from mdfa_fairness_plugin.report.document import Document, Paragraphs, Section, Table
+from mdfa_fairness_plugin.report.effects import effect_of, is_number
 from mdfa_fairness_plugin.report.figures import points_text, ratio_text
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
-from mdfa_fairness_plugin.report.sentences import capital, evidence_sentence, p_text
+from mdfa_fairness_plugin.report.means import OfMeans, Phrase
+from mdfa_fairness_plugin.report.sentences import (
+    capital,
+    evidence_sentence,
+    group_of,
+    others_of,
+    p_text,
+)
 from mdfa_fairness_plugin.report.statement import statement_section
 from mdfa_fairness_plugin.report.tables import frame_table
 
@@ -89,10 +98,15 @@ def tell(card: ContestationCard) -> Document:
             ),
             Section("certainty", "How certain this is", (Paragraphs(_certainty(card)),)),
             statement_section(card.statement),
-            Section("unsaid", "What this card does not say", (Paragraphs(_UNSAID),)),
+            Section("unsaid", "What this card does not say", (Paragraphs(_unsaid(card)),)),
         ),
         look="card",
     )
+
+
+def _unsaid(card: ContestationCard) -> tuple[str, ...]:
+    first, *others = _UNSAID
+    return first.replace("rates", effect_of(card.violation).of, 1), *others
 
 
 def _person(card: ContestationCard) -> str:
@@ -102,6 +116,11 @@ def _person(card: ContestationCard) -> str:
         UNKNOWN: "sensitive value not known",
     }[card.side]
     got = "outcome not known" if card.received is None else f'outcome "{label_text(card.received)}"'
+    effect = effect_of(card.violation)
+    if isinstance(effect, OfMeans) and isinstance(card.received, float):
+        ranks = effect.scale == RANK
+        size = effect.average(card.received) if ranks else value_text(card.received)
+        got = f"{Phrase.of(card.violation).what or 'outcome'} {'above ' if ranks else ''}{size}"
     shown = [f"{clean(name, 40)} {value}" for name, value in card.features[:_MAX_FEATURES]]
     if len(card.features) > _MAX_FEATURES:
         shown.append(f"and {len(card.features) - _MAX_FEATURES} more features")
@@ -155,7 +174,12 @@ def _finding(card: ContestationCard) -> tuple[str, ...]:
     if not v.measured:
         return (f"Nothing could be measured: {clean(v.reason, 200) or 'no reason recorded'}.",)
     low, high = v.ratio_interval
-    if math.isinf(v.delta):
+    if is_number(v):
+        ratio = (
+            effect_of(v).sentence(v, f"In the subgroup, {group_of(v)}", others_of(v)).rstrip(".")
+        )
+        low = math.nan
+    elif math.isinf(v.delta):
         ratio = (
             f'{capital(card.group_name)} gets the outcome "{card.outcome_name}" there, and '
             f"{card.others_name} never does"
@@ -228,10 +252,12 @@ def _certainty(card: ContestationCard) -> tuple[str, ...]:
                 f"{agree} of the {card.n_models} models of the audit put this person {where}: near "
                 "the border, so membership is not certain."
             )
-    low = v.ratio_interval[0]
-    if v.verdict == VIOLATION and low > 1:
+    effect = effect_of(v)
+    low = effect.ends(v)[0]
+    if v.verdict == VIOLATION and low > effect.none:
+        least = effect.text(low)
         lines.append(
-            f"The ratio in the subgroup is at least {ratio_text(low)} at this confidence. It is a "
+            f"The {effect.name} in the subgroup is at least {least} at this confidence. It is a "
             "statement about the whole subgroup, not about each person in it."
         )
     elif v.verdict != VIOLATION:
@@ -241,9 +267,14 @@ def _certainty(card: ContestationCard) -> tuple[str, ...]:
         )
     small = [side.n for side in card.nearest if side.n]
     if small:
+        # Two standard errors, which are largest at a rate of one half.
+        far = 1.0 / math.sqrt(min(small))
+        size = percent(far)
+        if isinstance(effect, OfMeans):
+            size = effect.average(2.0 * v.outcome_sd * far)
         lines.append(
-            f"Rates of {min(small)} people are rough: chance alone moves them by up to "
-            f"{percent(1.0 / math.sqrt(min(small)))} either way."
+            f"{effect.of.capitalize()} of {min(small)} people are rough: chance alone moves them by "
+            f"up to {size} either way."
         )
     return tuple(lines)
 
@@ -251,17 +282,22 @@ def _certainty(card: ContestationCard) -> tuple[str, ...]:
 def _rates(card: ContestationCard, sides: Sequence[Comparators], caption: str, rate: str) -> Table:
     """Outcomes of both sides; empty if nobody was counted."""
     counted = any(side.n for side in sides)
+    effect = effect_of(card.violation)
+    of_means = isinstance(effect, OfMeans)
+    write = effect.average if isinstance(effect, OfMeans) else percent
     rows = tuple(
         (
             side.label,
             side.n,
-            "" if side.n == 0 else side.n_outcome,
-            "" if math.isnan(side.rate) else percent(side.rate),
+            *(() if of_means else ("" if side.n == 0 else side.n_outcome,)),
+            "" if math.isnan(side.rate) else write(side.rate),
         )
         for side in sides
         if counted
     )
-    header = ("Who", "People", f'Outcome "{card.outcome_name}"', rate)
+    outcome = () if of_means else (f'Outcome "{card.outcome_name}"',)
+    rate = rate.replace("Rate", "Mean") if of_means else rate
+    header = ("Who", "People", *outcome, rate)
     return Table(header=header, rows=rows, caption=caption)
 
 

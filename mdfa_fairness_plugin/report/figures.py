@@ -81,4 +81,4 @@ def amounts(values: Sequence[float]) -> list[str]:
     spread = max(known) - min(known) if known else 0.0
     size = max(map(abs, known), default=0.0)
     more = math.floor(math.log10(size / spread)) if spread > 0 else 0
-    return [amount_text(value, min(max(more + 2, 3), 9)) for value in values]
+    return [amount_text(value, min(more + 3, 9)) for value in values]

@@ -101,7 +101,7 @@ class OfMeans(Effect):
         if any(map(math.isnan, search.rates)):
             return ""
         verb, unit = SCALES[self.scale]
-        return f"who {verb} {self.sizes(search.rates)[1]}{unit} on average"
+        return f"who {verb} {self.sizes(search.rates[1:])[0]}{unit} on average"
 
     def sizes(self, means: Sequence[float]) -> list[str]:
         """Write means, with digits enough to tell them apart."""
