@@ -134,7 +134,7 @@ class Sample:
             base = self._base[:m]
             equal = base @ self._embedding[:m] / base.sum()
             # The MMD of equal weights, with what chance adds to it: never close to 0.
-            self._unit = float(((equal - self._targets[0][-1]) ** 2).sum().clamp_min(1e-8))
+            self._unit = ((equal - self._targets[0][-1]) ** 2).sum().clamp_min(1e-8)
 
     def _means(self, kept):
         """Mean embedding of sets of the S = -1 rows, and its squared length without the diagonal."""

@@ -187,6 +187,34 @@ def test_the_risk_reaches_the_weights_through_shared_layers_only(torch):
     assert not torch.allclose(gradients[0][1], gradients[1][1], atol=1e-4)
 
 
+@pytest.mark.parametrize("joint", [False, True])
+def test_all_is_computed_on_the_device_asked_for(torch, monkeypatch, joint):
+    """On a stand-in that has shapes but no numbers: a tensor left behind on the CPU would not do."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(40, 2))
+    sample = Sample(
+        torch,
+        Z=Z,
+        positive=np.arange(40) % 2 == 0,
+        base=np.ones(40),
+        embedding=FourierFeatures.draw(2, 16, 1.0, 0)(Z),
+        folds=np.arange(40) // 20,
+        label=np.where(np.arange(40) < 15, 1, -1) if joint else None,
+        device="meta",
+    )
+    networks = Networks(torch, 2, 2, 0, 10.0, "meta")
+    (rows,) = {tuple(map(len, rows)): rows for rows in sample.batches(16, rng)}.values()
+    sample.training_loss(networks, rows, np.ones(2), np.array([0, 1])).sum().backward()
+    one = networks.some([1]).double()
+    loss = sample.double().final_loss(one, np.ones(1))
+    loss[0].backward()
+    assert all(part.grad is not None for pair in one.layers for part in pair)
+    assert {part.device.type for part in one.parameters()} == {"meta"}
+    # What comes back to the CPU is asked for by name.
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda self: torch.zeros(self.shape))
+    assert sample.held_out_loss(networks, np.array([0, 1])).shape == (2,)
+
+
 def test_loss_of_a_minibatch_worked_by_hand(torch):
     """Unbiased MMD over that of equal weights, a penalty on connections, 10 on the scale.
 
