@@ -144,7 +144,8 @@ def diff(**asked: Any) -> None:
     """Tell what changed between two audits, which mdfa audit --json wrote.
 
     For the same groups and outcomes: what is new, gone, larger, smaller or within error, each with an
-    interval of the change. The gate of --fail-above is about the change of the log ratio.
+    interval of the change. The gate of --fail-above is about the change: of the log ratio, or of the
+    difference of a numeric outcome that is compared by it.
     """
     _work("diff", asked)
 

@@ -16,7 +16,7 @@ from mdfa_fairness_plugin.describe.wording import clean, label_text, named
 from mdfa_fairness_plugin.records import INSUFFICIENT
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
 from mdfa_fairness_plugin.report.files import written_beside
-from mdfa_fairness_plugin.report.junit import DELTA, Case, limited, told_limit, trips
+from mdfa_fairness_plugin.report.junit import DELTA, Case, limited, of_ranks, told_limit, trips
 
 DONE = 0
 GATE_TRIPPED = 1
@@ -192,6 +192,11 @@ def gate(request: Request, cases: Iterable[Case]) -> int:
         raise CommandError(
             "--fail-above: nothing can trip it, since only the favourable outcome is audited; audit "
             "the other one, too (--outcome-label)."
+        )
+    if violations and all(map(of_ranks, violations)):
+        raise CommandError(
+            "--fail-above: nothing can trip it, since of --ordered it limits the cuts, and only mean "
+            "ranks are audited; audit a cut, too (--outcome-label)."
         )
     said = {what for what, _ in map(limited, violations)} - {DELTA}
     if said and not request.quiet:

@@ -28,16 +28,17 @@ DELTA: Final = "delta"
 DIFFERENCE: Final = "the difference, in units of the outcome,"
 
 
-def limited(search: Any) -> tuple[str, float]:
-    """What a gate limits in a search, and its lower confidence limit.
+def of_ranks(search: Any) -> bool:
+    """Whether it is the mean rank of ordered outcomes, beside whose cuts it has another unit."""
+    return getattr(search, "by_difference", False) and search.outcome in (LOWER, HIGHER)
 
-    NaN of the mean rank of ordered outcomes, beside whose cuts it has another unit.
-    """
-    if not getattr(search, "by_difference", False):
-        return DELTA, float(search.interval[0])
-    if search.outcome in (LOWER, HIGHER):
+
+def limited(search: Any) -> tuple[str, float]:
+    """What a gate limits in a search, and its lower confidence limit; of ranks none."""
+    if of_ranks(search):
         return DELTA, math.nan
-    return DIFFERENCE, float(search.effect_interval[0])
+    what = DIFFERENCE if getattr(search, "by_difference", False) else DELTA
+    return what, float(getattr(search, "effect_interval", search.interval)[0])
 
 
 def told_limit(search: Any) -> str:

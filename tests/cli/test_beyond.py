@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mdfa_fairness_plugin.cli.console import CommandError
 from mdfa_fairness_plugin.cli.outputs import gate
 from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.datasets import make_numeric
@@ -94,7 +95,8 @@ def test_the_gate_is_in_units_of_what_is_compared(capsys):
         told = {"sensitive_feature": "sex", "group": "f", "verdict": "violation", "reason": ""}
         told |= {"outcome": "less", "interval": (0.3, 0.4), "difference_interval": (150.0, 210.0)}
         own = SimpleNamespace(**told | fields)
-        own.effect_interval = own.difference_interval if own.by_difference else own.interval
+        if "change" not in fields:  # whose own interval is of what changed
+            own.effect_interval = own.difference_interval if own.by_difference else own.interval
         return gate(Request(fail_above=limit), [Case("", own, str)])
 
     assert status(100, by_difference=True) == 1
@@ -102,9 +104,12 @@ def test_the_gate_is_in_units_of_what_is_compared(capsys):
     assert "note: --fail-above 100 is a limit of the difference, in units of the outcome" in err
     assert "lower bound of the difference, in units of the outcome, 150 is above" in err
     assert status(160, by_difference=True) == 0
+    assert status(0.2, by_difference=True, change=True) == 1
+    assert "units of the outcome, 0.3 is above" in capsys.readouterr().err
     assert status(0.2, by_difference=False) == 1
     assert "outcome less: lower bound of delta 0.300 is above" in capsys.readouterr().err
-    assert status(0.2, by_difference=True, outcome="lower rank") == 0
+    with pytest.raises(CommandError, match="only mean ranks are audited; audit a cut, too"):
+        status(0.2, by_difference=True, outcome="lower rank")
     assert "limit of" not in capsys.readouterr().err
 
 
