@@ -240,9 +240,7 @@ def in_options(error: MDFAError) -> str:
     message = message.replace("merge_spellings=True", "--merge-spellings")
     message = message.replace("missing_outcome='exclude'", "--drop-missing-outcomes")
     message = message.replace("name it in decision_inputs.", "name it with --decision-input.")
-    message = message.replace(
-        "name the ones to audit in outcomes.", "name one with --outcome-label."
-    )
+    message = message.replace("name the ones to audit in outcomes", "name one with --outcome-label")
     return re.sub(r"or pass None for (both|all)\.", r"or leave the option out for \1.", message)
 
 

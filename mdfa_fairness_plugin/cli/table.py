@@ -38,7 +38,8 @@ _PARQUET_SUFFIXES = (".parquet", ".pq")
 _UNNAMED = "Unnamed: "
 
 # Options whose columns are numbers, or may be.
-_NUMBERS, _OUTCOMES = ("--weight", "--scores", "--exposure"), ("--outcome", "--outcomes")
+_NUMBERS = ("--weight", "--scores", "--exposure")
+_OUTCOMES = ("--outcome", "--outcomes", "--true")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

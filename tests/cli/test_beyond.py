@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import mdfa_fairness_plugin
 from mdfa_fairness_plugin.cli.console import CommandError
 from mdfa_fairness_plugin.cli.outputs import gate
 from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.datasets import make_numeric
+from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.report.junit import Case
 
 CHEAP = ("--learner", "tree", "--repeats", 1)
@@ -65,6 +67,24 @@ def test_orders_and_counts_reach_the_audit(pay, mdfa, fake_audit):
     assert mdfa(*asked(pay, "complaints", *NUMERIC, "--exposure", "years")).exit_code == 0
     assert fake_audit.calls[1]["exposure"].tolist()[:6] == [1, 2, 3, 4, 5, 1]
     assert not {"outcomes", "ordered"} & set(fake_audit.calls[1])
+
+
+def test_models_that_predict_numbers_are_compared_as_they_are_written(pay, mdfa, monkeypatch):
+    call = {}
+
+    def compare(X, models, **options):
+        call.update(options, models=models)
+        raise InputError("outcomes_by_model: stop here.")
+
+    monkeypatch.setattr(mdfa_fairness_plugin, "compare", compare)
+    options = ("--favorable", "low", "--compare-by", "ratio", "--robust", "rank", "--decimal", ",")
+    given = ("compare", pay, "--outcomes", "pay,complaints", "--true", "paid", "--sensitive", "sex")
+    frame = pd.read_csv(pay)
+    frame.assign(paid=frame["pay"]).to_csv(pay, index=False)
+    assert "--outcomes: stop here." in mdfa(*given, *NUMERIC, *options).stderr
+    assert call["models"]["pay"].tolist()[:2] == call["y_true"].tolist()[:2] == [1000.0, 1037.01]
+    told = {"outcome_type": "numeric", "measure": "ratio", "favorable": "low", "robust": "rank"}
+    assert {name: call[name] for name in told} == told
 
 
 @pytest.mark.parametrize(
