@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.records.searches import VIOLATION, Violation
+from mdfa_fairness_plugin.records.searches import STEPS, VIOLATION, Violation
 from mdfa_fairness_plugin.records.sets import ratio_of
 
 # What of a number or an order is good where the other is bad.
@@ -33,7 +33,8 @@ class Harm:
     ratio : float
         How many times more often ``reference`` gets it than ``group`` does, in the region, at equal
         features. Above 1 is harm; the inverse is the disparate impact there. Of a number the ratio of
-        means, the larger of those that harm makes larger; NaN of one that may be negative.
+        means, the larger of those that harm makes larger; NaN of one that may be negative and of the
+        steps of an order.
     interval : tuple of float
         Ends of the interval on ``ratio``, valid after the search.
     violation : Violation
@@ -102,7 +103,9 @@ class Harm:
         told = float(getattr(self, name))
         if not math.isnan(told) or self.violation.outcome_type == "binary":
             return told
-        why = "a number" if name == "gamma" else "means that may be negative"
+        steps = self.violation.outcome_scale == STEPS
+        why = "steps of an order" if steps else "means that may be negative"
+        why = "a number" if name == "gamma" else why
         raise InputError(f"{metric}: it is not defined of {why}. Use worst_case_difference.")
 
 
@@ -134,6 +137,8 @@ def _harm(
         reference = others[0]
     if of_number:
         ratio, (low, high) = search.ratio, search.ratio_interval
+        if search.outcome_scale == STEPS:  # which are counted from wherever one begins
+            ratio, low, high = (math.nan,) * 3
     elif search.harm:
         ratio, (low, high) = _inverse(ratio), (_inverse(high), _inverse(low))
     if not search.harm:  # What a group gets oftener, the others get less often.

@@ -221,6 +221,11 @@ def test_harm_by_a_number_needs_no_ratio_and_goes_by_the_lower_limit():
     told = AuditResult(violations=(low,), n_samples=90).worst_harm
     assert (told.group, told.outcome, told.direction) == ("a", "less", "more")
     assert AuditResult(violations=(dataclasses.replace(low, harm=None),)).worst_harm is None
+    steps = dataclasses.replace(sure, outcome="lower rank", outcome_scale="steps", delta=0.5)
+    told = AuditResult(violations=(steps,), n_samples=90).worst_harm
+    assert told.outcome == "higher rank"
+    with pytest.raises(InputError, match=r"^worst_case_ratio: .* of steps of an order"):
+        told.figure("ratio", "worst_case_ratio")
 
 
 def test_differences_and_ratios_are_ranked_by_limits_that_say_as_much():
