@@ -142,9 +142,15 @@ def problem_of(
     *,
     clusters: Any = None,
     exposure: Any = None,
+    sensitive_probabilities: Any = None,
     **changed: Any,
 ) -> AuditProblem:
     """The input of an audit, checked and encoded."""
     asked = {name: getattr(settings, name) for name in _OF_THE_PROBLEM} | changed
-    rows = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
+    rows = {
+        "sample_weight": sample_weight,
+        "clusters": clusters,
+        "exposure": exposure,
+        "sensitive_probabilities": sensitive_probabilities,
+    }
     return build_problem(X, y, sensitive_features, log=log, **rows, **asked)

@@ -27,6 +27,7 @@ class Fitting(Judging):
         sample_weight=None,
         clusters=None,
         exposure=None,
+        sensitive_probabilities=None,
     ):
         """Audit the outcomes ``y``.
 
@@ -39,7 +40,8 @@ class Fitting(Judging):
             The classifier's outcomes: two labels, or 3 to 20, of which each is audited against all
             others; with ``outcome_type="numeric"`` numbers.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive)
-            Each column is audited on its own.
+            Each column is audited on its own. With ``sensitive_probabilities`` one column, of the
+            rows whose group is known, missing elsewhere; or None.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             What they say is ``weight_type``'s.
         clusters : array-like of shape (n_samples,) or None, default=None
@@ -50,6 +52,11 @@ class Fitting(Judging):
         exposure : array-like of shape (n_samples,) or None, default=None
             Of counts (stops, complaints) how long or how often each row could have been counted:
             rates per unit of it are compared, rows counting by theirs.
+        sensitive_probabilities : table of shape (n_samples, n_groups) or None, default=None
+            Where groups are not recorded: the probability of each, such as a proxy tells from name and
+            place; rows add up to 1. Estimates count every row by them, which is biased where the
+            outcome goes with the group beyond the proxy; ``Violation.probability_bounds`` hold
+            whatever the two have to do with each other, and only what is beyond these is a violation.
 
         Returns
         -------
@@ -70,12 +77,17 @@ class Fitting(Judging):
                 f"y: {type(self).__name__} requires y to be passed, but the target y is None. Pass "
                 "the classifier's outcomes."
             )
-        if sensitive_features is None:
+        if sensitive_features is None and sensitive_probabilities is None:
             raise InputError(
                 "sensitive_features: None was given; pass the column(s) whose groups are to be "
                 "compared."
             )
-        rows = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
+        rows = {
+            "sample_weight": sample_weight,
+            "clusters": clusters,
+            "exposure": exposure,
+            "sensitive_probabilities": sensitive_probabilities,
+        }
         _fit(self, settings, X, y, sensitive_features, **rows)
         return self
 
@@ -347,14 +359,12 @@ def _fit(
     sensitive_features: Any,
     *,
     sample_weight: Any,
-    clusters: Any,
-    exposure: Any,
+    **others: Any,
 ) -> None:
     """Make the audit, and the auditor one that is fitted."""
     log = WarningLog()
     started = time.perf_counter()
-    rows = {"clusters": clusters, "exposure": exposure}
-    problem = problem_of(X, y, sensitive_features, sample_weight, settings, log, **rows)
+    problem = problem_of(X, y, sensitive_features, sample_weight, settings, log, **others)
     audit = run_audit(problem, settings.reseeded(draw_seed(settings.random_state)), log, X)
     result = result_of(audit, log, time.perf_counter() - started)
     worst = result.worst_case
@@ -372,7 +382,15 @@ def _fit(
 
 
 def audit(
-    X, y, *, sensitive_features, sample_weight=None, clusters=None, exposure=None, **params
+    X,
+    y,
+    *,
+    sensitive_features=None,
+    sample_weight=None,
+    clusters=None,
+    exposure=None,
+    sensitive_probabilities=None,
+    **params,
 ) -> AuditResult:
     """Audit outcomes in one call.
 
@@ -384,6 +402,7 @@ def audit(
         The classifier's outcomes.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive)
     sample_weight, clusters, exposure : array-like of shape (n_samples,) or None, default=None
+    sensitive_probabilities : table of shape (n_samples, n_groups) or None, default=None
         As for ``MDFAuditor.fit``.
     **params
         Of ``MDFAuditor``.
@@ -416,4 +435,5 @@ def audit(
         sample_weight=sample_weight,
         clusters=clusters,
         exposure=exposure,
+        sensitive_probabilities=sensitive_probabilities,
     ).result_

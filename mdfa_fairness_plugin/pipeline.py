@@ -36,6 +36,7 @@ from mdfa_fairness_plugin.measure.verdicts import warn_of_models
 from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
 from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, Silence, Violation
+from mdfa_fairness_plugin.search.bounded import bounded
 from mdfa_fairness_plugin.search.ground import outcomes_of
 from mdfa_fairness_plugin.search.input_rows import (
     absent_rows,
@@ -252,6 +253,7 @@ def measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
         s=data.s[held],
         value=data.value[held],
         kind=data.kind,
+        probability=None if problem.probability is None else problem.probability[data.rows[held]],
         of=data.of,
         y=problem.y[data.rows[held]] if data.counted is None else data.counted[held],
         n_outcomes=len(data.of.counted_by or problem.outcome_labels),
@@ -289,6 +291,7 @@ def judge(
                 held_out=nobody,
             )
         rule = search.rule.rule
+        own = bounded(own, search, problem, settings)
         return Violation(
             **named,
             **part_described(own, search, problem),

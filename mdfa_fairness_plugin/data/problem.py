@@ -40,6 +40,7 @@ from mdfa_fairness_plugin.data.given import NOTHING_GIVEN, GivenProbabilities, r
 from mdfa_fairness_plugin.data.leaks import Answer, OfNumbers, check_leaks, leaked_features
 from mdfa_fairness_plugin.data.order import canonical_order, input_hash
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
+from mdfa_fairness_plugin.data.proxies import read_probabilities, refuse_with_probabilities
 from mdfa_fairness_plugin.data.quantities import with_quantities
 from mdfa_fairness_plugin.data.reasons import StatedReason, read_reasons
 from mdfa_fairness_plugin.data.sensitive import (
@@ -92,6 +93,7 @@ class AuditProblem:
     reasons: Mapping[str, StatedReason] = field(default_factory=dict)  # for features, by name
     amount: Amount | None = None  # outcomes that are numbers, or the ranks of ordered ones
     cuts: Mapping[Hashable, Cut] = field(default_factory=dict)  # of ordered outcomes, by label
+    probability: np.ndarray | None = None  # that a row is of its group; None: it is
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -174,6 +176,7 @@ def build_problem(
     sample_weight: Any = None,
     clusters: Any = None,
     exposure: Any = None,
+    sensitive_probabilities: Any = None,
     log: WarningLog | None = None,
     told: str = "the outcome",
     **options: Any,
@@ -191,33 +194,53 @@ def build_problem(
             "required. Pass at least one feature to audit."
         )
     decided = read_vector(y, "y")
-    groups_of = read_table(sensitive_features, "sensitive_features", column_name=UNNAMED)
+    groups_of: Table | None = None
+    told_groups: Table | None = None
+    if sensitive_features is not None or sensitive_probabilities is None:
+        groups_of = read_table(sensitive_features, "sensitive_features", column_name=UNNAMED)
+    if sensitive_probabilities is not None:
+        told_groups = read_table(
+            sensitive_probabilities, "sensitive_probabilities", column_name="p"
+        )
     weighed = None if sample_weight is None else read_vector(sample_weight, "sample_weight")
     people = None if clusters is None else read_vector(clusters, "clusters")
     n_samples = table.n_rows
     if n_samples == 0:
         raise InputError("X: it has no rows; there is nobody to compare.")
     exposed_to = None if exposure is None else read_vector(exposure, "exposure")
-    for one in (decided, groups_of, weighed, people, exposed_to):
+    for one in (decided, groups_of, told_groups, weighed, people, exposed_to):
         if one is not None:
             check_length(one, n_samples, "X", _advice(one, table))
-    if groups_of.n_columns == 0:
+    if groups_of is not None and groups_of.n_columns == 0:
         raise InputError("sensitive_features: it has no columns; pass at least one.")
 
     pairing = Pairing(log)
     pairing.lead(table)
-    decided, groups_of = pairing.align(decided), pairing.align(groups_of)
+    decided = pairing.align(decided)
+    groups_of = None if groups_of is None else pairing.align(groups_of)
     weight = None if weighed is None else pairing.align(weighed).array(0)
     people = None if people is None else pairing.align(people)
     exposed = None
     if exposed_to is not None:
         exposed = read_exposure(pairing.align(exposed_to).array(0), n_samples)
+    copies = None
+    if told_groups is not None:
+        refuse_with_probabilities(asked, exposed is not None)
+        copies = read_probabilities(pairing.align(told_groups), groups_of)
+        table, decided, groups_of = table.take(copies.row), decided.take(copies.row), copies.groups
+        weight = copies.weights(weight)
+        if people is None:  # the copies of a row are one person's
+            people = read_vector(np.arange(n_samples), "clusters")
+        people = people.take(copies.row)
+    assert groups_of is not None  # given, or made of probabilities
 
     # Rows without weight are absent, so nothing they hold can fail a check.
     excluded: dict[str, int] = {}
-    weighting = read_weighting(weight, asked.weight_type, n_samples, log)
-    if weighting.n_zero:
-        excluded["zero weight"] = weighting.n_zero
+    origin = np.arange(n_samples) if copies is None else copies.row
+    weighting = read_weighting(weight, asked.weight_type, len(origin), log)
+    n_zero = n_samples - len(np.unique(origin[weighting.rows])) if weighting.n_zero else 0
+    if n_zero:
+        excluded["zero weight"] = n_zero
     rows = weighting.rows
     decisions = decided.array(0) if rows is None else decided.take(rows).array(0)
     amounts = _amounts(decisions, exposed, rows, asked)
@@ -234,7 +257,7 @@ def build_problem(
         weighting, labels = weighting.take(decided_on), labels.take(decided_on)
         amounts = None if amounts is None else amounts[decided_on]
         rows = decided_on if rows is None else rows[decided_on]
-        excluded[MISSING_OUTCOME] = n_samples - weighting.n_zero - len(np.unique(rows))
+        excluded[MISSING_OUTCOME] = n_samples - n_zero - len(np.unique(origin[rows]))
     if rows is not None:
         table, groups_of = table.take(rows), groups_of.take(rows)
         people = None if people is None else people.take(rows)
@@ -258,7 +281,7 @@ def build_problem(
     )
     if not merge and amounts is None:
         read_spellings({"": labels}, "y", log, merge=False)
-    in_use = np.arange(n_samples) if rows is None else rows
+    in_use = np.arange(len(origin)) if rows is None else rows
     columns = read_sensitive(groups_of, asked.missing, in_use, log, excluded, merge=merge)
     if merge:
         _read_levels(table, log, merge=True)
@@ -345,7 +368,8 @@ def build_problem(
         sensitive=with_intersections(sorted_columns, asked.intersections),
         cluster=cluster,
         unit=unit,
-        source_row=in_use[order],
+        source_row=origin[in_use[order]],
+        probability=None if copies is None else copies.probability[in_use[order]],
         n_samples=n_samples,
         excluded=excluded,
         warnings=log.records,

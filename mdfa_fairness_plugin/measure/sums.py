@@ -59,6 +59,7 @@ class MeasuredRows:
     lesser: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     shares: tuple[float, ...] = ()  # of the rows that these learn from; none known: all of them
     kind: type[Rates] = Rates
+    probability: np.ndarray | None = None  # that a row is of its side; None: it is
     of: ValueOf = ValueOf()
 
     def leak(self, member: np.ndarray) -> LeakSums:
@@ -86,13 +87,13 @@ class MeasuredRows:
         return estimates_of(inside, plain, self.leftover(member) if adjusts else None)
 
     def counts(self, member: np.ndarray) -> np.ndarray:
-        """Rows of a set by S and outcome, shape (2, n_outcomes)."""
-        return np.array(
-            [
-                np.bincount(self.y[member & (self.s == side)], minlength=self.n_outcomes)
-                for side in (1, -1)
-            ]
-        )
+        """Rows of a set by S and outcome, shape (2, n_outcomes); expected ones, to the next whole."""
+        sides, p = [member & (self.s == side) for side in (1, -1)], self.probability
+        told = [
+            np.bincount(self.y[own], None if p is None else p[own], minlength=self.n_outcomes)
+            for own in sides
+        ]
+        return np.rint(told).astype(np.intp)
 
     def hit_clusters(self, member: np.ndarray) -> int:
         """Clusters of a set with a row that has the outcome; of numbers all have."""

@@ -14,6 +14,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import visible
 from mdfa_fairness_plugin.fields import (
+    UNKNOWN_PAIR,
     Column,
     frame,
     number,
@@ -84,6 +85,17 @@ class Keyed:
         )
 
 
+def _told_pair() -> Any:
+    """Field of two floats that is in JSON where these are known."""
+    how = said("cells", settle=_two_floats, json="told")
+    return field(default=UNKNOWN_PAIR, metadata=how)
+
+
+def _two_floats(ends: Any) -> tuple[float, float]:
+    low, high = (math.nan if end is None else float(end) for end in ends)
+    return UNKNOWN_PAIR if math.isnan(low) and math.isnan(high) else (low, high)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Violation(Keyed, Measured):
     """Most unequally treated subgroup one search found, measured on held-out rows.
@@ -104,8 +116,7 @@ class Violation(Keyed, Measured):
     outcome_type : {"binary", "numeric"}
         Whether people have ``outcome`` or not, or get more or less of it.
     measure : {"ratio", "difference"}
-        What both sides are compared by, and verdict, p-value and gates are about: the ratio of rates
-        or means (``delta``), or the difference of means.
+        What verdict, p-value and gates are about: ``delta``, or the difference of means.
     outcome_sd : float
         Standard deviation of an outcome that is a number; NaN otherwise.
     verdict : {"violation", "none_larger_than_detectable", "insufficient_evidence"}
@@ -154,8 +165,7 @@ class Violation(Keyed, Measured):
     detectable_delta : float
         Logarithm of ``detectable_ratio``.
     detectable_difference : float
-        Of numbers compared by their difference, the smallest that would have been found likewise, in
-        units of the outcome; NaN otherwise, as ``detectable_delta`` is then.
+        Likewise of numbers compared by their difference, in units of the outcome; else NaN.
     detectable_mass : float
         Mass of the subgroup that ``detectable_ratio`` is of: ``alpha`` or, where not even a
         thousandfold ratio would have been found in one as small, twice that, and so on.
@@ -192,6 +202,11 @@ class Violation(Keyed, Measured):
     missing_bounds : tuple of float
         Smallest and largest ``delta`` over all ways to fill in those values; NaN if none is
         unknown.
+    probability_bounds, probability_interval : tuple of float
+        Smallest and largest ``delta`` over all ways in which outcome and group may go together where
+        groups are known by probability (Kallus, Mao and Zhou 2022), and the limits of both; else NaN.
+    rows_to_know : int
+        People whose groups would have to be known for an interval as narrow as these bounds.
     e_value, e_value_limit : float
         How strongly, as a risk ratio, an unrecorded feature would have to be tied to both the
         sensitive value and the outcome to explain away ``ratio``, and to move the lower end of
@@ -292,6 +307,9 @@ class Violation(Keyed, Measured):
     mass_interval: tuple[float, float] = pair("cells")
     n_missing: int | None = whole("rule")
     missing_bounds: tuple[float, float] = pair("rule")
+    probability_bounds: tuple[float, float] = _told_pair()
+    probability_interval: tuple[float, float] = _told_pair()
+    rows_to_know: int = field(default=0, metadata=said("always", settle=int, json="told"))
     e_value: float = number("cells", Column("e_value", case=11))
     e_value_limit: float = number("always", Column("e_value_limit", case=12))
     propensity: np.ndarray = rows(np.float64)

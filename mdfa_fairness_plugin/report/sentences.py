@@ -26,7 +26,6 @@ from mdfa_fairness_plugin.records import (
     Silence,
     Subgroup,
     Violation,
-    ratio_of,
 )
 from mdfa_fairness_plugin.records.searches import RANK, STEPS, Keyed
 from mdfa_fairness_plugin.report.effects import effect_of, is_number
@@ -345,22 +344,6 @@ def impact_sentence(violation: Violation) -> str:
         f"The favourable outcome goes to {group_of(violation)} {ratio_text(impact)} times as often as "
         f"to {others_of(violation)}{beside}. The four-fifths rule of thumb looks "
         "at whether such a number is below 0.8; that is no legal judgement."
-    )
-
-
-def missing_sentence(violation: Violation) -> str:
-    """What the rows without a sensitive value could change; or nothing."""
-    if violation.n_missing == 0:
-        return ""
-    feature = label_text(violation.sensitive_feature)
-    size = capital(rows_text(violation.n_missing))
-    text = f"{size} in the subgroup told of first have no known {feature}"
-    low, high = violation.missing_bounds
-    if math.isnan(low) or math.isnan(high):
-        return f"{text} and are in none of its numbers."
-    return (
-        f"{text}. Whatever it is, the ratio would lie between {ratio_text(ratio_of(low))} and "
-        f"{ratio_text(ratio_of(high))}."
     )
 
 

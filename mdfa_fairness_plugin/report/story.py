@@ -78,6 +78,7 @@ from mdfa_fairness_plugin.report.reading import (
 from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
 from mdfa_fairness_plugin.report.rerun import rerun_code
 from mdfa_fairness_plugin.report.statement import files_sentences, statement_section
+from mdfa_fairness_plugin.report.unknown import missing_sentence, probability_sentence
 
 _MOST_ALSO: Final = 4
 _MOST_LISTED: Final = 12
@@ -416,7 +417,7 @@ def _unseen(result: AuditRecord) -> Section:
             lines.append(f"Undetermined for {who}: {why}.")
     case = shown_case(result)
     if case is not None:
-        lines.append(say.missing_sentence(case))
+        lines += [missing_sentence(case), probability_sentence(case)]
     lines += [say.silence_sentence(result, entry) for entry in result.silence]
     mapped = {(entry.sensitive_feature, entry.group) for entry in result.silence}
     for key, value in result.balance.items():

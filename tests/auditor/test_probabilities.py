@@ -1,0 +1,156 @@
+"""Audits of groups that are known by probability."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.results import AuditResult
+
+FAST = {"learner": "tree", "n_splits": 2, "n_repeats": 1, "random_state": 0}
+N = 1_200
+
+
+def draw(apart, ratio, seed=0, n=N):
+    """Features, outcomes, groups and what a proxy tells of these; the ratio holds where a > 0."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.uniform(-1, 1, n), "b": rng.uniform(-1, 1, n)})
+    s = rng.random(n) < 0.4
+    signal = rng.standard_normal(n) + apart * s
+    p = 1 / (1 + np.exp(-(apart * signal - apart**2 / 2 + math.log(0.4 / 0.6))))
+    y = (rng.random(n) < np.where((X["a"] > 0) & s, 0.2 * ratio, 0.2)).astype(int)
+    return X, y, s, pd.DataFrame({"w": p, "m": 1 - p})
+
+
+@pytest.fixture(scope="module")
+def found():
+    X, y, s, p = draw(3.0, 3.0)
+    asked = {"outcomes": [1], "groups": ["w"], **FAST}
+    return X, y, s, mdfa.audit(X, y, sensitive_probabilities=p, **asked)
+
+
+def test_bounds_hold_the_truth_and_the_estimate(found):
+    X, y, s, result = found
+    (v,) = result.violations
+    inside = v.membership
+    truth = math.log(y[inside & s].mean() / y[inside & ~s].mean())
+    low, high = v.probability_bounds
+    assert low < truth < high
+    assert low < v.delta < high
+    least, most = v.probability_interval
+    assert least < low < high < most
+    assert v.rows_to_know > 0
+    assert result.n_samples == len(X)
+    assert abs(v.n_rows - inside.sum()) <= 1
+    assert "known by probability alone" in result.summary()
+
+
+def test_certain_probabilities_are_groups():
+    X, y, s, _ = draw(3.0, 3.0)
+    labels = pd.Series(np.where(s, "w", "m"), name="sex")
+    certain = pd.DataFrame({"w": s.astype(float), "m": 1.0 - s})
+    one, two = (
+        mdfa.audit(X, y, outcomes=[1], groups=["w"], **given, **FAST).violations[0]
+        for given in (
+            {"sensitive_features": labels},
+            {"sensitive_probabilities": certain, "sensitive_features": labels},
+        )
+    )
+    assert two.sensitive_feature == "sex"
+    assert two.delta == pytest.approx(one.delta, rel=1e-9)
+    np.testing.assert_array_equal(two.membership, one.membership)
+    assert two.counts.equals(one.counts)
+    # Nothing is left open; only the weighting by models is, which bounds do without.
+    assert two.probability_bounds[0] == pytest.approx(two.probability_bounds[1])
+    assert two.probability_bounds[0] == pytest.approx(two.estimates["hajek"], abs=1e-9)
+
+
+def test_vague_probabilities_are_no_violation():
+    X, y, _, p = draw(0.8, 3.0)
+    result = mdfa.audit(X, y, sensitive_probabilities=p, outcomes=[1], groups=["w"], **FAST)
+    (v,) = result.violations
+    assert v.verdict != "violation"
+    assert v.probability_bounds[0] < 0 < v.probability_bounds[1]
+
+
+def test_known_groups_narrow_the_bounds(found):
+    X, y, s, result = found
+    _, _, _, p = draw(3.0, 3.0)
+    known = pd.Series(np.where(np.arange(N) < N // 2, np.where(s, "w", "m"), None), dtype=object)
+    again = mdfa.audit(
+        X,
+        y,
+        sensitive_features=known,
+        sensitive_probabilities=p,
+        outcomes=[1],
+        groups=["w"],
+        **FAST,
+    ).violations[0]
+    before = result.violations[0]
+    assert np.ptp(again.probability_bounds) < np.ptp(before.probability_bounds)
+
+
+def test_order_of_rows_and_columns_changes_nothing(found):
+    X, y, _, result = found
+    _, _, _, p = draw(3.0, 3.0)
+    order = np.random.default_rng(0).permutation(N)
+    again = mdfa.audit(
+        X.iloc[order], y[order], sensitive_probabilities=p[["m", "w"]].iloc[order],
+        outcomes=[1], groups=["w"], **FAST,
+    ).violations[0]  # fmt: skip
+    assert again.delta == result.violations[0].delta
+    assert again.probability_bounds == pytest.approx(result.violations[0].probability_bounds)
+    np.testing.assert_array_equal(again.membership, result.violations[0].membership[order])
+
+
+def test_json_tells_bounds_and_is_read_back(found, tmp_path):
+    result = found[-1]
+    text = result.to_json(tmp_path / "audit.json")
+    again = AuditResult.from_json(tmp_path / "audit.json")
+    assert again.violations[0].probability_bounds == result.violations[0].probability_bounds
+    assert again.violations[0].rows_to_know == result.violations[0].rows_to_know
+    assert again.to_json() == text
+
+
+@pytest.mark.parametrize(
+    ("change", "asked", "message"),
+    [
+        (lambda p: p[["w"]], {}, r"sensitive_probabilities: a column for each group expected, 1"),
+        (
+            lambda p: p * 0.5,
+            {},
+            r"sensitive_probabilities: 1,200 of 1,200 rows hold no prob.* row 0",
+        ),
+        (
+            lambda p: p.drop(index=7).reindex(p.index),
+            {},
+            r"sensitive_probabilities: 1 of 1,200 .* at row 7",
+        ),
+        (
+            lambda p: p.astype(str) + "x",
+            {},
+            r"sensitive_probabilities: probabilities expected in 'w'",
+        ),
+        (lambda p: p.iloc[:-1], {}, r"sensitive_probabilities"),
+        (lambda p: p, {"outcome_type": "numeric"}, r"sensitive_probabilities: bounds are known of"),
+        (lambda p: p, {"weight_type": "frequency"}, r"sensitive_probabilities: rows count by"),
+        (lambda p: p, {"intersections": True}, r"sensitive_probabilities: there is one column"),
+    ],
+)
+def test_what_are_no_probabilities_is_refused(change, asked, message):
+    X, y, _, p = draw(3.0, 3.0)
+    with pytest.raises(InputError, match=message):
+        mdfa.audit(X, y, sensitive_probabilities=change(p), **{**FAST, **asked})
+
+
+def test_unknown_groups_are_refused():
+    X, y, s, p = draw(3.0, 3.0)
+    with pytest.raises(InputError, match=r"sensitive_features: 'x' is no column of sensitive_prob"):
+        mdfa.audit(
+            X, y, sensitive_features=np.where(s, "x", "m"), sensitive_probabilities=p, **FAST
+        )
