@@ -52,6 +52,11 @@ def source_of(result: AuditRecord) -> AuditSource:
             "result: it does not hold its data, so the audit cannot be repeated; use the result that "
             "MDFAuditor.fit or audit() returned."
         )
+    if result.source.problem.probability is not None:
+        raise InputError(
+            "result: its groups are known by probability, and repetitions, other rows and other "
+            "questions have no bounds yet. Ask audits of rows whose group is known."
+        )
     return result.source
 
 

@@ -154,3 +154,10 @@ def test_unknown_groups_are_refused():
         mdfa.audit(
             X, y, sensitive_features=np.where(s, "x", "m"), sensitive_probabilities=p, **FAST
         )
+
+
+def test_nothing_is_repeated_without_bounds(found):
+    result = found[-1]
+    for ask in (lambda: result.null_distribution(3), lambda: result.measure("a > 0")):
+        with pytest.raises(InputError, match=r"result: its groups are known by probability"):
+            ask()

@@ -8,6 +8,7 @@ Run from the repository root, for example::
     python tests/benchmarks/numeric.py agreement --seeds 5
     python tests/benchmarks/numeric.py rivals --seeds 10
     python tests/benchmarks/numeric.py cost
+    python tests/benchmarks/numeric.py proxies --seeds 20 --sizes 20000
 
 ``plants`` audits n rows with a difference planted in the half disc of ``make_synthetic``: overlap of
 the planted search's members with it, bias and absolute error of its difference in standard deviations
@@ -289,7 +290,56 @@ def cost(args, pool):
             )
 
 
+def known_by_probability(n, seed, apart, ratio):
+    """Groups told by a normal signal so far apart; the ratio holds where the first feature is above 0."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.uniform(-1, 1, n), "b": rng.uniform(-1, 1, n)})
+    s = rng.random(n) < 0.4
+    signal = rng.standard_normal(n) + apart * s
+    p = 1 / (1 + np.exp(-(apart * signal - apart**2 / 2 + math.log(0.4 / 0.6))))
+    rate = np.where((X["a"] > 0) & s, 0.2 * ratio, 0.2)
+    y = (rng.random(n) < rate).astype(int)
+    return X, y, rate, s, p
+
+
+def one_proxy(n, seed, apart, ratio, options):
+    """Whether the limits hold the truth in the subgroup found, and whether it is a violation."""
+    warnings.simplefilter("ignore", MDFAWarning)
+    X, y, rate, s, p = known_by_probability(n, seed, apart, ratio)
+    told = pd.DataFrame({"w": p, "m": 1 - p})
+    result = mdfa.audit(
+        X, y, sensitive_probabilities=told, outcomes=[1], random_state=seed, **options
+    )
+    holds = []
+    for v in result.violations:
+        inside = v.membership
+        rates = [rate[inside & (s == side)].mean() for side in (True, False)]
+        truth = math.log(rates[0] / rates[1]) * (1 if v.group == "w" else -1)
+        low, high = v.probability_interval
+        holds.append(low <= truth <= high)
+    weighted = result.violations[1]
+    return all(holds), any(v.verdict == "violation" for v in result.violations), weighted.ratio
+
+
+def proxies(args, pool):
+    """The table of groups known by probability."""
+    print("    n   AUC  ratio  bounds hold  violations  weighted ratio")
+    for n in args.sizes:
+        for apart, area in ((0.954, 0.75), (2.326, 0.95)):
+            for ratio in (1.0, 3.0):
+                rows = pool(
+                    delayed(one_proxy)(n, seed, apart, ratio, args.options)
+                    for seed in range(args.seeds)
+                )
+                print(
+                    f"{n:5d}  {area:4.2f}  {ratio:4.1f}  ",
+                    np.mean(rows, axis=0).round(3),
+                    flush=True,
+                )
+
+
 TABLES = {
+    "proxies": proxies,
     "plants": plants,
     "alarms": alarms,
     "coverage": coverage,
