@@ -291,7 +291,7 @@ def cost(args, pool):
 
 
 def known_by_probability(n, seed, apart, ratio):
-    """Groups told by a normal signal so far apart; the ratio holds where the first feature is above 0."""
+    """Groups told by a normal signal so far apart; the ratio holds where a is above 0."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame({"a": rng.uniform(-1, 1, n), "b": rng.uniform(-1, 1, n)})
     s = rng.random(n) < 0.4
