@@ -61,8 +61,10 @@ def find_favorable(
     """Outcome that ``--favorable-label`` means; None for none."""
     if request.favorable_label is None:
         return None
-    if request.is_numeric:
-        raise CommandError("--favorable-label: numbers have no label; say --favorable high or low.")
+    if request.is_numeric or request.ordered:
+        raise CommandError(
+            "--favorable-label: of numbers and orders say which end is good: --favorable high or low."
+        )
     found = find_labels((request.favorable_label,), columns, values, "--favorable-label")
     return None if found is None else found[0]
 

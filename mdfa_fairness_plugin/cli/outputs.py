@@ -41,6 +41,11 @@ def check_outputs(request: Request) -> None:
             f"--pairs: it writes rows of single people, and --min-cell {request.min_cell} keeps back "
             "fewer people than that; pass --allow-rows as well if whoever gets the file may see them."
         )
+    if request.group_table is not None and (request.is_numeric or request.ordered):
+        raise CommandError(
+            "--group-table: it counts who gets the favourable outcome; numbers and orders are none, so "
+            "audit a cut of them, as in --outcome 'wage >= 5' --favorable-label 'wage >= 5'."
+        )
     if request.group_table is not None and request.favorable_label is None:
         raise CommandError(
             "--group-table: it tells who gets the favourable outcome; name that with "
