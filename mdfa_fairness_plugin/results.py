@@ -152,7 +152,7 @@ class AuditResult(Questions):
         Returns
         -------
         result : AuditResult
-            With ``features``, whose ``ratio_without`` is set.
+            With ``features``, whose ``ratio_without`` is set, or ``difference_without``.
 
         Raises
         ------
@@ -170,11 +170,17 @@ class AuditResult(Questions):
             raise InputError(
                 "explained: it is of another audit; pass what explained() of this result returned."
             )
-        told = [tuple(map(ratio_of, ratios[own.feature])) for own in features]
-        with_ratios = zip(features, told, strict=True)
-        return replace(
-            self, features=tuple(replace(own, ratio_without=r) for own, r in with_ratios)
-        )
+        told = [
+            replace(own, ratio_without=tuple(map(ratio_of, ratios[own.feature])))
+            for own in features
+        ]
+        if explained.by_difference.any():
+            differences = dict(zip(explained.features, explained.difference_without, strict=True))
+            told = [
+                replace(own, difference_without=tuple(differences[own.feature].tolist()))
+                for own in told
+            ]
+        return replace(self, features=tuple(told))
 
     def to_model_card(
         self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11

@@ -24,6 +24,9 @@ class AuditedFeature(Record):
     ratio_without : tuple of float of shape (n_searches,)
         Ratio of each search with people not held equal in the feature; NaN unless
         ``AuditResult.explained`` measured it.
+    difference_without : tuple of float
+        Likewise the difference of means, in units of the outcome, of searches that go by it; empty if
+        none does.
     withheld : frozenset of str
         Fields that a copy for printing does not hold; empty otherwise.
     """
@@ -33,3 +36,6 @@ class AuditedFeature(Record):
     protected: bool = field(default=False, metadata=said("always", settle=bool))
     tells: tuple[float, ...] = several("rule")
     ratio_without: tuple[float, ...] = several("rule")
+    difference_without: tuple[float, ...] = field(
+        default=(), metadata=said("rule", settle=tuple, json="told")
+    )

@@ -10,9 +10,10 @@ from mdfa_fairness_plugin.describe.wording import percent
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report.document import EVERYWHERE, HTML, Paragraphs, Section, Table, Value
 from mdfa_fairness_plugin.report.effects import effect_of
+from mdfa_fairness_plugin.report.figures import told_apart
 from mdfa_fairness_plugin.report.means import OfMeans
 from mdfa_fairness_plugin.report.reading import entries
-from mdfa_fairness_plugin.report.sentences import group_of, others_of, told_apart
+from mdfa_fairness_plugin.report.sentences import group_of, others_of
 from mdfa_fairness_plugin.settings import Settings
 
 _ADJUSTED: Final = "doubly_robust"

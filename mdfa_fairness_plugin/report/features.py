@@ -19,9 +19,9 @@ from mdfa_fairness_plugin.report.document import (
     Value,
     shown,
 )
-from mdfa_fairness_plugin.report.effects import is_number
-from mdfa_fairness_plugin.report.figures import ratio_text
+from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.profile_cells import ProfiledFeatures
+from mdfa_fairness_plugin.report.rates import Effect
 from mdfa_fairness_plugin.report.reading import shown_case
 from mdfa_fairness_plugin.report.sentences import group_of, others_of
 
@@ -38,15 +38,15 @@ def features_section(result: AuditRecord) -> Section:
     n_stated = sum(bool(own.reason or own.protected) for own in features)
     n_more = len(features[n_stated:]) - _MOST_UNSTATED
     features = features[: n_stated + _MOST_UNSTATED]
-    ratios = case is not None and not is_number(case)
-    ratios &= place is not None and any(not math.isnan(o.ratio_without[place]) for o in features)
+    effect = effect_of(case)
+    ratios = any(not math.isnan(_effect_without(own, place, effect)) for own in features)
     header = ["Feature", "Reason stated", "Protected trait", "Tells the group"]
-    header += ["Ratio without it"] if ratios else []
+    header += [f"{effect.name.capitalize()} without it"] if ratios else []
     rows = []
     for own in features:
         cells: list[Value] = [label_text(own.feature), clean(own.reason) or _NOT_STATED]
         cells += ["measures one" if own.protected else "", _tells(own, place)]
-        cells += [_without(own, place)] if ratios else []
+        cells += [_without(own, place, effect)] if ratios else []
         rows.append(tuple(cells))
     table = Table(
         header=tuple(header),
@@ -56,19 +56,20 @@ def features_section(result: AuditRecord) -> Section:
         more=f"and {n_more} more, of which nothing was stated" if n_more > 0 else "",
         media=HTML,
     )
-    lines = Bullets(tuple(_line(own, place, ratios) for own in features), media=PLAIN)
-    note = Paragraphs((_note(case, ratios),) if rows else (), "note")
+    told = effect if ratios else None
+    lines = Bullets(tuple(_line(own, place, told) for own in features), media=PLAIN)
+    note = Paragraphs((_note(case, told),) if rows else (), "note")
     return Section("features", "Reasons for features", (table, lines, note))
 
 
-def _line(own: AuditedFeature, place: int | None, ratios: bool) -> str:
+def _line(own: AuditedFeature, place: int | None, effect: Effect | None) -> str:
     """One feature as text."""
     parts = [clean(own.reason) or _NOT_STATED]
     parts += ["measures a protected trait, as stated"] if own.protected else []
     if tells := shown(_tells(own, place)):
         parts.append(f"tells the group: {tells}")
-    without = shown(_without(own, place)) if ratios else ""
-    parts += [f"ratio without it: {without}"] if without else []
+    without = shown(_without(own, place, effect)) if effect is not None else ""
+    parts += [f"{effect.name} without it: {without}"] if effect is not None and without else []
     return f"{label_text(own.feature)}: {'; '.join(parts)}."
 
 
@@ -79,14 +80,20 @@ def _tells(own: AuditedFeature, place: int | None) -> Value:
     return percent(share)
 
 
-def _without(own: AuditedFeature, place: int | None) -> Value:
-    ratio = math.nan if place is None else own.ratio_without[place]
-    if math.isnan(ratio):
-        return None if "ratio_without" in own.withheld else ""
-    return ratio_text(ratio)
+def _effect_without(own: AuditedFeature, place: int | None, effect: Effect) -> float:
+    """Effect of a search without a feature; NaN if it is not known."""
+    told = getattr(own, f"{effect.name}_without")
+    return math.nan if place is None or not told else told[place]
 
 
-def _note(case: Violation | None, ratios: bool) -> str:
+def _without(own: AuditedFeature, place: int | None, effect: Effect) -> Value:
+    value = _effect_without(own, place, effect)
+    if math.isnan(value):
+        return None if f"{effect.name}_without" in own.withheld else ""
+    return effect.text(value)
+
+
+def _note(case: Violation | None, effect: Effect | None) -> str:
     """How to read the table."""
     lines = []
     if case is not None:
@@ -94,8 +101,11 @@ def _note(case: Violation | None, ratios: bool) -> str:
             f"Tells the group: how often the feature alone tells {group_of(case)} from "
             f"{others_of(case)}, both counting alike and everybody told by the rest; 50 % is a guess."
         )
-    if ratios:
-        lines.append("Ratio without it: in the same subgroup, if people are not held equal in it.")
+    if effect is not None:
+        name = effect.name.capitalize()
+        lines.append(
+            f"{name} without it: in the same subgroup, if people are not held equal in it."
+        )
     lines.append("Whether a reason justifies the use of a feature is for others to judge.")
     return " ".join(lines)
 
@@ -117,9 +127,12 @@ def printable_features(
     for own in given.features:
         may_tell = profiled.may_tell_of_whole(own.feature)
         copies.append(_printed(own, place if may_tell else None, violations))
-        for name in ("tells", "ratio_without"):
-            before, after = (getattr(one, name)[place] for one in (own, copies[-1]))
-            n_lost += math.isnan(after) and not math.isnan(before)
+        effect = effect_of(case)
+        pairs = [
+            (own.tells[place], copies[-1].tells[place]),
+            tuple(_effect_without(one, place, effect) for one in (own, copies[-1])),
+        ]
+        n_lost += sum(math.isnan(after) and not math.isnan(before) for before, after in pairs)
     return tuple(copies), n_lost
 
 
@@ -127,9 +140,11 @@ def _printed(
     own: AuditedFeature, place: int | None, violations: Sequence[Violation]
 ) -> AuditedFeature:
     known = zip(violations, own.ratio_without, strict=True)
+    told = zip(violations, own.difference_without, strict=False)
     return printed(
         AuditedFeature,
         own,
         tells=tuple(share if i == place else math.nan for i, share in enumerate(own.tells)),
         ratio_without=tuple(math.nan if math.isnan(one.delta) else r for one, r in known),
+        difference_without=tuple(math.nan if math.isnan(one.difference) else d for one, d in told),
     )

@@ -82,3 +82,17 @@ def amounts(values: Sequence[float]) -> list[str]:
     size = max(map(abs, known), default=0.0)
     more = math.floor(math.log10(size / spread)) if spread > 0 else 0
     return [amount_text(value, min(more + 3, 9)) for value in values]
+
+
+def told_apart(values: Sequence[float]) -> list[str]:
+    """Write numbers to be compared, with digits enough to see the difference: 1999.0 and 1999.5."""
+    known = [value for value in values if math.isfinite(value)]
+    spread = max(known) - min(known) if known else 0.0
+    size = max(map(abs, known), default=0.0)
+    if spread == 0 or size >= 10_000 or size < 1e-4:
+        return [rounded(value) for value in values]
+    # Never fewer than three digits in all.
+    places = max(-math.floor(math.log10(spread)), 2 - math.floor(math.log10(size)), 0)
+    if places > 6:
+        return [rounded(value) for value in values]
+    return [f"{v:.{places}f}" if math.isfinite(v) else number(v) for v in values]

@@ -245,6 +245,10 @@ class Difference(OfMeans):
         """Write what ever better models give."""
         return [points(value) for value in values] if self.scale == RANK else amounts(values)
 
+    def apart(self, values: Sequence[float]) -> list[str]:
+        """Write effects to be compared, with digits enough to see the difference."""
+        return self.rungs(values)
+
     def fall(self, allowance: float, search: Measured) -> str:
         """Write by how much it may still fall."""
         hardly = search.outcome_sd / 1000.0

@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.report.figures import (
     points_text,
     ratio_or_inf,
     ratio_text,
+    told_apart,
 )
 
 
@@ -101,6 +102,10 @@ class Effect:
     def rungs(self, values: Sequence[float]) -> list[str]:
         """Write what ever better models give."""
         return [f"{value:.2f}" for value in values]
+
+    def apart(self, values: Sequence[float]) -> list[str]:
+        """Write effects to be compared, with digits enough to see the difference."""
+        return told_apart(values)
 
     def fall(self, allowance: float, search: Measured) -> str:
         """Write by how much it may still fall."""

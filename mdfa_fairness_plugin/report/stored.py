@@ -102,7 +102,8 @@ class _Reading:
                 self.refuse(f"groups[{i}]", "a count and a rate of every outcome", own.group)
         n_searches = len(found["violations"])
         for i, feature in enumerate(found.get("features", ())):
-            if {len(feature.tells), len(feature.ratio_without)} != {n_searches}:
+            told = feature.difference_without or feature.ratio_without
+            if {len(feature.tells), len(feature.ratio_without), len(told)} != {n_searches}:
                 self.refuse(f"features[{i}]", "two numbers of every search", feature.feature)
         if isinstance(found["alpha"], str) and found["alpha"] != "auto":
             self.refuse("alpha", "a number or 'auto'", found["alpha"])

@@ -31,9 +31,10 @@ from mdfa_fairness_plugin.report.effects import (
     effect_title,
     interval_cell,
 )
+from mdfa_fairness_plugin.report.figures import told_apart
 from mdfa_fairness_plugin.report.findings import short_verdict
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, shown_case
-from mdfa_fairness_plugin.report.sentences import deviations, p_number, told_apart
+from mdfa_fairness_plugin.report.sentences import deviations, p_number
 
 _MOST_SEARCHES: Final = 16
 _MOST_PROFILE_ROWS: Final = 30

@@ -17,6 +17,7 @@ from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.records import GroupCounts, ModelDependence, Spread, Subgroup, Violation
 from mdfa_fairness_plugin.report.displays import (
     AmountsDisplay,
+    ExplainedDisplay,
     SearchesDisplay,
     WorstCasePathDisplay,
 )
@@ -347,6 +348,21 @@ def test_a_card_of_an_order_is_of_a_cut_that_the_person_is_in(audited):
     assert card.received == "low"
     assert card.violation.outcome in ("below mid", "below top", "lower rank")
     assert card.has_outcome in (True, None)
+
+
+def test_what_a_feature_explains_is_told_in_units(audited):
+    result = audited["difference"].result_
+    explained = result.explained()
+    place = result.violations.index(result.worst_case)
+    told = result.with_explained(explained)
+    age = next(own for own in told.features if own.feature == "age")
+    without = explained.of_search(place).set_index("feature").loc["age", "difference_without"]
+    assert age.difference_without[place] == without
+    assert f"difference without it: {amount_text(without)}" in told.summary()
+    picture = ExplainedDisplay.from_explained(explained)
+    assert picture.equal == pytest.approx(result.worst_case.difference)
+    assert picture.to_frame().columns.tolist()[1:2] == ["difference_without"]
+    assert set(picture.ratio) == set(explained.difference_without[:, place])
 
 
 # -- what may be printed

@@ -11,13 +11,16 @@ import numpy as np
 from mdfa_fairness_plugin.describe.wording import count, label_text
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.report.displays import style
-from mdfa_fairness_plugin.report.displays.forest import ForestDisplay, short_ratio
-from mdfa_fairness_plugin.report.sentences import told_apart
+from mdfa_fairness_plugin.report.displays.forest import ForestDisplay
+from mdfa_fairness_plugin.report.means import Difference
+from mdfa_fairness_plugin.report.rates import RATES, Effect
 
 
 @dataclass(kw_only=True, eq=False)
 class ExplainedDisplay(ForestDisplay):
     """Ratio of one subgroup with each feature left out, the one that moves most first.
+
+    The difference of means, of a search that goes by it.
 
     Parameters
     ----------
@@ -79,26 +82,37 @@ class ExplainedDisplay(ForestDisplay):
         if not 0 <= search < n:
             raise InputError(f"search: a position below {n} expected, {search!r} found.")
         rows = explained.of_search(search)
-        equal = math.exp(explained.delta[search])
-        if not 0 < equal < math.inf:
-            raise style.nothing_to_draw("explained", "the ratio of this search is unknown")
+        if explained.by_difference[search]:
+            effect: Effect = Difference()
+            equal = float(explained.difference[search])
+            observed = float(explained.difference_unweighted[search])
+        else:
+            effect = RATES
+            equal, observed = (
+                math.exp(own[search]) for own in (explained.delta, explained.unweighted)
+            )
+        if not math.isfinite(equal) or (effect.logarithmic and equal == 0):
+            raise style.nothing_to_draw("explained", f"the {effect.name} of this search is unknown")
         drawn = rows.iloc[:max_features]
+        low, high = (drawn[f"change_{end}"].to_numpy(dtype=float) for end in ("low", "high"))
         feature, group, outcome = explained.searches[search]
         return cls(
             features=tuple(drawn["feature"]),
-            ratio=drawn["ratio_without"].to_numpy(dtype=float),
-            ratio_low=equal * drawn["change_low"].to_numpy(dtype=float),
-            ratio_high=equal * drawn["change_high"].to_numpy(dtype=float),
+            effect=effect,
+            ratio=drawn[f"{effect.name}_without"].to_numpy(dtype=float),
+            ratio_low=equal * low if effect.logarithmic else equal + low,
+            ratio_high=equal * high if effect.logarithmic else equal + high,
             equal=equal,
-            unweighted=math.exp(explained.unweighted[search]),
+            unweighted=observed,
             n_omitted=len(rows) - len(drawn),
             label=f"{label_text(feature, 18)} = {style.short(group, 18)}: {style.short(outcome, 18)}",
         )
 
     def _sentence(self) -> str:
         text = (
-            f"Ratio of {self.label} with each feature left out: {short_ratio(self.equal)} with all "
-            f"features equal, {short_ratio(self.unweighted)} as observed."
+            f"{self.effect.name.capitalize()} of {self.label} with each feature left out: "
+            f"{self._short(self.equal)} with all features equal, {self._short(self.unweighted)} as "
+            "observed."
         )
         for i, name in enumerate(style.short_names(self.features, 22)[:3]):
             text += f" Without {name} {self._value(i)}."
@@ -107,8 +121,8 @@ class ExplainedDisplay(ForestDisplay):
     def _value(self, i: int) -> str:
         ratio, low, high = self.ratio[i], self.ratio_low[i], self.ratio_high[i]
         if not (math.isfinite(low) and math.isfinite(high)):
-            return short_ratio(ratio)
-        shown = told_apart([ratio, low, high])
+            return self._short(ratio)
+        shown = self.effect.apart((ratio, low, high))
         return f"{shown[0]} ({shown[1]} to {shown[2]})"
 
     def _others(self) -> list[np.ndarray]:
@@ -134,15 +148,16 @@ class ExplainedDisplay(ForestDisplay):
         ):
             if limits[0] <= value <= limits[1]:
                 ax.axvline(value, color=palette.ink, linewidth=1.2, linestyle=line)
-                text = f" {name}: {short_ratio(value)} "
+                text = f" {name}: {self._short(value)} "
                 style.write(ax, value, -0.85, text, ha=side, va="center", color=palette.ink)
         for i in range(len(self.features)):
             self._draw_beside(ax, palette, i, limits)
             style.beside(ax, palette, i, self._value(i))
         style.row_labels(ax, palette, style.short_names(self.features, 28))
         ax.set_ylim(len(self.features) - 0.4, -1.3)
-        style.ratio_axis(ax, *limits)
-        note = "Rate ratio without the feature.  ● moves beyond chance   ○ not told from chance"
+        self._axis(ax, limits)
+        note = f"{self.effect.axis} without the feature.  ● moves beyond chance   "
+        note += "○ not told from chance"
         if self.n_omitted:
             note += f"\n{count(self.n_omitted, 'feature')} that move it less not drawn"
         style.finish(ax, palette, x=note, to_right=True, title=self.label)

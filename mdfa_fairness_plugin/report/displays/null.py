@@ -21,6 +21,8 @@ from mdfa_fairness_plugin.report.sentences import p_text
 class NullDistributionDisplay(Display):
     """Delta found when the sensitive value is redrawn given the features, and the delta observed.
 
+    The difference of means, in units of the outcome, of a search that goes by it.
+
     Parameters
     ----------
     draws : ndarray of shape (n_draws,)
@@ -30,12 +32,15 @@ class NullDistributionDisplay(Display):
     p_value : float
     label : str
         Which search this is.
+    measure : {"ratio", "difference"}
+        What the search goes by.
     """
 
     draws: np.ndarray
     observed: float
     p_value: float
     label: str = ""
+    measure: str = "ratio"
     _height = 3.2
 
     @classmethod
@@ -76,17 +81,22 @@ class NullDistributionDisplay(Display):
             observed=float(np.asarray(null.observed, dtype=float)[search]),
             p_value=float(p[search]),
             label=label,
+            measure=null.measures[search],
         )
 
     def to_frame(self) -> pd.DataFrame:
         """Give the numbers drawn: the draws, in order of size."""
-        return pd.DataFrame({"delta": np.sort(self.draws)})
+        return pd.DataFrame({self._what: np.sort(self.draws)})
+
+    @property
+    def _what(self) -> str:
+        return "difference" if self.measure == "difference" else "delta"
 
     def _sentence(self) -> str:
         finite = self.draws[np.isfinite(self.draws)]
         middle = rounded(float(np.median(finite))) if len(finite) else "unknown"
         return (
-            f"Histogram of delta in {count(len(self.draws), 'redrawn audit')} of {self.label}, "
+            f"Histogram of {self._what} in {count(len(self.draws), 'redrawn audit')} of {self.label}, "
             f"median {middle}; observed {rounded(self.observed)}, {p_text(self.p_value)}."
         )
 
@@ -143,17 +153,20 @@ class NullDistributionDisplay(Display):
         )
         if not math.isnan(observed):
             ax.plot([observed, observed], [0, 1.12 * top], color=palette.second, linewidth=2.4)
-            ratio = ratio_text(math.exp(min(observed, 700)))
+            size = rounded(observed, 2)
+            if self.measure == "ratio":
+                size = f"{size} (ratio {ratio_text(math.exp(min(observed, 700)))})"
             style.write(
                 ax,
                 observed,
                 1.14 * top,
-                f"observed: {rounded(observed, 2)} (ratio {ratio}), {p_text(self.p_value)}",
+                f"observed: {size}, {p_text(self.p_value)}",
                 ha="right" if observed > (low + high) / 2 else "left",
                 color=palette.second,
                 **where,
             )
-        note = "delta found by the same search with the sensitive value redrawn, given the features"
+        note = f"{self._what} found by the same search with the sensitive value redrawn, "
+        note += "given the features"
         lost = len(self.draws) - len(finite)
         if lost:
             note += f"\n{count(lost, 'infinite draw')} not drawn"

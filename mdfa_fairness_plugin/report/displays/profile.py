@@ -14,7 +14,7 @@ from mdfa_fairness_plugin.describe.wording import count, percent
 from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
-from mdfa_fairness_plugin.report.sentences import told_apart
+from mdfa_fairness_plugin.report.figures import told_apart
 
 
 @dataclass(kw_only=True, eq=False)

@@ -132,6 +132,7 @@ def everything(**fields):
     result, violation, X = example(**fields)
     null = SimpleNamespace(
         searches=((violation.sensitive_feature, violation.group, violation.outcome),),
+        measures=("ratio",),
         observed=np.array([0.9]),
         draws=np.append(np.random.default_rng(1).normal(0.2, 0.1, 199), np.inf)[:, None],
         p_values=np.array([0.005]),
@@ -311,6 +312,7 @@ def test_an_advantage_is_drawn_and_counted_as_no_violation():
 
 def test_null_takes_the_search_with_the_smallest_p():
     null = SimpleNamespace(
+        measures=("ratio",) * 2,
         searches=(("a", 1, 0), ("a", 2, 0)),
         observed=np.array([0.1, 0.5]),
         draws=np.array([[0.1, 0.2], [0.3, np.nan]]),
