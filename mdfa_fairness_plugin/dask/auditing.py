@@ -7,7 +7,7 @@ import pickle
 import sys
 import time
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.arguments import checked_settings
 from mdfa_fairness_plugin.auditor import MDFAuditor
+from mdfa_fairness_plugin.dask.amounts import refuse_exposure
 from mdfa_fairness_plugin.dask.blocks import Source, open_source
 from mdfa_fairness_plugin.dask.concluding import Reading, concluded
 from mdfa_fairness_plugin.dask.learning import audit_frame, by_content, learn, panel_of
@@ -59,6 +60,7 @@ def audit_dask(
     features: Any = None,
     sample_weight: Hashable | None = None,
     clusters: Hashable | None = None,
+    exposure: Hashable | None = None,
     client: Any = None,
     scheduler: str | None = None,
     **params: Any,
@@ -81,6 +83,8 @@ def audit_dask(
     clusters : name or None, default=None
         Column of ids that say whose row each is (a person, household, firm), as ``clusters`` of
         ``audit``. None: every row is another person's, unless it repeats others, see below.
+    exposure : name or None, default=None
+        Column that counts are divided by, as ``exposure`` of ``audit``.
     client : distributed.Client or None, default=None
         Cluster to compute on. None: the current client if there is one, else threads.
     scheduler : str or None, default=None
@@ -137,6 +141,10 @@ def audit_dask(
     The profile, the balance diagnostics and the text and fit of rules describe the sample. There is
     no ``Violation.spread`` where a sample is learned from.
 
+    Outcomes that are numbers are in units of the standard deviation of all rows, which the first pass
+    finds. With ``robust`` they are placed among the numbers of the rows learned from, or moved in at
+    their quantiles. Mean ranks of ordered outcomes are in steps.
+
     Up to twice ``max_learning_rows`` rows are audited in memory, as ``audit`` does.
 
     Examples
@@ -150,7 +158,10 @@ def audit_dask(
     started = time.perf_counter()
     settings = _settings(params)
     source = open_source(ddf)
-    columns = _choose_columns(source, outcome, sensitive, features, sample_weight, clusters)
+    refuse_exposure(exposure, settings)
+    single = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
+    columns = _choose_columns(source, outcome, sensitive, features, single)
+    columns = replace(columns, numeric=settings.outcome_type == "numeric")
     import_optional("dask", extra="dask", feature=_FEATURE)
     settings = settings.reseeded(draw_seed(settings.random_state))
     most, seed = settings.max_learning_rows, settings.seed
@@ -159,7 +170,7 @@ def audit_dask(
     with _scheduler(client, scheduler) as where:
         blocks = source.blocks(columns.needed)
         survey = _survey(blocks, columns, most, seed, where)
-        n_missing = check_survey(survey, columns, settings.missing, settings.missing_outcome)
+        n_missing = check_survey(survey, columns, settings)
         weight_type = "none"
         if columns.weight is not None:
             weight_type = survey.weights.weight_type(settings.weight_type)
@@ -206,7 +217,7 @@ def audit_dask(
 
 def _settings(params: dict[str, Any]) -> Settings:
     """Arguments of the audit, checked."""
-    own = "outcome, sensitive, features, sample_weight, clusters, client, scheduler, "
+    own = "outcome, sensitive, features, sample_weight, clusters, exposure, client, scheduler, "
     refuse_unknown("audit_dask", params, Settings.names(), first=own)
     settings = checked_settings(**params)
     if settings.max_learning_rows is None:
@@ -241,8 +252,7 @@ def _choose_columns(
     outcome: Hashable,
     sensitive: Any,
     features: Any,
-    weight: Hashable | None,
-    clusters: Hashable | None,
+    named: Mapping[str, Hashable | None],
 ) -> Columns:
     known = source.columns
     outcome = _column("outcome", outcome, known)
@@ -250,8 +260,9 @@ def _choose_columns(
     if not chosen:
         raise InputError("sensitive: no column was named; name at least one.")
     roles = {outcome: "outcome"}
-    asked = [("sample_weight", weight), ("clusters", clusters)]
-    single = [(role, _column(role, name, known)) for role, name in asked if name is not None]
+    single = [
+        (role, _column(role, name, known)) for role, name in named.items() if name is not None
+    ]
     for role, name in (*single, *(("sensitive", name) for name in chosen)):
         if name in roles:
             raise InputError(f"{role}: {name!r} is already the column of {roles[name]}.")
@@ -268,7 +279,12 @@ def _choose_columns(
     if not audited:
         raise InputError("features: no column is left to audit; name at least one.")
     return Columns(
-        outcome=outcome, sensitive=chosen, features=audited, weight=weight, cluster=clusters
+        outcome=outcome,
+        sensitive=chosen,
+        features=audited,
+        weight=named["sample_weight"],
+        cluster=named["clusters"],
+        exposure=named["exposure"],
     )
 
 

@@ -28,8 +28,8 @@ from mdfa_fairness_plugin.exceptions import (
     WarningLog,
 )
 from mdfa_fairness_plugin.measure.conclude import conclude
-from mdfa_fairness_plugin.measure.estimates import adjusted_rates, log_ratio
 from mdfa_fairness_plugin.measure.intervals import delta_interval
+from mdfa_fairness_plugin.measure.means import Means
 from mdfa_fairness_plugin.measure.measured import Measured, Widening
 from mdfa_fairness_plugin.measure.power import Searching
 from mdfa_fairness_plugin.measure.sums import EVERYBODY, REGION, SEARCHED, SETS
@@ -187,6 +187,8 @@ def _not_made(sample: Violation) -> Violation:
         outcome_text=sample.outcome_text,
         group_text=sample.group_text,
         reference_text=sample.reference_text,
+        outcome_scale=sample.outcome_scale,
+        outcome_type=sample.outcome_type,
         harm=sample.harm,
         confidence_level=sample.confidence_level,
         membership=sample.membership,
@@ -216,6 +218,7 @@ def _measured(search: Search, sums: BlockSums, settings: Settings) -> Measured:
         ),
         everybody=search.everybody,
         clustered=sums.clustered,
+        of=search.data.of,
     )
     spreads = tuple(_spread(plain, sums, place, settings, n_repeats) for place in range(len(SETS)))
     return replace(plain, widening=replace(plain.widening, sets=spreads))
@@ -229,8 +232,8 @@ def _spread(
         weight, hits, predicted = sums.rates_by_model[:, place].transpose(1, 2, 0)
         rates = hits / weight
         if settings.adjusts:
-            rates = adjusted_rates(rates, predicted / weight)
-    each = log_ratio(*rates)
+            rates = one.kind.moved(rates, predicted / weight)
+    each = one.kind.effect(rates)
     level = settings.confidence_level
     low, high = delta_interval(
         one.sums.sets[place].rates, level, 1.0, one.leftover(place, settings)
@@ -363,5 +366,6 @@ def _with_totals(profile: pd.DataFrame, sums: BlockSums) -> pd.DataFrame:
     search = sums.search
     counts = [search.sets[place].counts.sum(axis=1) for place in (EVERYBODY, REGION)]
     table.iloc[0, :4] = np.concatenate(counts).astype(float)
-    table.iloc[1, :4] = np.concatenate([rates.rates for rates in search.plain])
+    if not isinstance(search.everybody.rates, Means):  # a table of numbers has no rates
+        table.iloc[1, :4] = np.concatenate([rates.rates for rates in search.plain])
     return table

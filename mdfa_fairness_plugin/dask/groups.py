@@ -10,8 +10,9 @@ import pandas as pd
 
 from mdfa_fairness_plugin.data.clusters import as_text, numbered
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.measure.estimates import Sums
+from mdfa_fairness_plugin.measure.estimates import Rates, Sums
 from mdfa_fairness_plugin.measure.leak import LeakSums
+from mdfa_fairness_plugin.measure.means import Means
 from mdfa_fairness_plugin.measure.sums import EVERYBODY, REGION, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.search.level_sets import Tally
 
@@ -198,8 +199,8 @@ def by_cluster(search: SearchSums, sums: GroupSums, grouping: Grouping) -> Searc
                 leftover=leftover,
                 leak=leak,
                 rungs=tuple(rungs),
-                # Where groups pool clusters there are at least as many of these.
-                hit_clusters=int((sums.counts[place, 1] > 0).any(axis=0).sum()),
+                # Where groups pool clusters there are at least as many of these; of numbers all hit.
+                hit_clusters=int((sums.counts[place, _hits(own.rates)] > 0).any(axis=0).sum()),
             )
         )
     plain = tuple(
@@ -209,12 +210,28 @@ def by_cluster(search: SearchSums, sums: GroupSums, grouping: Grouping) -> Searc
     return replace(search, sets=tuple(sets), plain=plain)
 
 
+def _hits(rates: Rates) -> int:
+    """Which of the sums of a group tell whether it has the outcome."""
+    return 0 if isinstance(rates, Means) else 1
+
+
 def tally_by_cluster(tally: Tally, rows: SearchSums, clusters: SearchSums) -> Tally:
     """Tally with errors by cluster: as much larger than those by row as everybody's are."""
-    by_row = rows.everybody.rates.clustered
-    ratio = np.divide(
-        clusters.everybody.rates.clustered, by_row, out=np.ones_like(by_row), where=by_row > 0
-    )
+    by_row, by_group = (_errors(own) for own in (rows, clusters))
+    ratio = np.divide(by_group, by_row, out=np.ones_like(by_row), where=by_row > 0)
     counts = tally.counts.copy()
     counts[-len(ratio) :] *= ratio[..., np.newaxis]
     return Tally(counts)
+
+
+def _errors(sums: SearchSums) -> np.ndarray:
+    """Of everybody, shape (3, 2): squares of weights, of what errs, and products of both.
+
+    Of numbers that is what is left of them, which a tally sums; of the products, whose sign is
+    chance, the root of both squares.
+    """
+    everybody = sums.everybody
+    if not isinstance(everybody.rates, Means):
+        return everybody.rates.clustered
+    squares, left = everybody.rates.clustered[0], everybody.leftover.second
+    return np.array([squares, left, np.sqrt(squares * left)])

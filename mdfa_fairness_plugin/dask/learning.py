@@ -10,11 +10,13 @@ import pandas as pd
 
 from mdfa_fairness_plugin.arguments import problem_of, solver_of
 from mdfa_fairness_plugin.balance.balancer import Balancer
+from mdfa_fairness_plugin.dask.amounts import Scale, Valued, in_units_of_all
 from mdfa_fairness_plugin.dask.groups import Grouping
 from mdfa_fairness_plugin.dask.measuring import Judge, Panel
 from mdfa_fairness_plugin.dask.survey import Columns, Sample, Survey
 from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.data.plans import MISSING
+from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import warn_of_missing
 from mdfa_fairness_plugin.exceptions import (
     Count,
@@ -53,8 +55,12 @@ def audit_frame(
     log: WarningLog,
     *,
     keep_one_model: bool,
+    survey: Survey | None = None,
 ) -> Audit:
-    """Audit rows in memory; ``keep_one_model`` asks for one of all rows, to judge others by."""
+    """Audit rows in memory; ``keep_one_model`` asks for one of all rows, to judge others by.
+
+    With a survey of all rows numbers are in units of these.
+    """
     X = frame[list(columns.features)]
     weight = None if columns.weight is None else frame[columns.weight]
     problem = problem_of(
@@ -65,7 +71,10 @@ def audit_frame(
         settings,
         log,
         clusters=columns.clusters(frame),
+        exposure=None if columns.exposure is None else frame[columns.exposure],
     )
+    if survey is not None:
+        problem = in_units_of_all(problem, survey.amounts, settings)
     return run_audit(problem, settings, log, X, keep_one_model=keep_one_model)
 
 
@@ -106,7 +115,7 @@ def learn(
         weight_type=settings.weight_type if learning_type == "none" else learning_type,
     )
     own_log = _SampleLog(len(frame))
-    audit = audit_frame(frame, columns, own, own_log, keep_one_model=True)
+    audit = audit_frame(frame, columns, own, own_log, keep_one_model=True, survey=survey)
     return audit, own_log
 
 
@@ -154,7 +163,7 @@ def panel_of(
     for search in audit.searches:
         if search.made:
             column = names.index(search.key.sensitive_feature)
-            judges.append(_judge(search, column, labels[column], problem.outcome_labels))
+            judges.append(_judge(search, column, labels[column], problem))
     return Panel(
         columns=columns
         if weight_type != "none" or survey.weights.n_zero
@@ -170,11 +179,23 @@ def panel_of(
         grouping=Grouping.of(sample.key, survey.clusters) if columns.clustered else None,
         encoder=problem.encoder,
         judges=tuple(judges),
+        scale=_scale(audit, columns, sample),
+        mean_exposure=1.0 if columns.exposure is None else survey.amounts.mean_exposure,
     )
 
 
+def _scale(audit: Audit, columns: Columns, sample: Sample) -> Scale | None:
+    """How numbers are brought to the sample's scale; None of labels."""
+    if not columns.numeric:
+        return None
+    assert audit.problem.amount is not None
+    numbers = columns.outcomes(sample.frame)[1]
+    assert numbers is not None
+    return Scale.of(numbers[audit.problem.source_row], audit.problem.amount, audit.settings)
+
+
 def _judge(
-    search: Search, column: int, values: tuple[Hashable, ...], outcomes: tuple[Hashable, ...]
+    search: Search, column: int, values: tuple[Hashable, ...], problem: AuditProblem
 ) -> Judge:
     key, side, models = search.key, search.side, search.data.models
     region = search.region.unseen()
@@ -191,7 +212,7 @@ def _judge(
         column=column,
         group=group,
         reference=-1 if reference is None else reference,
-        outcome=outcomes.index(key.outcome),
+        valued=Valued.searched(search, problem),
         propensity=models.propensity.unseen,
         outcome_model=models.outcome.unseen,
         flip_s=models.flip_s,

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.balance.balancer import Balancer
+from mdfa_fairness_plugin.dask.amounts import Scale, Valued
 from mdfa_fairness_plugin.dask.blocks import chunks_of
 from mdfa_fairness_plugin.dask.groups import Grouping, GroupSums
 from mdfa_fairness_plugin.dask.survey import (
@@ -28,7 +29,7 @@ from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Rule
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.given import CrossFittedEstimator
-from mdfa_fairness_plugin.learn.probability import CrossFittedProbability, bounded
+from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
 from mdfa_fairness_plugin.measure.estimates import Sums
 from mdfa_fairness_plugin.measure.sums import SETS, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
@@ -52,14 +53,14 @@ _MOST_COPIES = 262_144
 class Judge:
     """One search as it judges and weighs rows it has not seen.
 
-    ``column`` is the place of the sensitive column; ``group``, ``reference`` (-1 for everybody else)
-    and ``outcome`` are codes. Both thresholds of the region are edges of ``bins``.
+    ``column`` is the place of the sensitive column; ``group`` and ``reference`` (-1 for everybody else)
+    are codes. Both thresholds of the region are edges of ``bins``.
     """
 
     column: int
     group: int
     reference: int
-    outcome: int
+    valued: Valued
     propensity: CrossFittedProbability
     outcome_model: CrossFittedProbability
     flip_s: bool
@@ -82,8 +83,9 @@ class Judge:
         return 1.0 - fitted if self.flip_s else fitted
 
     def rates(self, fitted: np.ndarray) -> np.ndarray:
-        """Predicted rate of the audited outcome."""
-        return 1.0 - fitted if self.flip_y else fitted
+        """Predicted rate of the audited outcome, or mean."""
+        whole = 0.0 if self.valued.of_means else 1.0
+        return whole - fitted if self.flip_y else fitted
 
     def weights_by(
         self, e: np.ndarray, s: np.ndarray, base: np.ndarray, weights: np.ndarray
@@ -111,6 +113,8 @@ class Panel:
     grouping: Grouping | None  # of clusters, if rows have any
     encoder: FeatureEncoder
     judges: tuple[Judge, ...]
+    scale: Scale | None = None  # of outcomes that are numbers
+    mean_exposure: float = 1.0
 
     @property
     def chunk_rows(self) -> int:
@@ -206,7 +210,9 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
     weight = np.ones(n_rows)
     if columns.weight is not None:
         weight, _ = read_weights(frame[columns.weight])
-    outcome = _known(read_labels(frame[columns.outcome].array, "y"), panel.outcomes, "y")
+    outcome, numbers = columns.outcomes(frame)
+    if numbers is None:
+        outcome = _known(outcome, panel.outcomes, "y")
     weight[outcome.codes < 0] = 0.0
     sensitive = [
         _known(
@@ -228,7 +234,10 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
     if len(rows) == 0:
         return done
     frame, weight = frame.take(rows), weight[rows]
-    y = outcome.codes[rows]
+    y, amounts = outcome.codes[rows], None
+    if numbers is not None:
+        assert panel.scale is not None
+        amounts = panel.scale.values(numbers[rows])
     values = [
         _values(part, sensitive, rows, panel)
         for part in zip(panel.parts, panel.labels, strict=True)
@@ -243,11 +252,23 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
         copies, base = weight.astype(np.int64), np.ones(len(rows))
     else:
         copies, base = None, weight / panel.mean_weight
+    exposure = columns.exposures(frame)
+    if exposure is not None:
+        base = base * exposure / panel.mean_exposure
     block = _Block(encoded)
     if panel.grouping is not None:
         block.n_groups, block.group = panel.grouping.n_groups, panel.grouping.group(key[rows])
     done.searches = tuple(
-        _sums(judge, block, values[judge.column], y, base, copies, display, len(panel.outcomes))
+        _sums(
+            judge,
+            block,
+            values[judge.column],
+            (y, amounts),
+            base,
+            copies,
+            display,
+            len(panel.outcomes),
+        )
         for judge in panel.judges
     )
     return done
@@ -299,12 +320,12 @@ class _Block(Asked):
     def ask(self, model: Any) -> np.ndarray:
         """Ask a model; probabilities are the mean of what each fold's says."""
         if isinstance(model, CrossFittedProbability | CrossFittedEstimator):
-            return bounded(self._by_model(model).mean(axis=0))
+            return model.link.bounded(self._by_model(model).mean(axis=0))
         return super().ask(model)
 
     def each(self, model: CrossFittedProbability) -> np.ndarray:
         """Probability by each fold's models, shape (n_models, n)."""
-        return bounded(self._by_model(model))
+        return model.link.bounded(self._by_model(model))
 
     def _by_model(self, model: CrossFittedProbability | CrossFittedEstimator) -> np.ndarray:
         if model not in self._each:  # lesser models are scored with the best one
@@ -318,7 +339,8 @@ class _Judged:
     """What a search says of every row of a chunk, and how often each counts."""
 
     s: np.ndarray
-    positive: np.ndarray
+    value: np.ndarray
+    valued: Valued
     y: np.ndarray
     n_outcomes: int
     base: np.ndarray
@@ -334,7 +356,9 @@ class _Judged:
         """Rows to be measured."""
         return MeasuredRows(
             s=self.s[some],
-            value=self.positive[some],
+            value=self.value[some],
+            kind=self.valued.kind,
+            of=self.valued.of,
             y=self.y[some],
             n_outcomes=self.n_outcomes,
             base=self.base[some],
@@ -350,20 +374,21 @@ def _sums(
     judge: Judge,
     block: _Block,
     values: np.ndarray,
-    y: np.ndarray,
+    outcome: tuple[np.ndarray, np.ndarray | None],
     base: np.ndarray,
     copies: np.ndarray | None,
     display: pd.DataFrame | None,
     n_outcomes: int,
 ) -> BlockSums:
-    """Sums of one search over a chunk of rows."""
+    """Sums of one search over a chunk of rows, each with the place of its label or how much it has."""
+    y, amounts = outcome
     e_fitted = block.predict(judge.propensity)
     comparable = (e_fitted > judge.limits[0]) & (e_fitted < judge.limits[1])
     e = judge.propensities(e_fitted)
     s = judge.sides(values)
     score = judge.region.scores(block)
     inside = score >= judge.region.threshold
-    positive = y == judge.outcome
+    value = judge.valued.values(y, amounts)
     covered = np.full(len(y), judge.rule.text == EVERYBODY)
     if judge.rule.alternatives:
         assert display is not None
@@ -388,9 +413,10 @@ def _sums(
     ]
     judged = _Judged(
         s=s,
-        positive=positive,
-        y=y,
-        n_outcomes=n_outcomes,
+        value=value,
+        valued=judge.valued,
+        y=judge.valued.counted(value, y),
+        n_outcomes=len(judge.valued.of.counted_by) or n_outcomes,
         base=base,
         weights=weights,
         e=e,
@@ -431,7 +457,9 @@ def _sums(
 
 def _missing(judge: Judge, block: _Block, judged: _Judged, unknown: np.ndarray) -> np.ndarray:
     """Weights of rows of unknown side as either side, of those with the outcome and without."""
-    positive = judged.positive[unknown]
+    if judge.valued.of_means:
+        return np.zeros((2, 2))
+    positive = judged.value[unknown]
     one = np.ones(len(unknown), dtype=np.intp)
     sums = []
     for sign in (1, -1):
@@ -466,7 +494,7 @@ def _part(judge: Judge, block: _Block, judged: _Judged, some: np.ndarray) -> Blo
     if block.group is not None:
         groups = GroupSums.of(rows, members, block.group[some], block.n_groups)
     nobody = np.zeros(len(some), dtype=np.intp)
-    tally = Tally.of(
+    tally = (Tally.of_means if judge.valued.of_means else Tally.of)(
         judged.bins[some],
         len(judge.bins),
         rows.s,

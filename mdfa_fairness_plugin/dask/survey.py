@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.dask.amounts import AmountSums, is_exposure, numbers_of
 from mdfa_fairness_plugin.dask.blocks import chunks_of
 from mdfa_fairness_plugin.dask.groups import (
     MOST_GROUPS,
@@ -35,6 +36,7 @@ from mdfa_fairness_plugin.data.sensitive import refuse_measurements, refuse_miss
 from mdfa_fairness_plugin.data.spelling import MERGED, commonest_spellings, reading_as
 from mdfa_fairness_plugin.data.weights import WeightSums, weight_numbers
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
+from mdfa_fairness_plugin.settings import Settings
 
 CHUNK_ROWS = 65_536
 # More values than this are no labels; what there is of them is enough for the error message.
@@ -62,6 +64,8 @@ class Columns:
     weight: Hashable | None = None
     cluster: Hashable | None = None
     by_content: bool = False  # rows equal in features and groups are one cluster's
+    exposure: Hashable | None = None
+    numeric: bool = False  # whether outcomes are numbers
     # Of outcomes and sensitive values, what is read as another spelling of the same word.
     spellings: Mapping[Hashable, Mapping[Hashable, Hashable]] = field(default_factory=dict)
 
@@ -73,7 +77,7 @@ class Columns:
     @property
     def needed(self) -> tuple[Hashable, ...]:
         """Every column that is read."""
-        others = (name for name in (self.weight, self.cluster) if name is not None)
+        others = (n for n in (self.weight, self.cluster, self.exposure) if n is not None)
         return (*self.features, *self.sensitive, self.outcome, *others)
 
     def read(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -93,6 +97,24 @@ class Columns:
             )
             frame[name] = spelled.astype("category") if is_categorical else spelled
         return frame
+
+    def outcomes(self, frame: pd.DataFrame) -> tuple[Labels, np.ndarray | None]:
+        """Outcomes of some rows as labels, or alike for all that have a number, and these numbers.
+
+        Of counts those per exposure; NaN where there is none.
+        """
+        if not self.numeric:
+            return read_labels(frame[self.outcome].array, "y"), None
+        numbers = numbers_of(frame[self.outcome], "y")
+        exposure = self.exposures(frame)
+        if exposure is not None:
+            numbers = numbers / np.where(is_exposure(exposure), exposure, 1.0)
+        known = ~np.isnan(numbers)
+        return Labels(codes=np.where(known, 0, -1), values=(0,)), numbers
+
+    def exposures(self, frame: pd.DataFrame) -> np.ndarray | None:
+        """Exposure of some rows, good or not; None if there is none."""
+        return None if self.exposure is None else numbers_of(frame[self.exposure], "exposure")
 
     def digest(self, frame: pd.DataFrame) -> int:
         """Number that tells rows that say something else; those of parts of the rows add up."""
@@ -117,6 +139,7 @@ class Survey:
     # Keys of clusters, ascending: all, or of more than ``MOST_GROUPS`` one more than that.
     clusters: np.ndarray = field(default_factory=lambda: np.empty(0))
     weights: WeightSums = field(default_factory=WeightSums)
+    amounts: AmountSums = field(default_factory=AmountSums)  # of outcomes that are numbers
     # Rows of each combination of sensitive values (None where missing) and outcome, the outcome
     # last, in the order in which they first appear.
     counts: dict[Stratum, int] = field(default_factory=dict)
@@ -235,6 +258,7 @@ def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
         n_missing_cluster=sum(one.n_missing_cluster for one in surveys),
         clusters=_smallest(np.concatenate([one.clusters for one in surveys])),
         weights=sum((one.weights for one in surveys), start=WeightSums()),
+        amounts=sum((one.amounts for one in surveys), start=AmountSums()),
         counts=counts,
         levels=tuple(levels),
         declared=tuple(declared),
@@ -309,8 +333,10 @@ def _in_order(series: Sequence[pd.Series]) -> list[Any]:
 def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Survey:
     n_rows = len(frame)
     digest, features = columns.digest(frame), frame[list(columns.features)]
-    outcome = read_labels(frame[columns.outcome].array, "y").used()
+    outcome, numbers = columns.outcomes(frame)
+    outcome = outcome.used()
     known = outcome.codes >= 0
+    weight = np.ones(n_rows)
     weights, weighs = WeightSums(), np.ones(n_rows, dtype=bool)
     if columns.weight is not None:
         weight = weight_numbers(frame[columns.weight].array)
@@ -320,7 +346,11 @@ def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Sur
     rows = np.flatnonzero(weighs & known)
     if len(rows) < n_rows:
         frame, key, outcome = frame.take(rows), key[rows], outcome.take(rows).used()
-    check_scores(outcome.values)
+    amounts = AmountSums()
+    if numbers is None:
+        check_scores(outcome.values)
+    else:
+        amounts = AmountSums.of(numbers[rows], weight[rows], columns.exposures(frame))
     n_unknown, clusters = 0, np.empty(0)
     if columns.clustered:
         n_unknown = int(np.isnan(key).sum())
@@ -346,6 +376,7 @@ def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Sur
         n_missing_cluster=n_unknown,
         clusters=clusters,
         weights=weights,
+        amounts=amounts,
         counts=dict(zip(strata, counts.tolist(), strict=True)),
         levels=tuple(dict.fromkeys(labels.values[:_MOST_LABELS]) for labels in sensitive),
         declared=tuple(
@@ -401,7 +432,8 @@ def spellings_of(
 ) -> dict[Hashable, dict[Hashable, Hashable]]:
     """Outcomes and sensitive values to be read as another spelling of the same word, by column."""
     found = {}
-    for place, name in enumerate((*columns.sensitive, columns.outcome)):
+    names = columns.sensitive if columns.numeric else (*columns.sensitive, columns.outcome)
+    for place, name in enumerate(names):
         counts: dict[Hashable, int] = {}
         for stratum, count in survey.counts.items():
             counts[stratum[place]] = counts.get(stratum[place], 0) + count
@@ -416,27 +448,28 @@ def spellings_of(
     return found
 
 
-def check_survey(
-    survey: Survey, columns: Columns, missing: str, missing_outcome: str
-) -> dict[str, int]:
+def check_survey(survey: Survey, columns: Columns, settings: Settings) -> dict[str, int]:
     """Refuse what no audit can work with, wherever the rows lie."""
     if survey.n_rows == 0:
         raise InputError("ddf: it has no rows; there is nobody to compare.")
     outcomes = list(dict.fromkeys(stratum[-1] for stratum in survey.counts))
     values = tuple(outcomes[place] for place in natural_order(outcomes))
     n_outcomes = survey.n_present + survey.n_missing_outcome
-    if missing_outcome == "raise" or not survey.n_present:
+    if settings.missing_outcome == "raise" or not survey.n_present:
         refuse_missing(survey.n_missing_outcome, n_outcomes, "y", "outcomes", EXCLUDE)
-    refuse_scores(values, "y")
-    check_scores(values)
-    refuse_constant(values, n_outcomes, "y")
+    if columns.numeric:
+        survey.amounts.check(settings, per=columns.exposure is not None)
+    else:
+        refuse_scores(values, "y")
+        check_scores(values)
+        refuse_constant(values, n_outcomes, "y")
     n_missing = {}
     for position, name in enumerate(columns.sensitive):
         if not survey.declared[position]:
             refuse_measurements(str(name), tuple(survey.levels[position]))
         count = sum(n for stratum, n in survey.counts.items() if stratum[position] is None)
         n_missing[str(name)] = count
-        refuse_missing_sensitive(count, str(name), missing)
+        refuse_missing_sensitive(count, str(name), settings.missing)
     if columns.clustered:
         refuse_clusters(survey.n_missing_cluster, n_outcomes, len(survey.clusters))
     return n_missing

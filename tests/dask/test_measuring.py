@@ -102,7 +102,7 @@ def in_memory(frame, panel, judge):
     lesser = list(zip(judge.propensity.lesser, judge.outcome_model.lesser, strict=True))
     rows = MeasuredRows(
         s=s,
-        value=(y == judge.outcome)[comparable],
+        value=judge.valued.values(y, None)[comparable],
         y=y[comparable],
         n_outcomes=2,
         base=np.ones(len(s)),
