@@ -36,6 +36,7 @@ def audit_parts(request: Request) -> Any:
             features=named.features,
             sample_weight=named.weight,
             clusters=named.cluster,
+            exposure=named.exposure,
             scheduler=request.scheduler,
             **named.settings,
         )

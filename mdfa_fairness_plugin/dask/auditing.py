@@ -22,10 +22,10 @@ from mdfa_fairness_plugin.dask.concluding import Reading, concluded
 from mdfa_fairness_plugin.dask.learning import audit_frame, by_content, learn, panel_of
 from mdfa_fairness_plugin.dask.measuring import (
     Measurement,
-    Panel,
     add_measurements,
     measure_block,
 )
+from mdfa_fairness_plugin.dask.panel import Panel
 from mdfa_fairness_plugin.dask.result import DaskAuditResult, finished, located, without_rows
 from mdfa_fairness_plugin.dask.survey import (
     Columns,

@@ -13,7 +13,8 @@ import pandas as pd
 from scipy.special import ndtri
 
 from mdfa_fairness_plugin.dask.groups import by_cluster, tally_by_cluster
-from mdfa_fairness_plugin.dask.measuring import BlockSums, Measurement, Panel
+from mdfa_fairness_plugin.dask.measuring import BlockSums, Measurement
+from mdfa_fairness_plugin.dask.panel import Panel
 from mdfa_fairness_plugin.dask.result import DaskAuditResult, Located, located, without_rows
 from mdfa_fairness_plugin.dask.survey import Columns, Survey
 from mdfa_fairness_plugin.data.columns import listing

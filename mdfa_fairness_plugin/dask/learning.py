@@ -12,7 +12,7 @@ from mdfa_fairness_plugin.arguments import problem_of, solver_of
 from mdfa_fairness_plugin.balance.balancer import Balancer
 from mdfa_fairness_plugin.dask.amounts import Scale, Valued, in_units_of_all
 from mdfa_fairness_plugin.dask.groups import Grouping
-from mdfa_fairness_plugin.dask.measuring import Judge, Panel
+from mdfa_fairness_plugin.dask.panel import Judge, Panel
 from mdfa_fairness_plugin.dask.survey import Columns, Sample, Survey
 from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.data.plans import MISSING
