@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from mdfa_fairness_plugin.comparison.changes import named_search, notes_on
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Condition, Rule
 from mdfa_fairness_plugin.describe.profile import feature_kinds
-from mdfa_fairness_plugin.describe.wording import clean, count, label_text
+from mdfa_fairness_plugin.describe.wording import clean, count, label_text, rounded
 from mdfa_fairness_plugin.exceptions import InputError, OverlapError, WarningLog
 from mdfa_fairness_plugin.pipeline import AuditSource
 from mdfa_fairness_plugin.provenance import provenance_of
@@ -138,13 +139,17 @@ class MeasuredAgain:
 def _finding(old: Violation, answer: AskedSubgroup) -> str:
     """One finding, and whether it is confirmed."""
     found = old if old.rule else old.rule_subgroup
-    span = between(*found.ratio_interval)
-    ratio = "withheld" if "delta" in found.withheld else ratio_or_inf(found.ratio)
+    span, size = between(*found.ratio_interval), "ratio"
+    value = "withheld" if "delta" in found.withheld else ratio_or_inf(found.ratio)
+    if found.by_difference:
+        ends = [rounded(end) for end in found.difference_interval if not math.isnan(end)]
+        span, size = f"{' to '.join(ends)}", "difference"
+        value = "withheld" if "difference" in found.withheld else rounded(found.difference)
     who = f"{label_text(old.sensitive_feature)} = {label_text(old.group)}"
     told = {VIOLATION: "confirmed", INSUFFICIENT: "not enough evidence"}
     return (
-        f'{clean(answer.label, 400)}, {who}, outcome "{label_text(old.outcome)}": ratio '
-        f"{ratio}{f' ({span})' if span else ''} before; "
+        f'{clean(answer.label, 400)}, {who}, outcome "{label_text(old.outcome)}": {size} '
+        f"{value}{f' ({span})' if span else ''} before; "
         f"{told.get(answer.verdict, 'not confirmed')}."
     )
 
@@ -157,6 +162,7 @@ def measure_again(
     sensitive_features: Any,
     sample_weight: Any = None,
     clusters: Any = None,
+    exposure: Any = None,
     name: str | os.PathLike[str] = "old",
     **params: Any,
 ) -> MeasuredAgain:
@@ -166,7 +172,7 @@ def measure_again(
     ----------
     old : AuditResult
         Also one read back from its JSON. Without a violation its worst case is measured.
-    X, y, sensitive_features, sample_weight, clusters
+    X, y, sensitive_features, sample_weight, clusters, exposure
         The new rows, as for ``audit``.
     name : str or path-like, default="old"
         File that ``old`` was read from, for errors.
@@ -187,7 +193,8 @@ def measure_again(
     found = findings_of(old)
     asked, log = checked_settings(**params), WarningLog()
     asked = asked.reseeded(draw_seed(asked.random_state))
-    problem = problem_of(X, y, sensitive_features, sample_weight, asked, log, clusters=clusters)
+    rows = {"clusters": clusters, "exposure": exposure}
+    problem = problem_of(X, y, sensitive_features, sample_weight, asked, log, **rows)
     if problem.input_hash == old.provenance.get("input_hash"):
         raise InputError(
             "X: these are the rows that the findings are from (their hashes are equal), which cannot "

@@ -8,6 +8,8 @@ import pytest
 from sklearn.metrics import mean_absolute_error, r2_score
 
 import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.comparison import measure_again
+from mdfa_fairness_plugin.describe.wording import rounded
 from mdfa_fairness_plugin.exceptions import InputError
 
 N = 300
@@ -173,3 +175,22 @@ def test_a_matrix_of_differences(numbers):
     assert matrix.loc["worse", "fair"] < matrix.loc["worse", "worse"]
     assert "worst differences" in repr(numbers)
     assert numbers.to_html()
+
+
+def test_a_difference_found_before_is_measured_again_on_new_rows(people):
+    X, models, s, _ = people
+    half = np.arange(N) % 2 == 0
+    kept = {"learner": "tree", "n_splits": 2, "n_repeats": 1, "outcome_type": "numeric"}
+    kept["decision_inputs"] = ["x1"]
+    s = np.asarray(s)
+    old = mdfa.audit(X[half], models["worse"][half], sensitive_features=s[half], **kept)
+    rows = {"X": X[~half], "y": models["worse"][~half], "sensitive_features": s[~half]}
+    again = measure_again(old, **rows, **kept)
+    (own, *_) = again.answers
+    assert own.measure == "difference"
+    assert own.difference_interval[0] < own.difference < own.difference_interval[1]
+    finding = old.violations[again.places[0]]
+    assert f"difference {rounded(finding.difference)}" in " ".join(again.summary().split())
+    exposed = np.full((~half).sum(), 2.0)
+    per = measure_again(old, **rows, **kept, measure="difference", exposure=exposed).answers[0]
+    assert per.difference == pytest.approx(own.difference / 2.0)
