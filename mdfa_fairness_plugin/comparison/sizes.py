@@ -8,7 +8,7 @@ from typing import Final
 from mdfa_fairness_plugin.comparison.records import ModelSearch
 from mdfa_fairness_plugin.data.amounts import HIGHER, LESS, LOWER, MORE
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
-from mdfa_fairness_plugin.describe.wording import clean, rounded
+from mdfa_fairness_plugin.describe.wording import clean
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     NONE_LARGER,
@@ -19,7 +19,7 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import Value
-from mdfa_fairness_plugin.report.figures import ratio_text
+from mdfa_fairness_plugin.report.figures import amount_text, ratio_text
 
 _UNKNOWN: Final = (math.nan, math.nan)
 _RANKS: Final = {LOWER: "lower", HIGHER: "higher"}
@@ -44,10 +44,10 @@ def cell(
         return None if withheld else ""
     if measure == "difference":
         sign = "+" if signed and effect > 0 else ""
-        ends = "" if math.isnan(low) else f" ({rounded(low)} to {rounded(high)})"
+        ends = "" if math.isnan(low) else f" ({amount_text(low)} to {amount_text(high)})"
         if math.isnan(effect):  # the difference itself is withheld
-            return f"at least {rounded(low)}"
-        return f"{sign}{rounded(effect)}{ends}"
+            return f"at least {amount_text(low)}"
+        return f"{sign}{amount_text(effect)}{ends}"
     low, high = ratio_of(low), ratio_of(high)
     if math.isnan(effect):
         return f"at least {ratio_cell(low)}"
@@ -67,10 +67,12 @@ def much(search: SearchKey, effect: float, interval: tuple[float, float], measur
     group, others = say.group_of(search), say.others_of(search)
     low, high = interval
     if measure == "difference":
-        span = "" if math.isnan(low) else f" (between {rounded(low)} and {rounded(high)})"
+        span = "" if math.isnan(low) else f" (between {amount_text(low)} and {amount_text(high)})"
         if search.outcome in _RANKS:
-            return f"{group} rank {rounded(effect)}{span} {_RANKS[search.outcome]} than {others}"
-        return f"{group} get {rounded(effect)}{span} {search.outcome} than {others}"
+            return (
+                f"{group} rank {amount_text(effect)}{span} {_RANKS[search.outcome]} than {others}"
+            )
+        return f"{group} get {amount_text(effect)}{span} {search.outcome} than {others}"
     first, second = (others, group) if search.outcome == LESS else (group, others)
     ends = map(ratio_text, map(ratio_of, interval))
     span = "" if math.isnan(low) else " (between {} and {})".format(*ends)
@@ -82,7 +84,7 @@ def detectable(row: ModelSearch) -> str:
     mass = row.detectable_mass
     share = "" if math.isnan(mass) else f" in a mass of {mass:.2g}"
     if row.by_difference:
-        size = f"a difference of {rounded(row.detectable_difference)}"
+        size = f"a difference of {amount_text(row.detectable_difference)}"
         known = math.isfinite(row.detectable_difference)
     else:
         size = f"a ratio of {ratio_text(row.detectable_ratio)}"

@@ -74,7 +74,7 @@ def verdict_of(
         )
     if plain and delta > 0:
         return NONE_LARGER, (
-            f"the difference is beyond chance but below {large * abs(one.of.unit):.3g} (min_difference)"
+            f"the difference is beyond chance but below {_amount(one, large)} (min_difference)"
             if by_difference
             else f"the ratio is beyond chance but below {settings.least_ratio:g} (min_ratio)"
         )
@@ -88,6 +88,11 @@ def verdict_of(
     return NONE_LARGER, ""
 
 
+def _amount(one: Measured, effect: float) -> str:
+    """A difference in units of the outcome, to three digits: 6,050, 0.0123."""
+    return f"{float(f'{effect * abs(one.of.unit):.3g}'):,.10g}"
+
+
 def _falling(one: Measured) -> Message:
     """How far a ratio falls, which may be printed where its cells may."""
     effects, counts = rung_effects(one.sums.region), one.sums.region.counts
@@ -95,7 +100,7 @@ def _falling(one: Measured) -> Message:
     by_difference = one.measure == "difference"
 
     def figure(own: float) -> str:
-        return f"{own * abs(one.of.unit):.3g}" if by_difference else f"{ratio_of(own):.2f}"
+        return _amount(one, own) if by_difference else f"{ratio_of(own):.2f}"
 
     first, last = (Count(fewest, unit="", said=figure(own)) for own in (max(effects), effects[-1]))
     hardly = "hardly " if first.said == last.said else ""

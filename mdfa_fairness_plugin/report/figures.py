@@ -80,8 +80,9 @@ def amounts(values: Sequence[float]) -> list[str]:
     known = [value for value in values if math.isfinite(value)]
     spread = max(known) - min(known) if known else 0.0
     size = max(map(abs, known), default=0.0)
-    more = math.floor(math.log10(size / spread)) if spread > 0 else 0
-    return [amount_text(value, min(more + 3, 9)) for value in values]
+    # What is closer than that is as good as equal.
+    more = math.floor(math.log10(size / spread)) if spread > 1e-4 * size else 0
+    return [amount_text(value, more + 3) for value in values]
 
 
 def told_apart(values: Sequence[float]) -> list[str]:

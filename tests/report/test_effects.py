@@ -178,6 +178,7 @@ def test_amounts_have_one_rule_of_decimals():
     # Means that differ never look the same.
     assert amounts((2_368_110.0, 2_373_620.0)) == ["2,368,100", "2,373,600"]
     assert amounts((5.0, 5.0)) == ["5", "5"]
+    assert amounts((6_469.80713, 6_469.80714)) == ["6,470", "6,470"]
 
 
 def test_findings_and_terms_are_of_numbers():
