@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Check report pages in a real browser: accessible in both themes, and no request when opened.
+"""Check report pages in a real browser.
 
     python .ci/check_page.py [--axe FOLDER] PAGE.html [...]
 
+Each is accessible in both themes, asks for nothing when opened, has no text in pictures below 10 px on
+a phone, prints every table whole on A4 and Letter, and can be read without any style of its own.
 Needs Debian's ``chromium`` (or CHROMIUM=path), and axe-core: a folder with ``axe.min.js`` is taken
 from --axe, or ``npm`` fetches it into a temporary folder. Exit status 1 if anything is wrong.
 """
@@ -18,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -44,23 +47,50 @@ OWN_HOSTS = {
 OWN_ADDRESSES = ("https://www.google.com/async/",)
 CSP = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 THEMES = {"light": "1", "dark": "0"}
-# Runs after the page; what it finds is read from the finished document.
+# Looks at the page, in light on a desk and in dark on a phone.
+LOOKS = (("light", 1000), ("dark", 390))
+# Widths of what is printed between margins of 1.5 cm, in pixels.
+PAPERS = {"A4": 680, "Letter": 702}
+# Run after the page; what they find is read from the finished document.
 RUNNER = """
 <script>{axe}</script>
 <script>
-for (const d of document.querySelectorAll("details")) d.open = {open};
-axe.run(document, {{resultTypes: ["violations"]}}).then(found => {{
+{looked}
+const tell = found => {{
   const out = document.createElement("script");
-  out.type = "application/json"; out.id = "axe-found";
-  out.textContent = encodeURIComponent(JSON.stringify({{
-    violations: found.violations.map(v => ({{id: v.id, impact: v.impact, help: v.help,
-      nodes: v.nodes.slice(0, 5).map(n => n.html.slice(0, 200) + " | " + n.failureSummary)}})),
-    passes: found.passes.length,
-    wide: document.documentElement.scrollWidth - document.documentElement.clientWidth}}));
+  out.type = "application/json"; out.id = "found";
+  out.textContent = encodeURIComponent(JSON.stringify(found));
   document.body.append(out);
-}});
+}};
 </script>
+<script>{script}</script>
 """
+LOOKED = """
+const root = document.documentElement;
+const beyond = () => root.scrollWidth - root.clientWidth;
+const scale = turned => Math.hypot(turned.a, turned.b);
+const small = () => [...document.querySelectorAll("svg text")].filter(one =>
+  scale(one.getScreenCTM()) * parseFloat(getComputedStyle(one).fontSize) < 9.99
+).map(one => one.textContent);
+const cut = () => [...document.querySelectorAll("table")].filter(one => one.offsetParent && (
+  one.getBoundingClientRect().right > root.clientWidth + 0.5
+  || [...one.querySelectorAll("th, td")].some(cell => cell.scrollWidth > cell.clientWidth + 1)
+)).map(one => one.caption ? one.caption.textContent : one.textContent.slice(0, 60));
+const black = () => [...document.querySelectorAll("svg path, svg rect, svg text")].filter(one =>
+  !one.closest("clipPath, defs") && getComputedStyle(one).fill == "rgb(0, 0, 0)").length;
+"""
+AXE = """
+for (const d of document.querySelectorAll("details")) d.open = true;
+const phone = small(), wide = beyond();
+axe.run(document, {resultTypes: ["violations"]}).then(found => {
+  for (const own of document.querySelectorAll("style")) own.remove();
+  const styled = document.querySelectorAll("[style]").length;
+  tell({violations: found.violations.map(v => ({id: v.id, impact: v.impact, help: v.help,
+      nodes: v.nodes.slice(0, 5).map(n => n.html.slice(0, 200) + " | " + n.failureSummary)})),
+    passes: found.passes.length, small: phone, wide: wide, bare: black() + styled});
+});
+"""
+PRINTED = "tell({cut: cut(), wide: beyond()});"
 
 
 def find_chromium() -> str | None:
@@ -98,25 +128,46 @@ def requests_made(browser: str, page: Path) -> set[str]:
     }
 
 
-def axe_found(browser: str, page: Path, axe: str, *, theme: str, width: int) -> dict:
-    """What axe-core says about a page."""
-    # The page forbids scripts; its copy allows the one that looks at it.
+def found_by(browser: str, page: Path, script: str, axe: str = "", **look: str | int) -> dict:
+    """What a script finds on a page; the page forbids scripts, its copy allows this one."""
     text = CSP.sub("", page.read_text(encoding="utf-8"))
-    runner = RUNNER.format(axe=axe.replace("</script", "<\\/script"), open="true")
+    if "paper" in look:
+        text = text.replace("@media print", "@media all")
+    run = RUNNER.format(axe=axe.replace("</script", "<\\/script"), looked=LOOKED, script=script)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "page.html"
-        copy.write_text(text.replace("</body>", f"{runner}</body>"), encoding="utf-8")
+        copy.write_text(text.replace("</body>", f"{run}</body>"), encoding="utf-8")
+        # A window is no narrower than 500 px unless it is made smaller than its page.
         document = browse(
             browser,
             copy,
-            f"--blink-settings=preferredColorScheme={THEMES[theme]}",
-            f"--window-size={width},2000",
+            f"--blink-settings=preferredColorScheme={THEMES[str(look['theme'])]}",
+            f"--window-size={look['width']},2000",
             "--virtual-time-budget=60000",
         )
-    found = re.search(r'id="axe-found">([^<]*)<', document)
+    found = re.search(r'id="found">([^<]*)<', document)
     if found is None:
-        raise SystemExit(f"{page}: axe-core gave no answer")
+        raise SystemExit(f"{page}: the browser gave no answer")
     return json.loads(unquote(html.unescape(found.group(1))))
+
+
+def faults_of(browser: str, page: Path, axe: str) -> list[str]:
+    """Everything that is wrong with a page."""
+    faults = [f"asks for {address}" for address in sorted(requests_made(browser, page))]
+    for theme, width in LOOKS:
+        found = found_by(browser, page, AXE, axe, theme=theme, width=width)
+        where = f"{theme}, {width} px: "
+        for problem in found["violations"]:
+            nodes = "".join(f"\n    {node}" for node in problem["nodes"])
+            faults.append(f"{where}{problem['id']} ({problem['impact']}): {problem['help']}{nodes}")
+        faults += [f"{where}{found['wide']} px too wide"] if found["wide"] > 0 else []
+        faults += [f"{where}text below 10 px: {text}" for text in found["small"]]
+        faults += [f"{found['bare']} shapes are black without style"] if found["bare"] else []
+    for paper, width in PAPERS.items():
+        found = found_by(browser, page, PRINTED, theme="light", width=width, paper=paper)
+        faults += [f"{paper}: cut off: {table}" for table in found["cut"]]
+        faults += [f"{paper}: {found['wide']} px too wide"] if found["wide"] > 0 else []
+    return faults
 
 
 def load_axe(folder: str | None) -> str:
@@ -153,31 +204,17 @@ def main() -> int:
     if browser is None:
         sys.stderr.write("no chromium found; set CHROMIUM\n")
         return 2
-    axe = load_axe(asked.axe)
-    wrong = 0
-    for page in asked.pages:
-        page = page.resolve()
-        asked_for = requests_made(browser, page)
-        for address in sorted(asked_for):
-            sys.stdout.write(f"{page.name}: asks for {address}\n")
-        wrong += len(asked_for)
-        for theme in THEMES:
-            for width in (1000, 400):
-                found = axe_found(browser, page, axe, theme=theme, width=width)
-                problems = found["violations"]
-                wrong += len(problems) + (found["wide"] > 0)
-                sys.stdout.write(
-                    f"{page.name}, {theme}, {width} px: {len(problems)} problem(s), "
-                    f"{found['passes']} rules passed, {found['wide']} px too wide\n"
-                )
-                for problem in problems:
-                    sys.stdout.write(
-                        f"  {problem['id']} ({problem['impact']}): {problem['help']}\n"
-                    )
-                    for node in problem["nodes"]:
-                        sys.stdout.write(f"    {node}\n")
-    sys.stdout.write("no request, no problem\n" if not wrong else f"{wrong} thing(s) wrong\n")
-    return int(wrong > 0)
+    return check(asked.pages, browser, load_axe(asked.axe))
+
+
+def check(pages: list[Path], browser: str, axe: str) -> int:
+    """Say what is wrong with each page; 1 if anything is."""
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda page: faults_of(browser, page.resolve(), axe), pages))
+    for page, faults in zip(pages, found, strict=True):
+        sys.stdout.write(f"{page.name}: {len(faults) or 'nothing'} wrong\n")
+        sys.stdout.writelines(f"  {fault}\n" for fault in faults)
+    return int(any(found))
 
 
 if __name__ == "__main__":

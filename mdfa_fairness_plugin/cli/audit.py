@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -85,7 +86,7 @@ def _audit_file(request: Request) -> Any:
 
 def _repeated(request: Request, result: Any) -> Iterator[str]:
     """Summaries of the repetitions asked for, with a progress bar on stderr."""
-    how: dict[str, Any] = {"n_jobs": request.n_jobs, "progress": True}
+    how: dict[str, Any] = {"n_jobs": request.n_jobs, "progress": sys.stderr.isatty()}
     if request.null_draws is not None:
         null = result.null_distribution(request.null_draws, **how)
         yield f"WITHOUT A DISPARITY\n{null.summary()}\n"

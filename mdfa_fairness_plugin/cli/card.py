@@ -24,7 +24,7 @@ def run(request: Request) -> None:
         )
     start = f"auditing {n_rows:,} rows of {file} ..."
     with collected_notes() as notes, progress(start, quiet=request.quiet):
-        auditor = mdfa.MDFAuditor(**named.settings).fit(**named.rows(frame))
+        auditor = mdfa.MDFAuditor(verbose=1, **named.settings).fit(**named.rows(frame))
         card = auditor.explain_row(
             None,
             row=request.row,

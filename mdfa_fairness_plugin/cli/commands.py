@@ -152,7 +152,12 @@ def diff(**asked: Any) -> None:
 
 @click.command("demo")
 @options.with_options(
-    options.numeric, options.report, options.statement, options.min_cell, options.seed
+    options.numeric,
+    options.report,
+    options.statement,
+    options.min_cell,
+    options.seed,
+    options.quiet_option("Print nothing but errors."),
 )
 def demo(**asked: Any) -> None:
     """Audit who was released: 5,226 arrests, Black and White people compared like with like.

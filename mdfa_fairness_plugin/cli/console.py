@@ -7,8 +7,9 @@ import logging
 import os
 import re
 import shlex
-import shutil
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -88,6 +89,7 @@ _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 )
 
 USAGE_ERROR = 2
+_LEAST_COLUMNS = 40
 
 # Where a command writes to, and what it says.
 _UNSAID = frozenset(
@@ -117,18 +119,34 @@ class CommandError(click.ClickException):
         complain(f"Error: {self.format_message()}")
 
 
-def say(text: str) -> None:
-    """Write to stdout."""
-    _write(sys.stdout, text)
+def say(text: str, *, as_is: bool = False) -> None:
+    """Write to stdout, in lines that the terminal need not break."""
+    _write(sys.stdout, text, None if as_is else columns_of(sys.stdout))
 
 
 def complain(text: str) -> None:
     """Write to stderr."""
-    _write(sys.stderr, text)
+    _write(sys.stderr, text, columns_of(sys.stderr))
 
 
-def _write(stream: TextIO, text: str) -> None:
+def columns_of(stream: TextIO) -> int | None:
+    """Columns of the terminal that is written to; None where it is a file or a pipe."""
+    try:
+        if not stream.isatty():
+            return None
+        told = os.environ.get("COLUMNS", "")
+        columns = int(told) if told.isdecimal() else 0
+        return max(columns or os.get_terminal_size(stream.fileno()).columns, _LEAST_COLUMNS)
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _write(stream: TextIO, text: str, columns: int | None) -> None:
     text = visible(text)
+    if columns is not None:
+        from mdfa_fairness_plugin.report.text import folded  # slow to load, where help is asked for
+
+        text = folded(text, columns)
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
@@ -144,19 +162,73 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 class _Status(logging.Handler):
-    """Shows the package's latest message on one line of a terminal."""
+    """Shows on one line of a terminal what the package does, since when, and for how long still.
+
+    Records may say ``about``, that they begin a part of the work, and the ``share`` of it that is done;
+    of share 0 is what stays to be read while it is done.
+    """
+
+    def __init__(self, start: str) -> None:
+        super().__init__(logging.INFO)
+        self._over = threading.Event()
+        self._begin(start)
+        self._clock = threading.Thread(target=self._tick, daemon=True)
+        self._clock.start()
+
+    def _begin(self, about: str) -> None:
+        self._about, self._head, self._detail = about, "", ""
+        self._began = self._told = time.monotonic()
+        self._share = 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.show(record.getMessage())
+        message = record.getMessage()
+        share = getattr(record, "share", None)
+        if getattr(record, "about", False):
+            self._begin(message)
+        elif share == 0:
+            self._begin(self._about)
+            self._head = message
+        else:
+            self._detail = message
+        if share:
+            self._share, self._told = share, time.monotonic()
+        self._show()
 
-    def show(self, message: str) -> None:
-        width = shutil.get_terminal_size().columns - 1
-        line = " ".join(visible(message).split())[:width].encode("ascii", "replace").decode("ascii")
+    def _tick(self) -> None:
+        while not self._over.wait(1):
+            self._show()
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        said = ", ".join(filter(None, (self._head, self._detail)))
+        text = f"{self._about.removesuffix(' ...')}: {said}" if said else self._about
+        clock = f" ({_duration(now - self._began)}"
+        if 0 < self._share < 1:
+            whole = (self._told - self._began) / self._share
+            clock += f", about {_duration(max(self._began + whole - now, 1))} left"
+        self._put(text, f"{clock})")
+
+    def _put(self, text: str, clock: str = "") -> None:
+        room = (columns_of(sys.stderr) or _LEAST_COLUMNS) - 1 - len(clock)
+        line = " ".join(visible(text).split())[:room] + clock
         try:
-            sys.stderr.write(f"\r\x1b[2K{line}")
+            sys.stderr.write(f"\r\x1b[2K{line.encode('ascii', 'replace').decode('ascii')}")
             sys.stderr.flush()
         except OSError:
             pass  # A closed terminal is no reason to lose the audit.
+
+    def close(self) -> None:
+        """Clear the line."""
+        if not self._over.is_set():
+            self._over.set()
+            self._clock.join()
+            self._put("")
+        super().close()
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
 
 
 @contextmanager
@@ -167,16 +239,15 @@ def progress(start: str, *, quiet: bool) -> Iterator[None]:
         return
     logger = logging.getLogger("mdfa_fairness_plugin")
     level, propagate = logger.level, logger.propagate
-    status = _Status(logging.INFO)
+    status = _Status(start)
     logger.addHandler(status)
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    status.show(start)
     try:
         yield
     finally:
-        status.show("")
         logger.removeHandler(status)
+        status.close()
         logger.setLevel(level)
         logger.propagate = propagate
 

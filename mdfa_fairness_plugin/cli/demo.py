@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import (
     collected_notes,
+    columns_of,
     command_line,
     progress,
     say,
@@ -14,6 +17,7 @@ from mdfa_fairness_plugin.cli.files import read_statement
 from mdfa_fairness_plugin.cli.outputs import check_outputs, refuse_unwritten, write
 from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.datasets import load_arrests, load_wages
+from mdfa_fairness_plugin.report.text import as_wide_as
 
 # What is audited, in words, and how.
 _ARRESTS: tuple[str, dict[str, str]] = (
@@ -31,20 +35,24 @@ def run(request: Request) -> None:
     check_outputs(request)
     data = load_wages() if request.numeric else load_arrests()
     told, settings = _WAGES if request.numeric else _ARRESTS
-    with collected_notes() as notes, progress(f"auditing {len(data.X):,} rows ...", quiet=False):
+    start = f"auditing {len(data.X):,} rows ..."
+    with collected_notes() as notes, progress(start, quiet=request.quiet):
         result = mdfa.audit(
             data.X,
             data.y,
             sensitive_features=data.sensitive_features,
             random_state=request.seed,
+            verbose=1,
             statement=read_statement(request),
             **settings,
         )
     failed = write(request, result, page={"min_cell": request.min_cell, "command": command_line()})
-    summary = result.summary()
-    say(f"{told.format(len(data.X))}\n")
-    say(summary)
-    show_notes(notes, summary)
+    if not request.quiet:
+        with as_wide_as(columns_of(sys.stdout)):
+            summary = result.summary()
+        say(f"{told.format(len(data.X))}\n")
+        say(summary)
+        show_notes(notes, summary)
     refuse_unwritten(failed)
-    if request.report is not None:
+    if request.report is not None and not request.quiet:
         say(f"\nReport: {request.report}")

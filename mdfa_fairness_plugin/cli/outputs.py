@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from mdfa_fairness_plugin.cli.console import CommandError, complain, say, show_notes
+from mdfa_fairness_plugin.cli.console import (
+    CommandError,
+    columns_of,
+    complain,
+    say,
+    show_notes,
+)
 from mdfa_fairness_plugin.cli.request import STDOUT, Request
 from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.wording import clean, label_text, named
@@ -17,6 +24,7 @@ from mdfa_fairness_plugin.records import INSUFFICIENT
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
 from mdfa_fairness_plugin.report.files import written_beside
 from mdfa_fairness_plugin.report.junit import DELTA, Case, limited, of_ranks, told_limit, trips
+from mdfa_fairness_plugin.report.text import as_wide_as
 
 DONE = 0
 GATE_TRIPPED = 1
@@ -77,7 +85,7 @@ def write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, 
     for option, path in request.outputs.items():
         try:
             if option == "--json" and path == STDOUT:
-                say(result.to_json().rstrip("\n"))
+                say(result.to_json().rstrip("\n"), as_is=True)
             elif option == "--json":
                 result.to_json(path)
             elif option == "--junit":
@@ -162,7 +170,8 @@ def deliver(
     """Write the files, then say the summary, more texts, and notes that these do not repeat."""
     failed = write(request, result, page)
     if not request.quiet:
-        _tell(request, result, notes, more, failed)
+        with as_wide_as(columns_of(sys.stdout)):
+            _tell(request, result, notes, more, failed)
     refuse_unwritten(failed)
 
 

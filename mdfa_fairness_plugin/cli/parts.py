@@ -38,6 +38,7 @@ def audit_parts(request: Request) -> Any:
             clusters=named.cluster,
             exposure=named.exposure,
             scheduler=request.scheduler,
+            verbose=1,
             **named.settings,
         )
         return told_of_request(result, request, named.features, files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from mdfa_fairness_plugin.cli import console
 from mdfa_fairness_plugin.cli.console import CommandError
 from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.experiments.reproduction import stored
+from mdfa_fairness_plugin.report.text import as_wide_as
 
 
 def run(request: Request) -> None:
@@ -39,10 +41,11 @@ def run(request: Request) -> None:
                 name,
                 data_home=request.data_home,
                 n_jobs=request.n_jobs,
-                progress=not request.quiet,
+                progress=not request.quiet and sys.stderr.isatty(),
                 **asked,
             )
-        text = reproduction.to_text()
+        with as_wide_as(console.columns_of(sys.stdout)):
+            text = reproduction.to_text()
         console.say(before + text)
         console.show_notes(notes, text)
         if request.out is not None:

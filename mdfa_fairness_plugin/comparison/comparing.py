@@ -319,8 +319,9 @@ def _audits(
     answers = bench.answers
     audits: dict[Hashable, ModelAudit] = {}
     refused: list[OverlapError] = []
-    for model in answers.models:
-        logger.log(level, "auditing %s", model)
+    for number, model in enumerate(answers.models, start=1):
+        about = ("auditing %s, model %d of %d", model, number, len(answers.models))
+        logger.log(level, *about, extra={"about": True})
         present, reason = _present(bench, model)
         try:
             audits[model] = (

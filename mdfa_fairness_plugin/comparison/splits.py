@@ -108,12 +108,14 @@ def run_splits(
         )
         for child in children
     )
+    logger.log(level, "measuring all models on other splits", extra={"about": True})
     parts: list[np.ndarray] = []
     for part in tqdm(
         _run(work, n_splits, n_jobs), total=n_splits, unit="split", disable=progress is not True
     ):
         parts.append(part)
-        logger.log(level, "split %d of %d", len(parts), n_splits)
+        share = len(parts) / n_splits
+        logger.log(level, "split %d of %d", len(parts), n_splits, extra={"share": share})
         if callable(progress):
             progress(len(parts), n_splits)
     delta, rate, reference_rate = np.stack(parts, axis=1)

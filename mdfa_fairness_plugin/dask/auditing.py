@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import pickle
 import sys
 import time
@@ -45,6 +46,8 @@ from mdfa_fairness_plugin.exceptions import (
 )
 from mdfa_fairness_plugin.results import result_of
 from mdfa_fairness_plugin.settings import Settings, draw_seed, refuse_unknown
+
+logger = logging.getLogger(__name__)
 
 _FEATURE = "A distributed audit"
 # Results of this many blocks are merged at a time.
@@ -167,8 +170,10 @@ def audit_dask(
     most, seed = settings.max_learning_rows, settings.seed
     assert most is not None
     log = WarningLog()
-    with _scheduler(client, scheduler) as where:
+    level = logging.INFO if settings.verbose else logging.DEBUG
+    with _scheduler(client, scheduler) as where, _counted(level):
         blocks = source.blocks(columns.needed)
+        logger.log(level, "reading all rows", extra={"about": True})
         survey = _survey(blocks, columns, most, seed, where)
         n_missing = check_survey(survey, columns, settings)
         weight_type = "none"
@@ -180,6 +185,7 @@ def audit_dask(
             columns = replace(columns, spellings=spellings)
             survey = _survey(blocks, columns, most, seed, where)
         sample = draw_sample(survey, most)
+        logger.log(level, "learning from %d rows", len(sample.frame), extra={"about": True})
         learning = time.perf_counter()
         audit, learned_log = learn(sample, survey, settings, columns, weight_type, n_missing, log)
         equal = by_content(audit, learned_log, sample, columns, weight_type, log)
@@ -189,6 +195,7 @@ def audit_dask(
             sample = draw_sample(survey, most)
             audit, learned_log = learn(sample, survey, settings, columns, weight_type, {}, log)
         panel = panel_of(audit, survey, columns, sample, weight_type)
+        logger.log(level, "measuring %d rows", survey.n_present, extra={"about": True})
         measured = _measure(blocks, panel, where)
     if measured.n_rows != survey.n_rows or not _same_sample(measured, survey, sample, columns):
         raise InputError(
@@ -353,6 +360,20 @@ def _current_client() -> Any:
         return distributed.get_client()
     except ValueError:
         return None
+
+
+@contextlib.contextmanager
+def _counted(level: int) -> Iterator[None]:
+    """Tell how many pieces of work are done, where Dask's own schedulers do them."""
+
+    def told(key: Any, result: Any, graph: Any, state: Any, worker: Any) -> None:
+        done = len(state["finished"])
+        total = done + sum(len(state[name]) for name in ("ready", "waiting", "running"))
+        logger.log(level, "%d of %d pieces", done, total, extra={"share": done / total})
+
+    callbacks = import_optional("dask.callbacks", extra="dask", feature=_FEATURE)
+    with callbacks.Callback(posttask=told):
+        yield
 
 
 def _compute(task: Any, where: Any) -> Any:

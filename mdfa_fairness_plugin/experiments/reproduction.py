@@ -17,8 +17,10 @@ import pandas as pd
 import sklearn
 
 from mdfa_fairness_plugin import __version__
+from mdfa_fairness_plugin.report.document import Table
 from mdfa_fairness_plugin.report.files import written_beside
 from mdfa_fairness_plugin.report.plain import written
+from mdfa_fairness_plugin.report.text import lines_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,19 +136,15 @@ class Reproduction:
     def to_text(self) -> str:
         """Give the paper's figures beside ours, reasons as numbered notes."""
         reasons = list(dict.fromkeys(one.why for one in self.comparisons if one.why))
-        rows = [("", "reading", "paper", "ours", "note")]
+        rows: list[tuple[str, ...]] = []
         for one in self.comparisons:
             note = "=" if one.agrees else (f"[{reasons.index(one.why) + 1}]" if one.why else "")
             paper = number(one.paper, one.paper_sd, one.digits)
             ours = number(one.ours, one.ours_sd, one.digits)
             rows.append((one.quantity, one.reading, paper, ours, note))
-        first, second, third, fourth, _ = (
-            max(map(len, column)) for column in zip(*rows, strict=True)
-        )
-        lines = [self.title, "=" * len(self.title), ""]
-        for quantity, reading, paper, ours, note in rows:
-            texts = f"{quantity:<{first}}  {reading:<{second}}"
-            lines.append(f"{texts}  {paper:>{third}}  {ours:>{fourth}}  {note}".rstrip())
+        header = ("", "reading", "paper", "ours", "note")
+        table = Table(header=header, rows=tuple(rows), n_text=2, text_last=True)
+        lines = [self.title, "=" * len(self.title), "", *lines_of(table)]
         lines.append("")
         lines += ["= as printed in the paper"] if any(c.agrees for c in self.comparisons) else []
         lines += [f"[{i}] {reason}" for i, reason in enumerate(reasons, start=1)]

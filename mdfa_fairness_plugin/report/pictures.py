@@ -37,9 +37,10 @@ from mdfa_fairness_plugin.report.tables import cell
 
 _MOST_ROWS: Final = 60
 _WIDTH: Final = 7.2
-# Names of the page's colours, by the stand-in each is drawn in.
+# Colours on light ground, by the stand-in each is drawn in; the page's style sheet turns these into
+# those of the reader's theme.
 _COLORS: Final = {
-    getattr(PALETTES["page"], name): f"var(--{name})"
+    getattr(PALETTES["page"], name): getattr(PALETTES["light"], name)
     for name in ("ink", "muted", "faint", "paper", "first", "second")
 }
 _NUMBERED: Final = re.compile(r"#0[1-6]0[2-7]0[3-8]\b")
@@ -164,14 +165,13 @@ def _inline(document: str, key: str, title: str, text: str) -> Markup:
                 value = _REFERENCE.sub(rf"url(#{key}-\1)", value)
                 value = _NUMBERED.sub(lambda m: _COLORS.get(m.group(), m.group()), value)
                 if name == "style":
-                    value = re.sub(r"font-family: [^;]*", "font-family: inherit", value)
-                if name in ("fill", "stroke") and value.startswith("var("):
-                    # A variable works in a style only.
-                    attributes["style"] = f"{name}: {value}; " + attributes.get("style", "")
+                    attributes |= _presented(value)
                     continue
                 if name == "d":
                     value = " ".join(value.split())
-            attributes[name] = attributes.get(name, "") + value if name == "style" else value
+                if value.startswith("rotate(-0 "):
+                    continue
+            attributes.setdefault(name, value)
         element.attrib = attributes
     root.attrib = {
         "viewBox": root.attrib["viewBox"],
@@ -179,12 +179,21 @@ def _inline(document: str, key: str, title: str, text: str) -> Markup:
         "aria-labelledby": f"{key}-title {key}-text",
         "class": "picture",
     }
+    paper = PALETTES["light"].paper
+    root.insert(0, ElementTree.Element("rect", width="100%", height="100%", fill=paper))
     for tag, name, words in (("desc", "text", text), ("title", "title", title)):
         element = ElementTree.Element(tag, id=f"{key}-{name}")
         element.text = for_xml(words)
         root.insert(0, element)
     # Every text went through the serialiser, which escapes it.
     return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _presented(style: str) -> dict[str, str]:
+    """Declarations of a style as attributes, which hold where a page may have no style of its own."""
+    pairs = (one.split(":", 1) for one in style.split(";") if ":" in one)
+    told = {name.strip(): value.strip() for name, value in pairs}
+    return {name: value for name, value in told.items() if name != "font-family"}
 
 
 def _local(name: Any) -> str:

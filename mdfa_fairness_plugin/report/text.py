@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import singledispatch
 from typing import Final
 
@@ -22,10 +24,38 @@ from mdfa_fairness_plugin.report.document import (
 )
 
 _WIDTH: Final = 88
+# Columns of the terminal that is written to; None: tables may be as wide as they are.
+_COLUMNS: ContextVar[int | None] = ContextVar("_COLUMNS", default=None)
+# A column of text is made narrower down to this, or to its longest word.
+_LEAST: Final = 12
+
+
+@contextmanager
+def as_wide_as(columns: int | None) -> Iterator[None]:
+    """Lay out what is written meanwhile, tables too, for a terminal of so many columns."""
+    before = _COLUMNS.set(columns)
+    try:
+        yield
+    finally:
+        _COLUMNS.reset(before)
+
+
+def folded(text: str, columns: int | None) -> str:
+    """Text whose longer lines are folded at spaces, those of lists under their first word."""
+    if columns is None:
+        return text
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if columns_of(line) <= columns:
+            lines.append(line)
+        else:
+            inset = " " * (len(line) - len(line.lstrip(" -")))
+            lines += _at_spaces(line, columns, inset)
+    return "\n".join(lines)
 
 
 def render(document: Document) -> str:
-    """Lines of at most 88 characters, tables and code apart."""
+    """Lines of at most 88 characters, tables and code apart, or as wide as the terminal."""
     parts = [[document.title.upper(), "=" * len(document.title)]]
     for section in document.shown(TEXT):
         lines = [line for block in section.blocks for line in lines_of(block)]
@@ -55,16 +85,65 @@ def _(block: Bullets) -> list[str]:
 
 @lines_of.register
 def _(table: Table) -> list[str]:
+    room = _COLUMNS.get()
     cells = [table.header, *table.cells]
-    widths = [max(columns_of(row[i]) for row in cells) for i in range(len(table.header))]
-    lines = [
-        "  ".join(_padded(cell, widths[i], table.is_text(i)) for i, cell in enumerate(row)).rstrip()
-        for row in cells
-    ]
-    lines.insert(1, "-" * max(map(columns_of, lines)))
-    if table.caption and TEXT in table.titled:
-        lines = ["", f"{table.caption}:", *lines]
-    return [*lines, table.more] if table.more else lines
+    parts = [range(len(table.header))] if room is None else _parts(table, cells, room)
+    lines = [""] if table.caption and TEXT in table.titled else []
+    lines += _wrapped([f"{table.caption}:"]) if lines else []
+    for number, places in enumerate(parts):
+        lines += [""] if number else []
+        lines += _grid(table, [[row[i] for i in places] for row in cells], places, room)
+    return [*lines, *_wrapped([table.more])] if table.more else lines
+
+
+def _grid(
+    table: Table, cells: list[list[str]], places: Sequence[int], room: int | None
+) -> list[str]:
+    """Lines of some columns of a table, a rule below the first row."""
+    texts = [table.is_text(i) for i in places]
+    columns = [*zip(*cells, strict=True)]
+    widths = [max(map(columns_of, column)) for column in columns]
+    if room is not None:
+        least = [*map(_least, columns, texts)]
+        while sum(widths) + 2 * len(widths) - 2 > room and widths != least:
+            spare = [width - small for width, small in zip(widths, least, strict=True)]
+            widths[max(range(len(widths)), key=lambda i: (spare[i] > 0, widths[i]))] -= 1
+    lines: list[str] = []
+    for row in cells:
+        stacks = [
+            [own] if columns_of(own) <= width else _at_spaces(own, width)
+            for own, width in zip(row, widths, strict=True)
+        ]
+        for level in range(max(map(len, stacks))):
+            line = [own[level] if level < len(own) else "" for own in stacks]
+            aligned = map(_padded, line, widths, texts)
+            lines.append("  ".join(aligned).rstrip())
+        if row is cells[0]:
+            n_head = len(lines)
+    lines.insert(n_head, "-" * max(map(columns_of, lines)))
+    return lines
+
+
+def _least(column: Sequence[str], is_text: bool) -> int:
+    """How narrow a column may be: numbers stay whole, words too unless they are very long."""
+    head, *body = column
+    words = [*head.split(), *(body if not is_text else (w for own in body for w in own.split()))]
+    longest = max(map(columns_of, words), default=0)
+    return min(longest, 2 * _LEAST) if is_text else longest
+
+
+def _parts(table: Table, cells: Sequence[Sequence[str]], room: int) -> list[list[int]]:
+    """Columns that stand beside each other, the first again in each part, as far as there is room."""
+    columns = list(zip(*cells, strict=True))
+    least = [_least(own, table.is_text(i)) + 2 for i, own in enumerate(columns)]
+    keys = [*range(min(table.n_text, len(columns) - 1))]
+    parts = [keys.copy()]
+    for place in range(len(keys), len(columns)):
+        used = sum(least[i] for i in parts[-1]) + least[place] - 2
+        if used > room and len(parts[-1]) > len(keys):
+            parts.append(keys.copy())
+        parts[-1].append(place)
+    return parts
 
 
 @lines_of.register
@@ -89,16 +168,14 @@ def _(block: Code) -> list[str]:
 
 def _wrapped(paragraphs: Iterable[str], bullet: str = "") -> list[str]:
     """Lines of paragraphs, no longer than a page is wide."""
-    lines: list[str] = []
-    for paragraph in paragraphs:
-        lines += textwrap.wrap(
-            paragraph,
-            _WIDTH,
-            initial_indent=bullet,
-            subsequent_indent=" " * len(bullet),
-            break_on_hyphens=False,
-        )
-    return lines
+    width = min(_WIDTH, _COLUMNS.get() or _WIDTH)
+    inset = " " * len(bullet)
+    return [line for own in paragraphs for line in _at_spaces(bullet + own, width, inset)]
+
+
+def _at_spaces(text: str, width: int, inset: str = "") -> list[str]:
+    """Lines of a text, broken between words."""
+    return textwrap.wrap(text, width, subsequent_indent=inset, break_on_hyphens=False)
 
 
 def columns_of(text: str) -> int:

@@ -335,6 +335,7 @@ def too_few_weighted(
     return reason
 
 
-def say(settings: Settings, message: str, *arguments: Any) -> None:
-    """Tell how far the audit is, if asked to."""
-    logger.log(logging.INFO if settings.verbose else logging.DEBUG, message, *arguments)
+def say(settings: Settings, message: str, *arguments: Any, share: float | None = None) -> None:
+    """Tell how far the audit is, if asked to, and the share of its work that is done."""
+    level = logging.INFO if settings.verbose else logging.DEBUG
+    logger.log(level, message, *arguments, extra={"share": share})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -35,15 +34,22 @@ def solve(
     contrasts = [contrast for contrast in problem.contrasts if not contrast.reason]
     n_searches = len(contrasts) * len(problem.outcomes)
     keep_models = keep_models or n_searches <= 4
-    say(settings, "searching %d times", n_searches)
-    started = time.monotonic()
+    say(settings, "%d search%s", n_searches, "" if n_searches == 1 else "es", share=0.0)
     searches: list[Search] = []
+    n_made = 0
+
+    def told(n_ready: int) -> None:
+        # Models of the features take about half as long as the searches.
+        share = 0.95 * (n_ready + 2 * n_made) / (3 * n_searches)
+        say(settings, "%d made", n_made, share=share)
+
     for own in prepare(problem, settings, log, parts):
+        if own[0].made:
+            told(n_made + len(own))
         searches += _solved(own, settings, problem.n_rows, ask, keep_models)
         n_made = sum(search.made for search in searches)
-        if own[0].made and n_made < n_searches:
-            left = (time.monotonic() - started) * (n_searches - n_made) / n_made
-            say(settings, "%d of %d searches made; %.0f s to go", n_made, n_searches, left)
+        if own[0].made:
+            told(n_made)
     for search in searches:
         if search.made:
             key = search.key

@@ -528,7 +528,7 @@ def test_repetitions_are_told_after_the_summary(planted):
     parts = ["WITHOUT A DISPARITY", "ON OTHER PEOPLE", "WITHOUT EACH FEATURE"]
     assert sorted(parts, key=said.index) == parts
     assert "at equal features" in said[said.index(parts[-1]) :]
-    assert b"audit/s" in done.stderr or b"s/audit" in done.stderr
+    assert done.stderr == b""  # bars are for terminals
     # Numbers for machines stay alone on stdout.
     done = run_mdfa(*arguments, "--null-draws", 1, "--json", "-")
     json.loads(done.stdout)

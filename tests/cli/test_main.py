@@ -82,24 +82,31 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
 
 
 def test_progress_is_for_terminals_only(tmp_path):
-    """On a terminal one line is rewritten and then cleared; a pipe sees none of it."""
+    """On a terminal one line is rewritten, with a clock, and then cleared; a pipe sees none of it."""
     pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
     code = (
         "import logging\n"
-        "from mdfa_fairness_plugin.cli.console import progress\n"
+        "from mdfa_fairness_plugin.cli.console import progress, say\n"
+        "logger = logging.getLogger('mdfa_fairness_plugin.somewhere')\n"
         "with progress('starting', quiet=False):\n"
-        "    logging.getLogger('mdfa_fairness_plugin.somewhere').info('fold %d', 3)\n"
+        "    logger.info('%d searches', 4, extra={'share': 0.0})\n"
+        "    logger.info('fold %d', 3, extra={'share': 0.5})\n"
+        "say('- ' + 'word ' * 20)\n"
     )
     ours, theirs = pty.openpty()
-    subprocess.run([sys.executable, "-c", code], stderr=theirs, check=True, timeout=120)
+    told = {"check": True, "timeout": 120, "env": os.environ | {"COLUMNS": "60"}}
+    subprocess.run([sys.executable, "-c", code], stdout=theirs, stderr=theirs, **told)
     os.close(theirs)
-    shown = os.read(ours, 10_000)
+    shown, _, said = os.read(ours, 10_000).rpartition(b"\r\x1b[2K")
     os.close(ours)
     assert b"starting" in shown
-    assert b"fold 3" in shown
-    assert shown.endswith(b"\r\x1b[2K")
-    piped = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert b"starting: 4 searches, fold 3 (0 s, about 1 s left)" in shown
+    first, second = said.splitlines()
+    assert len(first) <= 60
+    assert second.startswith(b"  word")
+    piped = subprocess.run([sys.executable, "-c", code], capture_output=True, **told)
     assert piped.stderr == b""
+    assert len(piped.stdout.splitlines()) == 1
 
 
 def test_every_way_to_balance_can_be_asked_for():

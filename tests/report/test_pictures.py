@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
 import pytest
 
+from mdfa_fairness_plugin.report import pictures
 from mdfa_fairness_plugin.report.displays import LoveDisplay
+from mdfa_fairness_plugin.report.displays.style import PALETTES
 from mdfa_fairness_plugin.report.pictures import draw
 
 
@@ -43,10 +46,25 @@ def test_text_stays_text():
     assert any("#010203" in (element.text or "") for element in root.iter("title"))
 
 
-def test_colours_are_those_of_the_page():
-    svg = draw(display(), "love", "t", "d")
-    assert set(re.findall(r"#[0-9a-f]{6}\b", svg)) == set()
-    assert {"var(--ink)", "var(--first)", "var(--second)"} <= set(re.findall(r"var\(--\w+\)", svg))
+def test_colours_need_no_style_and_follow_the_pages_theme():
+    """Where a policy forbids styles, pictures are as on light ground; else the sheet sets colours."""
+    root = ElementTree.fromstring(draw(display(), "love", "t", "d"))
+    painted = [root.iter(kind) for kind in ("path", "use", "text", "rect")]
+    within = {id(own) for clip in root.iter("clipPath") for own in clip}
+    shapes = [one for kind in painted for one in kind if id(one) not in within]
+    assert not [one for one in root.iter() if "style" in one.attrib]
+    assert not [one for one in shapes if not {"fill", "stroke"} & set(one.attrib)]
+    colours = {
+        one.attrib[name] for one in shapes for name in ("fill", "stroke") if name in one.attrib
+    }
+    names = ("ink", "muted", "faint", "paper", "first", "second")
+    light = {getattr(PALETTES["light"], name): name for name in names}
+    assert {"ink", "first", "second"} <= {light.get(colour) for colour in colours}
+    assert colours <= {*light, "none"}
+    sheet = (Path(pictures.__file__).parent / "templates" / "audit_theme.css").read_text()
+    for colour, name in light.items():
+        for place in ("fill", "stroke"):
+            assert f'.picture [{place}="{colour}"] {{ {place}: var(--{name}); }}' in sheet
 
 
 def test_every_part_is_its_own_and_nothing_comes_from_elsewhere():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mdfa_fairness_plugin.report import text
 from mdfa_fairness_plugin.report.document import (
     HTML,
@@ -51,3 +53,49 @@ def test_a_document_is_laid_out_as_drawn_here():
         "-\n"
         "b"
     )
+
+
+SEARCHES = Table(
+    header=("Who", "Outcome", "Ratio", "Between", "Rows", "Finding"),
+    rows=(
+        ("colour = Black", "not released", "1.9", "1.6 to 2.3", 2765, "beyond chance"),
+        (
+            "sex = a group with a long name",
+            "released",
+            "0.97",
+            "0.77 to 1.2",
+            None,
+            "none above 8.9",
+        ),
+    ),
+    caption="All searches",
+    n_text=2,
+    text_last=True,
+)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_tables_fit_a_terminal_and_keep_every_word(columns):
+    with text.as_wide_as(columns):
+        lines = text.lines_of(SEARCHES)
+    assert max(map(text.columns_of, lines)) <= columns
+    said = " ".join(lines).split()
+    for row in (SEARCHES.header, *SEARCHES.cells):
+        for cell in row:
+            # Numbers stay whole; texts are broken between words.
+            assert cell in "\n".join(lines) or all(word in said for word in cell.split())
+    if columns == 120:
+        assert lines == text.lines_of(SEARCHES)
+
+
+def test_where_columns_do_not_fit_the_first_stand_again_before_the_rest():
+    with text.as_wide_as(40):
+        lines = text.lines_of(SEARCHES)
+    heads = [line for line in lines if line.startswith("Who")]
+    assert len(heads) > 1
+    assert sum("1.6 to 2.3" in line for line in lines) == 1
+
+
+def test_long_lines_are_folded_under_their_first_word():
+    assert text.folded("- one two three\nfour", 11) == "- one two\n  three\nfour"
+    assert text.folded("- one two three", None) == "- one two three"

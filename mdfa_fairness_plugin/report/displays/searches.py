@@ -54,7 +54,7 @@ class SearchesDisplay(ForestDisplay):
         "ratio_high": "ratio_high",
         "ratio_everybody": "everybody",
     }
-    _height = 1.35
+    _height = 1.5
     _row_height = 0.3
 
     @classmethod
@@ -113,8 +113,8 @@ class SearchesDisplay(ForestDisplay):
         good = "◇ advantage   " if ADVANTAGE in self.verdicts else ""
         gap = " " if self.effect == RATES else "\n"
         note = (
-            f"{self.effect.axis}.{gap}◆ disparity beyond chance   {good}○ none told from chance   "
-            "| everybody compared"
+            f"{self.effect.axis}.{gap}◆ disparity beyond chance   {good}\n"
+            "○ none told from chance   | everybody compared"
         )
         if self.n_omitted:
             note += f"\n{count(self.n_omitted, 'more search', 'more searches')} not drawn"
