@@ -71,7 +71,9 @@ def rows_needed(
     detectable_ratio : The inverse.
     rows_by_theorem : The paper's bound, for a certificate of :func:`certify`.
 
-    Notes ----- Supposes features that tell neither group nor outcome. The more they tell of the
+    Notes
+    -----
+    Supposes features that tell neither group nor outcome. The more they tell of the
     outcome, the fewer rows are needed (of numbers, as if ``sd`` was that of what they leave); the
     more of the group, the more. ``Violation.detectable_ratio`` is the same formula with what the
     features of an audit tell. What a verdict allows for models that may still get better is not known

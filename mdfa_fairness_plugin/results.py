@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.records.audits import by_reason
 from mdfa_fairness_plugin.replicate import Explained
 from mdfa_fairness_plugin.replicate.repeats import searched, source_of
 from mdfa_fairness_plugin.report import html, markdown, text
+from mdfa_fairness_plugin.report.byline import published
 from mdfa_fairness_plugin.report.cyclonedx import to_cyclonedx
 from mdfa_fairness_plugin.report.junit import to_junit
 from mdfa_fairness_plugin.report.plain import as_json, to_plain, written
@@ -265,6 +266,10 @@ class AuditResult(Questions):
         *,
         min_cell: int = 11,
         command: str | None = None,
+        title: str | None = None,
+        source: str | None = None,
+        author: str | None = None,
+        date: Any = None,
     ) -> str:
         """Give one self-contained page: no scripts, nothing fetched.
 
@@ -278,6 +283,9 @@ class AuditResult(Questions):
             concerns. 1 prints every count. ``to_dict`` and ``to_json`` always hold them all.
         command : str, optional
             What made the result, shown as the way to make it again; by default Python code.
+        title, source, author, date : str or None, default=None
+            What the page is published as: its heading, where the data come from, who answers for it
+            and since when; by default what ``statement`` says of the last three.
 
         Returns
         -------
@@ -288,7 +296,9 @@ class AuditResult(Questions):
         InputError
             If ``min_cell`` is no whole number of at least 1.
         """
-        return written(html.render_page(tell_page(self, min_cell, command)), path)
+        told = {"title": title, "source": source, "author": author, "date": date}
+        page = published(tell_page(self, min_cell, command), self.statement, **told)
+        return written(html.render_page(page), path)
 
 
 def result_of(audit: Audit, log: WarningLog, seconds: float) -> AuditResult:

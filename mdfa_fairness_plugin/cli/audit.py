@@ -57,7 +57,7 @@ def run(request: Request) -> int:
         request,
         result,
         notes,
-        page={"min_cell": request.min_cell, "command": command_line()},
+        page={"min_cell": request.min_cell, "command": command_line(), **request.byline},
         more=_repeated(request, result),
     )
     return gate(request, cases_of(result))

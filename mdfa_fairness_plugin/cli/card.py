@@ -32,4 +32,4 @@ def run(request: Request) -> None:
             show_records=request.show_records,
             min_cell=request.min_cell,
         )
-    deliver(request, card, notes, page={})
+    deliver(request, card, notes, page=request.byline)

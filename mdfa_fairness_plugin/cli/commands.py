@@ -46,6 +46,7 @@ def _work(name: str, asked: dict[str, Any]) -> None:
     writing.allow_rows,
     options.scheduler,
     options.min_cell,
+    *options.BYLINE,
     *READING,
     options.quiet_option("Print nothing but errors and a tripped gate."),
 )
@@ -73,6 +74,7 @@ def audit(**asked: Any) -> None:
     options.html,
     options.json_option("text"),
     options.min_cell,
+    *options.BYLINE,
     *options.AUDIT,
     *READING,
     options.quiet_option("Print nothing but errors and a tripped gate."),
@@ -105,6 +107,7 @@ def card(**asked: Any) -> None:
     writing.table_file,
     options.plot,
     options.min_cell,
+    *options.BYLINE,
     options.quiet_option("Print nothing but errors and a tripped gate."),
     *BEYOND,
     *options.COLUMNS,
@@ -156,6 +159,7 @@ def diff(**asked: Any) -> None:
     options.report,
     options.statement,
     options.min_cell,
+    *options.BYLINE,
     options.seed,
     options.quiet_option("Print nothing but errors."),
 )

@@ -71,7 +71,7 @@ def run(request: Request) -> int:
             **settings,
         )
     result = told_of_files(result, files)
-    deliver(request, result, notes, page={"min_cell": request.min_cell})
+    deliver(request, result, notes, page={"min_cell": request.min_cell, **request.byline})
     return gate(request, result.cases)
 
 

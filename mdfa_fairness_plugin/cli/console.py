@@ -95,7 +95,7 @@ _LEAST_COLUMNS = 40
 _UNSAID = frozenset(
     {
         "allow_rows", "cyclonedx", "group_table", "html_file", "json_file", "junit_file", "members",
-        "pairs", "plot", "quiet", "report",
+        "pairs", "plot", "quiet", "report", "title", "source", "author", "date",
     }
 )  # fmt: skip
 

@@ -46,7 +46,11 @@ def run(request: Request) -> None:
             statement=read_statement(request),
             **settings,
         )
-    failed = write(request, result, page={"min_cell": request.min_cell, "command": command_line()})
+    failed = write(
+        request,
+        result,
+        page={"min_cell": request.min_cell, "command": command_line(), **request.byline},
+    )
     if not request.quiet:
         with as_wide_as(columns_of(sys.stdout)):
             summary = result.summary()

@@ -389,6 +389,12 @@ report = option(
 html = option(
     "--html", "html_file", type=OUTPUT, metavar="FILE.html", help="Write the card to this page."
 )
+BYLINE = (
+    option("--title", metavar="TEXT", help="Heading of the page."),
+    option("--source", metavar="TEXT", help="Where the data come from, below the heading."),
+    option("--author", metavar="TEXT", help="Who answers for the page."),
+    option("--date", metavar="TEXT", help="Date of the page."),
+)
 statement = option(
     "--statement",
     type=_JSON,

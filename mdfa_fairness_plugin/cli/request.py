@@ -107,6 +107,10 @@ class Request:
     out: Path | None = None
     min_cell: int = 11
     show_records: bool = False
+    title: str | None = None
+    source: str | None = None
+    author: str | None = None
+    date: str | None = None
     fail_above: float | None = None
     quiet: bool = False
 
@@ -154,6 +158,11 @@ class Request:
         default = Request()
         asked = {name: getattr(self, name) for name in RECORDED}
         return {name: own for name, own in asked.items() if own != getattr(default, name)}
+
+    @property
+    def byline(self) -> dict[str, Any]:
+        """What pages are published as."""
+        return given(title=self.title, source=self.source, author=self.author, date=self.date)
 
     @property
     def outputs(self) -> dict[str, Path]:

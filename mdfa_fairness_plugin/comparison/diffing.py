@@ -172,7 +172,9 @@ def diff(
     InputError
         If a file cannot be read, or the two have no search in common.
 
-    Notes ----- The interval of a change is made from those of the two ratios, on the log scale, by
+    Notes
+    -----
+    The interval of a change is made from those of the two ratios, on the log scale, by
     the method of variance estimates recovery: an end lies the root of the sum of two squared
     distances away, those of each ratio from its own end (Zou and Donner, Statistics in Medicine 27,
     2008), differences of means in units of the outcome. It is for audits of different people. A

@@ -27,6 +27,7 @@ from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.report import html, text
+from mdfa_fairness_plugin.report.byline import published
 from mdfa_fairness_plugin.report.junit import Case, cases_of, junit_of, properties_of
 from mdfa_fairness_plugin.report.plain import as_json, plain_origin, plain_value, written
 from mdfa_fairness_plugin.results import AuditResult
@@ -285,7 +286,16 @@ class ComparisonResult:
         """Tell what was found in a page of plain text."""
         return text.render(tell(self))
 
-    def to_html(self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11) -> str:
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        min_cell: int = 11,
+        title: str | None = None,
+        source: str | None = None,
+        author: str | None = None,
+        date: Any = None,
+    ) -> str:
         """Give one self-contained page: no scripts, nothing fetched.
 
         Parameters
@@ -295,6 +305,9 @@ class ComparisonResult:
         min_cell : int, default=11
             Counts of people below this are not printed, nor a model's ratio in its own subgroup
             that is made from one; 1 prints all.
+        title, source, author, date : str or None, default=None
+            What the page is published as: its heading, where the data come from, who answers for it
+            and since when; by default what ``statement`` says of the last three.
 
         Returns
         -------
@@ -305,7 +318,9 @@ class ComparisonResult:
         InputError
             If ``min_cell`` is no whole number of at least 1.
         """
-        return written(html.render_page(tell_page(self, min_cell)), path)
+        told = {"title": title, "source": source, "author": author, "date": date}
+        page = published(tell_page(self, min_cell), self.statement, **told)
+        return written(html.render_page(page), path)
 
     def _check_model(self, model: Hashable) -> None:
         if model not in self.models:

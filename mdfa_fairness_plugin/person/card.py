@@ -26,6 +26,7 @@ from mdfa_fairness_plugin.person.find import Person, choose_search, only_match
 from mdfa_fairness_plugin.person.story import as_read, tell, value_text
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report import html, text
+from mdfa_fairness_plugin.report.byline import published
 from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
 from mdfa_fairness_plugin.report.reading import held_in_part
 from mdfa_fairness_plugin.report.redaction import redact
@@ -184,19 +185,31 @@ class ContestationCard:
         """
         return written(as_json(self.to_dict()), path)
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str | None = None,
+        source: str | None = None,
+        author: str | None = None,
+        date: Any = None,
+    ) -> str:
         """Give one self-contained page: no scripts, nothing fetched.
 
         Parameters
         ----------
         path : str or path-like, optional
             File to write as well.
+        title, source, author, date : str or None, default=None
+            What the page is published as: its heading, where the data come from, who answers for it
+            and since when; by default what ``statement`` says of the last three.
 
         Returns
         -------
         str
         """
-        return written(html.render_page(tell(self)), path)
+        told = {"title": title, "source": source, "author": author, "date": date}
+        return written(html.render_page(published(tell(self), self.statement, **told)), path)
 
 
 def _told_apart(features: Sequence[tuple[str, str]]) -> dict[str, str]:

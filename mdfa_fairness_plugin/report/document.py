@@ -57,7 +57,7 @@ class Paragraphs(Block):
 
     kind, content = "paragraphs", "lines"
     lines: tuple[str, ...]
-    role: str = ""  # or "scope", "headline", "strong", "note", "made", "person"
+    role: str = ""  # or "scope", "headline", "strong", "found", "unfound", "note", "made", "person"
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,9 @@ _ESCAPED: Final = frozenset("\\`*_[]#|~$^")
 _SCHEME: Final = re.compile(r"(?<=\w):(?=\S)")
 _WEB: Final = re.compile(r"(www)\.", re.IGNORECASE)
 # Roles of paragraphs that stay paragraphs; others are shorter to read as a list.
-_PARAGRAPHS: Final = {"headline": "**{}**", "strong": "{}", "note": "{}", "person": "{}"}
+_PARAGRAPHS: Final = {"headline": "**{}**"} | dict.fromkeys(
+    ("strong", "found", "unfound", "note", "person"), "{}"
+)
 
 
 def render(document: Document) -> str:

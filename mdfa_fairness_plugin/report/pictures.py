@@ -23,6 +23,7 @@ from mdfa_fairness_plugin.report.displays import (
     LoveDisplay,
     OverlapDisplay,
     ProfileDisplay,
+    RatesDisplay,
     SearchesDisplay,
     WorstCasePathDisplay,
 )
@@ -67,6 +68,7 @@ def pictures(given: AuditRecord, redaction: Redaction) -> dict[str, Picture]:
         profile = partial(ProfileDisplay.from_violation, shown)
         love = partial(LoveDisplay.from_result, result, (shown.sensitive_feature, shown.group))
         made["amounts"] = "How much people have", partial(AmountsDisplay.from_violation, shown)
+        made["rates"] = "How often either side gets it", partial(RatesDisplay.from_violation, shown)
         made["path"] = "From the worst region to everybody", path
         made["profile"] = "What sets the subgroup apart", profile
         made["love"] = "How alike the groups were made", love

@@ -104,6 +104,7 @@ def tell(
             _scope(result, HTML | {TEXT}),
             _headline(result),
             _verdict(result),
+            Section("rates", "", _drawn(drawn, "rates"), HTML),
             key_numbers(result),
             _scope(result, frozenset({MARKDOWN})),
             _found(result, cells),
@@ -198,7 +199,7 @@ def _verdict(result: AuditRecord) -> Section:
         p = f"{say.p_text(case.p_value_adjusted)}{over}"
         text = f"Finding: {FINDINGS[VIOLATION]} ({p})."
         text = " ".join(_given(text, say.evidence_sentence(case)))
-    return Section("verdict", "", (Paragraphs((text,), "strong"),))
+    return Section("verdict", "", (Paragraphs((text,), "unfound" if case is None else "found"),))
 
 
 def _nothing_found(result: AuditRecord) -> tuple[str, str]:

@@ -227,3 +227,15 @@ def test_fragment_has_no_document_around_it():
     tags = Page(result()._repr_html_()).tags
     assert not {"html", "head", "body"} & set(tags)
     assert tags[:2] == ["style", "div"]
+
+
+def test_a_page_says_what_it_is_published_as():
+    """What is told goes before what the statement says; without either nothing is added."""
+    plain, stated = result(), replace(result(), statement={"auditor": "A. <Auditor>"})
+    told = Page(stated.to_html(title="Who is kept", source="Police records.", date="2026-02-01"))
+    assert "Who is kept" in told.text
+    line = "Audit of 4 rows. By A. <Auditor>. Source: Police records. 2026-02-01."
+    assert line in told.text
+    assert "By B. Source" not in Page(stated.to_html(author="B")).text
+    assert "By B." in Page(stated.to_html(author="B")).text
+    assert plain.to_html(title="") == plain.to_html()

@@ -8,6 +8,7 @@ from mdfa_fairness_plugin.report.displays.null import NullDistributionDisplay
 from mdfa_fairness_plugin.report.displays.overlap import OverlapDisplay
 from mdfa_fairness_plugin.report.displays.path import WorstCasePathDisplay
 from mdfa_fairness_plugin.report.displays.profile import ProfileDisplay
+from mdfa_fairness_plugin.report.displays.rates import RatesDisplay
 from mdfa_fairness_plugin.report.displays.region import RegionMapDisplay
 from mdfa_fairness_plugin.report.displays.searches import SearchesDisplay
 from mdfa_fairness_plugin.report.displays.sweep import SweepDisplay
@@ -20,6 +21,7 @@ __all__ = [
     "NullDistributionDisplay",
     "OverlapDisplay",
     "ProfileDisplay",
+    "RatesDisplay",
     "RegionMapDisplay",
     "SearchesDisplay",
     "SweepDisplay",

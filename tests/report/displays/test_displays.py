@@ -24,6 +24,7 @@ from mdfa_fairness_plugin.report.displays import (
     NullDistributionDisplay,
     OverlapDisplay,
     ProfileDisplay,
+    RatesDisplay,
     RegionMapDisplay,
     SearchesDisplay,
     WorstCasePathDisplay,
@@ -355,3 +356,15 @@ def test_explained_shows_what_moves_the_worst_case_first():
 def test_where_nothing_was_measured_there_is_nothing_to_draw(make):
     with pytest.raises(InputError, match="so there is nothing to draw"):
         make()
+
+
+def test_rates_are_drawn_as_exactly_as_they_are_printed():
+    """A bar can be measured: what is printed as 26 % is drawn at .26."""
+    violation = replace(example()[1], rates=(0.26498, 0.1551))
+    shown = RatesDisplay.from_violation(violation)
+    shown.plot()
+    assert [bar.get_width() for bar in shown.ax_.patches] == [0.26, 0.16]
+    assert "26 % of race = Black and 16 % of everyone else" in shown.alt_text
+    assert shown.to_frame()["side"].tolist() == ["race = Black", "everyone else"]
+    with pytest.raises(InputError, match="rates are not known"):
+        RatesDisplay.from_violation(replace(violation, rates=(math.nan, 0.2)))
