@@ -18,6 +18,7 @@ from typing import TextIO
 import click
 
 from mdfa_fairness_plugin.exceptions import MDFAError, MDFAWarning, visible
+from mdfa_fairness_plugin.report.lines import folded
 
 # What arguments of the package are called on the command line.
 _OPTIONS = {
@@ -142,11 +143,7 @@ def columns_of(stream: TextIO) -> int | None:
 
 
 def _write(stream: TextIO, text: str, columns: int | None) -> None:
-    text = visible(text)
-    if columns is not None:
-        from mdfa_fairness_plugin.report.text import folded  # slow to load, where help is asked for
-
-        text = folded(text, columns)
+    text = folded(visible(text), columns)
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)

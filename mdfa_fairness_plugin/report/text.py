@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,6 +20,7 @@ from mdfa_fairness_plugin.report.document import (
     Picture,
     Table,
 )
+from mdfa_fairness_plugin.report.lines import at_spaces, columns_of
 
 _WIDTH: Final = 88
 # Columns of the terminal that is written to; None: tables may be as wide as they are.
@@ -38,20 +37,6 @@ def as_wide_as(columns: int | None) -> Iterator[None]:
         yield
     finally:
         _COLUMNS.reset(before)
-
-
-def folded(text: str, columns: int | None) -> str:
-    """Text whose longer lines are folded at spaces, those of lists under their first word."""
-    if columns is None:
-        return text
-    lines: list[str] = []
-    for line in text.split("\n"):
-        if columns_of(line) <= columns:
-            lines.append(line)
-        else:
-            inset = " " * (len(line) - len(line.lstrip(" -")))
-            lines += _at_spaces(line, columns, inset)
-    return "\n".join(lines)
 
 
 def render(document: Document) -> str:
@@ -111,7 +96,7 @@ def _grid(
     lines: list[str] = []
     for row in cells:
         stacks = [
-            [own] if columns_of(own) <= width else _at_spaces(own, width)
+            [own] if columns_of(own) <= width else at_spaces(own, width)
             for own, width in zip(row, widths, strict=True)
         ]
         for level in range(max(map(len, stacks))):
@@ -170,20 +155,7 @@ def _wrapped(paragraphs: Iterable[str], bullet: str = "") -> list[str]:
     """Lines of paragraphs, no longer than a page is wide."""
     width = min(_WIDTH, _COLUMNS.get() or _WIDTH)
     inset = " " * len(bullet)
-    return [line for own in paragraphs for line in _at_spaces(bullet + own, width, inset)]
-
-
-def _at_spaces(text: str, width: int, inset: str = "") -> list[str]:
-    """Lines of a text, broken between words."""
-    return textwrap.wrap(text, width, subsequent_indent=inset, break_on_hyphens=False)
-
-
-def columns_of(text: str) -> int:
-    """Columns a text takes where every letter is as wide."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
+    return [line for own in paragraphs for line in at_spaces(bullet + own, width, inset)]
 
 
 def _padded(text: str, width: int, to_left: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdfa_fairness_plugin.report import text
+from mdfa_fairness_plugin.report import lines, text
 from mdfa_fairness_plugin.report.document import (
     HTML,
     Bullets,
@@ -77,25 +77,25 @@ SEARCHES = Table(
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])
 def test_tables_fit_a_terminal_and_keep_every_word(columns):
     with text.as_wide_as(columns):
-        lines = text.lines_of(SEARCHES)
-    assert max(map(text.columns_of, lines)) <= columns
-    said = " ".join(lines).split()
+        told = text.lines_of(SEARCHES)
+    assert max(map(lines.columns_of, told)) <= columns
+    said = " ".join(told).split()
     for row in (SEARCHES.header, *SEARCHES.cells):
         for cell in row:
             # Numbers stay whole; texts are broken between words.
-            assert cell in "\n".join(lines) or all(word in said for word in cell.split())
+            assert cell in "\n".join(told) or all(word in said for word in cell.split())
     if columns == 120:
-        assert lines == text.lines_of(SEARCHES)
+        assert told == text.lines_of(SEARCHES)
 
 
 def test_where_columns_do_not_fit_the_first_stand_again_before_the_rest():
     with text.as_wide_as(40):
-        lines = text.lines_of(SEARCHES)
-    heads = [line for line in lines if line.startswith("Who")]
+        told = text.lines_of(SEARCHES)
+    heads = [line for line in told if line.startswith("Who")]
     assert len(heads) > 1
-    assert sum("1.6 to 2.3" in line for line in lines) == 1
+    assert sum("1.6 to 2.3" in line for line in told) == 1
 
 
 def test_long_lines_are_folded_under_their_first_word():
-    assert text.folded("- one two three\nfour", 11) == "- one two\n  three\nfour"
-    assert text.folded("- one two three", None) == "- one two three"
+    assert lines.folded("- one two three\nfour", 11) == "- one two\n  three\nfour"
+    assert lines.folded("- one two three", None) == "- one two three"

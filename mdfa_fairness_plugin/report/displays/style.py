@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mdfa_fairness_plugin.describe.wording import label_text, named
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.report.text import columns_of
+from mdfa_fairness_plugin.report.lines import columns_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
