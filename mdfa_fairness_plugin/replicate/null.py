@@ -237,7 +237,14 @@ def null_distribution(
     draws, statistics, everybody = np.stack(parts, axis=1)
     return NullDistribution(
         searches=observed,
-        observed=np.array([violation.effect for violation in result.violations]),
+        observed=np.array(
+            [
+                own.estimates.get(source.settings.estimator, own.effect)
+                if own.by_difference
+                else own.delta
+                for own in result.violations
+            ]
+        ),
         draws=draws,
         observed_statistics=np.array([violation.statistic for violation in result.violations]),
         statistics=statistics,

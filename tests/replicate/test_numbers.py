@@ -81,6 +81,9 @@ def test_redrawn_audits_are_in_units_of_the_outcome(difference, people):
     np.testing.assert_array_equal(other.statistics, null.statistics)
     assert null.observed.tolist() == [own.difference for own in difference.violations]
     assert set(null.to_frame()["measure"]) == {"difference"}
+    plain = audited(people, estimator="unweighted")
+    told = [own.estimates["unweighted"] for own in plain.violations]
+    assert plain.null_distribution(1).observed.tolist() == told
     assert "ratio" not in null.summary()
 
 
