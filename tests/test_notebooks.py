@@ -34,22 +34,26 @@ from mdfa_fairness_plugin.learn import difference
 
 settings._MOST_REPEATS, difference._TREES_OF_A_ROW = 1, 24
 """
-# Long walks through the arrests run on a part of them.
+# Long walks through arrests and wages run on a part of them.
 FEW = """
+from functools import partial
+
 from mdfa_fairness_plugin import datasets
 
-def few(load=datasets.load_arrests):
+def few(load):
     data = load()
     for name in ("X", "y", "sensitive_features", "frame"):
         data[name] = data[name][::{step}].reset_index(drop=True)
     return data
 
-datasets.load_arrests = few
+datasets.load_arrests = partial(few, datasets.load_arrests)
+datasets.load_wages = partial(few, datasets.load_wages)
 """
 BEFORE = {
     "paper": SMALL,
     "guide": FEW.format(step=4),
     "gallery": FEW.format(step=2),
+    "beyond_binary": FEW.format(step=4),
 }
 
 
