@@ -30,7 +30,13 @@ def effect_of(search: Any) -> Effect:
 
 def effects_of(searches: Iterable[Any]) -> list[Effect]:
     """What the searches of an audit go by, each once, in their order."""
-    return list(dict.fromkeys(map(effect_of, searches))) or [RATES]
+    return list(dict.fromkeys(map(effect_of, made(searches)))) or [RATES]
+
+
+def made(searches: Iterable[Any]) -> list[Any]:
+    """Searches that could be made; all of them if none could."""
+    given = list(searches)
+    return [own for own in given if own.measured or own.n_rows != 0] or given
 
 
 def effect_title(searches: Iterable[Any]) -> str:

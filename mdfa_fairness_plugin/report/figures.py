@@ -69,7 +69,7 @@ def amount_text(value: float, digits: int = 3) -> str:
         return number(value)
     short = float(f"{value:.{digits}g}")
     places = digits - 1 - math.floor(math.log10(abs(short)))
-    if places > 8:
+    if places > digits + 3:
         return f"{short:.{digits}g}"
     text = f"{short:,.{max(places, 0)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -30,6 +30,7 @@ from mdfa_fairness_plugin.report.displays import (
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import PALETTES
 from mdfa_fairness_plugin.report.document import Picture, Table, Value
+from mdfa_fairness_plugin.report.effects import made
 from mdfa_fairness_plugin.report.figures import ratio_or_inf
 from mdfa_fairness_plugin.report.findings import FINDINGS
 from mdfa_fairness_plugin.report.reading import shown_case
@@ -94,7 +95,7 @@ def pictures(given: AuditRecord, redaction: Redaction) -> dict[str, Picture]:
 
 def _measures(result: AuditRecord) -> dict[str, str | None]:
     """What searches go by, with a picture for each: cuts of an order by ratio, ranks by difference."""
-    found = sorted({own.measure for own in result.violations}, reverse=True)
+    found = sorted({own.measure for own in made(result.violations)}, reverse=True)
     return {"searches": found[0] if found else None} | {f"searches_{m}": m for m in found[1:]}
 
 

@@ -97,7 +97,8 @@ class _Reading:
         names = list(dict.fromkeys(own.sensitive_feature for own in found["groups"]))
         for i, own in enumerate(found["groups"]):
             n = {len(own.counts), len(own.rates), len(found["outcome_labels"]) or 1}
-            whole = own.known and own.sensitive_feature == JOINT.join(names[:-1])
+            # The last of several names may be that of all before it together.
+            whole = own.known and own.sensitive_feature == JOINT.join(names[:-1]) == names[-1]
             if len(n) > 1 or (whole and not _of_size(own.group, len(names) - 1)):
                 self.refuse(f"groups[{i}]", "a count and a rate of every outcome", own.group)
         n_searches = len(found["violations"])

@@ -173,8 +173,8 @@ def test_what_is_said_is_what_is_known(seed):
 
 
 def test_amounts_have_one_rule_of_decimals():
-    told = [amount_text(x) for x in (6_051.4, 29_787.0, 1_234_567.0, 0.0, 1.25, 0.01234, -605.2)]
-    assert told == ["6,050", "29,800", "1,230,000", "0", "1.25", "0.0123", "-605"]
+    told = [amount_text(x) for x in (6_051.4, 1_234_567.0, 0.0, 1.25, 0.01234, -605.2, 1.234e-6)]
+    assert told == ["6,050", "1,230,000", "0", "1.25", "0.0123", "-605", "1.23e-06"]
     # Means that differ never look the same.
     assert amounts((2_368_110.0, 2_373_620.0)) == ["2,368,100", "2,373,600"]
     assert amounts((5.0, 5.0)) == ["5", "5"]
@@ -294,6 +294,23 @@ def test_the_family_of_an_order_is_told_together(audited):
     assert len(SearchesDisplay.from_result(result, measure="difference").labels) == 4
     assert low.outcome_scale == "steps"
     assert "rank lower in grade" in low.outcome_text
+
+
+def test_a_group_too_small_to_search_changes_no_heading(tmp_path):
+    """Two sensitive columns, of which one has a value of few people."""
+    X, wage, sex, _ = people(300)
+    groups = pd.DataFrame({"sex": sex, "town": np.where(np.arange(300) < 8, "C", X["town"])})
+    often = {"learner": "tree", "n_splits": 2, "n_repeats": 1, "random_state": 0}
+    with pytest.warns(mdfa.exceptions.SmallGroupWarning):
+        result = mdfa.audit(
+            X[["age"]], wage, sensitive_features=groups, outcome_type="numeric", **often
+        )
+    assert any(v.group == "C" and not v.measured for v in result.violations)
+    table = result.summary().partition("ALL SEARCHES")[2]
+    assert table.splitlines()[1].split()[:3] == ["Who", "Outcome", "Difference"]
+    assert "searches-title" in result.to_html()
+    text = result.to_json(tmp_path / "audit.json")
+    assert AuditResult.from_json(tmp_path / "audit.json").to_json() == text
 
 
 def test_pictures_show_the_numbers_of_the_records(audited):
