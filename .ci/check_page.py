@@ -47,6 +47,7 @@ OWN_HOSTS = {
 OWN_ADDRESSES = ("https://www.google.com/async/",)
 CSP = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 THEMES = {"light": "1", "dark": "0"}
+MOST_BYTES = 250_000
 # Looks at the page, in light on a desk and in dark on a phone.
 LOOKS = (("light", 1000), ("dark", 390))
 # Widths of what is printed between margins of 1.5 cm, in pixels.
@@ -154,6 +155,8 @@ def found_by(browser: str, page: Path, script: str, axe: str = "", **look: str |
 def faults_of(browser: str, page: Path, axe: str) -> list[str]:
     """Everything that is wrong with a page."""
     faults = [f"asks for {address}" for address in sorted(requests_made(browser, page))]
+    size = page.stat().st_size
+    faults += [f"{size:,} bytes are more than {MOST_BYTES:,}"] if size > MOST_BYTES else []
     for theme, width in LOOKS:
         found = found_by(browser, page, AXE, axe, theme=theme, width=width)
         where = f"{theme}, {width} px: "

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from mdfa_fairness_plugin.report import displays
+
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 # What a call needs beyond what the notebook imports.
@@ -97,6 +99,11 @@ def test_notebook_is_kept_with_its_outputs(path):
     assert not [output for output in outputs if output.output_type == "error"]
     assert not [output for output in outputs if output.get("name") == "stderr"]
     assert path.stat().st_size < 1_000_000
+
+
+def test_the_gallery_shows_every_display():
+    code = code_of(read(ROOT / "notebooks" / "gallery.ipynb"))
+    assert not [name for name in displays.__all__ if f"displays.{name}." not in code]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=ids)
