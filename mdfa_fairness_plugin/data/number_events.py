@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from mdfa_fairness_plugin.data.amounts import read_numbers
-from mdfa_fairness_plugin.data.columns import find_label, listing, read_column
+from mdfa_fairness_plugin.data.columns import as_list, find_label, listing, read_column
 from mdfa_fairness_plugin.data.containers import Table
 from mdfa_fairness_plugin.data.decisions import read_decisions
 from mdfa_fairness_plugin.data.events import EVENTS, Event, Occurrence, occurrence, positive_label
@@ -62,8 +62,7 @@ class NumberOccurrence(Occurrence):
         settings = {name: own for name, own in given.items() if name != "favorable"}
         if self.score is not None:
             inputs = settings.get("decision_inputs")
-            listed = [inputs] if isinstance(inputs, str) else list(inputs or ())
-            settings["decision_inputs"] = [*listed, SCORE]
+            settings["decision_inputs"] = [*([] if inputs is None else as_list(inputs)), SCORE]
         if self.outcome.dtype != object:
             turned = {"residual": other, "calibration": other, "absolute_error": "low"}
             own = {"outcome_type": "numeric", "favorable": turned.get(self.event, end)}

@@ -116,6 +116,8 @@ def test_events_of_numbers_by_hand():
     same = told("calibration", np.array(["no", "yes", "yes", None], dtype=object) == "yes")
     assert same.outcome.tolist() == ["negative", "positive", "positive", "negative"]
     np.testing.assert_array_equal(same.score, predicted)
+    given_too = same.arguments({"decision_inputs": 3})["decision_inputs"]
+    assert given_too == [3, "score"]
     numbers = told("calibration", outcome_type="numeric")
     np.testing.assert_array_equal(numbers.outcome, true)
 
