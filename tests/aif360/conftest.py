@@ -22,7 +22,7 @@ def lists() -> dict[str, list[dict[str, float]]]:
 @pytest.fixture(scope="session")
 def quick() -> dict[str, Any]:
     """Arguments of a quick audit."""
-    return {"random_state": 0, "n_splits": 2, "learner": "tree"}
+    return {"random_state": 0, "n_splits": 2, "n_repeats": 1, "learner": "tree"}
 
 
 @pytest.fixture(scope="session")

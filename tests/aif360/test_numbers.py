@@ -55,13 +55,8 @@ def predicted(wages):
 
 
 @pytest.fixture(scope="module")
-def once(quick):
-    return quick | {"n_repeats": 1}
-
-
-@pytest.fixture(scope="module")
-def metric(wages, lists, once):
-    return MDFADatasetMetric(wages, **lists, **once)
+def metric(wages, lists, quick):
+    return MDFADatasetMetric(wages, **lists, **quick)
 
 
 def table_of(dataset):
@@ -81,11 +76,11 @@ def same(found, direct):
     pd.testing.assert_frame_equal(one, other, rtol=1e-12)
 
 
-def test_labels_of_a_regression_dataset_are_audited_as_numbers(metric, wages, once, frame):
+def test_labels_of_a_regression_dataset_are_audited_as_numbers(metric, wages, quick, frame):
     X, sides = table_of(wages)
     assert metric.num_instances() == N  # of AIF360's own
     numbers = {"outcome_type": "numeric", "favorable": "high"}
-    direct = mdfa.audit(X, wages.labels.ravel(), sensitive_features=sides, **numbers, **once)
+    direct = mdfa.audit(X, wages.labels.ravel(), sensitive_features=sides, **numbers, **quick)
     same(metric.audit(), direct)
     worst = metric.worst_case()
     assert (worst.group, worst.reference) == ("unprivileged", "privileged")
@@ -129,7 +124,7 @@ def test_numbers_are_explained_in_both_forms(metric):
 @pytest.mark.parametrize(
     "event", ["score", "residual", "absolute_error", "overprediction", "calibration"]
 )
-def test_predicted_numbers_are_compared_with_true_ones(wages, predicted, lists, once, event):
+def test_predicted_numbers_are_compared_with_true_ones(wages, predicted, lists, quick, event):
     """As by the audit itself of the column in question."""
     X, sides = table_of(wages)
     true, guess = wages.labels.ravel(), predicted.labels.ravel()
@@ -144,13 +139,13 @@ def test_predicted_numbers_are_compared_with_true_ones(wages, predicted, lists, 
         values, own = (guess > true).astype(int), {"favorable_label": 1}
     else:
         X, values, own = X.assign(score=guess), true, own | {"decision_inputs": "score"}
-    found = MDFAClassificationMetric(wages, predicted, event=event, **lists, **once)
-    same(found.audit(), mdfa.audit(X, values, sensitive_features=sides, **own, **once))
+    found = MDFAClassificationMetric(wages, predicted, event=event, **lists, **quick)
+    same(found.audit(), mdfa.audit(X, values, sensitive_features=sides, **own, **quick))
     if event in ("residual", "calibration"):
         # Women of a high grade are predicted more than they are paid, so men are worse off.
         assert found.worst_case().group == "privileged"
         turned = MDFAClassificationMetric(
-            wages, predicted, event=event, favorable="low", **lists, **once
+            wages, predicted, event=event, favorable="low", **lists, **quick
         )
         assert turned.worst_case().group == "unprivileged"
         assert turned.worst_case().direction == "less"
@@ -165,7 +160,7 @@ def test_predicted_numbers_are_compared_with_true_ones(wages, predicted, lists, 
         assert "residual (true minus predicted) than" in text.worst_case_difference()
 
 
-def test_scores_of_labels_are_audited_and_compared_with_them(frame, lists, once):
+def test_scores_of_labels_are_audited_and_compared_with_them(frame, lists, quick):
     dataset = BinaryLabelDataset(
         df=frame.assign(wage=(frame["wage"] > 10).astype(int)),
         label_names=["wage"],
@@ -181,41 +176,41 @@ def test_scores_of_labels_are_audited_and_compared_with_them(frame, lists, once)
     ):
         asked = X[["age"]] if event == "score" else X[["age"]].assign(score=score)
         found = MDFAClassificationMetric(
-            dataset, classified, event=event, audit_features=["age"], **lists, **once
+            dataset, classified, event=event, audit_features=["age"], **lists, **quick
         )
-        direct = mdfa.audit(asked, values, sensitive_features=sides, **own, **once)
+        direct = mdfa.audit(asked, values, sensitive_features=sides, **own, **quick)
         same(found.audit(), direct)
     # Women of the same score are paid well less often, so that they are rated too high.
     assert found.worst_case().group == "privileged"
     assert "are in truth favorable at the same score" in found.audit().summary()
     assert "in truth unfavorable at the same score" in MDFATextExplainer(found).worst_case_ratio()
-    never = MDFAClassificationMetric(dataset, dataset.copy(), event="score", **lists, **once)
+    never = MDFAClassificationMetric(dataset, dataset.copy(), event="score", **lists, **quick)
     with pytest.raises(InputError, match=r"^classified_dataset\.scores: they are the labels"):
         never.audit()
-    amount = MDFAClassificationMetric(dataset, classified, event="residual", **lists, **once)
+    amount = MDFAClassificationMetric(dataset, classified, event="residual", **lists, **quick)
     with pytest.raises(InputError, match=r"^event: 'residual' compares true with predicted numb"):
         amount.audit()
 
 
-def test_datasets_that_do_not_fit_an_event_are_refused(wages, predicted, lists, once):
+def test_datasets_that_do_not_fit_an_event_are_refused(wages, predicted, lists, quick):
     with pytest.raises(InputError, match=r"^event: 'selection' compares labels, .* Use 'score'"):
-        MDFAClassificationMetric(wages, predicted, **lists, **once).audit()
+        MDFAClassificationMetric(wages, predicted, **lists, **quick).audit()
     other = predicted.copy()
     other.instance_weights = other.instance_weights * 2
     with pytest.raises(InputError, match=r"^dataset, classified_dataset: they are to differ only"):
-        MDFAClassificationMetric(wages, other, event="score", **lists, **once)
+        MDFAClassificationMetric(wages, other, event="score", **lists, **quick)
     flat = predicted.copy()
     flat.labels = np.ones_like(flat.labels)
-    constant = MDFAClassificationMetric(wages, flat, event="score", **lists, **once)
+    constant = MDFAClassificationMetric(wages, flat, event="score", **lists, **quick)
     with pytest.warns(
         mdfa.exceptions.NothingToAuditWarning, match=r"every one of the 500 outcomes"
     ):
         assert np.isnan(constant.worst_case_difference())
 
 
-def test_functions_and_the_scan_take_numbers(frame, once, metric, wages):
+def test_functions_and_the_scan_take_numbers(frame, quick, metric, wages):
     X, _ = table_of(wages)
-    given = {"prot_attr": frame["sex"].to_numpy(), "event": "score", "priv_group": 1} | once
+    given = {"prot_attr": frame["sex"].to_numpy(), "event": "score", "priv_group": 1} | quick
     true = wages.labels.ravel()
     value = worst_case_difference(true, audit_features=X, **given)
     assert value == pytest.approx(metric.worst_case_difference(), rel=1e-12)

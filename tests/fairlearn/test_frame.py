@@ -29,7 +29,7 @@ metrics = pytest.importorskip("fairlearn.metrics", reason="fairlearn is not inst
 
 N = 600
 # Half a second an audit instead of some: what is tested is the plumbing.
-QUICK = {"learner": "tree", "n_splits": 2}
+QUICK = {"learner": "tree", "n_splits": 2, "n_repeats": 1}
 
 
 @pytest.fixture(scope="module")
