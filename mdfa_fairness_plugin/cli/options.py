@@ -405,9 +405,9 @@ statement = option(
 )
 metric = option(
     "--metric",
-    type=Choice(["accuracy", "auc"]),
+    type=Choice(["accuracy", "auc", "r2", "neg_mean_absolute_error"]),
     help="Say by this metric of --true whether each model is less unequal than the baseline, within "
-    "--tolerance; auc needs --scores.",
+    "--tolerance; auc needs --scores, and the last two are of numbers.",
 )
 scores = option(
     "--scores",
