@@ -11,6 +11,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.balance import EntropyBalancing, MMDNetwork
 from mdfa_fairness_plugin.experiments.formulas import draw_train
+from mdfa_fairness_plugin.experiments.profiles import Profile
 from mdfa_fairness_plugin.experiments.reproduction import (
     Comparison,
     Curve,
@@ -21,6 +22,7 @@ from mdfa_fairness_plugin.experiments.reproduction import (
 )
 from mdfa_fairness_plugin.learn.learners import CrossValidated
 from mdfa_fairness_plugin.measure.estimates import Rates, measure
+from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.search.certificate import coincidence, halves
 from mdfa_fairness_plugin.search.iterative import run_algorithm_1
 
@@ -98,6 +100,44 @@ def assemble(
 def numbers(table: pd.DataFrame) -> np.ndarray:
     """Features as numbers, a column per level of text."""
     return pd.get_dummies(table, dtype=float).to_numpy(dtype=float)
+
+
+class Rows:
+    """Rows of Tables 2 and 4: who is in a subgroup, by side, and its ratios."""
+
+    def __init__(self, profile: Profile, table: pd.DataFrame, is_group: np.ndarray, **names: Any):
+        self._profile, self._table, self._names = profile, table, names
+        self._is_group = is_group[-len(table) :]  # a coded table lacks the first row
+
+    def of_answers(self, answers: Answers) -> list[dict[str, Any]]:
+        """One row for every alpha."""
+        return [
+            self._row(
+                alpha,
+                answers.among_all(alpha),
+                answers.held_out,
+                answers.rates(alpha, weighted=False).delta,
+                answers.rates(alpha).delta,
+            )
+            for alpha in answers.inside
+        ]
+
+    def of_violation(self, alpha: float, found: Violation) -> list[dict[str, Any]]:
+        """The row of an audit's subgroup."""
+        inside, raw = found.membership & found.held_out, found.estimates["unweighted"]
+        return [self._row(alpha, inside, found.held_out, raw, found.delta)]
+
+    def _row(
+        self, alpha: float, inside: np.ndarray, held_out: np.ndarray, raw: float, balanced: float
+    ) -> dict[str, Any]:
+        return {
+            **self._names,
+            "alpha": alpha,
+            **self._profile.means(self._table, inside[-len(self._table) :], self._is_group),
+            "share": float(inside.sum() / held_out.sum()),
+            "ratio_unweighted": float(np.exp(raw)),
+            "ratio_balanced": float(np.exp(balanced)),
+        }
 
 
 Published = Mapping[str, tuple[str, tuple[float, float]]]

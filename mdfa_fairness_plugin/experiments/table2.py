@@ -17,6 +17,7 @@ from mdfa_fairness_plugin.datasets import load_compas
 from mdfa_fairness_plugin.experiments.assembled import (
     SYSTEM,
     Published,
+    Rows,
     along_alpha,
     alpha_panels,
     assemble,
@@ -86,18 +87,7 @@ def _one_split(data: Bunch, name: str, seed: int) -> list[dict[str, Any]]:
     """Profile of G on the 30 % of the rows held out, by race, and its ratios; at every alpha."""
     is_group = (data.sensitive_features["race"] == GROUP).to_numpy()
     table = data.X.assign(high_risk=data.y)
-
-    def row(alpha: float, inside: np.ndarray, n_held_out: int, raw: float, balanced: float) -> dict:
-        return {
-            "search": name,
-            "alpha": alpha,
-            "seed": seed,
-            **_PROFILE.means(table, inside, is_group),
-            "share": float(inside.sum() / n_held_out),
-            "ratio_unweighted": float(np.exp(raw)),
-            "ratio_balanced": float(np.exp(balanced)),
-        }
-
+    rows = Rows(_PROFILE, table, is_group, search=name, seed=seed)
     if name == DEFAULT:
         result = audit(
             data.X,
@@ -109,10 +99,7 @@ def _one_split(data: Bunch, name: str, seed: int) -> list[dict[str, Any]]:
             evaluation="holdout",
             random_state=seed,
         )
-        (found,) = result.violations
-        inside = found.membership & found.held_out
-        raw = found.estimates["unweighted"]
-        return [row(ALPHA, inside, int(found.held_out.sum()), raw, found.delta)]
+        return rows.of_violation(ALPHA, result.violations[0])
     settings = dict(VARIANTS[name])
     if not settings.get("phi", True):
         settings["learner"] = RandomForestClassifier(n_estimators=50, max_depth=2)
@@ -124,16 +111,7 @@ def _one_split(data: Bunch, name: str, seed: int) -> list[dict[str, Any]]:
         alphas=ALPHAS,
         **settings,
     )
-    return [
-        row(
-            alpha,
-            answers.among_all(alpha),
-            int(answers.held_out.sum()),
-            answers.rates(alpha, weighted=False).delta,
-            answers.rates(alpha).delta,
-        )
-        for alpha in ALPHAS
-    ]
+    return rows.of_answers(answers)
 
 
 def _compare(runs: pd.DataFrame, data: Bunch) -> Iterator[Comparison]:

@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.datasets import load_adult
 from mdfa_fairness_plugin.experiments.assembled import (
     SYSTEM,
     Published,
+    Rows,
     along_alpha,
     alpha_panels,
     assemble,
@@ -80,32 +81,11 @@ def _one_split(
     """Means in G among the rows held out, by gender; of the paper's system at every alpha."""
     is_group = (case.sensitive == case.group).to_numpy()
 
-    def row(alpha: float, inside: np.ndarray, n_held_out: int, raw: float, balanced: float) -> dict:
-        # The coded table lacks the first row.
-        return {
-            "search": search,
-            "model": model,
-            "alpha": alpha,
-            "seed": seed,
-            **_PROFILE.means(coded.X, inside[1:], is_group[1:]),
-            "share": float(inside.sum() / n_held_out),
-            "ratio_unweighted": float(np.exp(raw)),
-            "ratio_balanced": float(np.exp(balanced)),
-        }
-
+    rows = Rows(_PROFILE, coded.X, is_group, search=search, model=model, seed=seed)
     if search == SYSTEM:
         s, positive = np.where(is_group, 1, -1), case.outcomes[model] == 1
         answers = assemble(numbers(case.X), s, positive, seed, alphas=ALPHAS)
-        return [
-            row(
-                alpha,
-                answers.among_all(alpha),
-                int(answers.held_out.sum()),
-                answers.rates(alpha, weighted=False).delta,
-                answers.rates(alpha).delta,
-            )
-            for alpha in ALPHAS
-        ]
+        return rows.of_answers(answers)
     result = audit(
         case.X,
         case.outcomes[model],
@@ -116,9 +96,7 @@ def _one_split(
         evaluation="holdout",
         random_state=seed,
     )
-    (found,) = result.violations
-    inside, raw = found.membership & found.held_out, found.estimates["unweighted"]
-    return [row(ALPHA_IN_PAPER, inside, int(found.held_out.sum()), raw, found.delta)]
+    return rows.of_violation(ALPHA_IN_PAPER, result.violations[0])
 
 
 def _by_alpha(runs: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Published]]:
