@@ -46,8 +46,8 @@ MACHINE = f"{SYSTEM} (SVM-RBF on phi)"
 _SYSTEM_SETS_PER_SPLIT = 0.1
 _REASONS = {
     MACHINE: (
-        "Algorithm 1 as published, at alpha = 0.05: the machine cuts the half disc where it predicts "
-        "S Y best, and a few rows of S = -1 decide the ratio; the class alone moves it (Figure 1d)"
+        "Algorithm 1 as published, at alpha = 0.05 (the paper does not print its own): few rows of "
+        "S = -1 with the outcome are in so small a subgroup, and the estimate moves with the draw"
     ),
     WHOLE: (
         "the subgroup is cut half way up the violation, so it takes in some ground without any; that "

@@ -44,8 +44,8 @@ ALPHAS = (0.01, 0.02, 0.05, 0.1)
 # A network and up to hundreds of fits of 11,000 rows per split and model of Adult.
 SYSTEM_SHARE = 0.5
 _BY_ALPHA = (
-    "raw rates in G, as published; the classifiers are done properly. Changed alone, alpha moves the "
-    "ratio most: the smaller the group, the larger it is"
+    "raw rates in G, as published; the classifiers are done properly. The smaller alpha, the fewer "
+    "people decide the ratio, and the further it moves"
 )
 _REFUSED = (
     "not in the paper: by all census features the audit is refused, as most communities have no "
