@@ -90,6 +90,10 @@ def amount_of(numbers: np.ndarray, weight: np.ndarray, asked: Settings, *, per: 
             f"y: every one of the {len(numbers):,} outcomes is {numbers[0]:g}: nothing to "
             "audit. Pass outcomes that differ between people."
         )
+    if asked.measure == "ratio" and asked.robust == "rank":
+        raise InputError(
+            "measure: ranks have no ratio. Use measure='difference' with robust='rank', or a share."
+        )
     nonnegative = bool(numbers.min() >= 0)
     if asked.measure == "ratio" and not nonnegative:
         n = int((numbers < 0).sum())
@@ -117,7 +121,8 @@ def scaled(numbers: np.ndarray, weight: np.ndarray, measure: str, **named: Any) 
     """Numbers in units of their standard deviation."""
     centre = np.average(numbers, weights=weight)
     unit = float(np.sqrt(np.average((numbers - centre) ** 2, weights=weight)))
-    nonnegative = bool(numbers.min() >= 0)
+    # Of ranks and steps, which start anywhere, there is no ratio.
+    nonnegative = bool(numbers.min() >= 0) and named.get("scale", AMOUNT) == AMOUNT
     return Amount(
         values=numbers / unit, unit=unit, measure=measure, nonnegative=nonnegative, **named
     )

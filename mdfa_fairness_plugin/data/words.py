@@ -138,14 +138,25 @@ def read_words(asked: Settings, problem: Any, column_name: str) -> Words:
 
 def _harms(asked: Settings, problem: Any, favorable: Hashable | None) -> dict[Hashable, bool]:
     """Which outcomes are bad for people, if it was said which are good."""
-    if asked.favorable is None:
+    end = asked.favorable
+    if problem.cuts and favorable is not None:
+        lowest, *_, highest = asked.ordered
+        ends = {"low": lowest, "high": highest}
+        told = [name for name, label in ends.items() if find_label(label, (favorable,)) == 0]
+        if not told or end not in (None, *told):
+            raise InputError(
+                f"favorable_label: {favorable!r} is not the good end of the order {lowest!r} to "
+                f"{highest!r}. Say favorable='high' or 'low' instead."
+            )
+        end = told[0]
+    if end is None:
         return {} if favorable is None else {one: one != favorable for one in problem.outcomes}
     if problem.amount is None:
         raise InputError(
             f"favorable: {asked.favorable!r} speaks of numbers or of an order, and outcomes are labels "
             f"here. Say which of them is good, as in favorable_label={problem.outcome_labels[-1]!r}."
         )
-    high = asked.favorable == "high"
+    high = end == "high"
     less, more = problem.amount.directions
     harms = {less: high, more: not high}
     return harms | {label: high != cut.above for label, cut in problem.cuts.items()}

@@ -318,7 +318,9 @@ def estimates_of(inside: Rates, plain: Rates, leftover: Leftover | None) -> dict
     - "unweighted": rates as observed, features not made comparable.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        raw = inside.effect(inside.hits / inside.total)
+        raw = math.nan  # nobody counts amounts
+        if type(inside) is Rates:
+            raw = inside.effect(inside.hits / inside.total)
     return {
         "doubly_robust": inside.at_same_features(leftover).delta,
         "hajek": inside.delta,

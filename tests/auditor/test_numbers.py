@@ -156,7 +156,18 @@ def test_orders_are_cut_and_ranked(paid):
     low = next(v for v in yes_no.violations if v.outcome == "low")
     # Folds are even in three outcomes instead of two, so that models differ.
     assert told["low"].population.ratio == pytest.approx(low.population.ratio, rel=0.03)
+    by_label = mdfa.audit(
+        X, grade, sensitive_features=group, groups="p", ordered=["low", "middle", "high"],
+        favorable_label="high", **FAST,
+    )  # fmt: skip
+    assert [v.harm for v in by_label.violations] == [v.harm for v in told.values()]
+    with pytest.raises(InputError, match=r"favorable_label: 'middle' is not the good end"):
+        mdfa.audit(
+            X, grade, sensitive_features=group, ordered=["low", "middle", "high"],
+            favorable_label="middle", **FAST,
+        )  # fmt: skip
     rank = told["lower rank"]
+    assert np.isnan(rank.ratio)  # steps start anywhere
     assert rank.measure == "difference"
     assert 0 < rank.rates[0] < rank.rates[1] < 2
     counts = told["high"].counts
@@ -188,8 +199,12 @@ def test_outliers_do_not_hide_a_difference(paid, robust):
     found = mdfa.audit(X, wild, sensitive_features=group, robust=robust, **NUMBERS)
     worst = found.worst_case
     assert (worst.group, worst.outcome, worst.verdict) == ("p", "less", "violation")
+    assert np.isnan(worst.estimates["raw"])
     if robust == "rank":
         assert 0 < worst.rates[0] < worst.rates[1] < 1
+        assert np.isnan(worst.ratio)
+        with pytest.raises(InputError, match=r"measure: ranks have no ratio"):
+            mdfa.audit(X, wild, sensitive_features=group, robust=robust, measure="ratio", **NUMBERS)
 
 
 def test_smallest_difference_that_counts(paid):
