@@ -205,7 +205,7 @@ def figures_of(
         "confidence_level": confidence,
         **_effects(one, rates, how, allowed),
         "outcome_type": "numeric" if one.of_means else "binary",
-        **({} if by_difference else {"delta": delta, "interval": (low, high)}),
+        **_as_estimated(one, (delta, low, high), shift),
         "gamma": rates.gamma,
         "gamma_interval": allowed.gamma_interval(
             rates, sums.region.rates, confidence, spread, leftover
@@ -260,6 +260,24 @@ def _effects(
         "rates": (float(own), float(others)),
         "measure": one.measure,
         "outcome_sd": size if one.of_means else math.nan,
+    }
+
+
+def _as_estimated(one: Measured, found: tuple[float, float, float], shift: float) -> dict[str, Any]:
+    """Effect and interval by an estimator that is not the one they are made for, ``shift`` away."""
+    effect, low, high = found
+    if one.measure == "ratio":
+        return {"delta": effect, "interval": (low, high)}
+    if not shift:
+        return {}
+    size = abs(one.of.unit)
+    own, others = one.sums.plain[-1].rates * one.of.unit
+    return {
+        "difference": effect * size,
+        "difference_interval": (low * size, high * size),
+        "rates": (float(own), float(others)),
+        "delta": math.nan,
+        "interval": (math.nan, math.nan),
     }
 
 

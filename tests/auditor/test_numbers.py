@@ -215,6 +215,20 @@ def test_smallest_difference_that_counts(paid):
     assert worst.reason == "the difference is beyond chance but below 500 (min_difference)"
 
 
+def test_difference_is_that_of_the_estimator_asked_for(paid):
+    X, y, group = paid
+    asked = {"groups": "p", "outcomes": "less", **NUMBERS}
+    found = mdfa.audit(X, y, sensitive_features=group, estimator="unweighted", **asked)
+    (v,) = found.violations
+    inside = v.membership & v.held_out
+    means = [y[inside & own].mean() for own in (group == "p", group != "p")]
+    np.testing.assert_allclose(v.rates, means)
+    assert v.difference == pytest.approx(means[1] - means[0])
+    assert v.difference == pytest.approx(v.estimates["unweighted"])
+    low, high = v.difference_interval
+    assert low < v.difference < high
+
+
 def test_own_models_of_numbers(paid):
     X, y, group = paid
     expected = 1_000 + 100 * X["a"]
