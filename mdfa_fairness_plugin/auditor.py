@@ -57,6 +57,7 @@ class Fitting(Judging):
             place; rows add up to 1. Estimates count every row by them, which is biased where the
             outcome goes with the group beyond the proxy; ``Violation.probability_bounds`` hold
             whatever the two have to do with each other, and only what is beyond these is a violation.
+            The probabilities have to be right among people with equal audited features.
 
         Returns
         -------

@@ -339,8 +339,8 @@ def audit_provenance(audit: Audit, seconds: float) -> dict[str, Any]:
         balance=settings.balance,
         input_hash=problem.input_hash,
         n_samples=problem.n_samples,
-        n_working_rows=problem.n_rows,
-        n_clusters=problem.n_clusters,
+        n_working_rows=problem.n_people,
+        n_clusters=None if problem.n_clusters == problem.n_people else problem.n_clusters,
         weight_type=problem.weight_type,
         iterations={
             f"{search.key.sensitive_feature}={search.key.group}, {search.key.outcome}": list(

@@ -177,6 +177,8 @@ class Settings:
                 f"ordered: an order of labels, but outcome_type={self.outcome_type!r} was given. Leave "
                 "one of them out."
             )
+        if self.ordered is not None and self.measure == "ratio":
+            raise InputError("measure: steps of an order have no ratio; leave it out.")
         if self.outcome_type == "numeric" and self.favorable_label is not None:
             raise InputError(
                 "favorable_label: numbers have no label. Say favorable='high' or 'low' instead."

@@ -9,12 +9,14 @@ from typing import Any, Final
 import numpy as np
 from scipy.stats import rankdata
 
-from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_column
+from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_column, read_labels
 from mdfa_fairness_plugin.data.decisions import EXCLUDE, refuse_missing
 from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditError
 from mdfa_fairness_plugin.records.searches import AMOUNT, RANK
 from mdfa_fairness_plugin.settings import Settings
 
+# Spreads below these, of the largest number and at all, are lost where squares are added up.
+_LEAST_SPREAD, _TINY = 1e-9, 1e-150
 # What is searched for in a number, and whether it is searched as minus that number.
 LESS, MORE = "less", "more"
 DIRECTIONS: Final = {LESS: True, MORE: False}
@@ -47,8 +49,8 @@ class Amount:
 def read_numbers(array: Any, argument: str, missing: str) -> np.ndarray:
     """Numbers of each row, NaN where there is none; refused unless they are to be left out."""
     column = read_column(array, argument)
-    if column.numbers is None:
-        found = column.labels.values
+    if column.numbers is None or column.kind not in ("numeric", "boolean"):
+        found = read_labels(array, argument).values
         raise InputError(
             f"{argument}: outcome_type='numeric' needs numbers, and {listing(found, 3)} was found. "
             "Pass the amounts as numbers, or leave outcome_type out to audit labels."
@@ -102,10 +104,10 @@ def amount_of(numbers: np.ndarray, weight: np.ndarray, asked: Settings, *, per: 
             f"{len(numbers):,} outcomes are below zero. Use measure='difference'."
         )
     if asked.robust == "rank":
-        numbers = (rankdata(numbers) - 0.5) / len(numbers)
+        numbers = _shares_below(numbers, weight)
     elif asked.robust is not None:
         share = float(asked.robust)
-        numbers = np.clip(numbers, *np.quantile(numbers, [share, 1.0 - share]))
+        numbers = np.clip(numbers, *_quantiles(numbers, weight, [share, 1.0 - share]))
         if np.ptp(numbers) == 0:
             raise InputError(
                 f"robust: with {share:g} of the rows moved in at either end every outcome is "
@@ -117,10 +119,37 @@ def amount_of(numbers: np.ndarray, weight: np.ndarray, asked: Settings, *, per: 
     return scaled(numbers, weight, measure, scale=scale, per=per)
 
 
+def _shares_below(numbers: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Share of the people with less than each, half of those with as much counted."""
+    if np.ptp(weight) == 0:
+        return (rankdata(numbers) - 0.5) / len(numbers)
+    _, place = np.unique(numbers, return_inverse=True)
+    of_value = np.bincount(place, weight)
+    return ((np.cumsum(of_value) - of_value / 2.0) / of_value.sum())[place]
+
+
+def _quantiles(numbers: np.ndarray, weight: np.ndarray, shares: list[float]) -> np.ndarray:
+    """Numbers that these shares of the people do not exceed."""
+    if np.ptp(weight) == 0:
+        return np.quantile(numbers, shares)
+    order = np.argsort(numbers, kind="stable")
+    reached = np.cumsum(weight[order]) / weight.sum()
+    return numbers[order][np.searchsorted(reached, shares).clip(max=len(numbers) - 1)]
+
+
 def scaled(numbers: np.ndarray, weight: np.ndarray, measure: str, **named: Any) -> Amount:
     """Numbers in units of their standard deviation."""
     centre = np.average(numbers, weights=weight)
-    unit = float(np.sqrt(np.average((numbers - centre) ** 2, weights=weight)))
+    with np.errstate(over="ignore", under="ignore"):
+        unit = float(np.sqrt(np.average((numbers - centre) ** 2, weights=weight)))
+    if not (
+        np.isfinite(unit) and unit > _LEAST_SPREAD * float(np.abs(numbers).max()) and unit > _TINY
+    ):
+        raise InputError(
+            f"y: the numbers between {numbers.min():g} and {numbers.max():g} have a standard deviation "
+            f"of {unit:g}, which arithmetic cannot tell from chance. Pass them in other units, or less "
+            "what all have in common."
+        )
     # Of ranks and steps, which start anywhere, there is no ratio.
     nonnegative = bool(numbers.min() >= 0) and named.get("scale", AMOUNT) == AMOUNT
     return Amount(
@@ -145,7 +174,7 @@ def asked_directions(asked: Any, directions: tuple[str, ...]) -> tuple[str, ...]
     unknown = [one for one in from_user if find_label(one, directions) is None]
     if unknown or not from_user:
         raise InputError(
-            f"outcomes: {listing(unknown)} is none of those of a number: {listing(directions)}. "
+            f"outcomes: {listing(unknown)} is none of those audited: {listing(directions)}. "
             "Name some of these, or pass None for all."
         )
     return tuple(one for one in directions if one in from_user)
@@ -163,7 +192,11 @@ class Cut:
 
 def ordered_cuts(order: Any, found: tuple[Hashable, ...]) -> tuple[tuple[int, ...], list[Cut]]:
     """Rank of each label found, and every cut between two of them with its complement."""
-    labels = list(order) if not isinstance(order, str) else [order]
+    if isinstance(order, (str, set, frozenset)):
+        raise InputError(
+            f"ordered: a list of labels from the lowest to the highest expected, {order!r} found."
+        )
+    labels = list(order)
     places = [find_label(label, found) for label in labels]
     unknown = [label for label, place in zip(labels, places, strict=True) if place is None]
     if unknown or len(set(places)) != len(labels) or set(places) != set(range(len(found))):
@@ -193,4 +226,11 @@ def ordered_cuts(order: Any, found: tuple[Hashable, ...]) -> tuple[tuple[int, ..
             Cut(label=names[0], other=names[1], codes=above, above=True),
             Cut(label=names[1], other=names[0], codes=below, above=False),
         ]
+    called = [*(cut.label for cut in cuts), LOWER, HIGHER]
+    twice = sorted({name for name in called if called.count(name) > 1})
+    if twice:
+        raise InputError(
+            f"ordered: with these labels two outcomes would be called {listing(twice)}. Rename the "
+            "labels."
+        )
     return tuple(ranks), cuts

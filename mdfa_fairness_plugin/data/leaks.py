@@ -30,6 +30,9 @@ DECISION_INPUTS = "DecisionInputs"
 _MOST_ROWS = 20_000
 
 
+# So many numbers are amounts, which equal rows repeat and no other column does but in their order.
+_MANY_NUMBERS = 100
+
 # -- columns that repeat another
 
 
@@ -51,11 +54,14 @@ def leaked_features(
     return leaks
 
 
-def _repeats(table: Table, names: Iterable[Hashable], labels: Labels) -> Iterator[Hashable]:
+def _repeats(
+    table: Table, names: Iterable[Hashable], labels: Labels, *, numbers: bool = False
+) -> Iterator[Hashable]:
     """Columns that are other labels, one to one, or tell one of the labels from the rest."""
     # With hardly two rows per value, any measurement is a one-to-one relabelling.
     probe, places = _Probe(labels), {name: i for i, name in enumerate(table.names)}
     few = 2 * len(labels.values) <= table.n_rows
+    few &= not (numbers and len(labels.values) >= _MANY_NUMBERS)
     repeated_by = probe.is_repeated_by if few else probe.is_ordered_like
     yield from (name for name in names if repeated_by(table, places[name]))
 
@@ -89,7 +95,7 @@ class _Probe:
 
     def is_ordered_like(self, table: Table, position: int) -> bool:
         """Whether a column has the order of labels of which nearly every row has another."""
-        if table.matrix is not None or len(self.counts) < 100:
+        if table.matrix is not None or len(self.counts) < _MANY_NUMBERS:
             return False
         values = _values(table, position)
         values = values if self.rows is None else values[self.rows]
@@ -235,7 +241,9 @@ def check_leaks(
         if len(shown.source_columns) > 1  # several 0/1 columns that are one feature
     }
     inputs = _inputs(decision_inputs, {name: [place] for name, place in places.items()} | features)
-    repeats = _repeats(table, [name for name in places if name in features], labels)
+    numbers = any(isinstance(one, OfNumbers) for one in answers)
+    names = [name for name in places if name in features]
+    repeats = _repeats(table, names, labels, numbers=numbers)
     copies = [name for name in repeats if places[name] not in inputs]
     if copies:
         raise InputError(

@@ -111,6 +111,11 @@ class AuditProblem:
         return len(self.y)
 
     @property
+    def n_people(self) -> int:
+        """Number of working rows, those that may be of several groups counted once."""
+        return self.n_rows if self.probability is None else len(np.unique(self.source_row))
+
+    @property
     def n_clusters(self) -> int | None:
         """Number of clusters of working rows; None if each row is somebody else's."""
         return None if self.cluster is None else len(np.unique(self.cluster))

@@ -24,6 +24,10 @@ def _counted(problem: AuditProblem, column: SensitiveFeature) -> list[GroupCount
     shape = (len(labels.values) + 1, n_outcomes)
     cells, n_cells = places * n_outcomes + problem.y, shape[0] * n_outcomes
     counts = np.bincount(cells, minlength=n_cells).reshape(shape)
+    if problem.probability is not None:  # as many as are expected
+        counts = (
+            np.rint(np.bincount(cells, problem.probability, n_cells)).astype(int).reshape(shape)
+        )
     weights = np.bincount(cells, problem.sample_weight, n_cells).reshape(shape)
     amounts = None if problem.outcome_labels or problem.amount is None else problem.amount.told
     with np.errstate(invalid="ignore"):
@@ -38,7 +42,7 @@ def _counted(problem: AuditProblem, column: SensitiveFeature) -> list[GroupCount
             known=place < len(labels.values),
             counts=tuple(counts[place].tolist()),
             rates=tuple(rates[place].tolist()),
-            share=counts[place].sum() / problem.n_rows,
+            share=counts[place].sum() / max(counts.sum(), 1),
             counted=() if amounts is None else values_counted(amounts[places == place]),
         )
         for place, value in enumerate((*labels.values, None))

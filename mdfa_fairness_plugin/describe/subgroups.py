@@ -75,6 +75,8 @@ def part_described(
     figures["amounts"] = amounts_of(search, problem)
     if search.rule is not None:
         figures["rule_rows"] = search.rule.told.n_printed
+        if problem.probability is not None:  # copies are no people
+            figures["rule_rows"] = figures["rule_subgroup"].n_rows
         figures["rule_conditions"] = search.rule.told.rule.alternatives
     best = None if search.rule is None else search.rule.instead
     if best is not None:

@@ -106,7 +106,17 @@ class MeanRatio(Means):
     def moved(cls, rates: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Means at the same features; as they are where that would change the sign of one."""
         moved = super().moved(rates, predicted)
-        return np.where((moved * rates >= 0).all(axis=0), moved, rates)
+        return np.where((moved * rates > 0).all(axis=0), moved, rates)
+
+    def known(self, leftover: Leftover | None = None) -> tuple[Self, np.ndarray]:
+        """Besides, of each side its rows' worth and how much one of the others who has any has.
+
+        That is weighted by how much they have, so rather more: by it a mean of zero has a limit.
+        """
+        own, known = super().known(leftover)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            much = np.abs(self.clustered[1] / self.clustered[2])[::-1]
+        return own, np.array([*known, self.effective_sizes, much])
 
     @classmethod
     def effect(cls, rates: np.ndarray) -> Any:
@@ -121,10 +131,22 @@ class MeanRatio(Means):
     @classmethod
     def limits(cls, rates: np.ndarray, known: np.ndarray, z: Any) -> tuple[np.ndarray, np.ndarray]:
         """Limits of the log ratio, by the delta method on the scale of logarithms."""
+        effect = cls.effect(rates)
         with np.errstate(invalid="ignore", divide="ignore"):
             relative = np.array([known[0] / rates**2, known[1]])
-        low, high = _around(cls.effect(rates), relative, z)
-        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+            low, high = _around(effect, relative, z)
+            if (
+                len(known) > 2
+            ):  # as of rates of which one is zero: Wilson's limit, for those who have any
+                most = known[3] * z**2 / (known[2] + z**2)
+                least = np.abs(rates) - z * np.sqrt(known[0])
+                ends = np.log(np.maximum(least, 0.0)) - np.log(most[::-1])
+                group, others = ends if _sign(rates) > 0 else ends[::-1]
+                low = np.where(np.isposinf(effect), group, low)
+                high = np.where(np.isneginf(effect), -others, high)
+        low = np.where(np.isneginf(effect), -np.inf, np.where(np.isnan(low), -np.inf, low))
+        high = np.where(np.isposinf(effect), np.inf, np.where(np.isnan(high), np.inf, high))
+        return low, high
 
 
 def _sign(rates: np.ndarray) -> np.ndarray:
@@ -133,7 +155,7 @@ def _sign(rates: np.ndarray) -> np.ndarray:
 
 def _around(effect: Any, known: np.ndarray, z: Any) -> tuple[np.ndarray, np.ndarray]:
     """Limits around an effect by the variances of both sides, and what these are known with."""
-    variance, freedom = known
+    variance, freedom = known[0], known[1]
     with np.errstate(invalid="ignore", divide="ignore"):
         total = variance.sum(axis=0)
         degrees = total**2 / (variance**2 / freedom).sum(axis=0)

@@ -4,7 +4,9 @@ Of a row with the outcome's probability m and the group's p, the probability of 
 between :math:`\max(0, p + m - 1)` and :math:`\min(p, m)` and no closer: the data have the two margins
 and not their joint distribution. Summed over rows these bound either side's rate, and so their ratio.
 A model of m only decides which of the two expressions a row is bounded by, the outcome itself stands
-for m there; however bad the model, the bounds hold and are only wider.
+for m there; however bad the model, the bounds hold and are only wider. They are of
+probabilities that hold among people with the same audited features, as of a proxy that was told these;
+one that knows less may be wrong within them.
 """
 
 from __future__ import annotations
@@ -80,7 +82,11 @@ def rows_to_know(bounds: Bounds, rows: Rows) -> int:
     low, high = bounds.ends
     share, others = float(np.mean(rows.group)), float(np.mean(rows.others))
     rate = float(np.mean(rows.positive))
-    if not (high > low and math.isfinite(high - low) and 0 < rate < 1 and share * others > 0):
+    if not (
+        high - low > 1e-6 and math.isfinite(high - low) and 0 < rate < 1 and share * others > 0
+    ):
         return 0
     variance = (1.0 - rate) / rate * (1.0 / share + 1.0 / others)
-    return math.ceil(variance * (2.0 * float(ndtri(0.975)) / (high - low)) ** 2)
+    needed = variance * (2.0 * float(ndtri(0.975)) / (high - low)) ** 2
+    # Of as many people as there are: who is known needs no guess (finite population).
+    return math.ceil(needed / (1.0 + needed / len(rows.group)))

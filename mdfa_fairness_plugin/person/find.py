@@ -67,6 +67,15 @@ def same(one: Any, other: Any) -> bool:
     return find_label(one, [python_value(other)]) is not None
 
 
+def refuse_probabilities(result: AuditRecord, asked: str) -> None:
+    """Refuse to set people of unknown groups beside each other."""
+    if result.source is not None and result.source.problem.probability is not None:
+        raise InputError(
+            f"{asked}: the groups of this audit are known by probability, so that nobody can be said "
+            "to be of one; audit rows whose group is known for that."
+        )
+
+
 def find_person(
     result: AuditRecord,
     x: Any,
@@ -76,6 +85,7 @@ def find_person(
     row: Any = None,
 ) -> Person:
     """Read who is meant; see ``MDFAuditor.explain_row`` for the arguments."""
+    refuse_probabilities(result, "explain_row")
     problem: AuditProblem = result.source.problem
     own = _audited_row(problem, row)
     rows, display = _read_features(x, problem, own, row)

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.person.comparators import CALIPER, distance_weights, told_apart
-from mdfa_fairness_plugin.person.find import GROUP, OTHERS, outcome_at
+from mdfa_fairness_plugin.person.find import GROUP, OTHERS, outcome_at, refuse_probabilities
 from mdfa_fairness_plugin.person.story import as_read
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.settings import check_whole
@@ -78,6 +78,7 @@ def pairs(result: AuditRecord, n: int = 50, violation: Violation | None = None) 
             "pairs: this result holds no rows, being read from a file or made by Dask; use one of an "
             "audit in memory."
         )
+    refuse_probabilities(result, "pairs")
     problem = result.source.problem
     own = _search_of(result, violation)
     # One working row of each row of the input.

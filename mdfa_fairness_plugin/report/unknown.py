@@ -38,8 +38,9 @@ def probability_sentence(violation: Violation) -> str:
     text = (
         f"Who has which {feature} is known by probability alone, and every row counts by it: that is "
         "right where the outcome has nothing more to do with it than features and probabilities say. "
-        f"Whatever else they have to do with each other, the ratio in the subgroup lies between {ends} "
-        f"(with chance, between {limits})."
+        "Whatever else they have to do with each other, the ratio of weighted counts in the subgroup "
+        f"lies between {ends} (with chance, between {limits}), if the probabilities are right among "
+        "people with equal audited features, too."
     )
     if violation.rows_to_know:
         text += (

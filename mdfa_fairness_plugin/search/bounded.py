@@ -11,7 +11,7 @@ from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import Count, Message
 from mdfa_fairness_plugin.measure.proxies import Rows, bounds_of, rows_to_know
 from mdfa_fairness_plugin.measure.sums import REGION
-from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION, ratio_of
+from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION, ratio_of
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import Settings
 
@@ -35,7 +35,9 @@ def bounded(
     }
     low = bounds.limits[0]
     beyond = low > 0 and bounds.ends[0] >= math.log(settings.least_ratio)
-    if figures["verdict"] == VIOLATION and not beyond:
+    above = not bounds.limits[1] <= figures["detectable_delta"]
+    open_to_both = figures["verdict"] == VIOLATION and not beyond
+    if open_to_both or (figures["verdict"] == NONE_LARGER and above):
         fewest = max(int(figures["counts"].to_numpy().min()), 1)
         least, most = (Count(fewest, unit="", said=f"{ratio_of(end):.2g}") for end in bounds.ends)
         told |= {
@@ -45,7 +47,7 @@ def bounded(
                 least,
                 " and ",
                 most,
-                ", and the lower end is not beyond chance above what counts as a violation",
+                ", and which of them holds cannot be told from these data",
             ),
         }
     return told

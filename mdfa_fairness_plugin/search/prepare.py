@@ -313,6 +313,13 @@ def too_few_weighted(
     weights, cluster, fewest = problem.sample_weight, problem.cluster, settings.min_group_size
     if cluster is None and np.ptp(weights[contrast.s != 0]) == 0:
         return ""
+    if problem.probability is not None:
+        expected = min(problem.probability[contrast.s == side].sum() for side in (1, -1))
+        if expected < fewest:
+            return (
+                f"its probabilities add up to only {expected:.0f} people on one side, and at least "
+                f"{fewest} are needed"
+            )
     cause = ("its sampling weights are so unequal", "equally weighted rows", "sample_weight")
     sizes = []
     for side in (contrast.s == 1, contrast.s == -1):

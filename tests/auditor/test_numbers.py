@@ -308,6 +308,96 @@ def test_exposure_is_positive(paid, exposure, message):
         mdfa.audit(X, np.arange(N) % 4, sensitive_features=group, exposure=given, **NUMBERS)
 
 
+def test_group_that_gets_nothing_is_a_violation_with_a_limit():
+    """As in audits of yes and no, where one rate is zero."""
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame({"a": rng.normal(size=400)})
+    none = rng.random(400) < 0.5
+    group = np.where(none, "p", "q")
+    given = {"sensitive_features": group, **NUMBERS}
+    counts = mdfa.audit(
+        X, np.where(none, 0, rng.poisson(3, 400)), exposure=rng.uniform(1, 2, 400), **given
+    )
+    wages = mdfa.audit(X, np.where(none, 0, rng.normal(20, 2, 400)), measure="ratio", **given)
+    for found in (counts, wages):
+        (less, *_), (*_, more) = found.violations[:1], found.violations[3:]
+        for v in (less, more):
+            assert v.verdict == "violation"
+            assert v.ratio == np.inf
+            assert 5 < np.exp(v.interval[0]) < np.inf
+    # Of zeros and ones the limit is that of rates.
+    ones = np.where(none, 0, rng.random(400) < 0.4).astype(int)
+    numbers = mdfa.audit(X, ones, measure="ratio", **given).violations[0].population
+    yes_no = mdfa.audit(X, ones, sensitive_features=group, groups="q", outcomes=[1], **FAST)
+    other = yes_no.violations[0].population
+    assert other.ratio == numbers.ratio == np.inf
+    assert numbers.interval[0] == pytest.approx(other.interval[0], abs=0.35)
+
+
+def test_repeated_rows_are_no_leak(paid):
+    X, y, group = paid
+    X = X.assign(b=np.random.default_rng(0).normal(size=N))
+    twice = np.repeat(np.arange(N), 2)
+    given = {"sensitive_features": group.iloc[twice], **NUMBERS}
+    found = mdfa.audit(X.iloc[twice], y.iloc[twice], clusters=twice, **given)
+    assert found.worst_case.group == "p"
+    counted = np.random.default_rng(0).integers(1, 4, N)
+    mdfa.audit(
+        X, y, sensitive_features=group, sample_weight=counted, weight_type="frequency", **NUMBERS
+    )
+
+
+def test_ranks_and_moved_ends_go_by_weight(paid):
+    X, y, group = paid
+    weight = np.where(y > y.median(), 9.0, 1.0)
+    given = {"sensitive_features": group, "sample_weight": weight, **NUMBERS}
+    ranked = mdfa.audit(X, y, robust="rank", **given)
+    share = [one for one in ranked.groups if one.known]
+    total = np.array([weight[group == one.group].sum() for one in share])
+    assert np.average([one.rates[0] for one in share], weights=total) == pytest.approx(
+        0.5, abs=1e-9
+    )
+    repeated = np.repeat(np.arange(N), weight.astype(int))
+    moved = mdfa.audit(X, y, robust=0.1, **given)
+    ends = np.quantile(y.iloc[repeated], [0.1, 0.9], method="inverted_cdf")
+    means = [np.average(np.clip(y, *ends)[group == g], weights=weight[group == g]) for g in "pqr"]
+    np.testing.assert_allclose([one.rates[0] for one in moved.groups[:3]], means, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        ({"a", "b", "c", "b or higher"}, r"ordered: a list of labels"),
+        (
+            ["a", "b", "c", "b or higher"],
+            r"ordered: with these labels two outcomes would be called",
+        ),
+    ],
+)
+def test_orders_that_cannot_be_told_are_refused(paid, order, message):
+    X, y, group = paid
+    label = np.array(["a", "b", "c", "b or higher"])[np.digitize(y, [900, 1_000, 1_100])]
+    with pytest.raises(InputError, match=message):
+        mdfa.audit(X, label, sensitive_features=group, ordered=order, **FAST)
+    if isinstance(order, list):
+        with pytest.raises(InputError, match=r"measure: steps of an order have no ratio"):
+            mdfa.audit(X, label, sensitive_features=group, ordered=order, measure="ratio", **FAST)
+
+
+@pytest.mark.parametrize("change", [lambda y: y * 1e300, lambda y: y * 1e-300, lambda y: y + 1e15])
+def test_numbers_beyond_arithmetic_are_refused(paid, change):
+    X, y, group = paid
+    with pytest.raises(InputError, match=r"y: the numbers between .* Pass them in other units"):
+        mdfa.audit(X, change(y), sensitive_features=group, **NUMBERS)
+
+
+def test_dates_are_no_amounts(paid):
+    X, _, group = paid
+    days = pd.Series(pd.date_range("2020-01-01", periods=N))
+    with pytest.raises(InputError, match=r"y: outcome_type='numeric' needs numbers"):
+        mdfa.audit(X, days, sensitive_features=group, **NUMBERS)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.OverlapWarning")
 def test_interval_of_everybody_holds_the_truth_of_skewed_numbers():

@@ -161,3 +161,37 @@ def test_nothing_is_repeated_without_bounds(found):
     for ask in (lambda: result.null_distribution(3), lambda: result.measure("a > 0")):
         with pytest.raises(InputError, match=r"result: its groups are known by probability"):
             ask()
+
+
+def test_probabilities_that_say_nothing_leave_all_open():
+    X, y, _, p = draw(3.0, 1.0)
+    result = mdfa.audit(X, y, sensitive_probabilities=p * 0 + 0.5, outcomes=[1], **FAST)
+    assert {v.verdict for v in result.violations} == {"insufficient_evidence"}
+
+
+def test_people_are_counted_once(found):
+    X, _, _, result = found
+    assert "rows of" not in result.summary().split("Compared by")[0].split("ROWS")[1]
+    known = [one for one in result.groups if one.known]
+    assert sum(sum(one.counts) for one in known) == pytest.approx(len(X), abs=2)
+    assert result.provenance["n_working_rows"] == len(X)
+    (v,) = result.violations
+    assert v.rule_rows == v.rule_subgroup.n_rows
+    assert 0 < v.rows_to_know < v.n_rows
+
+
+def test_groups_of_few_expected_people_are_not_audited():
+    X, y, s, _ = draw(3.0, 1.0)
+    few = pd.DataFrame({"w": np.where(s, 0.04, 0.001)})
+    few["m"] = 1 - few["w"]
+    result = mdfa.audit(X, y, sensitive_probabilities=few, outcomes=[1], groups=["w"], **FAST)
+    assert "add up to only 20 people" in result.violations[0].reason
+
+
+def test_nobody_is_told_to_be_of_a_group():
+    X, y, _, p = draw(3.0, 3.0)
+    auditor = mdfa.MDFAuditor(outcomes=[1], groups=["w"], favorable_label=0, **FAST)
+    auditor.fit(X, y, sensitive_probabilities=p)
+    for ask in (lambda: auditor.explain_row(X.iloc[0]), lambda: auditor.result_.pairs(3)):
+        with pytest.raises(InputError, match=r"known by probability, so that nobody can be said"):
+            ask()
