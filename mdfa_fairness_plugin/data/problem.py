@@ -241,9 +241,14 @@ def build_problem(
 
     # Rows without weight are absent, so nothing they hold can fail a check.
     excluded: dict[str, int] = {}
-    origin = np.arange(n_samples) if copies is None else copies.row
-    weighting = read_weighting(weight, asked.weight_type, len(origin), log)
-    n_zero = n_samples - len(np.unique(origin[weighting.rows])) if weighting.n_zero else 0
+    origin = None if copies is None else copies.row
+
+    def of_input(rows: Any) -> Any:
+        """Rows of the input that rows are."""
+        return rows if origin is None else origin[rows]
+
+    weighting = read_weighting(weight, asked.weight_type, decided.n_rows, log)
+    n_zero = n_samples - len(np.unique(of_input(weighting.rows))) if weighting.n_zero else 0
     if n_zero:
         excluded["zero weight"] = n_zero
     rows = weighting.rows
@@ -262,7 +267,7 @@ def build_problem(
         weighting, labels = weighting.take(decided_on), labels.take(decided_on)
         amounts = None if amounts is None else amounts[decided_on]
         rows = decided_on if rows is None else rows[decided_on]
-        excluded[MISSING_OUTCOME] = n_samples - n_zero - len(np.unique(origin[rows]))
+        excluded[MISSING_OUTCOME] = n_samples - n_zero - len(np.unique(of_input(rows)))
     if rows is not None:
         table, groups_of = table.take(rows), groups_of.take(rows)
         people = None if people is None else people.take(rows)
@@ -286,7 +291,7 @@ def build_problem(
     )
     if not merge and amounts is None:
         read_spellings({"": labels}, "y", log, merge=False)
-    in_use = np.arange(len(origin)) if rows is None else rows
+    in_use = np.arange(table.n_rows) if rows is None else rows
     columns = read_sensitive(groups_of, asked.missing, in_use, log, excluded, merge=merge)
     if merge:
         _read_levels(table, log, merge=True)
@@ -348,7 +353,7 @@ def build_problem(
     sorted_columns = [column.take(order) for column in columns]
     contrasts = build_contrasts(
         sorted_columns,
-        labels.codes[order],
+        y_sorted if amounts is None else labels.codes[order],
         labels.values,
         groups=asked.groups,
         reference_group=asked.reference_group,
@@ -373,7 +378,7 @@ def build_problem(
         sensitive=with_intersections(sorted_columns, asked.intersections),
         cluster=cluster,
         unit=unit,
-        source_row=origin[in_use[order]],
+        source_row=of_input(in_use[order]),
         probability=None if copies is None else copies.probability[in_use[order]],
         n_samples=n_samples,
         excluded=excluded,

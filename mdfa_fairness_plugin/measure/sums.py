@@ -88,11 +88,11 @@ class MeasuredRows:
 
     def counts(self, member: np.ndarray) -> np.ndarray:
         """Rows of a set by S and outcome, shape (2, n_outcomes); expected ones, to the next whole."""
-        sides, p = [member & (self.s == side) for side in (1, -1)], self.probability
-        told = [
-            np.bincount(self.y[own], None if p is None else p[own], minlength=self.n_outcomes)
-            for own in sides
-        ]
+        told = []
+        for side in (1, -1):
+            own = member & (self.s == side)
+            p = None if self.probability is None else self.probability[own]
+            told.append(np.bincount(self.y[own], p, minlength=self.n_outcomes))
         return np.rint(told).astype(np.intp)
 
     def hit_clusters(self, member: np.ndarray) -> int:

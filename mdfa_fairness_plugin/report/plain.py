@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -178,11 +179,13 @@ def _plain_record(value: Any) -> dict[str, Any]:
     return plain
 
 
-def _says_nothing(own: Any, silent: Any) -> bool:
-    """Whether a value is the one of a record of which it is not told."""
+def _says_nothing(own: Any, default: Any) -> bool:
+    """Whether a field is as it is by default, or not known."""
     if isinstance(own, pd.DataFrame):
         return own.empty
-    return bool(own == silent or own != own)
+    if isinstance(own, tuple) and own:
+        return all(isinstance(one, float) and math.isnan(one) for one in own) or own == default
+    return bool((isinstance(own, float) and math.isnan(own)) or own == default)
 
 
 def _forms(record: Any) -> dict[str, str]:

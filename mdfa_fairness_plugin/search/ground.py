@@ -384,6 +384,11 @@ class Side:
             log=self._log,
         )
 
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Sampling times balancing weights, one array for all outcomes."""
+        return self.ground.base * self.weighing.weights
+
     def facing(self, outcome: Outcome) -> SearchData:
         """Arrays of the search for one outcome."""
         ground = self.ground
@@ -401,7 +406,7 @@ class Side:
             of=outcome.of,
             counted=None if outcome.counted is None else outcome.counted[ground.rows],
             base=ground.base,
-            weights=ground.base if weighing is None else ground.base * weighing.weights,
+            weights=ground.base if weighing is None else self.weights,
             weighing=weighing,
             folds=ground.folds,
             other_folds=ground.other_folds,

@@ -80,8 +80,7 @@ def test_more_than_two_outcomes_are_each_against_the_rest(people, audit, by_sear
     X, y, s = people(600, seed=4)
     third = np.random.default_rng(0).random(600) < 0.25
     y = y.where(~third, "wait")
-    with pytest.raises(InputError, match=r"y: 3 different outcomes.*outcomes="):
-        audit(X, y, s)
+    assert len(audit(X, y, s).violations) == 6
     result = audit(X, y, s, outcomes=["deny", "wait"])
     assert result.outcome_labels == ("deny", "grant", "wait")
     found = by_search(result)
