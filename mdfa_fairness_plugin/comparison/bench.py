@@ -10,13 +10,11 @@ import numpy as np
 
 from mdfa_fairness_plugin.comparison.answers import Answers
 from mdfa_fairness_plugin.data.amounts import (
-    HIGHER,
-    LOWER,
     Amount,
     amount_of,
     asked_directions,
     ordered_cuts,
-    scaled,
+    ranked,
 )
 from mdfa_fairness_plugin.data.columns import as_list, find_label, listing
 from mdfa_fairness_plugin.data.contrasts import Contrast
@@ -25,7 +23,6 @@ from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure.means import MeanDifference
 from mdfa_fairness_plugin.records import SearchKey
-from mdfa_fairness_plugin.records.searches import STEPS
 from mdfa_fairness_plugin.search.ground import Outcome, outcomes_of
 from mdfa_fairness_plugin.settings import Settings
 
@@ -100,12 +97,10 @@ def answered_by(
         names: tuple[Hashable, ...] = asked_directions(settings.outcomes, amount.directions)
         answered = replace(answered, amount=amount)
     elif settings.ordered is not None:
-        ranks, cuts = ordered_cuts(settings.ordered, answers.labels)
-        own = np.array(ranks, dtype=float)[answered.y]
-        amount = _scaled(own, problem.sample_weight, directions=(LOWER, HIGHER))
-        called = (*(cut.label for cut in cuts), *amount.directions)
-        names = asked_directions(settings.outcomes, called)
-        answered = replace(answered, amount=amount, cuts={cut.label: cut for cut in cuts})
+        weight = problem.sample_weight
+        amount, cuts = ranked(settings.ordered, answers.labels, answered.y, weight)
+        names = asked_directions(settings.outcomes, (*cuts, *amount.directions))
+        answered = replace(answered, amount=amount, cuts=cuts)
     else:
         names = _asked(settings.outcomes, answers.labels)
     # Models do not share what is fitted to their outcomes.
@@ -136,11 +131,3 @@ def _amount(numbers: np.ndarray, weight: np.ndarray, settings: Settings) -> Amou
         return amount_of(numbers, weight, settings, per=False)
     measure = "difference" if settings.measure == "auto" else settings.measure
     return Amount(values=numbers, unit=1.0, measure=measure, nonnegative=bool(numbers[0] >= 0))
-
-
-def _scaled(ranks: np.ndarray, weight: np.ndarray, directions: tuple[str, str]) -> Amount:
-    """Ranks in units of their deviation, if they have any."""
-    named: dict[str, Any] = {"directions": directions, "scale": STEPS}
-    if np.ptp(ranks) > 0:
-        return scaled(ranks, weight, "difference", **named)
-    return Amount(values=ranks, unit=1.0, measure="difference", **named)

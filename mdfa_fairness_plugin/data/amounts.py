@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_column, read_labels
 from mdfa_fairness_plugin.data.decisions import EXCLUDE, refuse_missing
 from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditError
-from mdfa_fairness_plugin.records.searches import AMOUNT, RANK
+from mdfa_fairness_plugin.records.searches import AMOUNT, RANK, STEPS
 from mdfa_fairness_plugin.settings import Settings
 
 # Spreads below these, of the largest number and at all, are lost where squares are added up.
@@ -166,7 +166,7 @@ def as_labels(numbers: np.ndarray) -> Labels:
     return Labels(codes=all_codes, values=tuple(values.tolist()))
 
 
-def asked_directions(asked: Any, directions: tuple[str, ...]) -> tuple[str, ...]:
+def asked_directions(asked: Any, directions: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
     """Which of the outcomes of a number are audited."""
     if asked is None:
         return directions
@@ -234,3 +234,17 @@ def ordered_cuts(order: Any, found: tuple[Hashable, ...]) -> tuple[tuple[int, ..
             "labels."
         )
     return tuple(ranks), cuts
+
+
+def ranked(
+    order: Any, found: tuple[Hashable, ...], codes: np.ndarray, weight: np.ndarray
+) -> tuple[Amount, dict[Hashable, Cut]]:
+    """Rank of each row in units of its deviation, if it has any, and the cuts of the order by name."""
+    ranks, cuts = ordered_cuts(order, found)
+    own = np.array(ranks, dtype=float)[codes]
+    named: dict[str, Any] = {"directions": (LOWER, HIGHER), "scale": STEPS}
+    if np.ptp(own) > 0:
+        amount = scaled(own, weight, "difference", **named)
+    else:
+        amount = Amount(values=own, unit=1.0, measure="difference", **named)
+    return amount, {cut.label: cut for cut in cuts}

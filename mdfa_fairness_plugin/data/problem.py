@@ -11,17 +11,14 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.data.amounts import (
-    HIGHER,
-    LOWER,
     Amount,
     Cut,
     amount_of,
     as_labels,
     asked_directions,
-    ordered_cuts,
+    ranked,
     read_exposure,
     read_numbers,
-    scaled,
 )
 from mdfa_fairness_plugin.data.clusters import read_clusters, renumbered
 from mdfa_fairness_plugin.data.column_order import column_order
@@ -53,7 +50,6 @@ from mdfa_fairness_plugin.data.weights import read_weighting
 from mdfa_fairness_plugin.data.words import Words, read_words
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog
 from mdfa_fairness_plugin.numerics.rows import RowView
-from mdfa_fairness_plugin.records.searches import STEPS
 from mdfa_fairness_plugin.settings import Settings
 
 
@@ -440,11 +436,8 @@ def _audited(
     if asked.ordered is None:
         audited = audited_outcomes(asked.outcomes, labels.values, asked.outcome_type)
         return labels, None, {}, audited
-    ranks, cuts = ordered_cuts(asked.ordered, labels.values)
-    own = np.array(ranks, dtype=float)[labels.codes]
-    amount = scaled(own, weight, "difference", directions=(LOWER, HIGHER), scale=STEPS)
-    names: tuple[str, ...] = (*(cut.label for cut in cuts), *amount.directions)
-    return labels, amount, {cut.label: cut for cut in cuts}, asked_directions(asked.outcomes, names)
+    amount, cuts = ranked(asked.ordered, labels.values, labels.codes, weight)
+    return labels, amount, cuts, asked_directions(asked.outcomes, (*cuts, *amount.directions))
 
 
 def _answers(

@@ -73,11 +73,11 @@ def rows_of(search: Search, problem: AuditProblem) -> Rows:
         return each
 
     group, others = of(p, of_group), of(p, ~of_group)
-    # Of a copy's weight what it would have if it were certain.
-    certain = data.weights[held] / p
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(
+        invalid="ignore", divide="ignore"
+    ):  # what a copy would have if it were certain
         weights = [
-            np.nan_to_num(of(certain * p, copies) / total)
+            np.nan_to_num(of(data.weights[held], copies) / total)
             for copies, total in ((of_group, group), (~of_group, others))
         ]
     cluster = None
