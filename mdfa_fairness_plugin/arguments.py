@@ -47,6 +47,8 @@ _OF_THE_PROBLEM = (
     "measure",
     "favorable",
     "robust",
+    "sensitive_type",
+    "per",
 )
 
 
@@ -72,6 +74,12 @@ def settled(settings: Settings, problem: AuditProblem) -> Settings:
         raise InputError(
             f"solver: {solver!r} follows people with an outcome, as the paper does; numbers and orders "
             "have none. Use solver='auto' with a learner that regresses, or outcome_type='binary'."
+        )
+    if problem.quantity is not None and solver != "orthogonal":
+        raise InputError(
+            f"learner: it classifies, for solver={solver!r}, and sensitive_type='numeric' has no "
+            "groups to tell apart. Use a learner that regresses, or make groups with "
+            "mdfa_fairness_plugin.to_groups."
         )
     n_units, what = problem.n_rows, "rows"
     if problem.unit is not None and any(one.reason is None for one in problem.contrasts):

@@ -260,6 +260,13 @@ class MDFAuditor(Fitting):
     min_difference : float or "auto", default="auto"
         Smaller differences of means are no violation, however small their p; in units of ``y``. "auto"
         is a twentieth of a standard deviation, what ``min_ratio`` is at a rate of one half.
+    sensitive_type : {"auto", "numeric"}, default="auto"
+        "numeric": the one sensitive column is a quantity (an age, an income share), compared as it is:
+        where the outcome rises or falls most with it at equal features. Groups are ``"more"`` and
+        ``"less"`` of it; ``difference`` is a slope, of rates or of a number, and ratio, mass and gamma
+        are not defined. Where the features tell the quantity there is nothing to see.
+    per : float or None, default=None
+        How much more of the quantity slopes are told for, such as 10 years; None: 1.
 
     Attributes
     ----------
@@ -346,6 +353,8 @@ class MDFAuditor(Fitting):
         favorable=_DEFAULT.favorable,
         robust=_DEFAULT.robust,
         min_difference=_DEFAULT.min_difference,
+        sensitive_type=_DEFAULT.sensitive_type,
+        per=_DEFAULT.per,
     ):
         given = locals()
         for name in self._get_param_names():

@@ -37,7 +37,6 @@ from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
 from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, Silence, Violation
 from mdfa_fairness_plugin.search.bounded import bounded
-from mdfa_fairness_plugin.search.ground import outcomes_of
 from mdfa_fairness_plugin.search.input_rows import (
     absent_rows,
     ask_models,
@@ -45,6 +44,7 @@ from mdfa_fairness_plugin.search.input_rows import (
     overlaps_of,
     scores_of,
 )
+from mdfa_fairness_plugin.search.outcomes import outcomes_of
 from mdfa_fairness_plugin.search.prepare import (
     judged_parts,
 )
@@ -255,6 +255,7 @@ def measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
         kind=data.kind,
         probability=None if problem.probability is None else problem.probability[data.rows[held]],
         of=data.of,
+        dose=None if data.dose is None else data.dose[held],
         y=problem.y[data.rows[held]] if data.counted is None else data.counted[held],
         n_outcomes=len(data.of.counted_by or problem.outcome_labels),
         base=data.base[held],

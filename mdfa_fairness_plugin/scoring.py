@@ -115,6 +115,10 @@ def score_of(
     rows: NewRows,
 ) -> float:
     """Negative mean loss of the residual regression on new rows; see ``MDFAuditor.score``."""
+    if result.source is not None and result.source.problem.quantity is not None:
+        raise InputError(
+            "score: errors are measured of groups, and this audit is of a sensitive quantity."
+        )
     asked = encoder.rows(rows.X)
     worst = result.worst_case
     if worst is None or region is None:

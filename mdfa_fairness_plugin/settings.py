@@ -22,7 +22,20 @@ Missing = Literal["exclude", "category", "raise"]
 MissingOutcome = Literal["raise", "exclude"]
 OutcomeType = Literal["auto", "binary", "multiclass", "numeric"]
 Measure = Literal["auto", "difference", "ratio"]
+SensitiveType = Literal["auto", "numeric"]
 
+# What says something of groups alone, and what it has to be of a quantity.
+_OF_GROUPS: dict[str, tuple[Any, ...]] = {
+    "groups": (None,),
+    "reference_group": (None,),
+    "intersections": (False,),
+    "missing": ("exclude", "raise"),
+    "balance": ("auto", "overlap"),
+    "estimator": ("doubly_robust", "hajek"),
+    "solver": ("auto", "orthogonal"),
+    "measure": ("auto", "difference"),
+    "propensity": (None,),
+}
 # What draws at random, each with a seed of its own.
 STAGES = ("folds", "propensity", "outcome", "learner", "balance", "test")
 AUTO = "auto"
@@ -93,6 +106,8 @@ class Settings:
     favorable: str | None = None
     robust: float | str | None = None
     min_difference: float | str = AUTO
+    sensitive_type: SensitiveType = "auto"
+    per: float | None = None
     seed: int = 0
     own_seeds: Mapping[str, int] | None = None  # of the stages, where they do not follow from one
 
@@ -157,6 +172,25 @@ class Settings:
         check_choice("outcome_type", self.outcome_type, get_args(OutcomeType))
         check_choice("measure", self.measure, get_args(Measure))
         check_choice("favorable", self.favorable, (None, "high", "low"))
+        check_choice("sensitive_type", self.sensitive_type, get_args(SensitiveType))
+        if self.per is not None:
+            number = isinstance(self.per, numbers.Real) and not isinstance(self.per, bool)
+            if not number or not 0.0 < float(self.per) < np.inf:
+                raise InputError(
+                    f"per: a positive number, of the sensitive quantity, expected, {self.per!r} found."
+                )
+            if self.sensitive_type != "numeric":
+                raise InputError(
+                    "per: it says how much more of a sensitive quantity an outcome is told for; say "
+                    "sensitive_type='numeric', too, or leave it out."
+                )
+        for name, known in _OF_GROUPS.items() if self.sensitive_type == "numeric" else ():
+            own = getattr(self, name)
+            if not any(own is one or (isinstance(own, str) and own == one) for one in known):
+                raise InputError(
+                    f"{name}: sensitive_type='numeric' compares a quantity, and it was given as for "
+                    "groups. Leave it out, or make groups with mdfa_fairness_plugin.to_groups."
+                )
         if self.robust is not None and self.robust != "rank":
             number = isinstance(self.robust, numbers.Real) and not isinstance(self.robust, bool)
             if not number or not 0.0 < float(self.robust) < 0.5:

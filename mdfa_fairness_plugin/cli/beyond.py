@@ -48,6 +48,20 @@ min_difference = option(
     help="Smaller differences, in units of the outcome, are no violation however small p is. Default: "
     "a twentieth of its standard deviation.",
 )
+sensitive_type = option(
+    "--sensitive-type",
+    type=Choice(["auto", "numeric"]),
+    help="numeric: the --sensitive column is a quantity, such as an age, compared as it is: where the "
+    "outcome rises or falls most with it.",
+)
+per = option(
+    "--per",
+    type=FloatRange(0, math.inf, min_open=True, max_open=True),
+    callback=refuse_nan,
+    metavar="UNITS",
+    help="How much more of a numeric --sensitive column slopes are told for, such as 10 years. "
+    "Default: 1.",
+)
 exposure = option(
     "--exposure",
     metavar="COL",

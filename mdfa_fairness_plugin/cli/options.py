@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 from click import Choice, FloatRange, IntRange, argument, option
 
-from mdfa_fairness_plugin.cli.beyond import BEYOND, exposure
+from mdfa_fairness_plugin.cli.beyond import BEYOND, exposure, per, sensitive_type
 from mdfa_fairness_plugin.cli.kinds import ShareOr, refuse_nan
 from mdfa_fairness_plugin.cli.request import are_parts
 from mdfa_fairness_plugin.cli.writing import OUTPUT
@@ -481,6 +481,8 @@ AUDIT = (
     favorable_label,
     *BEYOND,
     exposure,
+    sensitive_type,
+    per,
     *COLUMNS,
     alpha,
     missing,

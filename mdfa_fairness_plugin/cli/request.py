@@ -70,6 +70,8 @@ class Request:
     compare_by: str | None = None
     min_difference: float | None = None
     robust: float | str | None = None
+    sensitive_type: str | None = None
+    per: float | None = None
     repeats: int | None = None
     confidence_level: float | None = None
     baseline: str | None = None
@@ -135,6 +137,8 @@ class Request:
             measure=self.compare_by,
             min_difference=self.min_difference,
             robust=self.robust,
+            sensitive_type=self.sensitive_type,
+            per=self.per,
             n_repeats=self.repeats,
             confidence_level=self.confidence_level,
             n_jobs=self.n_jobs,
@@ -186,8 +190,9 @@ RECORDED: Final = frozenset(
         "encoding", "estimator", "event", "exposure", "favorable", "favorable_label", "features",
         "group_names", "intersections", "learner", "measure", "merge_spellings", "min_difference",
         "min_ratio", "missing", "na_values", "ordered", "outcome", "outcome_label", "outcome_name",
-        "outcome_names", "outcome_type", "reference", "repeats", "robust", "scheduler", "seed",
-        "sensitive", "separator", "solver", "thousands", "truth", "weight", "weight_type", "where",
+        "outcome_names", "outcome_type", "per", "reference", "repeats", "robust", "scheduler", "seed",
+        "sensitive", "sensitive_type", "separator", "solver", "thousands", "truth", "weight",
+        "weight_type", "where",
     }
 )  # fmt: skip
 

@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure.means import MeanDifference
 from mdfa_fairness_plugin.records import SearchKey
-from mdfa_fairness_plugin.search.ground import Outcome, outcomes_of
+from mdfa_fairness_plugin.search.outcomes import Outcome, outcomes_of
 from mdfa_fairness_plugin.settings import Settings
 
 

@@ -47,6 +47,8 @@ _HEAD_ROWS = 1_000
 _SETTLED = {
     "evaluation": "the comparison makes both kinds, a cross-fitted audit and repeated 70/30 splits",
     "n_splits": "here it is the number of repeated splits; n_folds is that of the folds",
+    "sensitive_type": "models are compared by groups, which to_groups makes of numbers",
+    "per": "it is for a sensitive quantity, and models are compared by groups",
 }
 
 

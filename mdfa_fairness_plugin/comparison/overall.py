@@ -14,7 +14,7 @@ from mdfa_fairness_plugin.measure.influence import Effect, effect_of
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.measure.means import MeanDifference, Means
 from mdfa_fairness_plugin.records import SearchKey
-from mdfa_fairness_plugin.search.ground import Outcome
+from mdfa_fairness_plugin.search.outcomes import Outcome
 
 
 class Overall:

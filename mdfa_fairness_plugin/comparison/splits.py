@@ -18,7 +18,8 @@ from mdfa_fairness_plugin.exceptions import OverlapError, WarningLog
 from mdfa_fairness_plugin.measure.means import MeanDifference
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK, draw_holdout
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
-from mdfa_fairness_plugin.search.ground import Outcome, Side
+from mdfa_fairness_plugin.search.ground import Side
+from mdfa_fairness_plugin.search.outcomes import Outcome
 from mdfa_fairness_plugin.search.prepare import Grounds, by_column, folds_of, side_of, value_of
 from mdfa_fairness_plugin.search.solvers import SOLVERS
 from mdfa_fairness_plugin.settings import STAGES, Settings, stage_seeds

@@ -232,6 +232,11 @@ def _settings(params: dict[str, Any]) -> Settings:
             "max_learning_rows: a number of rows expected, None found: a distributed audit learns from "
             "a sample that fits in memory."
         )
+    if settings.sensitive_type == "numeric":
+        raise InputError(
+            "sensitive_type: a distributed audit compares groups. Audit a sample in memory, or make "
+            "groups with mdfa_fairness_plugin.to_groups."
+        )
     balance = settings.balance
     if not isinstance(balance, str | type) and not hasattr(balance, "fit"):
         raise InputError(

@@ -39,11 +39,17 @@ class Contrast:
     reference: Hashable | None  # value it is compared with; None: everybody else
     s: np.ndarray  # int8: +1 in the group, -1 in the reference, 0 not compared
     reason: str | None = None  # why it cannot be audited
+    quantity: np.ndarray | None = None  # more of which is compared with less, not groups
 
     @property
     def rows(self) -> np.ndarray:
         """Rows that are compared, bool of shape (n_rows,)."""
         return self.s != 0
+
+    def take(self, rows: np.ndarray) -> Contrast:
+        """Give these rows only."""
+        own = None if self.quantity is None else self.quantity[rows]
+        return replace(self, s=self.s[rows], quantity=own)
 
 
 def build_contrasts(

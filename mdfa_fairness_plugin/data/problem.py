@@ -32,6 +32,7 @@ from mdfa_fairness_plugin.data.decisions import (
     read_decisions,
     refuse_constant,
 )
+from mdfa_fairness_plugin.data.doses import Quantity, as_quantity, refuse_several
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.data.given import NOTHING_GIVEN, GivenProbabilities, read_given
 from mdfa_fairness_plugin.data.leaks import Answer, OfNumbers, check_leaks, leaked_features
@@ -90,6 +91,7 @@ class AuditProblem:
     amount: Amount | None = None  # outcomes that are numbers, or the ranks of ordered ones
     cuts: Mapping[Hashable, Cut] = field(default_factory=dict)  # of ordered outcomes, by label
     probability: np.ndarray | None = None  # that a row is of its group; None: it is
+    quantity: Quantity | None = None  # that is compared in the place of groups
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -288,7 +290,12 @@ def build_problem(
     if not merge and amounts is None:
         read_spellings({"": labels}, "y", log, merge=False)
     in_use = np.arange(table.n_rows) if rows is None else rows
-    columns = read_sensitive(groups_of, asked.missing, in_use, log, excluded, merge=merge)
+    numeric = asked.sensitive_type == "numeric"
+    columns = read_sensitive(
+        groups_of, asked.missing, in_use, log, excluded, merge=merge, numeric=numeric
+    )
+    if numeric:
+        refuse_several(columns, told_groups is not None)
     if merge:
         _read_levels(table, log, merge=True)
         values = [value for column in columns for value in column.labels.values]
@@ -346,7 +353,10 @@ def build_problem(
             log=log,
         )
     encoded = encoder.transform(table, rows=order)
-    sorted_columns = [column.take(order) for column in columns]
+    sorted_columns, quantity = [column.take(order) for column in columns], None
+    if numeric:
+        halves, quantity = as_quantity(sorted_columns[0], weighting.values[order], asked.per)
+        sorted_columns = [halves]
     contrasts = build_contrasts(
         sorted_columns,
         y_sorted if amounts is None else labels.codes[order],
@@ -370,7 +380,8 @@ def build_problem(
         cuts=cuts,
         sample_weight=weighting.values[order],
         weight_type=weighting.weight_type,
-        contrasts=contrasts,
+        contrasts=contrasts if quantity is None else tuple(map(quantity.turned, contrasts)),
+        quantity=quantity,
         sensitive=with_intersections(sorted_columns, asked.intersections),
         cluster=cluster,
         unit=unit,

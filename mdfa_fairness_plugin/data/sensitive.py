@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
@@ -53,6 +54,7 @@ def read_sensitive(
     excluded: dict[str, int],
     *,
     merge: bool = False,
+    numeric: bool = False,
 ) -> list[SensitiveFeature]:
     """Read sensitive columns and apply the policy for missing values.
 
@@ -70,7 +72,9 @@ def read_sensitive(
         )
     read = read_spellings(given, "sensitive_features", log, merge=merge)
     for position, (text, labels) in enumerate(read.items()):
-        if not isinstance(table.array(position), pd.Categorical):
+        if numeric:
+            refuse_labels(text, labels.values)
+        elif not isinstance(table.array(position), pd.Categorical):
             refuse_measurements(text, labels.values)
         absent = labels.codes < 0
         n_missing = len(np.unique(rows[absent]))
@@ -115,6 +119,20 @@ def warn_of_missing(n_missing: int, name: str, log: WarningLog) -> None:
     )
 
 
+def refuse_labels(name: str, values: tuple[Hashable, ...]) -> None:
+    """Refuse a sensitive quantity whose values are no numbers."""
+    strange = [
+        own
+        for own in values
+        if isinstance(own, bool) or not isinstance(own, numbers.Real) or not math.isfinite(own)
+    ]
+    if strange:
+        raise InputError(
+            f"sensitive_features: sensitive_type='numeric' needs numbers, and {name!r} holds "
+            f"{listing(strange, 3)}. Leave sensitive_type out to compare groups."
+        )
+
+
 def refuse_measurements(name: str, values: tuple[Hashable, ...]) -> None:
     """Refuse a sensitive column whose values are measurements rather than groups."""
     if len(values) <= _MOST_NUMBERS:
@@ -122,13 +140,14 @@ def refuse_measurements(name: str, values: tuple[Hashable, ...]) -> None:
     labels = "if they are codes, say so with .astype('category')"
     number = Writing(kind="numeric").value
     if not any(math.isnan(number(value)) for value in values):
-        numbers = sorted(map(number, values))
-        shown = [float(f"{numbers[len(numbers) * k // 4]:.3g}") for k in (1, 2, 3)]
+        ranked = sorted(map(number, values))
+        shown = [float(f"{ranked[len(ranked) * k // 4]:.3g}") for k in (1, 2, 3)]
         cuts = ", ".join(f"{cut:.15g}" for cut in dict.fromkeys(shown))
         raise InputError(
             f"sensitive_features: {name!r} holds {len(values):,} different numbers, which are no "
             f"groups. Make some first, as in mdfa_fairness_plugin.to_groups({name}, [{cuts}]) or "
-            f"to_groups({name}, 4); {labels}."
+            f"to_groups({name}, 4), or compare them as they are with sensitive_type='numeric'; "
+            f"{labels}."
         )
     if all(isinstance(value, (pd.Timestamp, pd.Timedelta)) for value in values):
         raise InputError(

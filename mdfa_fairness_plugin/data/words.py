@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from mdfa_fairness_plugin.data.amounts import LESS, MORE
 from mdfa_fairness_plugin.data.columns import find_label, listing
+from mdfa_fairness_plugin.data.sensitive import UNNAMED
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import SearchKey, ratio_of
 from mdfa_fairness_plugin.records.searches import AMOUNT
@@ -117,6 +118,11 @@ def read_words(asked: Settings, problem: Any, column_name: str) -> Words:
         every = [value for column in columns for value in column.labels.values]
         names = _named(given, every, "group_names")
         groups = {(own.name, value): text for own in columns for value, text in names.items()}
+    if problem.quantity is not None:
+        (column,) = columns
+        what = "of the sensitive quantity" if column.name == UNNAMED else column.name
+        usual = {(column.name, own): f"those with {own} {what}" for own in (MORE, LESS)}
+        groups = usual | groups
     for own in columns:
         called = {value: text for (name_, value), text in groups.items() if name_ == own.name}
         _refuse_twins(called, own.labels.values, "group_names")

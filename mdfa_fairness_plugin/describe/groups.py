@@ -11,7 +11,12 @@ from mdfa_fairness_plugin.records import GroupCounts
 
 
 def groups_of(problem: AuditProblem) -> tuple[GroupCounts, ...]:
-    """Groups of each feature in the order of their values; last, of every feature, the unknown."""
+    """Groups of each feature in the order of their values; last, of every feature, the unknown.
+
+    A quantity has none.
+    """
+    if problem.quantity is not None:
+        return ()
     told = [_counted(problem, column) for column in problem.sensitive]
     known = [own for groups in told for own in groups[:-1]]
     return (*known, *(groups[-1] for groups in told))

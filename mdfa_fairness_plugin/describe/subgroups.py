@@ -82,7 +82,7 @@ def part_described(
     if best is not None:
         own, rule = figures["rule_subgroup"], best.rule
         # Worth telling only of as many as a subgroup holds, and if it says more than chance.
-        told = own.mass >= figures["alpha"] and rule.fidelity > 0.5
+        told = not own.mass < figures["alpha"] and rule.fidelity > 0.5
         named = replace(own, rule=rule.text, rule_fidelity=rule.fidelity)
         figures["rule_subgroup"] = named if told else Subgroup(label=own.label)
     for name, inside in (("core", search.held_core), ("searched", search.held_searched)):

@@ -196,7 +196,9 @@ def figures_of(
     how = (sums.region.rates, confidence, spread, leftover)
     rest = (math.nan,) * 3 if one.of_means else otherwise(*how, astuple(allowed))
     explained = [e_value(math.exp(min(one.as_log_ratio(own), _LARGEST))) for own in (delta, low)]
-    if not by_difference:
+    if not rates.observed:
+        explained = [math.nan, math.nan]
+    elif not by_difference:
         explained = [e_value(float(np.exp(own))) for own in (delta, low)]
     return {
         "verdict": verdict,
@@ -204,7 +206,7 @@ def figures_of(
         "alpha": one.alpha,
         "confidence_level": confidence,
         **_effects(one, rates, how, allowed),
-        "outcome_type": "numeric" if one.of_means else "binary",
+        "outcome_type": "numeric" if one.of_means and one.of.of_number else "binary",
         **_as_estimated(one, (delta, low, high), shift),
         "gamma": rates.gamma,
         "gamma_interval": allowed.gamma_interval(
@@ -251,7 +253,7 @@ def _effects(
     if isinstance(rates, MeanDifference):
         delta, interval = _ratio_beside(one, rates, how, allowed)
     difference_interval = allowed.difference_interval(rates, *how)
-    own, others = rates.rates * one.of.unit
+    own, others = rates.rates * one.of.unit if rates.observed else (math.nan, math.nan)
     return {
         "delta": delta,
         "interval": interval,
@@ -260,6 +262,7 @@ def _effects(
         "rates": (float(own), float(others)),
         "measure": one.measure,
         "outcome_sd": size if one.of_means else math.nan,
+        "per": one.of.per,
     }
 
 

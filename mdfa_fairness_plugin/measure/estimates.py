@@ -58,6 +58,7 @@ class Rates(Sums):
 
     # Beyond a ratio of three a violation is plain, and more of its kind need not be as extreme.
     plain: ClassVar[float] = math.log(3.0)
+    observed: ClassVar[bool] = True  # whether there are rates as people have them
 
     @classmethod
     def effect(cls, rates: np.ndarray) -> Any:
@@ -68,6 +69,16 @@ class Rates(Sums):
     def moved(cls, rates: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Rates at the same features, by what these predict of each side."""
         return adjusted_rates(rates, predicted)
+
+    @classmethod
+    def of_sums(cls, weight: np.ndarray, hits: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        """Rates at the same features, by sums of both sides."""
+        return cls.moved(hits / weight, predicted / weight)
+
+    @classmethod
+    def weight_behind(cls, weight: np.ndarray) -> np.ndarray:
+        """What sums of either side are divided by."""
+        return weight
 
     @classmethod
     def limits(cls, rates: np.ndarray, known: np.ndarray, z: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -325,7 +336,7 @@ def estimates_of(inside: Rates, plain: Rates, leftover: Leftover | None) -> dict
         "doubly_robust": inside.at_same_features(leftover).delta,
         "hajek": inside.delta,
         "raw": float(raw),
-        "unweighted": plain.delta,
+        "unweighted": plain.delta if plain.observed else math.nan,
     }
 
 

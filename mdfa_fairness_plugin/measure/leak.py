@@ -46,8 +46,13 @@ class LeakSums:
         base: np.ndarray,
         member: np.ndarray,
         cluster: np.ndarray | None = None,
+        *,
+        by_chance: bool = True,
     ) -> LeakSums:
-        """Sum over the rows of a region; every term is kept."""
+        """Sum over the rows of a region; every term is kept.
+
+        Unless S is drawn ``by_chance`` e, a quantity's for one, only the signs of terms are redrawn.
+        """
         e = propensity
         if not member.all():
             value, s, e, outcome, base = (a[member] for a in (value, s, e, outcome, base))
@@ -56,7 +61,10 @@ class LeakSums:
         residual = leftover * ((s > 0) - e)
         if cluster is not None:
             residual = np.bincount(cluster, residual)
-            leftover, e = _redrawn_together(leftover, e, 2 * cluster + (s > 0))
+            if by_chance:
+                leftover, e = _redrawn_together(leftover, e, 2 * cluster + (s > 0))
+        if not by_chance:
+            leftover, e = 2.0 * residual, np.full(len(residual), 0.5)
         squares = residual**2
         return cls(
             total=float(residual.sum()),

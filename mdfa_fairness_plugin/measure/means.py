@@ -40,24 +40,34 @@ class Means(Rates):
         """
         if leftover is not None:
             return self._adjusted(leftover)
-        squares, hits, products = self.clustered
+        _, hits, products = self.clustered
+        variance = self.errors(0.0, products, hits)
+        return self, np.array([variance, np.full_like(variance, np.inf)])
+
+    def errors(self, predicted: Any, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Variances of the means, by sums over clusters of what is not predicted.
+
+        ``first`` are products of that with the weights, ``second`` its squares.
+        """
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean = self.rates
-            variance = (hits - 2.0 * mean * products + mean**2 * squares) / self.weight**2
-        return self, np.array([np.maximum(variance, 0.0), np.full_like(variance, np.inf)])
+            centre = (self.hits - predicted) / self.weight
+            left = second - 2.0 * centre * first + centre**2 * self.clustered[0]
+            return np.maximum(left, 0.0) / self.weight**2
 
     def _adjusted(self, leftover: Leftover) -> tuple[Self, np.ndarray]:
         """Means at the same features; what features leave of a number is all that errs."""
-        squares, sizes = self.clustered[0], self.effective_sizes
+        sizes, second, fourth = self.effective_sizes, *self._spread(leftover)
         with np.errstate(invalid="ignore", divide="ignore"):
-            predicted = leftover.predicted / self.weight
-            centre = self.rates - predicted
-            left = leftover.second - 2.0 * centre * leftover.first + centre**2 * squares
-            left = np.maximum(left, 0.0) * sizes / np.maximum(sizes - 1.0, 1e-9)
-            excess = leftover.fourth - leftover.second**2 / sizes
-            freedom = np.where(excess > 0, 2.0 * leftover.second**2 / excess, np.inf)
-            own = self._with_rates(self.moved(self.rates, predicted))
-            return own, np.array([left / self.weight**2, np.fmin(freedom, sizes)])
+            variance = self.errors(leftover.predicted, leftover.first, leftover.second)
+            excess = fourth - second**2 / sizes
+            freedom = np.where(excess > 0, 2.0 * second**2 / excess, np.inf)
+            own = self._with_rates(self.of_sums(self.weight, self.hits, leftover.predicted))
+            few = sizes / np.maximum(sizes - 1.0, 1e-9)
+            return own, np.array([variance * few, np.fmin(freedom, sizes)])
+
+    def _spread(self, leftover: Leftover) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of squares and of fourth powers behind each error."""
+        return leftover.second, leftover.fourth
 
     def _with_rates(self, rates: np.ndarray) -> Self:
         return type(self)(**{**vars(self), "hits": self.weight * rates})

@@ -27,6 +27,7 @@ from scipy.special import ndtr, ndtri
 from mdfa_fairness_plugin.learn.forest import N_CELLS
 from mdfa_fairness_plugin.measure.estimates import Rates
 from mdfa_fairness_plugin.measure.means import MeanDifference, Means
+from mdfa_fairness_plugin.measure.slopes import Slopes
 from mdfa_fairness_plugin.measure.sums import SetSums
 from mdfa_fairness_plugin.measure.tests import chosen_p_value, search_spread
 from mdfa_fairness_plugin.settings import Settings
@@ -90,6 +91,8 @@ class Plan:
         with np.errstate(invalid="ignore", divide="ignore"):
             sizes = np.nan_to_num(rates.weight**2 / rates.clustered[0])
             noise = np.mean(everybody.leftover.second / rates.clustered[0])
+        if isinstance(rates, Slopes):  # both sides are of one mean, not of a difference
+            noise *= sizes.prod() / sizes.sum() ** 2
         return cls(
             sizes=(float(sizes[0]), float(sizes[1])),
             rate=abs(float(np.mean(rates.rates))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,8 @@ from mdfa_fairness_plugin.measure.means import Means
 
 # Sets of rows measured in every search; what each repeat proposed alone comes after them.
 EVERYBODY, REGION, CORE, RULE, SEARCHED = range(5)
+# What rows of a number are counted by.
+ROWS = ("rows",)
 SETS = ("everybody", "subgroup", "core", "rule", "searched")
 
 
@@ -34,6 +37,12 @@ class ValueOf:
     unit: float = 1.0
     nonnegative: bool = True  # whether no outcome is below zero
     counted_by: tuple[Hashable, ...] = ()  # empty: the outcomes of the audit
+    per: float = math.nan  # of a slope: how much more of the sensitive quantity it is for
+
+    @property
+    def of_number(self) -> bool:
+        """Whether the outcome is a number."""
+        return self.counted_by == ROWS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,11 +70,34 @@ class MeasuredRows:
     kind: type[Rates] = Rates
     probability: np.ndarray | None = None  # that a row is of its side; None: it is
     of: ValueOf = ValueOf()
+    dose: np.ndarray | None = None  # of a slope: how far from what is expected of it a quantity is
+
+    @property
+    def by_dose(self) -> MeasuredRows:
+        """Rows as rates are summed over: of a slope by how far from expected they are."""
+        if self.dose is None:
+            return self
+        value, outcome, weights = per_dose(self.dose, self.value, self.outcome, self.weights)
+        return replace(
+            self,
+            value=value,
+            outcome=outcome,
+            weights=weights,
+            lesser=tuple((own * self.dose, m / self.dose) for own, m in self.lesser),
+            dose=None,
+        )
 
     def leak(self, member: np.ndarray) -> LeakSums:
         """Sums of the leak statistic inside a set."""
         return LeakSums.of(
-            self.value, self.s, self.propensity, self.outcome, self.base, member, self.cluster
+            self.value,
+            self.s,
+            self.propensity,
+            self.outcome,
+            self.base,
+            member,
+            self.cluster,
+            by_chance=self.dose is None,
         )
 
     def leftover(self, member: np.ndarray) -> Leftover:
@@ -81,10 +113,11 @@ class MeasuredRows:
 
     def estimates(self, member: np.ndarray, adjusts: bool) -> dict[str, float]:
         """Delta inside a set by several estimators, and if asked for at the same features."""
+        own = self.by_dose
         inside, plain = (
-            self.rates(weights, member, clustered=False) for weights in (self.weights, self.base)
+            own.rates(weights, member, clustered=False) for weights in (own.weights, own.base)
         )
-        return estimates_of(inside, plain, self.leftover(member) if adjusts else None)
+        return estimates_of(inside, plain, own.leftover(member) if adjusts else None)
 
     def counts(self, member: np.ndarray) -> np.ndarray:
         """Rows of a set by S and outcome, shape (2, n_outcomes); expected ones, to the next whole."""
@@ -99,6 +132,13 @@ class MeasuredRows:
         """Clusters of a set with a row that has the outcome; of numbers all have."""
         hits = member if issubclass(self.kind, Means) else member & self.value
         return int(hits.sum()) if self.cluster is None else len(np.unique(self.cluster[hits]))
+
+
+def per_dose(
+    dose: np.ndarray, value: np.ndarray, outcome: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values and those predicted by unit of the dose, and weights times it: products are the same."""
+    return value / dose, outcome / dose, weights * dose
 
 
 def still_to_come(shares: Sequence[float]) -> tuple[float, ...]:
@@ -159,12 +199,15 @@ class RungSums(Sums):
     def rates(self, kind: type[Rates]) -> np.ndarray:
         """Rates of both sides at the same features."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return kind.moved(self.hits / self.weight, self.predicted / self.weight)
+            return kind.of_sums(self.weight, self.hits, self.predicted)
 
     def variance(self, best: Rates, of_best: float, of_lesser: float) -> float:
         """Of the rate difference by the best models and by these, so many times each, added up."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.array([of_lesser / self.weight, of_best / best.weight])
+            weights = (best.weight_behind(own) for own in (self.weight, best.weight))
+            share = np.array(
+                [of / own for of, own in zip((of_lesser, of_best), weights, strict=True)]
+            )
             squares = np.array([share[0] ** 2, 2.0 * share[0] * share[1], share[1] ** 2])
             return float((squares * self.left).sum())
 
@@ -183,11 +226,12 @@ class SetSums(Sums):
     @classmethod
     def of(cls, rows: MeasuredRows, member: np.ndarray) -> SetSums:
         """Sum over the members of a set."""
+        own = rows.by_dose
         return cls(
-            rates=rows.rates(rows.weights, member),
-            leftover=rows.leftover(member),
+            rates=own.rates(own.weights, member),
+            leftover=own.leftover(member),
             leak=rows.leak(member),
-            rungs=tuple(RungSums.of(rows, rung, member) for rung in range(len(rows.lesser))),
+            rungs=tuple(RungSums.of(own, rung, member) for rung in range(len(own.lesser))),
             counts=rows.counts(member),
             hit_clusters=rows.hit_clusters(member),
         )

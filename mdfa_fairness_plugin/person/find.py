@@ -74,6 +74,11 @@ def refuse_probabilities(result: AuditRecord, asked: str) -> None:
             f"{asked}: the groups of this audit are known by probability, so that nobody can be said "
             "to be of one; audit rows whose group is known for that."
         )
+    if result.source is not None and result.source.problem.quantity is not None:
+        raise InputError(
+            f"{asked}: it sets people of two groups beside each other, and this audit is of a "
+            "sensitive quantity. Audit groups for that, made with mdfa_fairness_plugin.to_groups."
+        )
 
 
 def find_person(

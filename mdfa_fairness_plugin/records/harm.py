@@ -126,7 +126,7 @@ def _harm(
     search: Violation, favorable: Hashable, groups: Mapping[str, Collection[Hashable]]
 ) -> Harm | None:
     """What a search says of harm; nothing if that was not measured."""
-    of_number = search.outcome_type == "numeric"
+    of_number = search.outcome_type == "numeric" or search.by_difference
     ratio, (low, high) = search.impact_ratio, search.impact_interval
     unknown = math.isnan(search.lower) if of_number else math.isnan(ratio) or math.isnan(low)
     if search.harm is None or unknown:
@@ -169,7 +169,8 @@ def _good(search: Violation) -> Hashable:
 def _place(harm: Harm) -> tuple[bool, float]:
     """Violations first; then by the lower limit, of a number that which says as much as a ratio."""
     search = harm.violation
-    low = ratio_of(search.lower) if search.outcome_type == "numeric" else harm.interval[0]
+    of_number = search.outcome_type == "numeric" or search.by_difference
+    low = ratio_of(search.lower) if of_number else harm.interval[0]
     return not (harm.verdict == VIOLATION and low > 1), -low
 
 

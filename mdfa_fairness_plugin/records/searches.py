@@ -117,8 +117,8 @@ class Violation(Keyed, Measured):
         Whether people have ``outcome`` or not, or get more or less of it.
     measure : {"ratio", "difference"}
         What verdict, p-value and gates are about: ``delta``, or the difference of means.
-    outcome_sd : float
-        Standard deviation of an outcome that is a number; NaN otherwise.
+    outcome_sd, per : float
+        As for ``Subgroup``.
     verdict : {"violation", "none_larger_than_detectable", "insufficient_evidence"}
         What can be said; none of the three is a clean bill of health.
     reason : str

@@ -206,6 +206,7 @@ class Measured(Record):
     counts: pd.DataFrame = frame("rule")
     measure: str = field(default="ratio", metadata=said("always", json="told"))
     outcome_sd: float = field(default=math.nan, metadata=said("always", settle=float, json="told"))
+    per: float = field(default=math.nan, metadata=said("always", settle=float, json="told"))
 
     @property
     def by_difference(self) -> bool:
@@ -283,7 +284,10 @@ class Subgroup(Measured):
     measure : {"ratio", "difference"}
         What both sides are compared by: the ratio of rates or means, or the difference of means.
     outcome_sd : float
-        Standard deviation of an outcome that is a number; NaN otherwise.
+        Standard deviation of an outcome that is a number; NaN otherwise. Of slopes, the change for
+        ``per`` where one deviation of the quantity goes with one of the outcome.
+    per : float
+        How much more of a sensitive quantity ``difference`` is for, then a slope; NaN between groups.
     p_value : float
         Of everybody, of the region that the search proposed, before one of the two is chosen, and of
         the core; NaN for other sets.

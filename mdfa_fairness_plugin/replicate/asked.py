@@ -74,7 +74,7 @@ def measure_asked(
     >>> answer.verdict
     'violation'
     """
-    source = source_of(result)
+    source = source_of(result, of_groups=False)
     problem = source.problem
     places = [i for i, own in enumerate(result.violations) if violation is None or own is violation]
     if not places:

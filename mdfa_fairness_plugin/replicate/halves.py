@@ -148,7 +148,7 @@ def stability(
     it too, and a false violation comes back as surely as a real one. ``Violation.depends_on_models``
     tells what rests on the models.
     """
-    source, n_repeats, seed = checked(result, n_repeats, "n_repeats", random_state)
+    source, n_repeats, seed = checked(result, n_repeats, "n_repeats", random_state, of_groups=False)
     parts = repeat(lambda i: delayed(_half)(source, seed, i), n_repeats, n_jobs, progress)
     problem = source.problem
     n = len(result.violations)
@@ -215,7 +215,7 @@ def _half(
         y=problem.y[rows],
         amount=None if problem.amount is None else problem.amount.take(rows),
         sample_weight=problem.sample_weight[rows],
-        contrasts=tuple(replace(c, s=c.s[rows]) for c in problem.contrasts),
+        contrasts=tuple(c.take(rows) for c in problem.contrasts),
         sensitive=tuple(column.take(rows) for column in problem.sensitive),
         source_row=problem.source_row[rows],
         cluster=None if problem.cluster is None else problem.cluster[rows],

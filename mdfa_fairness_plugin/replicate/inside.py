@@ -22,7 +22,7 @@ def members(result: AuditRecord, violation: Violation | None = None) -> pd.DataF
             "members: this result holds no rows; use one of an audit in memory that could compare "
             "a group, or the membership(ddf) of a distributed one."
         )
-    problem = source_of(result).problem
+    problem = source_of(result, of_groups=False).problem
     rows = np.unique(problem.source_row)
     index = pd.RangeIndex(problem.n_samples) if problem.index is None else problem.index
     sides = np.array(["neither", "group", "others"], dtype=object)

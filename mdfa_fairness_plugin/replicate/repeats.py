@@ -29,10 +29,15 @@ Named = tuple[str, Hashable, Hashable]
 
 
 def checked(
-    result: AuditRecord, number: int, name: str, random_state: int | None
+    result: AuditRecord,
+    number: int,
+    name: str,
+    random_state: int | None,
+    *,
+    of_groups: bool = True,
 ) -> tuple[AuditSource, int, int]:
     """What is repeated, how often, and by which seed."""
-    source = source_of(result)
+    source = source_of(result, of_groups=of_groups)
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
         raise InputError(f"{name}: a whole number of at least 1 expected, {number!r} found.")
     if random_state is None:
@@ -45,8 +50,8 @@ def checked(
     return source, int(number), int(random_state)
 
 
-def source_of(result: AuditRecord) -> AuditSource:
-    """What is repeated."""
+def source_of(result: AuditRecord, *, of_groups: bool = True) -> AuditSource:
+    """What is repeated; refused of a quantity where it needs groups."""
     if result.source is None:
         raise InputError(
             "result: it does not hold its data, so the audit cannot be repeated; use the result that "
@@ -56,6 +61,11 @@ def source_of(result: AuditRecord) -> AuditSource:
         raise InputError(
             "result: its groups are known by probability, and repetitions, other rows and other "
             "questions have no bounds yet. Ask audits of rows whose group is known."
+        )
+    if of_groups and result.source.problem.quantity is not None:
+        raise InputError(
+            "result: it is of a sensitive quantity, and redraws, plants, features left out and tables "
+            "of groups are about groups. Audit such, made with mdfa_fairness_plugin.to_groups."
         )
     return result.source
 

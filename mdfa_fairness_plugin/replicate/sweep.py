@@ -146,7 +146,7 @@ def sweep(
     >>> result.sweep(score, [0.5, 1.0]).worst()["threshold"].tolist()
     [0.5, 1.0]
     """
-    source = source_of(result)
+    source = source_of(result, of_groups=False)
     problem = source.problem
     if problem.amount is not None:
         raise InputError(

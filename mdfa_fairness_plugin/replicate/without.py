@@ -33,7 +33,7 @@ from mdfa_fairness_plugin.replicate.repeats import (
     searched,
     source_of,
 )
-from mdfa_fairness_plugin.search.ground import outcomes_of
+from mdfa_fairness_plugin.search.outcomes import outcomes_of
 from mdfa_fairness_plugin.search.prepare import (
     Grounds,
     audit_folds,

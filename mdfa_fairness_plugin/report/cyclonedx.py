@@ -163,8 +163,10 @@ def _metrics(result: AuditRecord) -> Iterator[dict[str, Any]]:
         who = f"{named(search.sensitive_feature, search.group)} against {say.others_of(search)}"
         effect = effect_of(search)
         of = f"rates of {_outcome(result, search.outcome)}{_EQUAL}"
-        if effect.of == "means":
-            of = f"means {effect.unit}of {_name(result)}, {label_text(search.outcome)}{_EQUAL}"
+        if effect.of != "rates":
+            of = (
+                f"{effect.of} {effect.unit}of {_name(result)}, {label_text(search.outcome)}{_EQUAL}"
+            )
         everybody, inside = f"{who}, everybody compared", f"{who}, the subgroup found"
         if search.rule:
             inside = f"{who}, where {clean(search.rule)}"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mdfa_fairness_plugin.records import Measured
-from mdfa_fairness_plugin.records.searches import AMOUNT
-from mdfa_fairness_plugin.report.means import SCALES, Difference, RatioOfMeans
+from mdfa_fairness_plugin.records.searches import AMOUNT, RANK
+from mdfa_fairness_plugin.report.means import SCALES, Difference, RatioOfMeans, Slope
 from mdfa_fairness_plugin.report.rates import RATES, Effect
 
 
@@ -23,6 +23,9 @@ def effect_of(search: Any) -> Effect:
     if search is None or not is_number(search):
         return RATES
     scale = getattr(search, "outcome_scale", "")
+    per = getattr(search, "per", math.nan)
+    if not math.isnan(per):  # of yes and no in percentage points
+        return Slope(scale=scale if scale in SCALES else RANK, per=per)
     scale = scale if scale in SCALES else AMOUNT
     by_difference = search.measure == "difference"
     return Difference(scale=scale) if by_difference else RatioOfMeans(scale=scale)

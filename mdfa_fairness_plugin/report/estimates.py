@@ -164,7 +164,7 @@ def moved_section(case: Violation | None) -> Section:
     by_rung = effect.rungs(effect.every(depends))
     cells: list[Value] = [None if hidden else text for text in by_rung]
     table = Table(
-        header=("Models", "Log-loss, group", f"{effect.loss}, outcome", effect.name.capitalize()),
+        header=("Models", effect.losses, f"{effect.loss}, outcome", effect.name.capitalize()),
         rows=tuple(zip(names, *losses, cells, strict=True)),
         caption="The same subgroup by ever better models of the features",
         titled=HTML,

@@ -10,7 +10,7 @@ from mdfa_fairness_plugin.describe.wording import label_text, percent
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.records.searches import RANK, STEPS
 from mdfa_fairness_plugin.report.effects import beside_title, effect_of, effects_of
-from mdfa_fairness_plugin.report.means import Difference, OfMeans
+from mdfa_fairness_plugin.report.means import Difference, OfMeans, Slope
 from mdfa_fairness_plugin.report.rates import Effect
 from mdfa_fairness_plugin.report.reading import entries
 
@@ -33,6 +33,13 @@ def effects_legend(violations: Sequence[Violation]) -> str:
 
 
 def _effect_legend(effect: Effect) -> str:
+    if isinstance(effect, Slope):
+        unit = "in percentage points" if effect.scale == RANK else _UNITS.get(effect.scale, "")
+        unit = unit or "in units of the outcome"
+        return (
+            f"Slope: how much less or more{effect.each} in the worst subgroup, {unit}, below 0 the "
+            "other way round"
+        )
     if isinstance(effect, Difference):
         unit = _UNITS.get(effect.scale, "in units of the outcome")
         return (

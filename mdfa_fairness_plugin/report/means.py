@@ -30,6 +30,8 @@ class Phrase(NamedTuple):
     @classmethod
     def of(cls, search: Keyed) -> Phrase:
         """What is said of a search."""
+        if not search.outcome_scale:
+            return cls(gets(search), "more often", "")
         parts = [*gets(search).split(" ", 2), "", ""]
         return cls(*parts[:3])
 
@@ -57,7 +59,8 @@ SCALES: Final = {
     RANK: ("rank", " of all people"),
     STEPS: ("are", " steps above the lowest"),
 }
-_OTHER_WAY: Final = {"less": "more", "more": "less", "lower": "higher", "higher": "lower"}
+_PAIRS: Final = (("less", "more"), ("lower", "higher"), ("less often", "more often"))
+_OTHER_WAY: Final = dict([*_PAIRS, *(pair[::-1] for pair in _PAIRS)])
 
 
 @dataclass(frozen=True)
@@ -206,6 +209,7 @@ class Difference(OfMeans):
     logarithmic = False
     titles = ("Difference of means", "Ratio of means")
     plural = "Differences of means"
+    each = ""  # what it is for
 
     @property
     def axis(self) -> str:  # type: ignore[override]
@@ -256,8 +260,8 @@ class Difference(OfMeans):
 
     def give(self, text: str, value: float, search: Keyed) -> str:
         """What other splits find, written so."""
-        size = self.text(value).removeprefix(self.plain(value))
-        return f"find {text}{size} {Phrase.of(search).direction}"
+        size = self.size(value).removeprefix(self.plain(value))
+        return f"find {text}{size} {Phrase.of(search).direction}{self.each}"
 
     def ends_cell(self, low: float, high: float) -> str:
         """Its interval in a table."""
@@ -271,6 +275,10 @@ class Difference(OfMeans):
 
     def text(self, value: float) -> str:
         """Write it in a sentence."""
+        return f"{self.size(value)}{self.each}"
+
+    def size(self, value: float) -> str:
+        """Write it with what it is counted in."""
         if self.scale == RANK:
             return f"{points(value)} percentage points"
         return _steps(self.plain(value), value) if self.scale == STEPS else self.plain(value)
@@ -311,15 +319,15 @@ class Difference(OfMeans):
         if not search.measured:
             least = "at least" if low >= 0 else "at most"
             own = phrase if low >= 0 else phrase.turned
-            size = own.by(f"{least} {self.text(abs(low))}")
-            return f"{size} than {others}, {confidence(search)}"
+            size = own.by(f"{least} {self.size(abs(low))}")
+            return f"{size}{self.each} than {others}, {confidence(search)}"
         value = search.difference
         if value < 0:
             low, high = -high, -low
         span = self._span(low, high, phrase)
         beside = f" ({span}, {confidence(search)})" if span else ""
         whose = f", {theirs}" if (theirs := self.theirs(search)) else ""
-        return f"{phrase.by(self.text(abs(value)))}{beside} than {others}{whose}"
+        return f"{phrase.by(self.size(abs(value)))}{self.each}{beside} than {others}{whose}"
 
     def _span(self, low: float, high: float, phrase: Phrase) -> str:
         """An interval that may reach to the other side of no difference."""
@@ -327,6 +335,39 @@ class Difference(OfMeans):
             return self.between(low, high)
         over = f"{self.plain(abs(low))} {phrase.turned.direction}"
         return f"{over} to {self.plain(high)} {phrase.direction}"
+
+
+@dataclass(frozen=True)
+class Slope(Difference):
+    """How much less or more goes with so much more of a sensitive quantity."""
+
+    per: float = 1.0
+    name = "slope"
+    of = "slopes"
+    titles = ("Slope", "")
+    plural = "Slopes"
+    beside = ""
+    losses = "Squared error, quantity"
+
+    @property
+    def each(self) -> str:  # type: ignore[override]
+        """How much more of it."""
+        return f" for each {amount_text(self.per)}"
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        """Of slopes, in names of metrics."""
+        return ""
+
+    @property
+    def axis(self) -> str:  # type: ignore[override]
+        """What it is and what it is counted in, along an axis."""
+        units = {RANK: ", in percentage points", STEPS: ", in steps"}
+        return f"Slope{units.get(self.scale, '')}{self.each}"
+
+    def sentence(self, search: Violation | AskedSubgroup, start: str, others: str) -> str:
+        """Who gets how much less or more for each so much; the others have less of it."""
+        return super().sentence(search, start, "others")
 
 
 def _steps(text: str, value: float) -> str:

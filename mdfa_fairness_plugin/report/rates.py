@@ -53,6 +53,7 @@ class Effect:
     counts = "counts"  # what is weighted
     unused = ""  # an estimator that says nothing of it
     loss = "Log-loss"  # of models of the outcome
+    losses = "Log-loss, group"  # of those of the sensitive column
 
     def value(self, found: Any) -> float:
         """The effect in a set of rows."""

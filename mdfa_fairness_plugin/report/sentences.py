@@ -268,12 +268,13 @@ def paper_terms(violation: Violation) -> str:
         terms = {"delta": violation.delta, "gamma": violation.gamma, "mass": mass}
         told = [f"{k} = {rounded(v)}" for k, v in terms.items() if not math.isnan(v)]
     else:
+        size = violation.difference / violation.outcome_sd
         told = [
-            f"difference = {rounded(violation.difference / violation.outcome_sd)} standard deviations"
+            f"{effect.name} = {rounded(size)} standard deviations"
             if violation.by_difference
             else f"delta = {rounded(violation.delta)}"
         ]
-        told = [*told, f"mass = {rounded(mass)} of the people"]
+        told += [] if math.isnan(mass) else [f"mass = {rounded(mass)} of the people"]
         told = [] if math.isnan(effect.value(violation)) else told
     return f"In the method's terms: {', '.join(told)}." if told else ""
 

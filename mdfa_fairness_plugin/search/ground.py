@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,105 +28,19 @@ from mdfa_fairness_plugin.learn.given import GivenProbability, repeated_probabil
 from mdfa_fairness_plugin.learn.learners import make_regressor
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
 from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
-from mdfa_fairness_plugin.measure.estimates import Rates
-from mdfa_fairness_plugin.measure.means import KINDS, Means
 from mdfa_fairness_plugin.measure.splitting import draw_folds
-from mdfa_fairness_plugin.measure.sums import ValueOf
 from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.search.features import with_network
 from mdfa_fairness_plugin.search.level_sets import Models, SearchData
-from mdfa_fairness_plugin.settings import Settings, alpha_for, alpha_of_people
+from mdfa_fairness_plugin.search.outcomes import Outcome
+from mdfa_fairness_plugin.settings import Settings
 
 # Into folds, of all repeats' trees. With 5, 10 and 20 splits of 200 trees a row in all, the people that
 # two seeds find in the arrests overlap by .82, .85 and .86.
 _SPLITS_OF_TREES = 20
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Outcome:
-    """One outcome over all working rows, and the one its models are fitted to.
-
-    Where there are two outcomes both share the models of the rarer one, called ``name``; so do more
-    and less of a number, which is searched as minus that number.
-    """
-
-    label: Hashable
-    value: np.ndarray  # whether a row has it or, of a number, how much of it
-    modelled: np.ndarray
-    name: Hashable
-    flip: bool = False  # the models are of the complement
-    given: np.ndarray | None = None  # the user's probabilities of ``modelled``, or means
-    kind: type[Rates] = Rates
-    of: ValueOf = field(default_factory=ValueOf)
-    counted: np.ndarray | None = None  # place of each row among what is counted, if not outcomes
-
-    def with_given(self, probability: np.ndarray | None) -> Outcome:
-        """The same with the user's probabilities of the label, or with what is expected of a number."""
-        if probability is None:
-            return self
-        if issubclass(self.kind, Means):
-            return replace(self, given=probability / abs(self.of.unit))
-        return replace(self, given=1.0 - probability if self.flip else probability)
-
-    def alpha(self, settings: Settings, value: np.ndarray, base: np.ndarray) -> float:
-        """Smallest mass searched for; of numbers a share of the people."""
-        if issubclass(self.kind, Means):
-            return alpha_of_people(settings)
-        return alpha_for(settings, float(np.average(value, weights=base)))
-
-
-def paired_outcomes(
-    labels: Sequence[Hashable], positives: Sequence[np.ndarray], name: Hashable = None
-) -> list[Outcome]:
-    """Two outcomes, each the other's complement, or one of such a pair."""
-    rare = rarer(positives[0])
-    return [
-        Outcome(
-            label=label,
-            value=positive,
-            modelled=rare,
-            name=name,
-            flip=not np.array_equal(positive, rare),
-        )
-        for label, positive in zip(labels, positives, strict=True)
-    ]
-
-
-def outcomes_of(problem: AuditProblem) -> list[Outcome]:
-    """The outcomes an audit looks at."""
-    outcomes = [_outcome_of(problem, label) for label in problem.outcomes]
-    if problem.outcome_type == "binary":
-        positives = [one.value for one in outcomes]
-        outcomes = paired_outcomes(problem.outcomes, positives)
-    return [one.with_given(problem.given_outcome(one.label)) for one in outcomes]
-
-
-def _outcome_of(problem: AuditProblem, label: Hashable) -> Outcome:
-    """An outcome by itself; a cut of an order by its models of those above, a number by its own."""
-    value, amount = problem.value(label), problem.amount
-    if amount is not None and problem.is_amount(label):
-        less = label == amount.directions[0]
-        return Outcome(
-            label=label,
-            value=value,
-            modelled=amount.values,
-            name=amount.directions,
-            flip=less,
-            kind=KINDS[amount.measure],
-            of=ValueOf(
-                unit=-amount.unit if less else amount.unit,
-                nonnegative=amount.nonnegative,
-                counted_by=("rows",),
-            ),
-            counted=np.zeros(problem.n_rows, dtype=np.intp),
-        )
-    if label not in problem.cuts:
-        return Outcome(label=label, value=value, modelled=value, name=label)
-    cut = problem.cuts[label]
-    (one,) = paired_outcomes([label], [value], name=frozenset({cut.label, cut.other}))
-    of = ValueOf(counted_by=(cut.label, cut.other))
-    return replace(one, of=of, counted=(~value).astype(np.intp))
+# Of a quantity of standard deviation 1: less is none, and nothing may be divided by it.
+_LEAST_DOSE = 1e-6
 
 
 def rungs_of(
@@ -167,12 +80,19 @@ class Compared:
                 OUTCOME,
                 outcome.modelled[self.rows],
                 outcome.given,
-                IDENTITY if issubclass(outcome.kind, Means) else LOGIT,
+                LOGIT if outcome.whole else IDENTITY,
             )
         return self._outcome_models[outcome.name]
 
-    def propensity(self, s: np.ndarray, given: np.ndarray | None) -> CrossFittedProbability:
-        """``Pr[S = +1 | x]``, for sides of shape (n,), or as given for all working rows."""
+    def propensity(
+        self, s: np.ndarray, given: np.ndarray | None, quantity: np.ndarray | None = None
+    ) -> CrossFittedProbability:
+        """``Pr[S = +1 | x]``, for sides of shape (n,), or as given for all working rows.
+
+        Of a quantity what is expected of it.
+        """
+        if quantity is not None:
+            return self._model(PROPENSITY, quantity, given, IDENTITY)
         return self._model(PROPENSITY, s > 0, given)
 
     def _model(
@@ -210,15 +130,20 @@ class Ground:
         parts: tuple[int, ...],
         given: np.ndarray | None = None,
         inside: np.ndarray | None = None,
+        quantity: np.ndarray | None = None,
     ) -> None:
         settings = compared.settings
         self.compared = compared
         self.parts = parts
         self.compared_s = s[compared.rows]
+        self.quantity = None if quantity is None else quantity[compared.rows]
         self._given = given
         self.fitted_propensity = self.propensity_again()
         e = self.fitted_propensity.out_of_fold
-        if inside is not None:
+        if self.quantity is not None:
+            self.compared_s, e = sides_of(self.quantity - e)
+            self.support = Support.of(np.ones(len(e), dtype=bool), compared.base)
+        elif inside is not None:
             self.support = Support.of(inside[compared.rows], compared.base)
         else:
             self.support = check_support(
@@ -254,7 +179,7 @@ class Ground:
 
     def propensity_again(self) -> Any:
         """Fitted once more, the same."""
-        return self.compared.propensity(self.compared_s, self._given)
+        return self.compared.propensity(self.compared_s, self._given, self.quantity)
 
     def let_go(self) -> None:
         """Keep what models of the sides told, not the models: they take most of the memory."""
@@ -276,8 +201,8 @@ class FittedOutcome:
         m = self.model.out_of_fold
         self.rates = m if inside.all() else m[inside]
         of_group, value = ground.s > 0, outcome.modelled[ground.rows]
-        self.of_means = issubclass(outcome.kind, Means)
-        much = value > self.rates if self.of_means else value
+        self.whole = outcome.whole
+        much = value if self.whole else value > self.rates
         self._fit_difference = functools.partial(
             _difference,
             ground.X,
@@ -293,7 +218,7 @@ class FittedOutcome:
     @cached_property
     def complement_rates(self) -> np.ndarray:
         """Predicted rates of the other outcome, or minus a number."""
-        return -self.rates if self.of_means else 1.0 - self.rates
+        return self.whole - self.rates
 
     @cached_property
     def difference(self) -> CrossFittedDifference:
@@ -364,12 +289,21 @@ class Side:
         self.propensity = 1.0 - ground.propensity if flip else ground.propensity
         self._log = log
 
+    @property
+    def dose(self) -> np.ndarray | None:
+        """How far from what is expected of it a quantity is; None between groups."""
+        if self.ground.quantity is None:
+            return None
+        return np.where(self.s > 0, 1.0 - self.propensity, self.propensity)
+
     @cached_property
     def weighing(self) -> Weighing:
         """Weights that no outcome has a say in."""
         ground = self.ground
         settings = ground.compared.settings
         method, seed = settings.balance, settings.seeds["balance"]
+        if self.dose is not None:
+            return Weighing(method="residual", weights=self.dose)
         if is_network(method):
             method = FromNetwork(method, ground.folds >= 0, seed, settings.device)
         return weigh(
@@ -414,6 +348,7 @@ class Side:
             alpha=outcome.alpha(settings, value, ground.base),
             confidence_level=float(settings.confidence_level),
             spread=search_spread(len(ground.parts)),
+            dose=None if self.dose is None else outcome.deviation * self.dose,
             cluster=ground.cluster,
             propensity=self.propensity,
             outcome=fitted.complement_rates if outcome.flip else fitted.rates,
@@ -436,13 +371,18 @@ class Side:
         ground, inside = self.ground, self.ground.support.mask
         for e, m in rungs_of(ground.fitted_propensity, model)[:-1]:
             own_e, own_m = e.out_of_fold[inside], m.out_of_fold[inside]
-            weights = data.weighing.weights_by(1.0 - own_e if self.flip else own_e, self.s)
+            if ground.quantity is not None:
+                weights = ground.s * (ground.quantity[inside] - own_e)
+            else:
+                weights = data.weighing.weights_by(1.0 - own_e if self.flip else own_e, self.s)
             yield ground.base * weights, data.whole - own_m if flip else own_m
 
     def overlap(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Working rows of both sides, their side and their propensity, comparable or not."""
         compared, s = self.ground.compared, self.ground.compared_s
         e = self.ground.fitted_propensity.out_of_fold
+        if self.ground.quantity is not None:
+            e = np.full(len(e), np.nan)
         return compared.rows, -s if self.flip else s, 1.0 - e if self.flip else e
 
     def weights_if(
@@ -477,6 +417,16 @@ class Side:
         return ground.distances.turned() if self.flip else ground.distances
 
 
+def sides_of(beyond: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """+1 where a quantity is more than expected, -1 where it is less; and S = +1 minus by how much.
+
+    That is what a propensity is to sides, so whatever is made of ``1{S = +1} - e`` holds of both.
+    """
+    beyond = np.where(np.abs(beyond) < _LEAST_DOSE, _LEAST_DOSE, beyond)
+    s = np.where(beyond > 0, 1, -1).astype(np.int8)
+    return s, (s > 0) - beyond
+
+
 def orientation(s: np.ndarray) -> int:
     """+1 or -1: the sign that makes the rarer side +1, however the labels are called.
 
@@ -486,14 +436,3 @@ def orientation(s: np.ndarray) -> int:
     if n_positive != n_negative:
         return 1 if n_positive < n_negative else -1
     return int(s[np.flatnonzero(s)[0]])
-
-
-def rarer(positive: np.ndarray) -> np.ndarray:
-    """An outcome or its complement: the one fewer rows have, whatever its label.
-
-    Ties go to the outcome of the first row in the canonical order.
-    """
-    n_positive = int(positive.sum())
-    if 2 * n_positive != len(positive):
-        return positive if 2 * n_positive < len(positive) else ~positive
-    return positive if positive[0] else ~positive

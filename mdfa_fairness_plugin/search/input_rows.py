@@ -99,6 +99,8 @@ def _missing(search: Search, problem: AuditProblem) -> tuple[np.ndarray, int]:
     ground = side.ground
     column = next(c for c in problem.sensitive if c.name == search.key.sensitive_feature)
     rows = np.flatnonzero(column.labels.codes < 0)
+    if problem.quantity is not None:  # any number might be missing
+        return np.zeros((2, 2)), 0
     if len(rows):
         e = ground.fitted_propensity.predict(problem.encoded.take(rows))
         comparable = (e >= ground.propensity.min()) & (e <= ground.propensity.max())

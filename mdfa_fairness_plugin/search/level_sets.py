@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.measure.estimates import (
 )
 from mdfa_fairness_plugin.measure.intervals import delta_interval
 from mdfa_fairness_plugin.measure.means import Means
-from mdfa_fairness_plugin.measure.sums import ValueOf
+from mdfa_fairness_plugin.measure.sums import ValueOf, per_dose
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.records import WorstCasePath
 
@@ -77,6 +77,7 @@ class SearchData:
     kind: type[Rates] = Rates  # what both sides are compared by
     of: ValueOf = field(default_factory=ValueOf)
     counted: np.ndarray | None = None  # (n,); place of each row among what is counted
+    dose: np.ndarray | None = None  # (n,); of a slope, see ``MeasuredRows``
 
     @property
     def of_means(self) -> bool:
@@ -94,7 +95,15 @@ class SearchData:
     @property
     def whole(self) -> float:
         """What an outcome and its complement add up to."""
-        return 0.0 if self.of_means else 1.0
+        return 1.0 if self.value.dtype == bool else 0.0
+
+    @property
+    def summed(self) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+        """Values, those predicted and weights, as rates are summed over them."""
+        if self.dose is None or self.outcome is None:
+            return self.value, self.outcome, self.weights
+        value, outcome, weights = per_dose(self.dose, self.value, self.outcome, self.weights)
+        return value, outcome, weights
 
     def with_maps(self, maps: Any, weighing: Any) -> SearchData:
         """The search with models that see other features, and weights of its own."""
@@ -125,15 +134,15 @@ class SearchData:
 
     def leftover(self, member: np.ndarray) -> Leftover | None:
         """What the features leave of the outcome inside; None if it has no part in intervals."""
-        if not self.adjusts or self.outcome is None:
+        value, outcome, weights = self.summed
+        if not self.adjusts or outcome is None:
             return None
-        return measure_leftover(
-            self.value, self.s, self.weights, self.outcome, member, self.cluster
-        )
+        return measure_leftover(value, self.s, weights, outcome, member, self.cluster)
 
     def rates(self, member: np.ndarray) -> Rates:
         """Weighted counts inside a set of the rows."""
-        return measure(self.value, self.s, self.weights, member, self.cluster, self.kind)
+        value, _, weights = self.summed
+        return measure(value, self.s, weights, member, self.cluster, self.kind)
 
     def reported_rates(self, member: np.ndarray) -> Rates:
         """Rates inside, at the same features where these are to be made alike."""
@@ -155,15 +164,16 @@ class SearchData:
         held = self.held_out
         cluster = None if self.cluster is None else self.cluster[held]
         of = Tally.of_means if self.of_means else Tally.of
+        value, outcome, weights = self.summed
         return of(
             bins.index(scores[held]),
             len(bins),
             self.s[held],
-            self.value[held],
-            self.weights[held],
+            value[held],
+            weights[held],
             part,
             n_parts,
-            predicted=self.outcome[held] if self.adjusts and self.outcome is not None else None,
+            predicted=outcome[held] if self.adjusts and outcome is not None else None,
             cluster=cluster,
         )
 
@@ -413,11 +423,12 @@ def measure_sets(asked: Sequence[tuple[Sweep, np.ndarray]]) -> LevelSets:
         clustered=np.array(clustered),
     )
     with np.errstate(invalid="ignore", divide="ignore"):
-        r = first.kind.moved(rates.rates, expected / weight)
+        r = first.kind.of_sums(weight, hits, expected)
         share = (weight / total).mean(axis=0)
-        if issubclass(first.kind, Means):
-            known, error = _known_of_means(rates, expected, r)
-            mass = share
+        if isinstance(rates, Means):
+            variance = rates.errors(expected, clustered[2], clustered[1])
+            known = np.array([variance, np.full_like(variance, np.inf)])
+            error, mass = np.subtract(*rates.limits(r, known, 1.0)[::-1]) / 2.0, share
         else:
             known = rates.effective_sizes
             error, mass = _standard_error(r, known), share * r.mean(axis=0)
@@ -432,19 +443,6 @@ def measure_sets(asked: Sequence[tuple[Sweep, np.ndarray]]) -> LevelSets:
         n_rows=count.sum(axis=0).astype(np.intp),
         fewest=count.min(axis=0).astype(np.intp),
     )
-
-
-def _known_of_means(
-    rates: Rates, expected: np.ndarray, moved: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Variances of means by what is not expected, and the standard error of their effect."""
-    squares, left, products = rates.clustered
-    centre = (rates.hits - expected) / rates.weight
-    variance = np.maximum(left - 2.0 * centre * products + centre**2 * squares, 0.0)
-    variance = variance / rates.weight**2
-    known = np.array([variance, np.full_like(variance, np.inf)])
-    low, high = rates.limits(moved, known, 1.0)
-    return known, (high - low) / 2.0
 
 
 def _standard_error(rates: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -46,6 +46,7 @@ class OrthogonalRegion:
     choice: Choice
     rate: float
     kind: type[Rates] = Rates
+    whole: float = 1.0  # what an outcome and its complement add up to
     threshold: float = -np.inf
     core_threshold: float = -np.inf
 
@@ -81,8 +82,7 @@ class OrthogonalRegion:
     def _oriented(
         self, tau: np.ndarray, e: np.ndarray, m: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        whole = 0.0 if issubclass(self.kind, Means) else 1.0
-        return oriented(tau, e, m, flip_s=self.flip_s, flip_y=self.flip_y, whole=whole)
+        return oriented(tau, e, m, flip_s=self.flip_s, flip_y=self.flip_y, whole=self.whole)
 
 
 class OrthogonalSolver:
@@ -133,6 +133,7 @@ class OrthogonalSolver:
             choice=named[chosen.selection.family],
             rate=rate,
             kind=kind,
+            whole=data.whole,
         )
         return solved(data, region, chosen)
 

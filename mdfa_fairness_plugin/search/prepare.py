@@ -32,14 +32,8 @@ from mdfa_fairness_plugin.measure.splitting import (
     draw_sample,
 )
 from mdfa_fairness_plugin.records import SearchKey
-from mdfa_fairness_plugin.search.ground import (
-    Compared,
-    Ground,
-    Outcome,
-    Side,
-    orientation,
-    outcomes_of,
-)
+from mdfa_fairness_plugin.search.ground import Compared, Ground, Side, orientation
+from mdfa_fairness_plugin.search.outcomes import Outcome, outcomes_of
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import Settings, alpha_of_people
 
@@ -206,8 +200,11 @@ class Grounds:
                 given = self._problem.given_propensity(contrast)
                 if given is not None and sign < 0:
                     given = 1.0 - given
-                s = sign * contrast.s
-                self._grounds[own] = Ground(self._compared[pair], s, self._parts, given, inside)
+                s, quantity = sign * contrast.s, contrast.quantity
+                quantity = None if quantity is None else sign * quantity
+                self._grounds[own] = Ground(
+                    self._compared[pair], s, self._parts, given, inside, quantity
+                )
             except OverlapError as error:
                 told = _told_by_one(contrast, self._problem, refused=True)
                 message = Message(error.args[0], *told)

@@ -9,12 +9,14 @@ Run from the repository root, for example::
     python tests/benchmarks/numeric.py rivals --seeds 10
     python tests/benchmarks/numeric.py cost
     python tests/benchmarks/numeric.py proxies --seeds 20 --sizes 20000
+    python tests/benchmarks/numeric.py slopes --seeds 60 --sizes 1000
 
 ``plants`` audits n rows with a difference planted in the half disc of ``make_synthetic``: overlap of
 the planted search's members with it, bias and absolute error of its difference in standard deviations
 of the noise, and the error where the half disc is known. ``alarms`` has nothing to find, and
 counts audits with a violation; ``coverage`` counts intervals that hold the truth in the set they are
-of. ``rivals`` needs econml.
+of. ``rivals`` needs econml. ``slopes`` has a sensitive quantity: false alarms without a slope, and
+overlap, bias and coverage where the outcome falls with it in the half disc.
 """
 
 from __future__ import annotations
@@ -338,7 +340,89 @@ def proxies(args, pool):
                 )
 
 
+OF_RATES = 0.3  # of the slope asked for, where rates fall
+
+
+def of_quantity(kind, n, seed, slope):
+    """A quantity that goes with the features, and an outcome that falls with it in the half disc."""
+    data = make_synthetic(n_samples=n, delta=0.0, random_state=seed)
+    rng = np.random.default_rng(20_000 + seed)
+    X, region = data.X.to_numpy(), np.asarray(data.region)
+    scale = np.ones(n)
+    beyond = rng.standard_normal(n)
+    if kind == "heteroscedastic":
+        scale = np.exp(0.8 * X[:, 1])
+    elif kind == "skewed":
+        beyond = noise_of("lognormal", n, rng)
+    beyond = beyond * scale
+    quantity = 40.0 + 10.0 * (0.7 * X[:, 0] + 0.5 * X[:, 0] * X[:, 1] + beyond)
+    mean = X[:, 0] + 0.5 * X[:, 1] ** 2
+    if kind in ("yes/no", "rare"):
+        rate = (0.08 if kind == "rare" else 0.5) * np.exp(0.3 * np.clip(X[:, 0], -2, 2))
+        y = (rng.random(n) < np.clip(rate - OF_RATES * slope * region * beyond, 0.0, 1.0)).astype(
+            int
+        )
+        return data.X, y, quantity, region, scale
+    noise = noise_of("lognormal" if kind == "lognormal" else "gaussian", n, rng)
+    return data.X, mean + noise - slope * region * beyond, quantity, region, scale
+
+
+def one_slope(kind, n, seed, slope, options):
+    """Whether anything is called a violation; overlap, and what is said of slopes that are known."""
+    warnings.simplefilter("ignore", MDFAWarning)
+    X, y, quantity, region, scale = of_quantity(kind, n, seed, slope)
+    labels = kind in ("yes/no", "rare")
+    result = mdfa.audit(
+        X,
+        y,
+        sensitive_features=quantity,
+        sensitive_type="numeric",
+        per=10,
+        outcome_type="auto" if labels else "numeric",
+        random_state=seed,
+        **options,
+    )
+    v = next(v for v in result.violations if v.group == "more" and v.outcome in (0, "less"))
+    known = v
+    if slope:  # its models are fitted once more
+        (known,) = result.measure(region, violation=v)
+    size = OF_RATES * slope if labels else slope
+
+    def hold(found, inside):
+        truth = size * np.average(region, weights=inside * scale**2)
+        low, high = found.difference_interval
+        return low <= truth <= high
+
+    return (
+        any(own.verdict == "violation" for own in result.violations),
+        min(own.p_value_adjusted for own in result.violations) < 0.05,
+        overlap(v.membership, region),
+        known.difference - size if slope else math.nan,
+        hold(known, region) if slope else math.nan,
+        hold(v, v.membership),
+        hold(v.population, np.ones(n)),
+    )
+
+
+def slopes(args, pool):
+    """The table of a sensitive quantity: slopes of none, and those asked for."""
+    print(
+        "kind                n  slope  violations  p < .05  overlap   bias  known  found  everybody"
+    )
+    kinds = ("normal", "heteroscedastic", "skewed", "lognormal", "yes/no", "rare")
+    for kind in args.kinds or kinds:
+        for n in args.sizes:
+            for slope in (0.0, *(args.differences if kind != "rare" else ())):
+                rows = pool(
+                    delayed(one_slope)(kind, n, seed, slope, args.options)
+                    for seed in range(args.seeds)
+                )
+                found = "  ".join(f"{own:6.3f}" for own in np.mean(rows, axis=0))
+                print(f"{kind:15s} {n:5d}  {slope:5.2f}  {found}", flush=True)
+
+
 TABLES = {
+    "slopes": slopes,
     "proxies": proxies,
     "plants": plants,
     "alarms": alarms,
@@ -356,7 +440,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 5000])
     parser.add_argument("--kinds", nargs="+")
-    parser.add_argument("--differences", type=float, nargs="+", default=[0.5])
+    parser.add_argument("--differences", type=float, nargs="*", default=[0.5])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--robust")
     args = parser.parse_args()

@@ -11,7 +11,8 @@ import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.learn.difference import cross_fitted_difference
 from mdfa_fairness_plugin.learn.learners import make_regressor
 from mdfa_fairness_plugin.search import ground
-from mdfa_fairness_plugin.search.ground import orientation, rarer
+from mdfa_fairness_plugin.search.ground import orientation
+from mdfa_fairness_plugin.search.outcomes import rarer
 
 
 def test_rarer_side_is_plus_one_however_labels_are_called():
