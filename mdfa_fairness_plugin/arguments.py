@@ -70,16 +70,16 @@ def checked_settings(**params: Any) -> Settings:
 def settled(settings: Settings, problem: AuditProblem) -> Settings:
     """Settings with nothing left to "auto", and given weights in the order of the working rows."""
     solver = solver_of(settings)
-    if problem.amount is not None and solver != "orthogonal":
-        raise InputError(
-            f"solver: {solver!r} follows people with an outcome, as the paper does; numbers and orders "
-            "have none. Use solver='auto' with a learner that regresses, or outcome_type='binary'."
-        )
     if problem.quantity is not None and solver != "orthogonal":
         raise InputError(
             f"learner: it classifies, for solver={solver!r}, and sensitive_type='numeric' has no "
             "groups to tell apart. Use a learner that regresses, or make groups with "
             "mdfa_fairness_plugin.to_groups."
+        )
+    if problem.amount is not None and solver != "orthogonal":
+        raise InputError(
+            f"solver: {solver!r} follows people with an outcome, as the paper does; numbers and orders "
+            "have none. Use solver='auto' with a learner that regresses, or outcome_type='binary'."
         )
     n_units, what = problem.n_rows, "rows"
     if problem.unit is not None and any(one.reason is None for one in problem.contrasts):
