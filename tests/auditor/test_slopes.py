@@ -53,7 +53,14 @@ def test_planted_slope_is_found_and_told(aged, found):
     assert (worst.membership & region).sum() / (worst.membership | region).sum() > 0.6
     low, high = worst.difference_interval
     assert 40 < low < worst.difference < high < 110
-    unknown = [worst.ratio, worst.mass, worst.gamma, *worst.rates, worst.impact_ratio, worst.e_value]
+    unknown = [
+        worst.ratio,
+        worst.mass,
+        worst.gamma,
+        *worst.rates,
+        worst.impact_ratio,
+        worst.e_value,
+    ]
     assert np.isnan(unknown).all()
     assert worst.detectable_difference > 0
     (known,) = found.measure(region, violation=worst)

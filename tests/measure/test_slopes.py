@@ -116,7 +116,7 @@ def test_lesser_models_are_told_by_the_same_quantity(drawn):
 
 
 def test_sweeps_measure_what_the_sums_do(drawn):
-    beyond, y, m, base = drawn
+    _, y, m, base = drawn
     rows, scores = rows_of(*drawn), m.round(1)
     data = SearchData(
         X=np.empty((len(y), 0)),
