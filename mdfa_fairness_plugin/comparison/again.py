@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from mdfa_fairness_plugin.comparison.changes import named_search, notes_on
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Condition, Rule
 from mdfa_fairness_plugin.describe.profile import feature_kinds
-from mdfa_fairness_plugin.describe.wording import clean, count, label_text, rounded
+from mdfa_fairness_plugin.describe.wording import clean, count, label_text
 from mdfa_fairness_plugin.exceptions import InputError, OverlapError, WarningLog
 from mdfa_fairness_plugin.pipeline import AuditSource
 from mdfa_fairness_plugin.provenance import provenance_of
@@ -34,7 +33,7 @@ from mdfa_fairness_plugin.replicate.repeats import prepared
 from mdfa_fairness_plugin.report import html, text
 from mdfa_fairness_plugin.report.asked import Answers, asked_section
 from mdfa_fairness_plugin.report.document import Bullets, Document, Paragraphs, Section
-from mdfa_fairness_plugin.report.figures import between, ratio_or_inf
+from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.junit import Case, cases_of, to_junit
 from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
 from mdfa_fairness_plugin.report.redaction import redact
@@ -138,18 +137,16 @@ class MeasuredAgain:
 
 def _finding(old: Violation, answer: AskedSubgroup) -> str:
     """One finding, and whether it is confirmed."""
-    found = old if old.rule else old.rule_subgroup
-    span, size = between(*found.ratio_interval), "ratio"
-    value = "withheld" if "delta" in found.withheld else ratio_or_inf(found.ratio)
-    if found.by_difference:
-        ends = [rounded(end) for end in found.difference_interval if not math.isnan(end)]
-        span, size = f"{' to '.join(ends)}", "difference"
-        value = "withheld" if "difference" in found.withheld else rounded(found.difference)
+    effect = effect_of(old)
+    own = old.rule_subgroup
+    found = own if own.measured and old.rule != EVERYBODY else old
+    withheld = not found.measured and effect.fields[0] in found.withheld
+    size = "withheld" if withheld else effect.spanned(found)
     who = f"{label_text(old.sensitive_feature)} = {label_text(old.group)}"
     told = {VIOLATION: "confirmed", INSUFFICIENT: "not enough evidence"}
     return (
-        f'{clean(answer.label, 400)}, {who}, outcome "{label_text(old.outcome)}": {size} '
-        f"{value}{f' ({span})' if span else ''} before; "
+        f'{clean(answer.label, 400)}, {who}, outcome "{label_text(old.outcome)}": '
+        f"{effect.name} {size} before; "
         f"{told.get(answer.verdict, 'not confirmed')}."
     )
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mdfa_fairness_plugin.comparison.performance import ACCURACY_METRIC, AUC, ERROR, R2
 from mdfa_fairness_plugin.comparison.records import SHOWN, Alternative, ModelSearch
-from mdfa_fairness_plugin.comparison.sizes import cell
+from mdfa_fairness_plugin.comparison.sizes import cell, effect_of_row, everybody_cell
 from mdfa_fairness_plugin.describe.wording import clean, label_text, percent, rounded
-from mdfa_fairness_plugin.records import ratio_of
 from mdfa_fairness_plugin.report.document import (
     HTML,
     PLAIN,
@@ -21,20 +19,21 @@ from mdfa_fairness_plugin.report.document import (
     Value,
     shown,
 )
-from mdfa_fairness_plugin.report.figures import ratio_text
+from mdfa_fairness_plugin.report.figures import in_brackets, ratios_text
+from mdfa_fairness_plugin.report.rates import RATES, Effect
+
+if TYPE_CHECKING:
+    from mdfa_fairness_plugin.comparison.result import ComparisonResult
 
 _NAMES: Final = {ACCURACY_METRIC: "Accuracy", AUC: "AUC", R2: "R2", ERROR: "Minus the mean error"}
 # What a model's worst case is to that of the baseline, by what both are compared by.
 _BESIDE: Final = {"ratio": "Times", "difference": "More than", "none": "Beside"}
 _SIZES: Final = {"ratio": "ratio", "difference": "difference", "none": "size"}
-_NONE: Final = (math.nan, math.nan)
 
 
-def alternatives_section(
-    alternatives: tuple[Alternative, ...], worst: Callable[[Hashable], ModelSearch]
-) -> Section:
+def alternatives_section(result: ComparisonResult) -> Section:
     """Every model beside the baseline; nothing without a metric."""
-    title = "Less unequal alternatives"
+    title, alternatives = "Less unequal alternatives", result.alternatives
     if not alternatives:
         return Section("alternatives", title, ())
     first = alternatives[0]
@@ -42,23 +41,24 @@ def alternatives_section(
     impact = any(not math.isnan(one.impact.ratio) for one in alternatives)
     header = ["Model", "Less unequal", "Within tolerance", "Both", name, "Difference"]
     header += ["Impact ratio"] if impact else []
-    header += ["Alike", "Worst subgroup", f"{_BESIDE[first.measure]} the baseline's"]
+    header += ["Everybody", "Worst subgroup", f"{_BESIDE[first.measure]} the baseline's"]
     rows = []
     for one in alternatives:
-        row = worst(one.model)
+        row = result.worst(one.model)
+        effect = effect_of_row(result, row)
         cells: list[Value] = [label_text(one.model, 24)]
         cells += [one.less_unequal, one.within_tolerance, one.finding]
         cells += [rounded(one.performance), _difference(one)]
         cells += [_impact(one)] if impact else []
         cells += [
-            _alike(row),
-            _worst(row),
-            _times(one),
+            everybody_cell(row, effect),
+            _worst(row, effect),
+            _times(one, effect),
         ]
         rows.append(tuple(cells))
     caption = f"Each model beside {label_text(first.baseline)}"
     table = Table(header=tuple(header), rows=tuple(rows), caption=caption, n_text=4, media=HTML)
-    lines = tuple(_line(one, name, worst(one.model)) for one in alternatives)
+    lines = tuple(_line(result, one, name) for one in alternatives)
     return Section(
         "alternatives",
         title,
@@ -66,18 +66,17 @@ def alternatives_section(
     )
 
 
-def _line(one: Alternative, name: str, row: ModelSearch) -> str:
+def _line(result: ComparisonResult, one: Alternative, name: str) -> str:
     """One model as text."""
-    own = label_text(one.model)
+    own, row = label_text(one.model), result.worst(one.model)
+    effect = effect_of_row(result, row)
     does = f"{name} {rounded(one.performance)}"
-    alike, ratio = _alike(row), _worst(row)
-    name_of = "difference" if row.by_difference else "ratio"
-    size = f"{name_of} at equal features {shown(alike) or 'unknown'}"
-    size += f", in the worst subgroup {shown(ratio) or 'unknown'}"
+    size = f"{effect.name} for everybody {shown(everybody_cell(row, effect)) or 'unknown'}"
+    size += f", in the worst subgroup {shown(_worst(row, effect)) or 'unknown'}"
     impact = f", impact ratio {shown(text)}" if (text := _impact(one)) != "" else ""
     if one.model == one.baseline:
         return f"{own} (baseline): {does}{impact}, {size}."
-    times = shown(_times(one)) or "an unknown number of"
+    times = shown(_times(one, effect)) or "an unknown number of"
     told = f"Less unequal: {one.less_unequal}."
     if one.finding:
         told = f"Less unequal within the tolerance: {one.finding}."
@@ -107,18 +106,9 @@ def _note(one: Alternative, name: str) -> str:
     )
 
 
-def _alike(row: ModelSearch) -> Value:
-    if {"everybody_delta", "everybody_difference"} & row.withheld:
-        return None
-    if row.by_difference:
-        return cell(row.everybody_difference, _NONE, row.measure)
-    return _ratio(ratio_of(row.everybody_delta))
-
-
-def _worst(row: ModelSearch) -> Value:
-    if {"delta", "difference"} & row.withheld:
-        return None
-    return cell(row.effect, _NONE, row.measure) if row.by_difference else _ratio(row.ratio)
+def _worst(row: ModelSearch, effect: Effect) -> Value:
+    withheld = bool({"delta", "difference"} & row.withheld)
+    return cell(effect, row.effect, withheld=withheld)
 
 
 def _difference(one: Alternative) -> str:
@@ -131,24 +121,12 @@ def _difference(one: Alternative) -> str:
 def _impact(one: Alternative) -> Value:
     if "impact" in one.withheld:
         return None
-    return _spanned(one.impact.ratio, one.impact.ratio_interval)
+    value, *span = ratios_text((one.impact.ratio, *one.impact.ratio_interval))
+    return in_brackets(value, *span) if value else ""
 
 
-def _times(one: Alternative) -> Value:
-    if "worst_difference" in one.withheld:
-        return None
-    low, high = one.worst_interval
-    if one.measure != "ratio":
-        return cell(one.worst_difference, one.worst_interval, "difference", signed=True)
-    return _spanned(ratio_of(one.worst_difference), (ratio_of(low), ratio_of(high)))
-
-
-def _spanned(ratio: float, ends: tuple[float, float]) -> str:
-    if math.isnan(ratio):
-        return ""
-    low, high = (_ratio(end) for end in ends)
-    return f"{_ratio(ratio)} ({low} to {high})" if low else _ratio(ratio)
-
-
-def _ratio(ratio: float) -> str:
-    return "" if math.isnan(ratio) else ratio_text(ratio)
+def _times(one: Alternative, effect: Effect) -> Value:
+    withheld, signed = "worst_difference" in one.withheld, one.measure != "ratio"
+    effect = effect if one.measure in ("ratio", "difference") else RATES
+    size, interval = one.worst_difference, one.worst_interval
+    return cell(effect, size, interval, withheld=withheld, signed=signed)

@@ -15,8 +15,7 @@ from mdfa_fairness_plugin.comparison.changes import (
     Change,
 )
 from mdfa_fairness_plugin.comparison.records import EVERYBODY, WORST_CASE
-from mdfa_fairness_plugin.describe.wording import clean, count, label_text, percent, rounded
-from mdfa_fairness_plugin.records import ratio_of
+from mdfa_fairness_plugin.describe.wording import clean, count, label_text, percent
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.asked import who_cell
 from mdfa_fairness_plugin.report.document import (
@@ -28,7 +27,8 @@ from mdfa_fairness_plugin.report.document import (
     Table,
     Value,
 )
-from mdfa_fairness_plugin.report.figures import between, ratio_or_inf
+from mdfa_fairness_plugin.report.effects import effect_of
+from mdfa_fairness_plugin.report.figures import ends, in_brackets, short
 from mdfa_fairness_plugin.report.means import Phrase
 from mdfa_fairness_plugin.report.rates import gets
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison.diffing import DiffResult
 
 _READING: Final = (
-    "Worst case: the {size} in the worst subgroup that each audit found, not always the same people; "
+    "Worst case: the {size} in the worst subgroup that each audit found, not always the same rows; "
     "everybody: of all who are compared. Change: the {size} now {over} the {size} before, with an "
     "interval made from the two intervals. Each interval is by itself: where nothing changed, one in "
     "twenty (at 95 %) lies on one side of {none} all the same. Whether an old finding holds is asked "
@@ -87,51 +87,32 @@ def change_sentence(change: Change) -> str:
     what = (
         "In the worst subgroup found" if change.quantity == WORST_CASE else "For everybody compared"
     )
-    who = f"{what}, {say.group_of(change)} {gets(change)}"
+    effect, why = effect_of(change), f" ({clean(change.reason, 200)})" if change.reason else ""
+    level = f"with {percent(change.confidence_level)} confidence"
+    old, new = effect.alike([*map(effect.from_scale, (change.old, change.new))])
+    size, *span = short(effect.alike([*map(effect.from_scale, (change.delta, *change.interval))]))
     if change.by_difference:
-        return f"{what}, {_difference_sentence(change)}"
+        moved = in_brackets(f", before {old}, a change of {size}", span[0], span[1], level)
+    else:
+        moved = in_brackets(f", {size} times as much", span[0], span[1], level) if size else ""
+        moved = f", before {old}{moved}"
     if change.status in (ONLY_NOW, ONLY_BEFORE):
-        value = change.new if change.status == ONLY_NOW else change.old
-        often = "an unknown number of" if math.isnan(value) else ratio_or_inf(ratio_of(value))
-        return f"{who} {often} times as often as {say.others_of(change)}; searched for {change.status}."
-    why = f" ({clean(change.reason, 200)})" if change.reason else ""
-    if math.isnan(change.delta) and not math.isinf(change.old):
-        return f"{who}: {change.status}{why}."
-    was, now = (ratio_or_inf(ratio_of(own)) for own in (change.old, change.new))
-    span = between(*map(ratio_of, change.interval))
-    times = (
-        ""
-        if math.isnan(change.delta)
-        else f", {ratio_or_inf(ratio_of(change.delta))} times as much"
-    )
-    level = f" with {percent(change.confidence_level)} confidence" if span else ""
-    return (
-        f"{who} {now} times as often as {say.others_of(change)}, before {was}{times}"
-        f"{f' ({span}{level})' if span else ''}: {change.status}{why}."
-    )
+        text = _said(change, new if change.status == ONLY_NOW else old)
+        return f"{what}, {text}; searched for {change.status}."
+    if not size and (change.by_difference or not math.isinf(change.old)):
+        get = "" if change.by_difference else f" {gets(change)}"
+        return f"{what}, {say.group_of(change)}{get}: {change.status}{why}."
+    return f"{what}, {_said(change, new)}{moved}: {change.status}{why}."
 
 
-def _by(change: Change, value: float) -> str:
-    size = "an unknown amount" if math.isnan(value) else rounded(value)
-    phrase = Phrase.of(change).by(size)
-    return f"{say.group_of(change)} {phrase} than {say.others_of(change)}"
-
-
-def _difference_sentence(change: Change) -> str:
-    """One change of a difference of means in words."""
-    if change.status in (ONLY_NOW, ONLY_BEFORE):
-        value = change.new if change.status == ONLY_NOW else change.old
-        return f"{_by(change, value)}; searched for {change.status}."
-    why = f" ({clean(change.reason, 200)})" if change.reason else ""
-    if math.isnan(change.delta):
-        return f"{say.group_of(change)}: {change.status}{why}."
-    low, high = change.interval
-    level = percent(change.confidence_level)
-    return (
-        f"{_by(change, change.new)}, before {rounded(change.old)}, a "
-        f"change of {rounded(change.delta)} (between {rounded(low)} and {rounded(high)} with {level} "
-        f"confidence): {change.status}{why}."
-    )
+def _said(change: Change, size: str) -> str:
+    """Who gets how much more, or how much more often, than whom."""
+    who, others = say.group_of(change), say.others_of(change)
+    if change.by_difference:
+        size = "an unknown amount" if size == "unknown" else size
+        return f"{who} {Phrase.of(change).by(size)} than {others}"
+    size = "an unknown number of" if size == "unknown" else size
+    return f"{who} {gets(change)} {size} times as often as {others}"
 
 
 def _table(result: DiffResult) -> Table:
@@ -140,10 +121,7 @@ def _table(result: DiffResult) -> Table:
             who_cell(own),
             label_text(own.outcome, 16),
             "all" if own.quantity == EVERYBODY else "worst",
-            *_ratio(own.old, own, "old"),
-            *_ratio(own.new, own, "new"),
-            *_ratio(own.delta, own, "delta"),
-            None if "interval" in own.withheld else _span(own),
+            *_sizes(own),
             own.status,
         )
         for own in result.changes
@@ -158,18 +136,10 @@ def _table(result: DiffResult) -> Table:
     )
 
 
-def _ratio(value: float, own: Change, name: str) -> tuple[Value]:
-    if name in own.withheld:
-        return (None,)
-    if math.isnan(value):
-        return ("",)
-    return (rounded(value) if own.by_difference else ratio_or_inf(ratio_of(value)),)
-
-
-def _span(own: Change) -> str:
-    low, high = own.interval
-    if math.isnan(low) or math.isnan(high):
-        return ""
-    if own.by_difference:
-        return f"{rounded(low)} to {rounded(high)}"
-    return f"{ratio_or_inf(ratio_of(low))} to {ratio_or_inf(ratio_of(high))}"
+def _sizes(own: Change) -> tuple[Value, ...]:
+    """Before, now, and the change with its interval; None is withheld."""
+    effect = effect_of(own)
+    old, new = short(effect.alike([*map(effect.from_scale, (own.old, own.new))]))
+    delta, *span = short(effect.alike([*map(effect.from_scale, (own.delta, *own.interval))]))
+    told = {"old": old, "new": new, "delta": delta, "interval": ends(*span) if all(span) else ""}
+    return tuple(None if name in own.withheld else text for name, text in told.items())

@@ -19,11 +19,12 @@ from mdfa_fairness_plugin.comparison.records import (
 )
 from mdfa_fairness_plugin.comparison.records import EVERYBODY as AT_EQUAL_FEATURES
 from mdfa_fairness_plugin.comparison.sizes import (
-    case_of_amounts,
+    both,
     cell,
-    detectable,
-    of_amounts,
-    ratio_cell,
+    effect_in,
+    effect_of_row,
+    everybody_cell,
+    search_of,
 )
 from mdfa_fairness_plugin.comparison.withholding import as_printed
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
@@ -41,7 +42,6 @@ from mdfa_fairness_plugin.records import (
     NONE_LARGER,
     VIOLATION,
     SearchKey,
-    ratio_of,
 )
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
@@ -56,9 +56,11 @@ from mdfa_fairness_plugin.report.document import (
     Table,
     Value,
 )
-from mdfa_fairness_plugin.report.figures import points_text, ratio_text
-from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
+from mdfa_fairness_plugin.report.figures import amounts, ratios_text
+from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, short_verdict
+from mdfa_fairness_plugin.report.means import Difference
 from mdfa_fairness_plugin.report.pictures import pictured
+from mdfa_fairness_plugin.report.rates import Effect
 from mdfa_fairness_plugin.report.reading import held_in_part
 from mdfa_fairness_plugin.report.statement import files_sentences, statement_section
 from mdfa_fairness_plugin.report.story import leaks_section, warnings_section
@@ -81,7 +83,7 @@ def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str
             _cases(result),
             _transfers(result),
             _differences(result),
-            alternatives_section(result.alternatives, result.worst),
+            alternatives_section(result),
             Section("reading", "How to read this", (Bullets(_reading(result, cells)),)),
             warnings_section(result.warnings),
             statement_section(result.statement),
@@ -145,7 +147,7 @@ def _models(result: ComparisonResult) -> Table:
     header += ["Accuracy"] if truth else ["R2", "Mean error"] if numbers else []
     header += ["DI" if result.outcome_labels else "Overall"]
     header += ["TPR ratio", "FPR ratio"] if truth else []
-    header += ["Alike", "Worst subgroup"]
+    header += ["Everybody", "Worst subgroup"]
     header += ["Over splits"] if result.n_splits else []
     header += ["gamma"] if gamma else []
     rows = []
@@ -158,13 +160,13 @@ def _models(result: ComparisonResult) -> Table:
             cells += [_share(row.r2), _number(row.mean_absolute_error)]
         cells += [_overall(row.selection)]
         if truth:
-            ratios = (row.true_positive.ratio, row.false_positive.ratio)
-            cells += map(ratio_cell, ratios)
-        cells += [_alike(row)]
+            cells += [_overall(found) for found in (row.true_positive, row.false_positive)]
+        effect = effect_of_row(result, row)
         withheld = bool({"delta", "difference"} & row.withheld)
-        cells += [cell(row.effect, row.effect_interval, row.measure, withheld=withheld)]
+        cells += [everybody_cell(row, effect)]
+        cells += [cell(effect, row.effect, row.effect_interval, withheld=withheld)]
         if result.n_splits:
-            cells += [_over_splits(row)]
+            cells += [_over_splits(row, effect)]
         if gamma:
             cells += [_shown(row, "gamma", _share(row.gamma))]
         rows.append(tuple(cells))
@@ -181,31 +183,17 @@ def _number(value: float) -> str:
 
 
 def _overall(found: RateRatio) -> str:
-    return _number(found.difference) if found.by_difference else ratio_cell(found.ratio)
+    return _number(found.difference) if found.by_difference else ratios_text((found.ratio,))[0]
 
 
-def _alike(row: ModelSearch) -> Value:
+def _over_splits(row: ModelSearch, effect: Effect) -> Value:
+    mean, sd, name = row.split_ratio_mean, row.split_ratio_sd, "split_ratio_mean"
     if row.by_difference:
-        return _shown(row, "everybody_difference", _number(row.everybody_difference))
-    return _shown(row, "everybody_delta", ratio_cell(ratio_of(row.everybody_delta)))
-
-
-def _over_splits(row: ModelSearch) -> Value:
-    if row.by_difference:
-        mean, sd = row.split_difference_mean, _number(row.split_difference_sd)
-        text = _number(mean) + (f" (sd {sd})" if sd else "")
-        return _shown(row, "split_difference_mean", text)
-    sd = f" (sd {row.split_ratio_sd:.2f})" if not math.isnan(row.split_ratio_sd) else ""
-    return _shown(row, "split_ratio_mean", ratio_cell(row.split_ratio_mean) + sd)
-
-
-def _between(interval: tuple[float, float]) -> str:
-    low, high = ratio_of(interval[0]), ratio_of(interval[1])
-    if math.isnan(low):
-        return ""
-    if math.isinf(high):
-        return f" (at least {ratio_text(low)})"
-    return f" (between {ratio_text(low)} and {ratio_text(high)})"
+        mean, sd, name = row.split_difference_mean, row.split_difference_sd, "split_difference_mean"
+    if math.isnan(mean):
+        return _shown(row, name, "")
+    texts = amounts((mean, sd)) if row.by_difference else [f"{mean:.2f}", f"{sd:.2f}"]
+    return _shown(row, name, texts[0] + ("" if math.isnan(sd) else f" (sd {texts[1]})"))
 
 
 def _cases(result: ComparisonResult) -> Section:
@@ -214,51 +202,28 @@ def _cases(result: ComparisonResult) -> Section:
 
 
 def _case(result: ComparisonResult, row: ModelSearch) -> str:
-    search, known = row.search, not math.isnan(row.effect)
-    model = label_text(row.model)
+    model, search = label_text(row.model), search_of(result, row)
     model += " (baseline)" if row.model == result.baseline and len(result.models) > 1 else ""
-    if of_amounts(search, result.outcome_labels):
-        return f"{model}: {case_of_amounts(row, result.audits.get(row.model))}"
-    group, others = say.group_of(search), say.others_of(search)
-    outcome = f'outcome "{label_text(search.outcome)}"'
-    if row.verdict == VIOLATION and not known and math.isfinite(row.interval[0]):
-        return (
-            f"{model}: {group} get the {outcome} at least {ratio_text(row.ratio_interval[0])} "
-            "times as often as others in the worst subgroup, at equal features: a disparity beyond "
-            "chance. The ratio itself is withheld: too few people are behind it."
-        )
-    if row.verdict == NONE_LARGER and not known:
-        return (
-            f"{model}: no subgroup told from chance. The largest ratio measured is withheld: too few "
-            "people are behind it."
-        )
-    if row.verdict == INSUFFICIENT or not known:
-        return f"{model}: undetermined; {clean(row.reason, 200) or 'nothing was measured'}."
-    times = f"{ratio_text(row.ratio)} times{_between(row.interval)}"
-    size = points_text(row.difference, row.difference_interval)
-    size = f" The difference of the rates there is {size}." if size else ""
+    known, few = not math.isnan(row.effect), "too few rows are behind it"
+    if row.verdict == INSUFFICIENT or not (known or math.isfinite(row.effect_interval[0])):
+        if row.verdict == NONE_LARGER:
+            name = effect_of_row(result, row).name
+            return f"{model}: {FINDINGS[NONE_LARGER]}. The {name} measured is withheld: {few}."
+        return f"{model}: {FINDINGS[INSUFFICIENT]}; {clean(row.reason, 200) or 'nothing was measured'}."
+    told = say.case_sentence(search)
     if far := say.deviations(row.standard_deviations):
-        size = f"{size} It is {far} standard deviations beyond chance, the search allowed for."
+        told += f" That is {far} standard deviations beyond chance, the search allowed for."
     if row.verdict == NONE_LARGER:
-        return (
-            f"{model}: no subgroup told from chance{detectable(row)}. "
-            f"Closest to a disparity beyond chance, by its lower limit, at equal features: {group}, "
-            f"{outcome}, {times} as often as {others}.{size}"
-        )
-    start = (
-        f"{model}: {group} get the {outcome} {ratio_text(row.selection.ratio)} times as often as "
-        f"{others} overall, and {times}"
-    )
-    if row.rule == EVERYBODY:
-        audit = result.audits.get(row.model)
-        own = (v for v in (audit.violations if audit else ()) if v.key == search)
-        text = f"{start} at equal features, among everybody compared: a disparity beyond chance."
-        return " ".join(filter(None, (text + size, *map(say.beside_sentence, own))))
-    place = f"where {clean(row.rule, 300)}" if row.rule else "no short rule describes it"
-    return (
-        f"{start} in the worst subgroup, at equal features: a disparity beyond chance. The subgroup "
-        f"({say.rows_in_brackets(row.n_rows)}): {place}.{size}"
-    )
+        start = f"Closest to {FINDINGS[VIOLATION]}, by its lower limit:"
+        return f"{model}: {short_verdict(search)}. {start} {told}"
+    overall = ""
+    if not row.selection.by_difference and (ratio := _overall(row.selection)):
+        name = "the DI" if result.outcome_labels else "overall"
+        overall = f" With features not looked at, among everybody, the ratio is {ratio} ({name})."
+    withheld = "" if known else f" The size itself is withheld: {few}."
+    beside = say.beside_sentence(search) if search.rule == EVERYBODY else ""
+    more = " ".join(filter(None, (say.searched_sentence(search), beside)))
+    return f"{model}: {told}{withheld} Finding: {FINDINGS[VIOLATION]}.{overall} {more}".rstrip()
 
 
 def _transfers(result: ComparisonResult) -> Section:
@@ -280,9 +245,9 @@ def _transfer_table(result: ComparisonResult) -> Table:
         search = result.worst(owner).search
         cells = [
             cell(
+                effect_in(result, search, one.measure),
                 one.effect,
                 one.gap_interval if one.by_difference else one.interval,
-                one.measure,
                 withheld=bool({"delta", "gap"} & one.withheld),
             )
             for one in (result.transfer(owner, model, search) for model in result.models)
@@ -301,36 +266,33 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
             continue
         name, own = label_text(model), result.worst(model)
         there = result.transfer(model, result.baseline, own.search)
-        if own.by_difference and _is_known(own, there):
+        effect = effect_of_row(result, own)
+        if _is_known(own, there):
             how = _told(there, "more unequally than", "less unequally than", "")
-            end = f"{name} treats these people {how} {base} does."
+            end = f"{name} treats these rows {how} {base} does."
+            first, second = both(effect, own.effect, there.effect)
+            change = cell(effect, there.difference, there.difference_interval)
+            change = f"a change of {change}" if own.by_difference else f"{_times(change)} as large"
             lines.append(
-                f"{_place(own, name)} the difference is {rounded(own.effect)} under {name} and "
-                f"{rounded(there.effect)} under {base}, "
-                f"a change of {cell(there.difference, there.difference_interval, own.measure)}: "
-                f"{end if how else f'{name} and {base} are not told apart there.'}"
-            )
-        elif _is_known(own, there):
-            how = _told(there, "more unequally than", "less unequally than", "")
-            end = f"{name} treats these people {how} {base} does."
-            lines.append(
-                f"{_place(own, name)} the ratio is {ratio_text(own.ratio)} under {name} and "
-                f"{ratio_text(there.ratio)} under {base}, "
-                f"{ratio_text(ratio_of(there.difference))} times as large"
-                f"{_between(there.difference_interval)}: "
-                f"{end if how else f'{name} and {base} are not told apart there.'}"
+                f"{_place(own, name)} the {effect.name} is {first} under {name} and {second} under "
+                f"{base}, {change}: {end if how else f'{name} and {base} are not told apart there.'}"
             )
         here = result.transfer(result.baseline, model, before.search)
         if _is_known(before, here):
             how = _told(here, "less unequal than", "more unequal than", "not told from")
-            size, sizes = "ratio", (ratio_text(before.ratio), ratio_text(here.ratio))
-            if before.by_difference:
-                size, sizes = "difference", (rounded(before.effect), rounded(here.effect))
+            effect = effect_of_row(result, before)
+            first, second = both(effect, before.effect, here.effect)
             lines.append(
-                f"{_place(before, base)} the {size} goes from {sizes[0]} to {sizes[1]} under {name}: "
+                f"{_place(before, base)} the {effect.name} goes from {first} to {second} under {name}: "
                 f"{how} before."
             )
     return tuple(lines)
+
+
+def _times(text: Value) -> str:
+    """A ratio with its interval, said as a factor: 1.5 times (1.2 to 1.9)."""
+    value, space, span = str(text).partition(" ")
+    return f"{value} times{space}{span}"
 
 
 def _is_known(row: ModelSearch, elsewhere: Transfer) -> bool:
@@ -354,8 +316,8 @@ def _place(row: ModelSearch, name: str) -> str:
 
 _UNKNOWN: Final = (math.nan, math.nan)
 _QUANTITIES: Final = (
-    (WORST_CASE, "Worst subgroup"),
-    (AT_EQUAL_FEATURES, "Alike"),
+    (WORST_CASE, "Worst in this search"),
+    (AT_EQUAL_FEATURES, "Everybody"),
     (SELECTION, "DI"),
     (TRUE_POSITIVE, "TPR ratio"),
     (FALSE_POSITIVE, "FPR ratio"),
@@ -387,14 +349,18 @@ def _differences(result: ComparisonResult) -> Section:
         if model == result.baseline:
             continue
         own = [found[model, quantity] for quantity, _ in shown]
-        cells = [cell(one.difference, one.interval, one.measure, signed=True) for one in own]
+        signed = {"signed": last != ACCURACY or own[0].by_difference}
+        cells = [
+            cell(effect_in(result, search, one.measure), one.difference, one.interval, **signed)
+            for one in own
+        ]
         if truth:
             one = found[model, last]
             low, high = one.interval
             cells.append(
                 f"{one.difference:+.3f} ({low:+.3f} to {high:+.3f})"
                 if last == ACCURACY
-                else cell(one.difference, one.interval, "difference", signed=True)
+                else cell(Difference(), one.difference, one.interval, signed=True)
             )
         rows.append((label_text(model, 24), *cells))
     of = {one.measure for one in found.values() if one.search is not None}
@@ -402,7 +368,10 @@ def _differences(result: ComparisonResult) -> Section:
         "Difference, less the baseline's" if of == {"difference"} else "Ratio, times the baseline's"
     )
     headers = (start, *(name for _, name in shown), *((header,) if truth else ()))
-    more = f"In the baseline's worst case, {who(search)}; paired over the same rows."
+    more = (
+        f"All in one search, {who(search)}, which is the baseline's worst case; another search may be "
+        "the worst of another model (see the first table). Paired over the same rows."
+    )
     table = Table(header=headers, rows=tuple(rows), caption=title, titled=HTML, more=more)
     return Section("differences", title, (table,))
 
@@ -416,17 +385,18 @@ _AGGREGATE: Final = (
 def _reading_of_rates(result: ComparisonResult, level: str) -> str:
     return (
         "DI: ratio of the outcome's rates over everybody, features not looked at; TPR and FPR ratio: "
-        "the same among those whose true label it is, and among the others. Alike: over everybody at "
-        "equal audited features. Worst subgroup: the ratio in the most unequally treated subgroup "
-        f"found, on rows the search had not seen, with {level} intervals that allow for the search."
+        "the same among those whose true label it is, and among the others. Everybody: over everybody "
+        "compared, at equal audited features. Worst subgroup: the ratio in the most unequally treated "
+        f"subgroup found, on rows the search had not seen, with {level} intervals that allow for the "
+        "search."
     )
 
 
 def _reading_of_numbers(result: ComparisonResult, level: str) -> str:
     size = "Ratio" if {row.measure for row in result.rows} == {"ratio"} else "Difference"
     return (
-        f"{size} of the means of both sides. Overall: of everybody, features not looked at. Alike: of "
-        "everybody at equal audited features. Worst subgroup: in the most unequally treated subgroup "
+        f"{size} of the means of both sides. Overall: of everybody, features not looked at. Everybody: "
+        "at equal audited features. Worst subgroup: in the most unequally treated subgroup "
         f"found, on rows the search had not seen, with {level} intervals that allow for the search. "
         "Mean error: how far a model is from the true number on average, in units of the outcome."
     )

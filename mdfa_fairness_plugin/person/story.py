@@ -22,15 +22,16 @@ from mdfa_fairness_plugin.describe.wording import (
 )
 from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
-from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION
+from mdfa_fairness_plugin.records import VIOLATION
 from mdfa_fairness_plugin.records.searches import RANK
 from mdfa_fairness_plugin.report.document import Document, Paragraphs, Section, Table
 from mdfa_fairness_plugin.report.effects import effect_of, is_number
-from mdfa_fairness_plugin.report.figures import points_text, ratio_text
+from mdfa_fairness_plugin.report.figures import in_brackets, points_text
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
-from mdfa_fairness_plugin.report.means import OfMeans, Phrase
+from mdfa_fairness_plugin.report.means import Difference, OfMeans, Phrase
 from mdfa_fairness_plugin.report.sentences import (
     capital,
+    everybody_sentence,
     evidence_sentence,
     group_of,
     others_of,
@@ -136,11 +137,11 @@ def _standing(card: ContestationCard) -> tuple[str, ...]:
         )
     if card.inside is None:
         return (
-            "Not known: this search found no disparity beyond chance, and its model was not kept.",
+            "Not known: this search found nothing unequal beyond chance, and its model was not kept.",
             *_rule_lines(card),
         )
     if card.threshold == -math.inf:
-        return ("Yes: the subgroup is everybody compared; no smaller one was worse.",)
+        return (f"Yes: {everybody_sentence(card.violation).replace('This is about', 'it is', 1)}",)
     answer, scored = "Yes." if card.inside else "No.", not math.isnan(card.score)
     if scored:
         answer += (
@@ -170,43 +171,16 @@ def _rule_lines(card: ContestationCard) -> tuple[str, ...]:
 
 def _finding(card: ContestationCard) -> tuple[str, ...]:
     v = card.violation
-    confidence = f"with {percent(v.confidence_level)} confidence"
     if not v.measured:
         return (f"Nothing could be measured: {clean(v.reason, 200) or 'no reason recorded'}.",)
-    low, high = v.ratio_interval
-    if is_number(v):
-        ratio = (
-            effect_of(v).sentence(v, f"In the subgroup, {group_of(v)}", others_of(v)).rstrip(".")
-        )
-        low = math.nan
-    elif math.isinf(v.delta):
-        ratio = (
-            f'{capital(card.group_name)} gets the outcome "{card.outcome_name}" there, and '
-            f"{card.others_name} never does"
-            if v.delta > 0
-            else f'{capital(card.group_name)} never gets the outcome "{card.outcome_name}" there'
-        )
-    else:
-        ratio = (
-            f'In the subgroup, {card.group_name} gets the outcome "{card.outcome_name}" '
-            f"{ratio_text(v.ratio)} times as often as {card.others_name} with equal audited "
-            "features"
-        )
-    span = ""
-    if not math.isnan(low):
-        end = f"{ratio_text(high)} times" if math.isfinite(high) else "any number of times"
-        size = (
-            f", a difference of {points},"
-            if (points := points_text(v.difference, v.difference_interval))
-            else ""
-        )
-        span = f", between {ratio_text(low)} and {end}{size} {confidence}"
-    verdict = {
-        VIOLATION: f"This is a {FINDINGS[VIOLATION]}",
-        INSUFFICIENT: "This is undetermined",
-    }.get(v.verdict, "This cannot be told from chance")
+    start = f"In the subgroup, {group_of(v)}"
+    if v.rule == EVERYBODY:
+        start = capital(group_of(v))
+    told = effect_of(v).sentence(v, start, others_of(v))
+    size = points_text(v.difference, v.difference_interval)
+    size = f" The difference of the rates is {size}." if size and not is_number(v) else ""
     p = "" if math.isnan(v.p_value_adjusted) else f" ({p_text(v.p_value_adjusted)}, adjusted)"
-    lines = [f"{ratio}{span}.", f"{verdict}{p}. {evidence_sentence(v)}".rstrip()]
+    lines = [f"{told}{size}", f"Finding: {FINDINGS[v.verdict]}{p}. {evidence_sentence(v)}".rstrip()]
     if card.has_outcome is False:
         lines.append(
             f'The person got another outcome, "{label_text(card.received)}": this search is about '
@@ -262,21 +236,51 @@ def _certainty(card: ContestationCard) -> tuple[str, ...]:
         )
     elif v.verdict != VIOLATION:
         lines.append(
-            "No disparity was found here that could be told from chance; that is no finding of "
-            "equal treatment."
+            "Nothing was found here that could be told from chance; that is no finding of equal "
+            "treatment."
         )
-    small = [side.n for side in card.nearest if side.n]
-    if small:
-        # Two standard errors, which are largest at a rate of one half.
-        far = 1.0 / math.sqrt(min(small))
-        size = percent(far)
-        if isinstance(effect, OfMeans):
-            size = effect.average(2.0 * v.outcome_sd * far)
-        lines.append(
-            f"{effect.of.capitalize()} of {min(small)} people are rough: chance alone moves them by "
-            f"up to {size} either way."
-        )
+    if difference := _difference(card):
+        lines.append(difference)
     return tuple(lines)
+
+
+def _difference(card: ContestationCard) -> str:
+    """How far the nearest of both sides are apart, and how far chance alone may have moved that."""
+    effect = effect_of(card.violation)
+    own, others = card.nearest if len(card.nearest) == 2 else (None, None)
+    if own is None or others is None or not (own.n and others.n):
+        return ""
+    if math.isnan(own.rate) or math.isnan(others.rate):
+        return ""
+    if isinstance(effect, OfMeans):
+        gap = own.rate - others.rate
+        far = 1.96 * card.violation.outcome_sd * math.sqrt(1.0 / own.n + 1.0 / others.n)
+        size, *span = Difference(scale=effect.scale).alike((gap, gap - far, gap + far))
+        size = in_brackets(Difference(scale=effect.scale).with_unit(size, gap), span[0], span[1])
+        what = "means"
+    else:
+        size, what = points_text(own.rate - others.rate, _newcombe(own, others)), "rates"
+    return (
+        f"Few people are rough to go by: the {what} of the nearest {own.n:,d} of {own.label} and "
+        f"{others.n:,d} of {others.label} differ by {size}; in brackets is what 95 % confidence leaves "
+        "open."
+    )
+
+
+def _newcombe(own: Comparators, others: Comparators) -> tuple[float, float]:
+    """Ends of the interval on a difference of rates of few people (Newcombe 1998, method 10)."""
+    (p, low, high), (q, other_low, other_high) = map(_wilson, (own, others))
+    gap = p - q
+    down = math.hypot(p - low, other_high - q)
+    return gap - down, gap + math.hypot(high - p, q - other_low)
+
+
+def _wilson(side: Comparators) -> tuple[float, float, float]:
+    """A rate with Wilson's interval."""
+    n, p, z2 = side.n or 0, side.rate, 1.959964**2
+    middle = (p + z2 / (2.0 * n)) / (1.0 + z2 / n)
+    half = math.sqrt(z2 * (p * (1.0 - p) / n + z2 / (4.0 * n * n))) / (1.0 + z2 / n)
+    return p, middle - half, middle + half
 
 
 def _rates(card: ContestationCard, sides: Sequence[Comparators], caption: str, rate: str) -> Table:

@@ -22,13 +22,16 @@ def effect_of(search: Any) -> Effect:
     """What both sides of a search are compared by."""
     if search is None or not is_number(search):
         return RATES
-    scale = getattr(search, "outcome_scale", "")
-    per = getattr(search, "per", math.nan)
+    per, scale = getattr(search, "per", math.nan), getattr(search, "outcome_scale", "")
     if not math.isnan(per):  # of yes and no in percentage points
         return Slope(scale=scale if scale in SCALES else RANK, per=per)
+    return effect_by(search.measure, scale)
+
+
+def effect_by(measure: str, scale: str) -> Effect:
+    """What numbers of a scale are compared by."""
     scale = scale if scale in SCALES else AMOUNT
-    by_difference = search.measure == "difference"
-    return Difference(scale=scale) if by_difference else RatioOfMeans(scale=scale)
+    return Difference(scale=scale) if measure == "difference" else RatioOfMeans(scale=scale)
 
 
 def effects_of(searches: Iterable[Any]) -> list[Effect]:
@@ -57,19 +60,16 @@ def beside_title(searches: Sequence[Any]) -> str:
 
 def effect_cell(found: Measured, effect: Effect) -> str | None:
     """An effect in a table; empty if it is unknown, None if it is withheld."""
-    if math.isnan(value := effect.value(found)):
-        return None if effect.fields[0] in found.withheld else ""
-    return effect.cell(value)
+    text = effect.told(found)[0]
+    return effect.in_cell(text) if text or effect.fields[0] not in found.withheld else None
 
 
 def interval_cell(found: Measured, effect: Effect) -> str | None:
     """Its interval in a table; empty if it is unknown, None if it is withheld."""
-    low, high = effect.ends(found)
-    if math.isnan(low):
+    _, low, high = effect.told(found)
+    if not low:
         return None if effect.fields[1] in found.withheld else ""
-    if math.isnan(high):
-        return f"at least {effect.cell(low)}"
-    return effect.ends_cell(low, high)
+    return f"{low} to {effect.in_cell(high)}" if high else f"at least {effect.in_cell(low)}"
 
 
 def beside_cell(found: Measured, effect: Effect) -> str | None:

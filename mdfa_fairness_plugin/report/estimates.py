@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
-from mdfa_fairness_plugin.describe.wording import percent
+from mdfa_fairness_plugin.describe.wording import label_text, percent
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report.document import EVERYWHERE, HTML, Paragraphs, Section, Table, Value
 from mdfa_fairness_plugin.report.effects import effect_of
-from mdfa_fairness_plugin.report.figures import told_apart
+from mdfa_fairness_plugin.report.figures import (
+    percentage,
+    points_text,
+    rates_text,
+    ratio_text,
+    told_apart,
+)
 from mdfa_fairness_plugin.report.means import OfMeans
-from mdfa_fairness_plugin.report.reading import entries
+from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, shown_case
 from mdfa_fairness_plugin.report.sentences import group_of, others_of
 from mdfa_fairness_plugin.settings import Settings
 
+_UNEQUAL: Final = 0.1  # a difference of means, as usual (Austin 2009)
+_MOST_UNEQUAL: Final = 3
 _ADJUSTED: Final = "doubly_robust"
 # Estimates that stand beside the one reported, in words.
 _WORDS: Final = {
@@ -32,38 +41,91 @@ def settings_of(result: AuditRecord) -> Settings:
     return Settings(**known, balance=result.provenance.get("balance", Settings().balance))
 
 
+def unequal_sentence(result: AuditRecord, settings: Settings) -> str:
+    """What weighting left unequal for the case told first, beside what is said to be equal."""
+    case = shown_case(result)
+    found = {comparison(key): diagnostics(value) for key, value in result.balance.items()}
+    own = found.get((case.sensitive_feature, case.group), {}) if case is not None else {}
+    after = own.get("smd_after")
+    after = after if isinstance(after, Mapping) else {}
+    far = {k: abs(x) for k, x in after.items() if isinstance(x, int | float) and abs(x) > _UNEQUAL}
+    if not far:
+        return ""
+    worst = sorted(far, key=lambda name: -far[name])[:_MOST_UNEQUAL]
+    listed = ", ".join(f"{label_text(name)} by {far[name]:.2f}" for name in worst)
+    more = f" and {len(far) - len(worst)} more" if len(far) > len(worst) else ""
+    end = (
+        "the models of the outcome correct for that as far as they can" if settings.adjusts else ""
+    )
+    return (
+        f"Weights left unequal, in standard deviations: {listed}{more} (more than {_UNEQUAL:g})"
+        f"{f'; {end}' if end else ''}."
+    )
+
+
 def rates_sentences(case: Violation, settings: Settings) -> tuple[str, ...]:
-    """Rates behind the ratio, whose they are, and what other estimates say; nothing if unknown."""
+    """How counts lead to the ratio, whose rates are behind it, and what other estimates say."""
     own, other = case.rates
     if math.isnan(own) or math.isnan(other):
         return ()
-    start = "At the same features" if settings.adjusts else "Weighted to equal features"
+    start = "at the same features"
+    if not settings.adjusts:
+        start = "weighted to equal features"
     if not settings.balances:
-        start = "With features left as they are"
+        start = "with features left as they are"
     effect = effect_of(case)
+    where = "Among everybody compared" if case.rule == EVERYBODY else "In the subgroup"
     if isinstance(effect, OfMeans):
-        text = f"{start}, {effect.both(case, group_of(case), others_of(case))} in the subgroup."
+        text = f"{where}, {start}, {effect.both(case, group_of(case), others_of(case))}."
     else:
-        text = (
-            f"{start}, {percent(own)} of {group_of(case)} and {percent(other)} of {others_of(case)} "
-            "get this outcome in the subgroup."
-        )
+        text = f"{where}, {_bridge(case, start)}."
     if settings.adjusts:
         text = f"{text} {_population(case, settings.balance, effect.of)}"
-    beside = _beside(case, settings)
-    return (text, beside) if beside else (text,)
+    return tuple(filter(None, (text, _beside(case, settings))))
+
+
+def _bridge(case: Violation, start: str) -> str:
+    """From counts as they are to the rates behind the ratio, and both quotients."""
+    ratio, _, _ = effect_of(case).told(case)
+    first, second = rates_text(case.rates, ratio, percentage)
+    both = f"{first} of {group_of(case)} and {second} of {others_of(case)} get this outcome"
+    size = points_text(case.difference, case.difference_interval)
+    size = f", a difference of {size}" if size else ""
+    quotient = f": {ratio} times as often{size}" if ratio not in ("", "inf") else size
+    plain = _plain_counts(case)
+    if not plain:
+        return f"{start}, {both}{quotient}"
+    (hits, n), (other_hits, m) = plain
+    raw = ratio_text(hits / n / (other_hits / m)) if other_hits else ""
+    shares = rates_text((hits / n, other_hits / m), raw, percentage)
+    told = f": {raw} times as often" if raw else ""
+    return (
+        f"{hits:,d} of {n:,d} ({shares[0]}) of {group_of(case)} and {other_hits:,d} of {m:,d} "
+        f"({shares[1]}) of {others_of(case)} get this outcome{told}. That is as the rows are; {start} "
+        f"it is {first} and {second}{quotient}"
+    )
+
+
+def _plain_counts(case: Violation) -> tuple[tuple[int, int], ...]:
+    """Rows with the outcome and all rows, of both sides; empty if some are unknown or withheld."""
+    counts = case.counts
+    if len(counts) != 2 or case.outcome not in counts.columns or counts.isna().to_numpy().any():
+        return ()
+    hits, whole = counts[case.outcome], counts.sum(axis=1)
+    pairs = tuple((int(a), int(n)) for a, n in zip(hits, whole, strict=True))
+    return pairs if all(n for _, n in pairs) else ()
 
 
 def _population(case: Violation, balance: Any, rates: str) -> str:
     """Whose features are the same."""
     if balance in ("auto", "overlap"):
         return (
-            f"These are {rates} of the people of the subgroup, weighted so that both sides have the "
-            "same features: those count for whom either side is likely."
+            f"These are {rates} of these rows, weighted so that both sides have the same features: "
+            "those count for which either side is likely."
         )
     if balance == "given":
-        return f"These are {rates} of the people of the subgroup as the weights given count them."
-    return f"These are {rates} at the features that {others_of(case)} have in the subgroup."
+        return f"These are {rates} of these rows as the weights given count them."
+    return f"These are {rates} at the features that {others_of(case)} have there."
 
 
 def _beside(case: Violation, settings: Settings) -> str:
@@ -77,10 +139,11 @@ def _beside(case: Violation, settings: Settings) -> str:
     }
     if not others:
         return ""
+    told = {name: text for name, text in words.items() if name in others}
+    values = effect.alike([effect.from_scale(others[name]) for name in told])
     listed = "; ".join(
-        f"{effect.cell(effect.from_scale(others[name]))} {text.format(counts=effect.counts)}"
-        for name, text in words.items()
-        if name in others
+        f"{effect.in_cell(value)} {text.format(counts=effect.counts)}"
+        for value, text in zip(values, told.values(), strict=True)
     )
     text = f"The {effect.name} by other estimates: {listed}."
     low, high = case.effect_interval
@@ -100,10 +163,10 @@ def moved_sentence(case: Violation) -> str:
         return ""
     effect = effect_of(case)
     by_rung = effect.every(depends)
-    first, last = effect.rungs((max(by_rung), by_rung[-1]))
-    fell = (
-        f"The {effect.name} fell from {first} to {last} as the models of the features got better. "
-    )
+    told = effect.alike(by_rung)
+    first, last = told[by_rung.index(max(by_rung))], told[-1]
+    moved = f"fell from {first} to {last}" if first != last else f"hardly fell from {first}"
+    fell = f"The {effect.name} {moved} as the models of the features got better. "
     return (
         f"{'' if depends.decisive else fell}The interval's lower end, p and the finding allow for a "
         f"fall by another {effect.fall(depends.allowance, case)}."
@@ -119,7 +182,7 @@ def spread_sentence(case: Violation) -> str:
     if everybody and spread.shared == 1:
         return "Other splits of the same rows find no smaller subgroup to report either."
     effect = effect_of(case)
-    low, high = map(effect.plain, spread.ends)
+    low, high = effect.alike(spread.ends)
     whole, every = effect.value(case.population), effect.every(spread)
     if not everybody and all(math.isclose(own, whole) for own in every):
         return (
@@ -136,10 +199,10 @@ def spread_sentence(case: Violation) -> str:
         said = effect.give(f"{low} to {high}", spread.ends[1], case)
         found = f"Other splits of the same rows {said}"
     if everybody:
-        return f"{found}, each for the people that it finds, who are not always everybody."
+        return f"{found}, each for the rows that it finds, which are not always all."
     if math.isnan(spread.shared):
         return f"{found}."
-    return f"{found}; {percent(spread.shared)} of these people are found by all."
+    return f"{found}; {percent(spread.shared)} of the subgroup is found by all of them."
 
 
 def moved_section(case: Violation | None) -> Section:
@@ -161,7 +224,7 @@ def moved_section(case: Violation | None) -> Section:
         for i, share in enumerate(depends.shares)
     ]
     losses = (told_apart(own) for own in (depends.propensity_losses, depends.outcome_losses))
-    by_rung = effect.rungs(effect.every(depends))
+    by_rung = effect.alike(effect.every(depends))
     cells: list[Value] = [None if hidden else text for text in by_rung]
     table = Table(
         header=("Models", effect.losses, f"{effect.loss}, outcome", effect.name.capitalize()),

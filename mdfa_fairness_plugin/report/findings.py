@@ -16,10 +16,12 @@ from mdfa_fairness_plugin.report.effects import effect_of
 
 # What people are told that a verdict says; results keep its own name.
 FINDINGS: Final = {
-    VIOLATION: "disparity beyond chance",
-    NONE_LARGER: "not detected at this size",
+    VIOLATION: "unequal beyond chance",
+    NONE_LARGER: "not found unequal",
     INSUFFICIENT: "undetermined",
 }
+ADVANTAGE: Final = "advantage beyond chance"
+POWER: Final = "80 % power at"  # what detectable sizes are of
 CLOSING: Final = (
     "This is a statistical finding only: whether a difference is justified, or unlawful, is for others "
     "to judge."
@@ -29,18 +31,18 @@ CLOSING: Final = (
 def short_verdict(violation: Violation | AskedSubgroup) -> str:
     """What was found, in a table."""
     if violation.verdict == VIOLATION:
-        return "advantage" if violation.harm is False else "beyond chance"
+        return ADVANTAGE if violation.harm is False else FINDINGS[VIOLATION]
     if violation.verdict == INSUFFICIENT:
         return FINDINGS[INSUFFICIENT]
-    effect = effect_of(violation)
+    effect, found = effect_of(violation), FINDINGS[NONE_LARGER]
     # Everything the interval holds is less often than others: no sign of a violation this way.
     less, detectable = effect.turned(violation), effect.detectable(violation)
     if violation.reason:
-        return f"below {effect.least}"
-    if math.isfinite(detectable):
-        where = f" in a mass of {mass:.2g}" if (mass := coarser_mass(violation)) else ""
-        return f"{less}none above {effect.cell(detectable)}{where}"
-    return f"{less}none told from chance"
+        return f"beyond chance, but below {effect.least}"
+    if not math.isfinite(detectable):
+        return f"{less}{found}"
+    where = f" in a mass of {mass:.2g}" if (mass := coarser_mass(violation)) else ""
+    return f"{less}{found} ({POWER} {effect.cell(detectable)}{where})"
 
 
 def coarser_mass(violation: Violation | AskedSubgroup) -> float:

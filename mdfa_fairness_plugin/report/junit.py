@@ -19,9 +19,9 @@ from mdfa_fairness_plugin.records import (
     AuditRecord,
     Violation,
 )
-from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.findings import FINDINGS
 from mdfa_fairness_plugin.report.reading import entries, leaks
+from mdfa_fairness_plugin.report.sentences import case_sentence
 
 _SUITE: Final = "mdfa"
 DELTA: Final = "delta"
@@ -135,12 +135,7 @@ def _name(case: Case, taken: dict[tuple[str, str], int]) -> dict[str, str]:
 
 
 def _told(violation: Violation | AskedSubgroup) -> str:
-    where = f"Where {violation.rule}: " if violation.rule else ""
-    return (
-        f"{where}{effect_of(violation).short(violation)}, confidence "
-        f"{violation.confidence_level:g}), {violation.n_rows} rows; finding: "
-        f"{FINDINGS[violation.verdict]}."
-    )
+    return f"{case_sentence(violation)} Finding: {FINDINGS[violation.verdict]}."
 
 
 def properties_of(result: Any, fail_above: float | None) -> dict[str, Any]:

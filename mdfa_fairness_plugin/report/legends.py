@@ -7,16 +7,23 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from mdfa_fairness_plugin.describe.wording import label_text, percent
-from mdfa_fairness_plugin.records import AuditRecord, Violation
+from mdfa_fairness_plugin.records import (
+    INSUFFICIENT,
+    NONE_LARGER,
+    VIOLATION,
+    AuditRecord,
+    Violation,
+)
 from mdfa_fairness_plugin.records.searches import RANK, STEPS
 from mdfa_fairness_plugin.report.effects import beside_title, effect_of, effects_of
+from mdfa_fairness_plugin.report.findings import FINDINGS
 from mdfa_fairness_plugin.report.means import Difference, OfMeans, Slope
 from mdfa_fairness_plugin.report.rates import Effect
 from mdfa_fairness_plugin.report.reading import entries
 
 _MOST_LISTED: Final = 12
 _UNITS: Final = {
-    RANK: "in percentage points of all people ranked below",
+    RANK: "in percentage points of all rows ranked below",
     STEPS: "in steps from one outcome to the next",
 }
 _BESIDE: Final = {
@@ -60,13 +67,48 @@ def beside_legend(violations: Sequence[Violation]) -> str:
 
 
 def largest_detectable(searches: Sequence[Violation]) -> str:
-    """Than what no disparity was larger, by everything that these searches go by."""
+    """What these searches would have found, by everything that they go by, the largest of each."""
     sizes: dict[Effect, float] = {}
     for search in searches:
         effect = effect_of(search)
         if math.isfinite(size := effect.detectable(search)):
             sizes[effect] = max(size, sizes.get(effect, -math.inf))
-    return " or ".join(effect.larger(size) for effect, size in sizes.items())
+    return " or a ".join(effect.larger(size) for effect, size in sizes.items())
+
+
+def one_sided(violations: Sequence[Violation]) -> str:
+    """Why p is high beside intervals on the other side of no difference; empty if there is none."""
+    turned = [v for v in violations if effect_of(v).turned(v) and v.p_value_adjusted > 0.5]
+    if not turned:
+        return ""
+    words = dict.fromkeys(effect_of(v).turned(v).rstrip("; ") for v in turned)
+    return (
+        "p is one-sided: it asks whether the group gets more of what the search is about, so it is "
+        f"near 1 where the group gets it {' or '.join(words)}. "
+    )
+
+
+GLOSSARY: Final = (
+    ("Row", "one line of the data, such as one decision; counts and shares are of rows."),
+    ("Subgroup", "the rows that a search marked, each by models that had not seen its outcome."),
+    ("Rule", "a short description of a subgroup in words; what is said where a rule holds is "
+     "measured on those who meet it, in the subgroup or not."),
+    ("Equal features", "both sides are weighted, and rates corrected by models, so that the "
+     "features listed first have the same values on both sides."),
+    ("Ratio", "how many times as often one side gets the outcome as the other, at equal "
+     "features; of amounts how many times as much."),
+    ("Interval", "the numbers in brackets: the search and the models being allowed for, it holds "
+     "the true one with the confidence said, search by search."),
+    ("p", "how often chance alone would show as much, adjusted over all searches."),
+    (FINDINGS[VIOLATION].capitalize(), "chance does not explain the difference, which is as large "
+     "as asked for; called an advantage where the outcome is the favourable one. No word of law."),
+    (FINDINGS[NONE_LARGER].capitalize(), "chance may explain what was found. No finding of equal "
+     "treatment."),
+    ("80 % power", "a ratio (or difference) of this size would have been found with 80 % "
+     "probability in the smallest subgroups searched; smaller ones may be there."),
+    (FINDINGS[INSUFFICIENT].capitalize(), "the rows do not tell either."),
+    ("Mass", "share of all that is compared, by weight, that is in the subgroup and has the outcome."),
+)  # fmt: skip
 
 
 def number_sentence(result: AuditRecord) -> str:
@@ -93,7 +135,7 @@ def _text(value: Any) -> str:
 def _read(robust: Any) -> str:
     """How numbers are taken."""
     if robust == RANK:
-        return ", by the share of all people who rank below"
+        return ", by the share of all rows that rank below"
     if isinstance(robust, float):
         return f", {percent(robust)} of the rows at either end moved in"
     return ""

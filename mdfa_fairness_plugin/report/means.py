@@ -11,11 +11,14 @@ from mdfa_fairness_plugin.describe.wording import percent
 from mdfa_fairness_plugin.records import AskedSubgroup, Measured, Violation
 from mdfa_fairness_plugin.records.searches import AMOUNT, RANK, STEPS, Keyed
 from mdfa_fairness_plugin.report.figures import (
+    alike,
     amount_text,
     amounts,
-    between,
-    points,
-    times_text,
+    ends,
+    in_brackets,
+    point_places,
+    short,
+    times_places,
 )
 from mdfa_fairness_plugin.report.rates import Effect, confidence, gets
 
@@ -84,11 +87,6 @@ class OfMeans(Effect):
         surely = self.ends(search)[1] < self.none
         return f"{Phrase.of(search).turned.direction}; " if surely else ""
 
-    def short(self, search: Any) -> str:
-        """The effect and its interval in a line."""
-        get, (low, high) = Phrase.of(search), self.ends(search)
-        return f"{get}, {self.name} {self.text(self.value(search))} ({self.ends_cell(low, high)}"
-
     def average(self, value: float) -> str:
         """A mean in a table."""
         return percent(value) if self.scale == RANK else amount_text(value)
@@ -104,23 +102,31 @@ class OfMeans(Effect):
         if any(map(math.isnan, search.rates)):
             return ""
         verb, unit = SCALES[self.scale]
-        return f"who {verb} {self.sizes(search.rates[1:])[0]}{unit} on average"
+        return f"who {verb} {self.sizes(search.rates)[1]}{unit} on average"
 
     def sizes(self, means: Sequence[float]) -> list[str]:
         """Write means, with digits enough to tell them apart."""
         return [f"above {percent(x)}" for x in means] if self.scale == RANK else amounts(means)
 
-    def sentence(self, search: Violation | AskedSubgroup, start: str, others: str) -> str:
+    def sentence(
+        self,
+        search: Violation | AskedSubgroup,
+        start: str,
+        others: str,
+        found: Measured | None = None,
+    ) -> str:
         """Who gets how much less or more than whom, and what these get on average."""
+        found = found or search
         phrase, others = Phrase.of(search), f"{others} with equal audited features"
-        if not search.measured and not math.isfinite(search.lower):
+        if not found.measured and not math.isfinite(found.lower):
             what = " ".join(filter(None, phrase[1:]))
-            return f"{start}: how much {what} they {phrase.verb} than {others} {self.lost(search)}."
-        if self.value(search) < self.none:
+            return f"{start}: how much {what} they {phrase.verb} than {others} {self.lost(found)}."
+        if self.value(found) < self.none:
             phrase = phrase.turned
-        return f"{start} {self._compared(search, phrase, others)}."
+        told = self._compared(found, phrase, others, confidence(search))
+        return f"{start} {told}."
 
-    def _compared(self, search: Any, phrase: Phrase, others: str) -> str:
+    def _compared(self, found: Any, phrase: Phrase, others: str, sure: str) -> str:
         """The sentence from the verb on, of an effect that is known, or its lower end."""
         raise NotImplementedError
 
@@ -139,58 +145,38 @@ class RatioOfMeans(OfMeans):
         """How the ratio is said."""
         return "as high" if self.scale == RANK else "as much"
 
-    def text(self, value: float) -> str:
-        """Write it in a sentence."""
-        return times_text(value)
-
-    def plain(self, value: float) -> str:
-        """Write it without what it is counted in."""
-        return times_text(value)
-
-    def cell(self, value: float) -> str:
-        """Write it in a table."""
-        return "inf" if math.isinf(value) else times_text(value)
-
-    def between(self, low: float, high: float) -> str:
-        """Its interval in brackets; empty if it is unknown."""
-        return between(low, high, write=times_text).removesuffix(" times")
-
-    def ends_cell(self, low: float, high: float) -> str:
-        """Its interval in a table."""
-        return f"{self.cell(low)} to {self.cell(high)}"
+    def alike(self, values: Sequence[float]) -> list[str]:
+        """Write effects that are read together with the same decimals."""
+        return alike(values, times_places, none=self.none)
 
     def larger(self, value: float) -> str:
-        """Than what a disparity was not larger."""
-        return f"{times_text(value)} times {self.as_much}"
+        """What would have been found."""
+        return f"ratio of means of {self.text(value)}"
 
     def beside_text(self, found: Measured) -> str:
         """The difference of the means."""
-        return "" if math.isnan(found.difference) else amount_text(found.difference)
+        return Difference(scale=self.scale).told(found)[0]
 
     def beside_span(self, found: Measured) -> str:
         """The same with its interval; empty if it is unknown."""
-        own = Difference(scale=self.scale)
-        if not (text := self.beside_text(found)):
-            return ""
-        return f"{text} ({span})" if (span := own.between(*own.ends(found))) else text
+        return Difference(scale=self.scale).spanned(found)
 
-    def _compared(self, search: Any, phrase: Phrase, others: str) -> str:
+    def _compared(self, found: Any, phrase: Phrase, others: str, sure: str) -> str:
         """With who gets more times as much, the group or the others."""
-        ratio, (low, high) = search.ratio, search.ratio_interval
-        if math.isinf(search.delta):
-            who = self.theirs(search)
+        ratio, (low, high) = found.ratio, found.ratio_interval
+        if math.isinf(found.delta):
+            who = self.theirs(found)
             return (
                 f"{phrase} here than {others}, {who}: no ratio can be given, as one side gets none"
             )
-        if not search.measured:
-            text = f"at least {times_text(low)} times {self.as_much}, {confidence(search)}"
+        if ratio < 1:
+            ratio, low, high = _inverse(ratio), _inverse(high), _inverse(low)
+        size, least, most = short(self.alike((ratio, low, high)))
+        if not found.measured:
+            text = f"at least {least} times {self.as_much}, {sure}"
         else:
-            if ratio < 1:
-                ratio, low, high = _inverse(ratio), _inverse(high), _inverse(low)
-            span = between(low, high, write=times_text)
-            span = f" ({span}, {confidence(search)})" if span else ""
-            text = f"{times_text(ratio)} times {self.as_much}{span}"
-        theirs = self.theirs(search)
+            text = in_brackets(f"{size} times {self.as_much}", least, most, sure)
+        theirs = self.theirs(found)
         if phrase.taken:
             return f"{phrase} than {others}{f', {theirs}' if theirs else ''}: {text}"
         whose = f", {theirs.removeprefix(f'who {phrase.verb} ')}" if theirs else ""
@@ -209,7 +195,6 @@ class Difference(OfMeans):
     logarithmic = False
     titles = ("Difference of means", "Ratio of means")
     plural = "Differences of means"
-    each = ""  # what it is for
 
     @property
     def axis(self) -> str:  # type: ignore[override]
@@ -245,13 +230,11 @@ class Difference(OfMeans):
         """From the scale that estimates add up on."""
         return effect
 
-    def rungs(self, values: Sequence[float]) -> list[str]:
-        """Write what ever better models give."""
-        return [points(value) for value in values] if self.scale == RANK else amounts(values)
-
-    def apart(self, values: Sequence[float]) -> list[str]:
-        """Write effects to be compared, with digits enough to see the difference."""
-        return self.rungs(values)
+    def alike(self, values: Sequence[float]) -> list[str]:
+        """Write effects that are read together with the same decimals."""
+        if self.scale == RANK:
+            return alike([100.0 * value for value in values], point_places, none=0.0)
+        return amounts(values, 2 if self.scale == STEPS else 3)
 
     def fall(self, allowance: float, search: Measured) -> str:
         """Write by how much it may still fall."""
@@ -263,15 +246,11 @@ class Difference(OfMeans):
         size = self.size(value).removeprefix(self.plain(value))
         return f"find {text}{size} {Phrase.of(search).direction}{self.each}"
 
-    def ends_cell(self, low: float, high: float) -> str:
-        """Its interval in a table."""
-        return f"{self.plain(low)} to {self.cell(high)}"
-
-    def plain(self, value: float) -> str:
-        """Write it without what it is counted in."""
+    def with_unit(self, text: str, value: float) -> str:
+        """What was written in a sentence, with what it is counted in."""
         if self.scale == RANK:
-            return points(value)
-        return amount_text(value, 2 if self.scale == STEPS else 3)
+            return f"{text} percentage points"
+        return _steps(text, value) if self.scale == STEPS else text
 
     def text(self, value: float) -> str:
         """Write it in a sentence."""
@@ -279,62 +258,42 @@ class Difference(OfMeans):
 
     def size(self, value: float) -> str:
         """Write it with what it is counted in."""
-        if self.scale == RANK:
-            return f"{points(value)} percentage points"
-        return _steps(self.plain(value), value) if self.scale == STEPS else self.plain(value)
+        return self.with_unit(self.plain(value), value)
 
-    def cell(self, value: float) -> str:
-        """Write it in a table."""
-        if self.scale == RANK:
-            return f"{points(value)} points"
-        return f"{self.plain(value)} steps" if self.scale == STEPS else self.plain(value)
-
-    def between(self, low: float, high: float) -> str:
-        """Its interval in brackets; empty if it is unknown."""
-        if math.isnan(low):
-            return ""
-        if not math.isfinite(high):
-            return f"at least {self.plain(low)}"
-        return f"{self.plain(low)} to {self.plain(high)}"
-
-    def larger(self, value: float) -> str:
-        """Than what a disparity was not larger."""
-        return self.text(value)
+    def in_cell(self, text: str) -> str:
+        """What was written in a table, with what it is counted in."""
+        return f"{text} {_CELL_UNITS[self.scale]}".rstrip() if text else ""
 
     def beside_text(self, found: Measured) -> str:
         """The ratio of the means, where they have one."""
         known = self.beside and math.isfinite(found.delta)
-        return times_text(found.ratio) if known else ""
+        return _RATIO.told(found)[0] if known else ""
 
     def beside_span(self, found: Measured) -> str:
         """The same with its interval; empty if it is unknown."""
-        if not (text := self.beside_text(found)):
-            return ""
-        low, high = map(times_text, found.ratio_interval)
-        return f"{text} ({low} to {high})" if math.isfinite(found.interval[0]) else text
+        return _RATIO.spanned(found) if self.beside_text(found) else ""
 
-    def _compared(self, search: Any, phrase: Phrase, others: str) -> str:
+    def _compared(self, found: Any, phrase: Phrase, others: str, sure: str) -> str:
         """With how much less or more the group gets."""
-        low, high = self.ends(search)
-        if not search.measured:
+        value, (low, high) = found.difference, self.ends(found)
+        if not found.measured:
             least = "at least" if low >= 0 else "at most"
             own = phrase if low >= 0 else phrase.turned
             size = own.by(f"{least} {self.size(abs(low))}")
-            return f"{size}{self.each} than {others}, {confidence(search)}"
-        value = search.difference
+            return f"{size}{self.each} than {others}, {sure}"
         if value < 0:
-            low, high = -high, -low
-        span = self._span(low, high, phrase)
-        beside = f" ({span}, {confidence(search)})" if span else ""
-        whose = f", {theirs}" if (theirs := self.theirs(search)) else ""
-        return f"{phrase.by(self.size(abs(value)))}{self.each}{beside} than {others}{whose}"
+            value, low, high = -value, -high, -low
+        size, least, most = short(self.alike((value, low, high)))
+        if low < 0:  # it reaches to the other side of no difference
+            least = f"{least.removeprefix('-')} {phrase.turned.direction}"
+            most += f" {phrase.direction}" if math.isfinite(high) else ""
+        span = f" ({ends(least, most)}, {sure})" if least else ""
+        whose = f", {theirs}" if (theirs := self.theirs(found)) else ""
+        return f"{phrase.by(self.with_unit(size, value))}{self.each}{span} than {others}{whose}"
 
-    def _span(self, low: float, high: float, phrase: Phrase) -> str:
-        """An interval that may reach to the other side of no difference."""
-        if not low < 0:
-            return self.between(low, high)
-        over = f"{self.plain(abs(low))} {phrase.turned.direction}"
-        return f"{over} to {self.plain(high)} {phrase.direction}"
+
+_RATIO: Final = RatioOfMeans()
+_CELL_UNITS: Final = {AMOUNT: "", RANK: "points", STEPS: "steps"}
 
 
 @dataclass(frozen=True)
@@ -365,9 +324,15 @@ class Slope(Difference):
         units = {RANK: ", in percentage points", STEPS: ", in steps"}
         return f"Slope{units.get(self.scale, '')}{self.each}"
 
-    def sentence(self, search: Violation | AskedSubgroup, start: str, others: str) -> str:
+    def sentence(
+        self,
+        search: Violation | AskedSubgroup,
+        start: str,
+        others: str,
+        found: Measured | None = None,
+    ) -> str:
         """Who gets how much less or more for each so much; the others have less of it."""
-        return super().sentence(search, start, "others")
+        return super().sentence(search, start, "others", found)
 
 
 def _steps(text: str, value: float) -> str:

@@ -11,12 +11,16 @@ from mdfa_fairness_plugin.describe.wording import clean, label_text, percent
 from mdfa_fairness_plugin.records import AskedSubgroup, Measured, Violation, ratio_of
 from mdfa_fairness_plugin.records.searches import Keyed
 from mdfa_fairness_plugin.report.figures import (
-    between,
+    alike,
+    ends,
+    frequency,
+    in_brackets,
     points,
     points_text,
-    ratio_or_inf,
+    rates_text,
+    ratio_places,
     ratio_text,
-    told_apart,
+    short,
 )
 
 
@@ -46,6 +50,7 @@ class Effect:
     least = "min_ratio"
     it = "this outcome"
     unit = ""  # of means, in names of metrics
+    each = ""  # of slopes, what they are for
     axis = "Rate ratio"
     plural = "Rate ratios"
     logarithmic = True
@@ -65,48 +70,53 @@ class Effect:
         return low, high
 
     def detectable(self, search: Any) -> float:
-        """The smallest that would have been told from chance."""
+        """The smallest that would have been told from chance with 80 % probability."""
         return float(search.detectable_ratio)
 
     def every(self, found: Any) -> tuple[float, ...]:
         """By every split or model."""
         return tuple(found.ratios)
 
+    def alike(self, values: Sequence[float]) -> list[str]:
+        """Write effects that are read together with the same decimals."""
+        return alike(values, ratio_places, none=self.none)
+
+    def told(self, found: Any) -> list[str]:
+        """The effect in a set of rows and both ends of its interval, empty where unknown."""
+        return short(self.alike((self.value(found), *self.ends(found))))
+
     def text(self, value: float) -> str:
         """Write it in a sentence."""
-        return ratio_text(value)
+        return self.with_unit(self.plain(value), value)
+
+    def with_unit(self, text: str, value: float) -> str:
+        """What was written in a sentence, with what it is counted in."""
+        return text
 
     def plain(self, value: float) -> str:
         """Write it without what it is counted in."""
-        return ratio_text(value)
+        return self.alike((value,))[0]
 
     def cell(self, value: float) -> str:
         """Write it in a table."""
-        return ratio_or_inf(value)
+        return self.in_cell(short(self.alike((value,)))[0])
 
-    def between(self, low: float, high: float) -> str:
-        """Its interval in brackets; empty if it is unknown."""
-        return between(low, high).removesuffix(" times")
+    def in_cell(self, text: str) -> str:
+        """What was written in a table, with what it is counted in."""
+        return text
 
-    def ends_cell(self, low: float, high: float) -> str:
-        """Its interval in a table."""
-        return f"{ratio_or_inf(low)} to {ratio_or_inf(high)}"
+    def spanned(self, found: Any) -> str:
+        """The effect in a set of rows with its interval in brackets."""
+        value, low, high = self.told(found)
+        return in_brackets(f"{self.with_unit(value, self.value(found))}{self.each}", low, high)
 
     def larger(self, value: float) -> str:
-        """Than what a disparity was not larger."""
-        return f"{ratio_text(value)} times as often"
+        """What would have been found."""
+        return f"{self.name} of {self.text(value)}"
 
     def from_scale(self, effect: float) -> float:
         """From the scale that estimates add up on."""
         return ratio_of(effect)
-
-    def rungs(self, values: Sequence[float]) -> list[str]:
-        """Write what ever better models give."""
-        return [f"{value:.2f}" for value in values]
-
-    def apart(self, values: Sequence[float]) -> list[str]:
-        """Write effects to be compared, with digits enough to see the difference."""
-        return told_apart(values)
 
     def fall(self, allowance: float, search: Measured) -> str:
         """Write by how much it may still fall."""
@@ -124,59 +134,55 @@ class Effect:
         """The same with its interval; empty if it is unknown."""
         return points_text(found.difference, found.difference_interval)
 
-    def spoken(self, value: float, ends: tuple[float, float]) -> str:
+    def spoken(self, value: float, limits: tuple[float, float]) -> str:
         """Write it with its interval where there is little room."""
-        low, high = ends
-        if math.isnan(low) or math.isnan(high):
-            return self.plain(value)
-        return f"{self.plain(value)} ({self.plain(low)} to {self.plain(high)})"
+        texts = short(self.alike((value, *limits)))
+        return f"{texts[0]} ({texts[1]} to {texts[2]})" if all(texts) else self.plain(value)
 
     def turned(self, search: Any) -> str:
         """What a table says of a group that surely does not get more of it; else nothing."""
         return "less often; " if self.ends(search)[1] < self.none else ""
 
-    def short(self, search: Any) -> str:
-        """The effect and its interval in a line."""
-        low, high = search.ratio_interval
-        return f"{search.ratio:.3g} times as often ({low:.3g} to {high:.3g}"
+    def sentence(
+        self,
+        search: Violation | AskedSubgroup,
+        start: str,
+        others: str,
+        found: Measured | None = None,
+    ) -> str:
+        """Who gets which outcome how much more often than whom, in the search's rows or ``found``.
 
-    def sentence(self, search: Violation | AskedSubgroup, start: str, others: str) -> str:
-        """Who gets which outcome how much more often than whom; ``start`` says where and who."""
-        get = gets(search)
+        ``start`` says where and who. Both rates follow, in so many of a hundred.
+        """
+        found, get = found or search, gets(search)
         do = "are" if get.startswith("are ") else "do"
-        span = between(*search.ratio_interval)
-        if search.delta == math.inf:
-            text = (
-                f"{start} {get} and {others} with equal audited features never {do} here, so that no "
-                "ratio can be given"
-            )
-        elif search.delta == -math.inf:
-            text = (
-                f"{start} never {get} here, while some of {others} with equal audited features {do}"
-            )
-        elif search.measured:
-            text = (
-                f"{start} {get} {ratio_text(search.ratio)} times as often as {others} with equal "
-                "audited features"
-            )
-        elif math.isfinite(search.lower):
+        others = f"{others} with equal audited features"
+        value, low, high = self.told(found)
+        if found.delta == math.inf:
+            text = f"{start} {get} and {others} never {do} here, so that no ratio can be given"
+        elif found.delta == -math.inf:
+            text = f"{start} never {get} here, while some of {others} {do}"
+        elif found.measured:
+            text = f"{start} {get} {value} times as often as {others}"
+        elif low:
             # The estimate itself is withheld: it would tell of too few people.
-            return (
-                f"{start} {get} at least {ratio_text(search.ratio_interval[0])} times as "
-                f"often as {others} with equal audited features, {confidence(search)}."
-            )
+            return f"{start} {get} at least {low} times as often as {others}, {confidence(search)}."
         else:
-            return (
-                f"{start}: how much more often they {get} than {others} with equal audited features "
-                f"{self.lost(search)}."
-            )
-        if span and (size := points_text(search.difference, search.difference_interval)):
-            span = f"{span}, a difference of {size}"
-        return f"{text}: {span}, {confidence(search)}." if span else f"{text}."
+            return f"{start}: how much more often they {get} than {others} {self.lost(found)}."
+        if span := ends(low, high):
+            text = f"{text} ({span}, {confidence(search)})"
+        return f"{text}{self._frequencies(found, value)}."
 
-    def lost(self, search: Measured) -> str:
+    def _frequencies(self, found: Measured, ratio: str) -> str:
+        """Both rates, in so many of a hundred or more; empty if they are unknown."""
+        if any(map(math.isnan, found.rates)):
+            return ""
+        own, other = rates_text(found.rates, ratio, frequency)
+        return f": {own} against {other}"
+
+    def lost(self, found: Measured) -> str:
         """Why an effect is not told."""
-        if self.fields[0] in search.withheld:
+        if self.fields[0] in found.withheld:
             return "is withheld, as too few people are behind it"
         return "could not be measured"
 

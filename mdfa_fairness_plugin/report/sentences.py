@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from mdfa_fairness_plugin.describe.wording import (
 )
 from mdfa_fairness_plugin.measure.intervals import PLAINEST
 from mdfa_fairness_plugin.records import (
+    VIOLATION,
     AskedSubgroup,
     AuditRecord,
+    Measured,
     SearchKey,
     Silence,
     Subgroup,
@@ -28,9 +30,13 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.records.searches import RANK, STEPS, Keyed
 from mdfa_fairness_plugin.report.effects import effect_of, is_number
-from mdfa_fairness_plugin.report.figures import between, ratio_text, times_text
-from mdfa_fairness_plugin.report.means import Phrase
+from mdfa_fairness_plugin.report.figures import ends, in_brackets, ratio_text, ratios_text, short
+from mdfa_fairness_plugin.report.means import Phrase, RatioOfMeans
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
+
+# From which shares of rows two sets are told of together.
+_SAME_RULE: Final = 0.8  # rows that meet a rule in those that meet its versions, or the other way
+_DESCRIBED: Final = 0.5  # a subgroup in its rule
 
 # -- numbers
 
@@ -99,33 +105,33 @@ def alpha_text(alpha: float | str) -> str:
     return alpha if isinstance(alpha, str) else rounded(alpha)
 
 
-def people_text(share: float) -> str:
-    """A share of people: 1 in 60 people, or 25 % of the people."""
+def share_text(share: float) -> str:
+    """A share of all that is compared: 1 in 60, or 25 %."""
     if not 0 < share <= 0.1:
-        return f"{percent(share)} of the people"
+        return percent(share)
     one_in = 1 / share
-    return f"1 in {round(one_in, 1 - math.floor(math.log10(one_in))):,.0f} people"
+    return f"1 in {round(one_in, 1 - math.floor(math.log10(one_in))):,.0f}"
 
 
 def alpha_sentence(alpha: float | str, searches: Sequence[Violation] = ()) -> str:
-    """From which size on subgroups were searched, in people."""
+    """From which size on subgroups were searched."""
     end = "Smaller ones may be treated worse."
     by_outcome: dict[str, list[float]] = {}
     for search in searches:
         if not math.isnan(search.alpha):
             by_outcome.setdefault(label_text(search.outcome), []).append(search.alpha)
     sizes = {
-        outcome: " to ".join(dict.fromkeys(map(people_text, (min(own), max(own)))))
+        outcome: " to ".join(dict.fromkeys(map(share_text, (min(own), max(own)))))
         for outcome, own in by_outcome.items()
     }
     if isinstance(alpha, str) and not sizes:
         return (
             "Subgroups are searched from a tenth of those who have the outcome on, or 1 in 20 of all "
-            f"people compared if that is fewer (alpha = {alpha}). {end}"
+            f"compared if that is fewer (alpha = {alpha}). {end}"
         )
     why = ", a tenth of those who have it or 1 in 20 of all"
     if not isinstance(alpha, str):
-        sizes, why = {"": people_text(alpha)}, ""
+        sizes, why = {"": share_text(alpha)}, ""
     if len(set(sizes.values())) == 1:
         sizes = {"": next(iter(sizes.values()))}
     said = [f'{size} (outcome "{name}")' if name else size for name, size in sizes.items()]
@@ -135,11 +141,11 @@ def alpha_sentence(alpha: float | str, searches: Sequence[Violation] = ()) -> st
     if of_numbers == {True}:
         having, why = "", ""
     else:
-        having = " and have the outcome"
+        having = " and has the outcome"
         having += " (whatever it is, where ranks are compared)" if True in of_numbers else ""
     return (
-        f"Subgroups are searched from {listed} on: of all people compared, weighted, so "
-        f"many are in the subgroup{having} (alpha = {alpha_text(alpha)}{why}). {end}"
+        f"Subgroups are searched from {listed} on: of all that is compared, by weight, so much is in "
+        f"the subgroup{having} (alpha = {alpha_text(alpha)}{why}). {end}"
     )
 
 
@@ -162,25 +168,73 @@ def others_of(search: SearchKey | Keyed) -> str:
     return f"those with {named(search.sensitive_feature, search.reference)}"
 
 
-def case_sentence(violation: Violation | AskedSubgroup) -> str:
-    """Who gets which outcome how much more often than whom, and where."""
-    start = f"{_where(violation, violation.share)}{group_of(violation)}"
-    return effect_of(violation).sentence(violation, capital(start), others_of(violation))
+def by_rule(found: Violation | AskedSubgroup) -> Subgroup | None:
+    """Rows that meet the rule of a search, if what is said where it holds is said of them.
+
+    None where the rule's own effect is not known or, of a finding, not beyond chance, or where the
+    versions of the rule that it was measured by hold for far fewer rows or far more.
+    """
+    if not isinstance(found, Violation) or found.rule in ("", EVERYBODY):
+        return None
+    own, effect = found.rule_subgroup, effect_of(found)
+    low, sizes = effect.ends(own)[0], (found.rule_rows, own.n_rows)
+    known = own.measured or math.isfinite(low)
+    if not known or (found.verdict == VIOLATION and not low > effect.none):
+        return None
+    told = [n for n in sizes if n]
+    return own if min(told, default=1) >= _SAME_RULE * max(told, default=1) else None
 
 
-def _where(found: Violation | Subgroup, share: float) -> str:
+def case_sentence(found: Violation | AskedSubgroup) -> str:
+    """Who gets which outcome how much more often than whom, and where: all of the same rows.
+
+    Of a search those that meet its rule; where these cannot be spoken of, those that it found.
+    """
+    own = by_rule(found)
+    if own is None or not isinstance(found, Violation):
+        start = _where(found, found.share)
+    else:
+        n, whole = found.rule_rows or own.n_rows, found.population.n_rows
+        share = n / whole if n and whole else math.nan
+        start = f"Where {clean(found.rule, 400)} ({_size(n, share)}), "
+    who = capital(f"{start}{group_of(found)}")
+    return effect_of(found).sentence(found, who, others_of(found), own)
+
+
+def searched_sentence(search: Violation) -> str:
+    """What the search itself found, beside the rule that it was told by; empty if that was told."""
+    own, effect = search.rule_subgroup, effect_of(search)
+    if by_rule(search) is not None:
+        size = rows_in_brackets(search.n_rows)
+        start = f"In the subgroup itself, which the search marked row by row ({size}),"
+        return subgroup_sentence(start, search, search)
+    if search.rule in ("", EVERYBODY) or not (own.measured or math.isfinite(effect.ends(own)[0])):
+        return ""
+    return ruled_sentence(search)
+
+
+def _size(n: int | None, share: float) -> str:
+    """How many rows, and what share of those compared if that is known."""
+    size = rows_in_brackets(n)
+    return size if math.isnan(share) else f"{size}, {percent(share)} of those compared"
+
+
+def _where(found: Violation | AskedSubgroup | Subgroup, share: float) -> str:
     """Beginning of a sentence about a subgroup, a share of those compared; empty if all of them."""
-    rule = clean(found.rule, 400)
+    rule, size = clean(found.rule, 400), _size(found.n_rows, share)
     if rule == EVERYBODY:
         return ""
-    size = rows_in_brackets(found.n_rows)
-    if not math.isnan(share):
-        size = f"{size}, {percent(share)} of those compared"
     if not rule:
         return f"In one subgroup ({size}), "
     # The subgroup is what was measured; the rule only describes it.
-    where = "Where" if found.rule_fidelity > 0.995 else "Mostly where"
-    return f"{where} {rule} ({size}), "
+    if found.rule_fidelity > 0.995:
+        return f"Where {rule} ({size}), "
+    meet = getattr(found, "rule_recall", math.nan)
+    if math.isnan(meet):
+        return f"Mostly where {rule} ({size}), "
+    if meet < _DESCRIBED:
+        return f"In one subgroup that no short rule describes well ({size}), "
+    return f"In one subgroup ({size}), {percent(meet)} of it where {rule}, "
 
 
 def everybody_sentence(violation: Violation) -> str:
@@ -189,7 +243,11 @@ def everybody_sentence(violation: Violation) -> str:
     parts, whole = (violation.core, violation.searched), violation.population
     if violation.beside is not None or any(part.lower > whole.lower for part in parts):
         return f"{text}."
-    return f"{text}: no smaller subgroup was found with a higher lower limit."
+    least = "" if math.isnan(violation.alpha) else f" from {share_text(violation.alpha)} on"
+    return (
+        f"{text}. Smaller subgroups{least} were looked for: none was found whose "
+        f"{effect_of(violation).name} is higher beyond doubt, by the lower end of its interval."
+    )
 
 
 def beside_sentence(violation: Violation) -> str:
@@ -200,40 +258,43 @@ def beside_sentence(violation: Violation) -> str:
     share = part.n_rows / whole.n_rows if part.n_rows and whole.n_rows else math.nan
     start = _where(part, share)
     part_text = subgroup_sentence(start.rstrip(), part, violation)
-    text = f"A part of them has a disparity beyond chance of its own. {part_text}"
+    text = f"A part of them is unequal beyond chance by itself. {part_text}"
     if not part.effect_interval[0] <= whole.effect:
         return text
     return f"{text} Whether these are treated more unequally than everybody is not certain."
 
 
-def subgroup_sentence(start: str, subgroup: Subgroup, search: Keyed) -> str:
+def subgroup_sentence(start: str, subgroup: Measured, search: Keyed) -> str:
     """The effect in a set of rows of a search."""
     effect = effect_of(search)
-    value, ends = effect.value(subgroup), effect.ends(subgroup)
-    if math.isnan(value) and math.isfinite(subgroup.lower):
-        return f"{start} the {effect.name} is at least {effect.text(ends[0])}."
-    if math.isnan(value):
+    value, low, high = effect.told(subgroup)
+    if not value:
         known = "withheld" if effect.fields[0] in subgroup.withheld else "not known"
+        known = f"at least {effect.with_unit(low, effect.ends(subgroup)[0])}" if low else known
         return f"{start} the {effect.name} is {known}."
-    if value == math.inf:
+    if value == "inf":
         text = f"{start} nobody else gets {effect.it}, so that no ratio can be given"
-    else:
-        text = f"{start} the {effect.name} is {effect.text(value)}"
-    span = effect.between(*ends)
-    return f"{text} ({span})." if span else f"{text}."
+        return f"{text} ({span})." if (span := ends(low, high)) else f"{text}."
+    return f"{start} the {effect.name} is {effect.spanned(subgroup)}."
 
 
-def ruled_sentence(start: str, violation: Violation) -> str:
-    """The ratio of all who meet the rule, and which rule each was told by."""
+def ruled_sentence(violation: Violation) -> str:
+    """The ratio of all who meet the rule, or the versions of it that each is told by."""
+    own, n_printed = violation.rule_subgroup, violation.rule_rows
+    rule = "the rule" if n_printed in (0, own.n_rows) else "the rule made without their outcome"
+    start = f"For all who meet {rule}, in the subgroup or not ({rows_in_brackets(own.n_rows)}),"
+    return subgroup_sentence(start, own, violation)
+
+
+def versions_sentence(violation: Violation) -> str:
+    """By which rule each row was told where all who meet it are measured; empty if by the printed."""
     own, n_printed = violation.rule_subgroup, violation.rule_rows
     if n_printed in (0, own.n_rows):
-        start = f"{start.removesuffix(',')} ({rows_in_brackets(own.n_rows)}),"
-        return subgroup_sentence(start, own, violation)
-    held = "" if n_printed is None else f" The rule as printed holds for {n_printed:,d}."
-    told = subgroup_sentence(start, own, violation)
+        return ""
+    held = "" if n_printed is None else f"; as printed it holds for {n_printed:,d}"
     return (
-        f"{told} Measured on {rows_text(own.n_rows)}: each part of them was "
-        f"told by a version of the rule made without its outcomes.{held}"
+        f"The rule's own {effect_of(violation).name} is measured on {rows_text(own.n_rows)}, each "
+        f"told by a version of the rule made without its outcome{held}."
     )
 
 
@@ -246,19 +307,22 @@ def rule_sentence(violation: Violation) -> str:
             return f"{none} of the result."
         start = (
             f"Where {clean(best.rule, 400)}, which is the best that a short rule can say, though not "
-            "of the same people,"
+            f"of the same rows ({rows_in_brackets(best.n_rows)}),"
         )
-        return f"{none} of the result. {ruled_sentence(start, violation)}"
-    text = "The rule above is a short description of the subgroup"
+        told = f"{none} of the result. {subgroup_sentence(start, best, violation)}"
+        return f"{told} {versions_sentence(violation)}".rstrip()
+    text, versions = "The rule is a short description of the subgroup", ""
+    if violation.rule_subgroup.measured:
+        versions = f" {versions_sentence(violation)}".rstrip()
     precision, recall = violation.rule_precision, violation.rule_recall
     if not (math.isnan(precision) or math.isnan(recall)):
-        return (
-            f"{text}: on rows it was not learned from, {percent(recall)} of the subgroup meets it, "
-            f"and {percent(precision)} of those who meet it are in the subgroup."
+        text += (
+            f": on rows it was not learned from, {percent(recall)} of the subgroup meets it, and "
+            f"{percent(precision)} of those who meet it are in the subgroup"
         )
-    if not math.isnan(violation.rule_fidelity):
-        return f"{text}; they agree to {percent(violation.rule_fidelity)}."
-    return f"{text}."
+    elif not math.isnan(violation.rule_fidelity):
+        text += f"; they agree to {percent(violation.rule_fidelity)}"
+    return f"{text}.{versions}"
 
 
 def paper_terms(violation: Violation) -> str:
@@ -274,7 +338,7 @@ def paper_terms(violation: Violation) -> str:
             if violation.by_difference
             else f"delta = {rounded(violation.delta)}"
         ]
-        told += [] if math.isnan(mass) else [f"mass = {rounded(mass)} of the people"]
+        told += [] if math.isnan(mass) else [f"mass = {rounded(mass)} of all, by weight"]
         told = [] if math.isnan(effect.value(violation)) else told
     return f"In the method's terms: {', '.join(told)}." if told else ""
 
@@ -285,59 +349,77 @@ def unrecorded_sentence(violation: Violation) -> str:
     strength = limit if math.isnan(whole) else whole
     if math.isnan(strength) or strength <= 1:
         return ""
-    size, how = ratio_text(strength), ""
-    makes = f"makes the outcome at least {size} times as likely"
+    size, makes, how = ratio_text(strength), "the outcome {} times as likely", ""
     if violation.by_difference:
         low = "high" if Phrase.of(violation).taken else "low"
-        makes = f"makes a {low} outcome at least {size} times as likely"
+        makes = f"a {low} outcome {{}} times as likely"
         how = " The difference, in standard deviations, is made a ratio by Chinn's conversion."
     elif is_number(violation):
-        makes = f"makes the outcome at least {size} times as large or as small"
-    text = (
-        "Could something that was not recorded explain this? Only a feature that is at least "
-        f"{size} times as common among {group_of(violation)} as among {others_of(violation)} who "
-        f"are otherwise alike, and that {makes}, could "
-    )
+        makes = "the outcome {} times as large (or as small)"
+    effect = effect_of(violation).name
+    there = "" if violation.rule == EVERYBODY else " in the subgroup"
+    explain = f"explain all of the {effect}{there}"
     if math.isnan(whole):
-        return f"{text}bring the difference down to what chance explains.{how}"
-    text += "explain all of it"
-    if math.isnan(limit):
-        return f"{text}.{how}"
+        explain = f"bring the {effect}{there} down to what chance explains"
+    text = (
+        f"Could something that was not recorded explain this? A feature {size} times as common among "
+        f"{group_of(violation)} as among {others_of(violation)} who are otherwise alike, and that "
+        f"makes {makes.format(size)}, could {explain}; if both numbers are smaller it could not. If "
+        f"one is larger the other may be smaller: {_example(strength)}."
+    )
+    if math.isnan(whole) or math.isnan(limit):
+        return f"{text}{how}"
     if limit <= 1:
-        return f"{text}; as chance alone might explain it too, a weaker one may be enough.{how}"
-    return f"{text}; {ratio_text(limit)} times would do to leave no more than chance explains.{how}"
+        return f"{text} As chance alone might explain it too, a weaker one may be enough.{how}"
+    enough = f"To leave no more than chance explains, {ratio_text(limit)} for both is enough."
+    return f"{text} {enough}{how}"
+
+
+def _example(strength: float) -> str:
+    """Two associations, one of them twice an E-value, that explain as much as the E-value twice."""
+    ratio = strength**2 / (2.0 * strength - 1.0)  # that the E-value is of
+    one = 2.0 * strength
+    other = ratio * (one - 1.0) / (one - ratio)  # from ratio = one * other / (one + other - 1)
+    first, second = (f"{math.ceil(10.0 * own - 1e-9) / 10.0:,.1f}" for own in (one, other))
+    return f"{first} and {second} are enough, too"
 
 
 def impact_sentence(violation: Violation) -> str:
     """The favourable rates, one over the other; empty if no outcome is said to be favourable."""
-    impact = violation.impact_ratio
+    impact, interval = violation.impact_ratio, violation.impact_interval
     if math.isnan(impact):
         return ""
     if violation.outcome_scale in (RANK, STEPS):
         return ""  # a rank is no amount
+    there = "" if violation.rule == EVERYBODY else " in the subgroup"
+    values = (impact, *interval)
     if is_number(violation):
-        what, span = (
-            Phrase.of(violation).what,
-            between(*violation.impact_interval, write=times_text),
-        )
-        return (
-            f"On average {group_of(violation)} get {times_text(impact)} times as much {what} as "
-            f"{others_of(violation)}{f' ({span})' if span else ''}."
-        )
-    span = between(*violation.impact_interval)
-    beside = f" ({span})" if span else ""
+        size, *span = short(RatioOfMeans().alike(values))
+        times, what = in_brackets(f"{size} times", *span), Phrase.of(violation).what
+        who = f"{capital(group_of(violation))} get {times} as much {what}"
+        return f"{who} as {others_of(violation)}{there} on average."
+    size, *span = ratios_text(values)
+    times = in_brackets(f"{size} times", *span)
     return (
-        f"The favourable outcome goes to {group_of(violation)} {ratio_text(impact)} times as often as "
-        f"to {others_of(violation)}{beside}. The four-fifths rule of thumb looks "
-        "at whether such a number is below 0.8; that is no legal judgement."
+        f"The favourable outcome goes to {group_of(violation)} {times} as often as "
+        f"to {others_of(violation)}{there}. The four-fifths rule of thumb looks at whether such a "
+        "number is below 0.8; that is no legal judgement."
     )
 
 
 def silence_sentence(result: AuditRecord, entry: Silence) -> str:
     """Who could not be compared."""
     both = sum(e.sensitive_feature == entry.sensitive_feature for e in result.silence) == 2
-    share = "" if math.isnan(entry.share) else f" ({percent(entry.share)})"
-    size = f"{capital(rows_text(entry.n_rows))}{share}"
+    key = (entry.sensitive_feature, entry.group)
+    wholes = [
+        v.population.n_rows for v in result.violations if (v.sensitive_feature, v.group) == key
+    ]
+    whole, n = next(iter(wholes), None), entry.n_rows
+    # Of the rows: the record's own share is of their weights.
+    share = (
+        f" ({percent(n / (n + whole))})" if n and whole and "share" not in entry.withheld else ""
+    )
+    size = f"{capital(rows_text(n))}{share}"
     text = _without_counterpart(size, entry.sensitive_feature, entry.group, both_sides=both)
     if not entry.rule:
         return text
@@ -345,7 +427,10 @@ def silence_sentence(result: AuditRecord, entry: Silence) -> str:
     precision, recall = entry.rule_precision, entry.rule_recall
     if math.isnan(precision) or math.isnan(recall):
         return f"{text}."
-    return f"{text} ({percent(recall)} of them are, and {percent(precision)} of those there are)."
+    return (
+        f"{text}: {percent(recall)} of them meet that, and {percent(precision)} of those who meet it "
+        "are left out."
+    )
 
 
 def outside_support(key: Any, value: Any, *, both_sides: bool) -> str:
@@ -353,9 +438,9 @@ def outside_support(key: Any, value: Any, *, both_sides: bool) -> str:
     found = diagnostics(value)
     n, share = found.get("n_outside_support", 0), _known(found.get("share_outside_support"))
     if n is None or _known(n):
-        size = capital(rows_text(n)) + (f" ({percent(share)})" if share else "")
+        size = capital(rows_text(n)) + (f" ({percent(share)} by weight)" if share else "")
     elif share:
-        size = f"{percent(share)} of the rows"
+        size = f"{percent(share)} of the rows, by weight,"
     else:
         return ""
     return _without_counterpart(size, *comparison(key), both_sides=both_sides)

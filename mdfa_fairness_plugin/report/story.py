@@ -56,16 +56,19 @@ from mdfa_fairness_plugin.report.estimates import (
     rates_sentences,
     settings_of,
     spread_sentence,
+    unequal_sentence,
 )
 from mdfa_fairness_plugin.report.features import features_section
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, coarser_mass
 from mdfa_fairness_plugin.report.groups import groups_blocks
 from mdfa_fairness_plugin.report.key_numbers import key_numbers
 from mdfa_fairness_plugin.report.legends import (
+    GLOSSARY,
     beside_legend,
     effects_legend,
     largest_detectable,
     number_sentence,
+    one_sided,
 )
 from mdfa_fairness_plugin.report.pictures import pictures
 from mdfa_fairness_plugin.report.reading import (
@@ -84,6 +87,7 @@ _MOST_ALSO: Final = 4
 _MOST_LISTED: Final = 12
 _NOT_EQUAL: Final = "This is not a finding of equal treatment."
 _EVERYBODY: Final = "For everybody compared"
+_GLOSSARY: Final = tuple(f"{word}: {meaning}" for word, meaning in GLOSSARY)
 _FAR: Final = "SD: standard deviations beyond chance, after allowing for the search."
 
 
@@ -122,6 +126,7 @@ def tell(
             warnings_section(result.warnings),
             statement_section(result.statement),
             _made(result, cells, code),
+            Section("words", "What the words mean", (Bullets(_GLOSSARY),), HTML),
         ),
         part_title="Fairness audit",
     )
@@ -159,6 +164,7 @@ def _scope(result: AuditRecord, media: frozenset[str]) -> Section:
     if result.favorable_label is not None:
         lines[0] += f" Favourable: {label_text(result.favorable_label)}."
     lines += held_in_part(result.warnings)
+    lines += _given(unequal_sentence(result, settings_of(result)))
     if where := result.provenance.get("where"):
         lines.insert(0, f"Only rows where {clean(where, 400)}.")
     if people := say.clusters_sentence(result.provenance):
@@ -184,8 +190,11 @@ def _found_case(result: AuditRecord) -> Violation | None:
 
 def _headline(result: AuditRecord) -> Section:
     case = _found_case(result)
-    text = say.case_sentence(case) if case is not None else _nothing_found(result)[0]
-    return Section("headline", "", (Paragraphs((text,), "headline"),))
+    if case is None:
+        return Section("headline", "", (Paragraphs((_nothing_found(result)[0],), "headline"),))
+    searched = " ".join(_given(say.searched_sentence(case), spread_sentence(case)))
+    blocks = Paragraphs((say.case_sentence(case),), "headline"), Paragraphs(_given(searched))
+    return Section("headline", "", blocks)
 
 
 def _verdict(result: AuditRecord) -> Section:
@@ -206,7 +215,7 @@ def _nothing_found(result: AuditRecord) -> tuple[str, str]:
     """Headline and verdict where no search found a violation."""
     searches = harmful(result.violations)
     if not searches:
-        return "Nothing was audited: there was no group to compare.", "Finding: none."
+        return "Nothing was audited: there was no group to compare.", "No finding."
     blind = [v for v in searches if v.verdict == INSUFFICIENT]
     seeing = [v for v in searches if v.verdict == NONE_LARGER]
     if not seeing:
@@ -220,29 +229,25 @@ def _nothing_found(result: AuditRecord) -> tuple[str, str]:
         )
         return headline, f"Finding: {FINDINGS[INSUFFICIENT]}. {_NOT_EQUAL}"
     known = [v for v in seeing if math.isfinite(effect_of(v).detectable(v))]
-    if known:
-        size = f"larger than {largest_detectable(known)}"
-        limit = "smaller ones cannot be ruled out"
-        if mass := max(coarser_mass(v) for v in seeing):
-            limit = f"{limit}, nor any in a mass below {mass:.2g}"
-    else:
-        size = "that this audit could tell from chance"
-        limit = "how large a one it would have seen is not known, and none can be ruled out"
     where = f"in {count(len(seeing), 'search', 'searches')}"
-    extra = []
-    if known and len(known) < len(seeing):
-        extra.append(
-            f"For {len(seeing) - len(known)} of them, how small a disparity would have been "
-            "seen is not known."
+    headline, extra = f"Nothing was found unequal beyond chance {where}", []
+    if known:
+        mass = max(coarser_mass(v) for v in seeing)
+        small = f"of a mass of {mass:.2g}" if mass else "as small as searched for"
+        headline += (
+            f"; a {largest_detectable(known)} in a subgroup {small} would have been found with 80 % "
+            "probability; smaller ones, and smaller subgroups, cannot be ruled out."
         )
+    else:
+        headline += "; how large a disparity would have been found is not known."
+    if known and len(known) < len(seeing):
+        unknown = len(seeing) - len(known)
+        extra.append(f"For {unknown} of them, what would have been found is not known.")
     if blind:
         n = count(len(blind), "other search", "other searches")
         extra.append(f"For {n} there is not enough evidence to say anything.")
     extra.append(_NOT_EQUAL)
-    return (
-        f"No disparity {size} was found {where}; {limit}.",
-        f"Finding: {FINDINGS[NONE_LARGER]}. {' '.join(extra)}",
-    )
+    return headline, f"Finding: {FINDINGS[NONE_LARGER]}. {' '.join(extra)}"
 
 
 def _found(result: AuditRecord, cells: str) -> Section:
@@ -264,7 +269,6 @@ def _given(*lines: str) -> tuple[str, ...]:
 
 def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
     rates = rates_sentences(case, settings_of(result))
-    spread = spread_sentence(case)
     beyond = (
         moved_sentence(case),
         say.paper_terms(case),
@@ -277,13 +281,10 @@ def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
         core = say.subgroup_sentence(start, case.core, case)
     if case.rule == EVERYBODY:
         beside = say.beside_sentence(case)
-        first = _given(say.everybody_sentence(case), spread, beside)
+        first = _given(say.everybody_sentence(case), beside)
         return _given(*first, *rates, "" if beside else core, *beyond)
-    by_rule = ""
-    if case.rule and case.rule_subgroup.measured:
-        by_rule = say.ruled_sentence("For all who meet the rule, in the subgroup or not,", case)
     everybody = say.subgroup_sentence(_EVERYBODY, case.population, case)
-    return _given(spread, say.rule_sentence(case), by_rule, *rates, everybody, core, *beyond)
+    return _given(say.rule_sentence(case), *rates, everybody, core, *beyond)
 
 
 def _closest(case: Violation) -> tuple[str, ...]:
@@ -294,13 +295,14 @@ def _closest(case: Violation) -> tuple[str, ...]:
     if case.verdict == INSUFFICIENT:
         chance = f"The evidence is not enough to go by{': ' if why else ''}{why}."
     elif why:
-        chance = f"That is not told as a disparity: {why}."
+        chance = f"That is not called unequal: {why}."
     else:
         chance = f"This cannot be told from chance ({say.p_text(case.p_value_adjusted)}, adjusted)."
         chance = " ".join(_given(chance, say.evidence_sentence(case)))
-    start = "Closest to a disparity beyond chance, by its lower limit:"
+    start = f"Closest to {FINDINGS[VIOLATION]}, by its lower limit:"
     first = f"{start} {say.case_sentence(case)} {chance}"
-    return _given(first, spread_sentence(case), _beside(case), moved_sentence(case))
+    searched = say.searched_sentence(case)
+    return _given(first, searched, spread_sentence(case), _beside(case), moved_sentence(case))
 
 
 def _beside(case: Violation) -> str:
@@ -330,7 +332,7 @@ def _people(result: AuditRecord) -> Section:
             tables.frame_table(case.population.counts, f"All rows compared{by_outcome}"),
         )
     blocks = (Beside(tuple(filter(None, beside))), *groups_blocks(result))
-    return Section("people", "How many people", blocks, HTML)
+    return Section("people", "How many rows", blocks, HTML)
 
 
 # -- the other searches
@@ -344,6 +346,7 @@ def _also(result: AuditRecord) -> Section:
         " ".join(
             _given(
                 say.case_sentence(v),
+                say.searched_sentence(v),
                 _beside(v),
                 f"({say.p_text(v.p_value_adjusted)}, adjusted.)",
                 say.evidence_sentence(v),
@@ -352,7 +355,7 @@ def _also(result: AuditRecord) -> Section:
         for v in found[:_MOST_ALSO]
     ]
     if len(found) > _MOST_ALSO:
-        lines.append(f"{len(found) - _MOST_ALSO} more disparities are listed below.")
+        lines.append(f"{len(found) - _MOST_ALSO} more are listed below.")
     # What is a group's advantage is others' harm, and no second violation.
     best = next((v for v in every if v not in found), None)
     if best is not None:
@@ -365,14 +368,14 @@ def _also(result: AuditRecord) -> Section:
 def _searches(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
     if not result.violations:
         return Section("searches", "", ())
-    told, everybody = effects_legend(result.violations), "the same for everybody compared"
-    beside = beside_legend(result.violations)
+    told = f"{effects_legend(result.violations)}. Everybody: the same for everybody compared. "
+    beside, p = beside_legend(result.violations), one_sided(result.violations)
     blocks = (
-        Paragraphs((f"{told}. All: {everybody}. {beside}{_FAR}",), media=HTML),
+        Paragraphs((f"{told}{beside}{p}{_FAR}",), media=HTML),
         *_drawn(drawn, "searches", "searches_difference"),
         replace(tables.searches_table(result, wide=True), media=HTML),
         replace(tables.searches_table(result), media=PLAIN),
-        Paragraphs((f"{told}; All: {everybody}.",), "note", media=PLAIN),
+        Paragraphs((f"{told}{p}".rstrip(),), "note", media=PLAIN),
     )
     return Section("searches", "All searches", blocks)
 
@@ -383,11 +386,11 @@ def _drawn(drawn: Mapping[str, Picture], *keys: str) -> tuple[Block, ...]:
 
 def _path(drawn: Mapping[str, Picture]) -> Section:
     text = (
-        "The search grows its region from those treated most unequally outwards. Towards the left "
-        "fewer people are in it, and less is certain."
+        "The search grows its subgroup from those treated most unequally outwards. Towards the left "
+        "fewer rows are in it, and less is certain."
     )
     blocks = (Paragraphs((text,)), drawn["path"]) if "path" in drawn else ()
-    return Section("path", "From the worst region to everybody", blocks, HTML)
+    return Section("path", "From the worst subgroup to everybody", blocks, HTML)
 
 
 def _profile(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
@@ -473,10 +476,10 @@ def _made(result: AuditRecord, cells: str, code: str) -> Section:
     reading = (
         f"{say.capital(effects)} are measured on rows the models that found the subgroup had not seen. "
         f"Intervals, p and findings allow for the search and for how far {effects} moved as the models "
-        "of the features got "
-        "better. p also allows for the choice between the region found and everybody, and is adjusted "
-        "over all searches; two that find the same in the same people count once. An audit reports "
-        "what it found and what it could not see: finding nothing is no evidence of equal treatment. "
+        "of the features got better. p also allows for the choice between the subgroup found and "
+        "everybody, and is adjusted over all searches; two that find the same in the same rows count "
+        "once. An audit reports what it found and what it could not see: finding nothing is no "
+        "evidence of equal treatment. "
         f"{CLOSING}"
     )
     on_page, in_card = frozenset({PAGE}), frozenset({MARKDOWN})

@@ -36,6 +36,7 @@ from mdfa_fairness_plugin.report.findings import short_verdict
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, shown_case
 from mdfa_fairness_plugin.report.sentences import deviations, p_number
 
+_WHOLE: Final = "Everybody"  # column of everybody compared
 _MOST_SEARCHES: Final = 16
 _MOST_PROFILE_ROWS: Final = 30
 _MOST_COMPARISONS: Final = 16
@@ -99,7 +100,7 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
     size, far = (beside,) if beside else (), ("SD",) if wide else ()
     title = effect_title(result.violations)
     return Table(
-        header=("Who", "Outcome", title, "Between", *size, "All", "Rows", "p", *far, "Finding"),
+        header=("Who", "Outcome", title, "Between", *size, _WHOLE, "Rows", "p", *far, "Finding"),
         rows=tuple(rows),
         caption="Every group with every outcome",
         titled=HTML,

@@ -6,7 +6,8 @@ import math
 
 from mdfa_fairness_plugin.describe.wording import label_text
 from mdfa_fairness_plugin.records import Violation, ratio_of
-from mdfa_fairness_plugin.report.sentences import capital, ratio_text, rows_text
+from mdfa_fairness_plugin.report.figures import ratios_text
+from mdfa_fairness_plugin.report.sentences import capital, rows_text
 
 
 def missing_sentence(violation: Violation) -> str:
@@ -19,10 +20,8 @@ def missing_sentence(violation: Violation) -> str:
     low, high = violation.missing_bounds
     if math.isnan(low) or math.isnan(high):
         return f"{text} and are in none of its numbers."
-    return (
-        f"{text}. Whatever it is, the ratio would lie between {ratio_text(ratio_of(low))} and "
-        f"{ratio_text(ratio_of(high))}."
-    )
+    ends = " and ".join(ratios_text((ratio_of(low), ratio_of(high))))
+    return f"{text}. Whatever it is, the ratio would lie between {ends}."
 
 
 def probability_sentence(violation: Violation) -> str:
@@ -31,10 +30,10 @@ def probability_sentence(violation: Violation) -> str:
     if math.isnan(low) and math.isnan(high):
         return ""
     feature = label_text(violation.sensitive_feature)
-    ends, limits = (
-        " and ".join(ratio_text(ratio_of(end)) for end in own)
-        for own in (violation.probability_bounds, violation.probability_interval)
+    told = ratios_text(
+        [*map(ratio_of, (*violation.probability_bounds, *violation.probability_interval))]
     )
+    ends, limits = " and ".join(told[:2]), " and ".join(told[2:])
     text = (
         f"Who has which {feature} is known by probability alone, and every row counts by it: that is "
         "right where the outcome has nothing more to do with it than features and probabilities say. "
@@ -44,7 +43,7 @@ def probability_sentence(violation: Violation) -> str:
     )
     if violation.rows_to_know:
         text += (
-            f" Knowing the {feature} of about {violation.rows_to_know:,} of these people, drawn at "
+            f" Knowing the {feature} of about {violation.rows_to_know:,} of these rows, drawn at "
             "random, would tell it as closely."
         )
     return text

@@ -118,13 +118,6 @@ class ExplainedDisplay(ForestDisplay):
             text += f" Without {name} {self._value(i)}."
         return text
 
-    def _value(self, i: int) -> str:
-        ratio, low, high = self.ratio[i], self.ratio_low[i], self.ratio_high[i]
-        if not (math.isfinite(low) and math.isfinite(high)):
-            return self._short(ratio)
-        shown = self.effect.apart((ratio, low, high))
-        return f"{shown[0]} ({shown[1]} to {shown[2]})"
-
     def _others(self) -> list[np.ndarray]:
         return [np.array([self.equal, self.unweighted])]
 

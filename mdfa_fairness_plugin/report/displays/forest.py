@@ -163,7 +163,9 @@ class ForestDisplay(Display):
             return WITHHELD_TEXT if known else self._unmeasured
         if math.isnan(low):
             return self._short(ratio)
-        return f"{self._short(ratio)} ({self._short(low)} to {self._short(high)})"
+        if not (math.isfinite(ratio) and math.isfinite(high)):
+            return f"{self._short(ratio)} ({self._short(low)} to {self._short(high)})"
+        return self.effect.spoken(ratio, (low, high))
 
     def _short(self, value: float) -> str:
         return "∞" if math.isinf(value) else self.effect.plain(value)
