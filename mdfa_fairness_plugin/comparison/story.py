@@ -57,7 +57,7 @@ from mdfa_fairness_plugin.report.document import (
     Value,
 )
 from mdfa_fairness_plugin.report.figures import amounts, ratios_text
-from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, short_verdict
+from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, told_verdict
 from mdfa_fairness_plugin.report.means import Difference
 from mdfa_fairness_plugin.report.pictures import pictured
 from mdfa_fairness_plugin.report.rates import Effect
@@ -215,7 +215,7 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
         told += f" That is {far} standard deviations beyond chance, the search allowed for."
     if row.verdict == NONE_LARGER:
         start = f"Closest to {FINDINGS[VIOLATION]}, by its lower limit:"
-        return f"{model}: {short_verdict(search)}. {start} {told}"
+        return f"{model}: {told_verdict(search)}. {start} {told}"
     overall = ""
     if not row.selection.by_difference and (ratio := _overall(row.selection)):
         name = "the DI" if result.outcome_labels else "overall"

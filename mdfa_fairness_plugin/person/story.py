@@ -301,7 +301,7 @@ def _rates(card: ContestationCard, sides: Sequence[Comparators], caption: str, r
     )
     outcome = () if of_means else (f'Outcome "{card.outcome_name}"',)
     rate = rate.replace("Rate", "Mean") if of_means else rate
-    header = ("Who", "People", *outcome, rate)
+    header = ("Who", "Rows", *outcome, rate)
     return Table(header=header, rows=rows, caption=caption)
 
 

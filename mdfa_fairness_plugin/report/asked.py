@@ -32,7 +32,13 @@ from mdfa_fairness_plugin.report.document import (
     shown,
 )
 from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, effect_title, interval_cell
-from mdfa_fairness_plugin.report.findings import FINDINGS, short_verdict
+from mdfa_fairness_plugin.report.findings import (
+    FINDINGS,
+    POWER,
+    power_cell,
+    short_verdict,
+    told_verdict,
+)
 from mdfa_fairness_plugin.report.sentences import case_sentence, p_number
 
 _WIDTH: Final = 80  # of a table as text
@@ -80,11 +86,12 @@ def _table(caption: str, answers: list[AskedSubgroup]) -> Table:
             interval_cell(own, effect),
             own.n_rows,
             p_number(own.p_value_adjusted),
+            power_cell(own),
             short_verdict(own),
         )
         for own in answers
     ]
-    header = (effect_title(answers), "Between", "Rows", "p", "Finding")
+    header = (effect_title(answers), "Between", "Rows", "p", POWER, "Finding")
     widths = [
         max(len(shown(cell)) for cell in column) for column in zip(header, *numbers, strict=True)
     ]
@@ -115,7 +122,7 @@ def _told(answers: list[AskedSubgroup]) -> str:
         return f"{clean(first.label, 400)}: {FINDINGS[INSUFFICIENT]} ({why})."
     worst = max(known_ones, key=lambda own: own.lower)
     why = clean(worst.reason, 300).rstrip(". ")
-    found = FINDINGS[VIOLATION] if worst.verdict == VIOLATION else short_verdict(worst)
+    found = FINDINGS[VIOLATION] if worst.verdict == VIOLATION else told_verdict(worst)
     finding = f"Finding: {found}{': ' if why else ''}{why}."
     return f"{case_sentence(worst)} {finding}"
 

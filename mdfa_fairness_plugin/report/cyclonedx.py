@@ -13,7 +13,6 @@ from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import clean, label_text, named
 from mdfa_fairness_plugin.measure.intervals import wilson_limits
 from mdfa_fairness_plugin.records import (
-    INSUFFICIENT,
     NONE_LARGER,
     VIOLATION,
     AuditRecord,
@@ -24,7 +23,7 @@ from mdfa_fairness_plugin.records import (
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import Document
 from mdfa_fairness_plugin.report.effects import effect_of, is_number
-from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, short_verdict
+from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, told_verdict
 from mdfa_fairness_plugin.report.groups import groups_blocks, highest_rates
 from mdfa_fairness_plugin.report.rates import Effect, gets
 from mdfa_fairness_plugin.report.reading import entries
@@ -264,8 +263,9 @@ def _finding(search: Violation) -> str:
         p = search.p_value_adjusted
         of_chance = "" if math.isnan(p) else f" ({say.p_text(p)})"
         return f"{say.case_sentence(search)} Finding: {finding}{of_chance}."
-    why = {NONE_LARGER: short_verdict(search), INSUFFICIENT: clean(search.reason).rstrip(". ")}
-    more = f" ({why[search.verdict]})" if why[search.verdict] else ""
+    why = "" if search.verdict == NONE_LARGER else clean(search.reason).rstrip(". ")
+    finding = told_verdict(search) if search.verdict == NONE_LARGER else finding
+    more = f" ({why})" if why else ""
     often = "" if is_number(search) else " more often"
     asked = f"{say.capital(say.group_of(search))} {gets(search)}{often}"
     return f"{asked} than {say.others_of(search)} with equal audited features: {finding}{more}."

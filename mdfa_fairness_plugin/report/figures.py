@@ -146,7 +146,7 @@ def rates_text(
 ) -> list[str]:
     """Write two rates exactly enough for their quotient to be the ratio as it was written."""
     own, other = rates
-    digits = next((n for n in range(_MOST) if _leads_to(own, other, n, ratio)), 1)
+    digits = next((n for n in range(_MOST) if _leads_to(own, other, n, ratio)), _MOST - 1)
     return [write(rate, digits) for rate in rates]
 
 
@@ -176,7 +176,7 @@ def amount_text(value: float, digits: int = 3) -> str:
 def amounts(values: Sequence[float], digits: int = 3) -> list[str]:
     """Write amounts to be compared, with digits enough to see how far they are apart."""
     known = [abs(value) for value in values if math.isfinite(value)]
-    if 0 < max(known, default=0.0) < 1e-4:
+    if 0 < max(known, default=0.0) < 1e-9:
         return [number(float(f"{value:.{digits}g}")) for value in values]
     texts = alike(values, lambda own: amount_places(own, digits), none=0.0)
     while all("." in t and t.endswith("0") for t in texts if t[-1].isdigit()) and known:

@@ -21,7 +21,7 @@ FINDINGS: Final = {
     INSUFFICIENT: "undetermined",
 }
 ADVANTAGE: Final = "advantage beyond chance"
-POWER: Final = "80 % power at"  # what detectable sizes are of
+POWER: Final = "80 % power"  # what detectable sizes are of
 CLOSING: Final = (
     "This is a statistical finding only: whether a difference is justified, or unlawful, is for others "
     "to judge."
@@ -34,15 +34,25 @@ def short_verdict(violation: Violation | AskedSubgroup) -> str:
         return ADVANTAGE if violation.harm is False else FINDINGS[VIOLATION]
     if violation.verdict == INSUFFICIENT:
         return FINDINGS[INSUFFICIENT]
-    effect, found = effect_of(violation), FINDINGS[NONE_LARGER]
-    # Everything the interval holds is less often than others: no sign of a violation this way.
-    less, detectable = effect.turned(violation), effect.detectable(violation)
     if violation.reason:
-        return f"beyond chance, but below {effect.least}"
-    if not math.isfinite(detectable):
-        return f"{less}{found}"
+        return f"below {effect_of(violation).least}"
+    # Everything the interval holds is less often than others: no sign of a violation this way.
+    return f"{effect_of(violation).turned(violation)}{FINDINGS[NONE_LARGER]}"
+
+
+def power_cell(violation: Violation | AskedSubgroup) -> str:
+    """What would have been found with 80 % probability where nothing was; empty if that is unknown."""
+    detectable = effect_of(violation).detectable(violation)
+    if violation.verdict != NONE_LARGER or violation.reason or not math.isfinite(detectable):
+        return ""
     where = f" in a mass of {mass:.2g}" if (mass := coarser_mass(violation)) else ""
-    return f"{less}{found} ({POWER} {effect.cell(detectable)}{where})"
+    return f"{effect_of(violation).cell(detectable)}{where}"
+
+
+def told_verdict(violation: Violation | AskedSubgroup) -> str:
+    """What was found, with the size that would have been."""
+    power = power_cell(violation)
+    return f"{short_verdict(violation)}{f' ({POWER} at {power})' if power else ''}"
 
 
 def coarser_mass(violation: Violation | AskedSubgroup) -> float:

@@ -27,7 +27,7 @@ _ALL_OF_THEM: Final = (
 _SOME: Final = f"Some counts of groups are withheld here. {_ALL_OF_THEM}"
 _NONE_TOLD: Final = (
     "Counts of every group are withheld here: together with the other numbers they would tell of a few "
-    f"people. {_ALL_OF_THEM}"
+    f"rows. {_ALL_OF_THEM}"
 )
 
 

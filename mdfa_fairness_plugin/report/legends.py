@@ -16,8 +16,8 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.records.searches import RANK, STEPS
 from mdfa_fairness_plugin.report.effects import beside_title, effect_of, effects_of
-from mdfa_fairness_plugin.report.findings import FINDINGS
-from mdfa_fairness_plugin.report.means import Difference, OfMeans, Slope
+from mdfa_fairness_plugin.report.findings import FINDINGS, POWER
+from mdfa_fairness_plugin.report.means import Difference, OfMeans, RatioOfMeans, Slope
 from mdfa_fairness_plugin.report.rates import Effect
 from mdfa_fairness_plugin.report.reading import entries
 
@@ -88,27 +88,58 @@ def one_sided(violations: Sequence[Violation]) -> str:
     )
 
 
-GLOSSARY: Final = (
-    ("Row", "one line of the data, such as one decision; counts and shares are of rows."),
-    ("Subgroup", "the rows that a search marked, each by models that had not seen its outcome."),
-    ("Rule", "a short description of a subgroup in words; what is said where a rule holds is "
-     "measured on those who meet it, in the subgroup or not."),
-    ("Equal features", "both sides are weighted, and rates corrected by models, so that the "
-     "features listed first have the same values on both sides."),
-    ("Ratio", "how many times as often one side gets the outcome as the other, at equal "
-     "features; of amounts how many times as much."),
-    ("Interval", "the numbers in brackets: the search and the models being allowed for, it holds "
-     "the true one with the confidence said, search by search."),
-    ("p", "how often chance alone would show as much, adjusted over all searches."),
-    (FINDINGS[VIOLATION].capitalize(), "chance does not explain the difference, which is as large "
-     "as asked for; called an advantage where the outcome is the favourable one. No word of law."),
-    (FINDINGS[NONE_LARGER].capitalize(), "chance may explain what was found. No finding of equal "
-     "treatment."),
-    ("80 % power", "a ratio (or difference) of this size would have been found with 80 % "
-     "probability in the smallest subgroups searched; smaller ones may be there."),
-    (FINDINGS[INSUFFICIENT].capitalize(), "the rows do not tell either."),
-    ("Mass", "share of all that is compared, by weight, that is in the subgroup and has the outcome."),
-)  # fmt: skip
+def glossary(searches: Sequence[Violation]) -> tuple[str, ...]:
+    """What words of a report mean."""
+    effects = effects_of(searches)
+    sizes = [(effect.name.capitalize(), _MEANS[type(effect)]) for effect in effects]
+    words = (*_WORDS[:4], *sizes, *_WORDS[4:])
+    return tuple(f"{word}: {meaning}." for word, meaning in dict(words).items())
+
+
+_MEANS: Final = {
+    Effect: "how many times as often one side gets the outcome as the other, at equal features",
+    RatioOfMeans: "how many times as much one side gets as the other on average, at equal features",
+    Difference: "how much less or more one side gets than the other on average, at equal features",
+}
+_WORDS: Final = (
+    ("Row", "one line of the data, such as one decision; counts and shares are of rows"),
+    ("Subgroup", "the rows that a search marked, each by models that had not seen its outcome"),
+    (
+        "Rule",
+        "a short description of a subgroup; where a sentence begins with it, its numbers are of the "
+        "rows that meet it, in the subgroup or not",
+    ),
+    (
+        "Equal features",
+        "both sides are weighted, and corrected by models, so that the features listed first have the "
+        "same values on both, as nearly as can be",
+    ),
+    (
+        "Interval",
+        "the numbers in brackets: with the confidence said they hold the true one, the search and "
+        "the models being allowed for, each search by itself",
+    ),
+    ("p", "how often chance alone would show as much, adjusted over all searches"),
+    (
+        FINDINGS[VIOLATION].capitalize(),
+        "chance does not explain the difference, and it is as large as asked for; where the outcome is "
+        "the favourable one, an advantage beyond chance. No word of law",
+    ),
+    (
+        FINDINGS[NONE_LARGER].capitalize(),
+        "chance may explain what was found. No finding of equal treatment",
+    ),
+    (
+        POWER,
+        "what a search would have found with 80 % probability in the smallest subgroups that it looked "
+        "at; smaller ones may be there",
+    ),
+    (FINDINGS[INSUFFICIENT].capitalize(), "the rows tell neither"),
+    (
+        "Mass",
+        "share of all that is compared, by weight, that is in the subgroup and has the outcome",
+    ),
+)
 
 
 def number_sentence(result: AuditRecord) -> str:

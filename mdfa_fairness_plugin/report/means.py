@@ -59,7 +59,7 @@ class Phrase(NamedTuple):
 # How a mean is said, and what it is counted in.
 SCALES: Final = {
     AMOUNT: ("get", ""),
-    RANK: ("rank", " of all people"),
+    RANK: ("rank", " of all"),
     STEPS: ("are", " steps above the lowest"),
 }
 _PAIRS: Final = (("less", "more"), ("lower", "higher"), ("less often", "more often"))
@@ -200,7 +200,7 @@ class Difference(OfMeans):
     def axis(self) -> str:  # type: ignore[override]
         """What it is and what it is counted in, along an axis."""
         return {
-            RANK: "Difference in percentage points of people ranked below",
+            RANK: "Difference in percentage points of rows ranked below",
             STEPS: "Difference of mean ranks, in steps",
         }.get(self.scale, "Difference of means")
 
@@ -337,8 +337,8 @@ class Slope(Difference):
 
 def _steps(text: str, value: float) -> str:
     """Steps from one outcome of an order to the next."""
-    if abs(value) < 1:
-        return f"{text} of a step" if value else "no step"
+    if 0 < abs(value) < 1:
+        return f"{text} of a step"
     return f"{text} {'step' if text == '1' else 'steps'}"
 
 

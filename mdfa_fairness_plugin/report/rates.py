@@ -165,7 +165,7 @@ class Effect:
         elif found.measured:
             text = f"{start} {get} {value} times as often as {others}"
         elif low:
-            # The estimate itself is withheld: it would tell of too few people.
+            # The estimate itself is withheld: it would tell of too few rows.
             return f"{start} {get} at least {low} times as often as {others}, {confidence(search)}."
         else:
             return f"{start}: how much more often they {get} than {others} {self.lost(found)}."
@@ -183,7 +183,7 @@ class Effect:
     def lost(self, found: Measured) -> str:
         """Why an effect is not told."""
         if self.fields[0] in found.withheld:
-            return "is withheld, as too few people are behind it"
+            return "is withheld, as too few rows are behind it"
         return "could not be measured"
 
 

@@ -195,8 +195,9 @@ def case_sentence(found: Violation | AskedSubgroup) -> str:
         start = _where(found, found.share)
     else:
         n, whole = found.rule_rows or own.n_rows, found.population.n_rows
-        share = n / whole if n and whole else math.nan
-        start = f"Where {clean(found.rule, 400)} ({_size(n, share)}), "
+        size = _size(n, n / whole if n and whole else math.nan)
+        about = "" if found.rule_rows is not None or n is None else "about "
+        start = f"Where {clean(found.rule, 400)} ({about}{size}), "
     who = capital(f"{start}{group_of(found)}")
     return effect_of(found).sentence(found, who, others_of(found), own)
 

@@ -63,9 +63,9 @@ from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, coarser_mass
 from mdfa_fairness_plugin.report.groups import groups_blocks
 from mdfa_fairness_plugin.report.key_numbers import key_numbers
 from mdfa_fairness_plugin.report.legends import (
-    GLOSSARY,
     beside_legend,
     effects_legend,
+    glossary,
     largest_detectable,
     number_sentence,
     one_sided,
@@ -87,7 +87,6 @@ _MOST_ALSO: Final = 4
 _MOST_LISTED: Final = 12
 _NOT_EQUAL: Final = "This is not a finding of equal treatment."
 _EVERYBODY: Final = "For everybody compared"
-_GLOSSARY: Final = tuple(f"{word}: {meaning}" for word, meaning in GLOSSARY)
 _FAR: Final = "SD: standard deviations beyond chance, after allowing for the search."
 
 
@@ -126,7 +125,7 @@ def tell(
             warnings_section(result.warnings),
             statement_section(result.statement),
             _made(result, cells, code),
-            Section("words", "What the words mean", (Bullets(_GLOSSARY),), HTML),
+            Section("words", "What the words mean", (Bullets(glossary(result.violations)),), HTML),
         ),
         part_title="Fairness audit",
     )
@@ -192,8 +191,9 @@ def _headline(result: AuditRecord) -> Section:
     case = _found_case(result)
     if case is None:
         return Section("headline", "", (Paragraphs((_nothing_found(result)[0],), "headline"),))
-    searched = " ".join(_given(say.searched_sentence(case), spread_sentence(case)))
-    blocks = Paragraphs((say.case_sentence(case),), "headline"), Paragraphs(_given(searched))
+    more = _given(say.searched_sentence(case), spread_sentence(case))
+    more = more if say.by_rule(case) is not None else more[::-1]  # what is of the same rows first
+    blocks = Paragraphs((say.case_sentence(case),), "headline"), Paragraphs(_given(" ".join(more)))
     return Section("headline", "", blocks)
 
 

@@ -32,7 +32,7 @@ from mdfa_fairness_plugin.report.effects import (
     interval_cell,
 )
 from mdfa_fairness_plugin.report.figures import told_apart
-from mdfa_fairness_plugin.report.findings import short_verdict
+from mdfa_fairness_plugin.report.findings import POWER, power_cell, short_verdict
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, shown_case
 from mdfa_fairness_plugin.report.sentences import deviations, p_number
 
@@ -91,6 +91,7 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
                 violation.n_rows,
                 p_number(violation.p_value_adjusted),
                 *((deviations(violation.standard_deviations),) if wide else ()),
+                power_cell(violation),
                 short_verdict(violation),
             )
         )
@@ -100,7 +101,19 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
     size, far = (beside,) if beside else (), ("SD",) if wide else ()
     title = effect_title(result.violations)
     return Table(
-        header=("Who", "Outcome", title, "Between", *size, _WHOLE, "Rows", "p", *far, "Finding"),
+        header=(
+            "Who",
+            "Outcome",
+            title,
+            "Between",
+            *size,
+            _WHOLE,
+            "Rows",
+            "p",
+            *far,
+            POWER,
+            "Finding",
+        ),
         rows=tuple(rows),
         caption="Every group with every outcome",
         titled=HTML,
@@ -120,7 +133,7 @@ def _beside(case: Violation, beside: str, *, wide: bool) -> list[tuple[Value, ..
     outcome = label_text(case.outcome, 16)
     size, far = (beside_cell(own, effect),) if beside else (), ("",) if wide else ()
     ends = interval_cell(own, effect)
-    cells = (effect_cell(own, effect), ends, *size, "", own.n_rows, "", *far, "")
+    cells = (effect_cell(own, effect), ends, *size, "", own.n_rows, "", *far, "", "")
     return [(name, outcome, *cells)]
 
 

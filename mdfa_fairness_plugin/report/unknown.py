@@ -39,7 +39,7 @@ def probability_sentence(violation: Violation) -> str:
         "right where the outcome has nothing more to do with it than features and probabilities say. "
         "Whatever else they have to do with each other, the ratio of weighted counts in the subgroup "
         f"lies between {ends} (with chance, between {limits}), if the probabilities are right among "
-        "people with equal audited features, too."
+        "those with equal audited features, too."
     )
     if violation.rows_to_know:
         text += (

@@ -91,30 +91,35 @@ def told(result, key):
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (0.3, 1.5, "repaired treats these people more unequally than plain does"),
+        (0.3, 1.5, "repaired treats these rows more unequally than plain does"),
         (-0.3, 1.5, "repaired and plain are not told apart there"),
-        (-1.5, -0.3, "repaired treats these people less unequally than plain does"),
+        (-1.5, -0.3, "repaired treats these rows less unequally than plain does"),
     ],
 )
 def test_harm_is_said_to_be_moved_only_where_the_interval_says_so(low, high, said):
     moved, _ = told(result_of(low, high), "transfers")
-    assert moved.startswith("In the worst subgroup of repaired the ratio is 3.0 under repaired and")
+    assert moved.startswith(
+        "In the worst subgroup of repaired the ratio is 3.00 under repaired and"
+    )
     assert moved.endswith(f": {said}.")
 
 
 def test_the_baselines_subgroup_is_followed():
     _, kept = told(result_of(0.3), "transfers")
     assert kept == (
-        "In the worst subgroup of plain the ratio goes from 2.0 to 1.11 under repaired: less "
+        "In the worst subgroup of plain the ratio goes from 2.00 to 1.11 under repaired: less "
         "unequal than before."
     )
 
 
 def test_cases_state_aggregate_and_worst_ratio():
     (first, second) = told(result_of(0.3), "cases")
-    assert first.startswith('plain (baseline): those with sex = f get the outcome "1" 1.2 times')
-    assert "2.0 times (between 1.6 and 2.4) in the worst subgroup" in first
-    assert "The subgroup (123 rows): where age at most 30" in second
+    assert first.startswith(
+        "plain (baseline): Mostly where age at most 30 and f (123 rows), those with sex = f get the "
+        'outcome "1" 2.0 times as often as everyone else with equal audited features (1.6 to 2.4, with '
+    )
+    assert "With features not looked at, among everybody, the ratio is 1.2" in first
+    assert "3.0 times as often as everyone else" in second
 
 
 def test_a_statement_is_printed_as_given_with_its_blanks():
@@ -296,7 +301,9 @@ def test_page_keeps_what_is_large_enough():
     result = _counted(200, [[60, 40], [30, 70]])
     page = " ".join(result.to_html().split())
     assert "200 rows" in page
-    assert "2.5 times (between 1.6 and 3.7)" in page
+    assert (
+        "2.5 times as often as everyone else with equal audited features (1.6 to 3.7, with" in page
+    )
 
 
 @pytest.mark.parametrize("wrong", [0, 2.5, True])

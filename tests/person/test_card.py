@@ -31,7 +31,7 @@ def test_a_person_where_the_violation_was_planted_is_inside_and_knows_how_others
     text = flat(card.summary())
     assert "IS THIS PERSON IN THE SUBGROUP? Yes." in text
     assert "All 5 models of the audit put this person inside." in text
-    assert "This is a disparity beyond chance" in text
+    assert "Finding: unequal beyond chance" in text
     assert str(card) == card.summary()
 
 
@@ -143,7 +143,7 @@ def test_searches_without_a_finding_keep_no_model_but_still_answer(auditor, flat
     assert card.violation is none
     assert card.inside is None
     assert card.n_models == 0
-    assert "Not known: this search found no disparity" in flat(card.summary())
+    assert "Not known: this search found nothing unequal" in flat(card.summary())
 
 
 @pytest.mark.parametrize("solver", ["level_set", "iterative"])

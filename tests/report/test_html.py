@@ -183,10 +183,17 @@ def test_what_an_unrecorded_feature_would_have_to_do_is_told():
         group="a", outcome=1, verdict="violation", delta=0.7, e_value=3.4, e_value_limit=1.9
     )
     text = " ".join(AuditResult(violations=(told,)).summary().split())
-    assert "at least 3.4 times as common among those with sensitive_feature = a" in text
-    assert "makes the outcome at least 3.4 times as likely, could explain all of it; 1.9" in text
+    assert "A feature 3.4 times as common among those with sensitive_feature = a" in text
+    assert "makes the outcome 3.4 times as likely, could explain all of the ratio" in text
+    assert "if both numbers are smaller it could not" in text
+    assert "than chance explains, 1.9 for both is enough." in text
+    # The two numbers given as enough are, by the bound of VanderWeele and Ding: a b / (a + b - 1).
+    first, second = map(float, re.search(r"smaller: (\S+) and (\S+) are enough", text).groups())
+    ratio = 3.4**2 / (2 * 3.4 - 1)
+    assert ratio <= first * second / (first + second - 1) < 1.05 * ratio
+    assert second < 3.4 < first
     chance = AuditResult(violations=(replace(told, e_value_limit=1.0),)).summary()
-    assert "as chance alone might explain it too" in " ".join(chance.split())
+    assert "As chance alone might explain it too" in " ".join(chance.split())
 
 
 def test_four_fifths_are_of_favourable_rates_and_no_verdict():
@@ -202,7 +209,7 @@ def test_four_fifths_are_of_favourable_rates_and_no_verdict():
         impact_interval=(0.6, 0.9),
     )
     text = " ".join(AuditResult(violations=(told,)).summary().split())
-    assert "0.75 times as often as to everyone else (between 0.60 and 0.90 times)" in text
+    assert "0.75 times (0.60 to 0.90) as often as to everyone else" in text
     assert "no legal judgement" in text
     unsaid = replace(told, harm=None, impact_ratio=math.nan, impact_interval=(math.nan, math.nan))
     assert "four-fifths" not in AuditResult(violations=(unsaid,)).summary()

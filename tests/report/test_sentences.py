@@ -2,10 +2,101 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 
-from mdfa_fairness_plugin.report.figures import points, points_text, ratio_text
+import numpy as np
+import pytest
+
+from mdfa_fairness_plugin.records import Subgroup
+from mdfa_fairness_plugin.report.effects import effect_by, effect_cell, interval_cell
+from mdfa_fairness_plugin.report.figures import (
+    decimals,
+    frequency,
+    percentage,
+    points,
+    points_text,
+    rates_text,
+    ratio_text,
+    ratios_text,
+)
+from mdfa_fairness_plugin.report.rates import RATES
 from mdfa_fairness_plugin.report.sentences import deviations, p_text
+
+NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+EFFECTS = {
+    "rates": RATES,
+    "means": effect_by("ratio", "amount"),
+    "amounts": effect_by("difference", "amount"),
+    "ranks": effect_by("difference", "rank"),
+    "steps": effect_by("difference", "steps"),
+}
+
+
+def drawn(kind, rng):
+    """An estimate with its interval, of all sizes and often next to no difference."""
+    size, half = 10.0 ** rng.uniform(-3, 1.5), 10.0 ** rng.uniform(-4, 0.5)
+    centre = rng.choice([0.0, size, -size, half])
+    ends = (centre - half * rng.uniform(0, 1.2), centre + half * rng.uniform(0, 1.2))
+    if kind in ("rates", "means"):
+        return {"delta": centre, "interval": ends}
+    scale = {"amounts": 10.0 ** rng.integers(-2, 6), "ranks": 0.02, "steps": 0.3}[kind]
+    told = {"difference": scale * centre, "difference_interval": (scale * ends[0], scale * ends[1])}
+    return {"measure": "difference", "outcome_sd": scale, **told}
+
+
+@pytest.mark.parametrize("kind", EFFECTS)
+def test_an_interval_has_the_decimals_of_its_estimate_holds_it_and_is_never_read_as_none(kind):
+    effect, rng = EFFECTS[kind], np.random.default_rng(0)
+    for _ in range(400):
+        found = Subgroup(label="any", n_rows=9, **drawn(kind, rng))
+        for told in (
+            effect.spanned(found),
+            f"{effect_cell(found, effect)} ({interval_cell(found, effect)})",
+        ):
+            texts = NUMBER.findall(told)
+            assert len(texts) == 3, told
+            assert len(set(map(decimals, texts))) == 1, told
+            value, low, high = (float(text.replace(",", "")) for text in texts)
+            assert low <= value <= high, told
+            exact = (effect.value(found), *effect.ends(found))
+            by = 100.0 if kind == "ranks" else 1.0
+            for text, true in zip((value, low, high), exact, strict=True):
+                # On the side of no difference that it is on, and as near as its decimals say.
+                side = (true > effect.none + 1e-9) - (true < effect.none - 1e-9)
+                assert (text > effect.none) - (text < effect.none) == side, told
+                step = 10.0 ** -decimals(texts[0])
+                near = 0.006 * by * max(map(abs, exact)) if kind == "amounts" else 0.0
+                assert abs(text - by * true) <= max(1.01 * step, near), told
+
+
+def test_numbers_that_stand_together_look_different_if_they_are():
+    for low, high in itertools.combinations(np.linspace(0.2, 3.0, 40), 2):
+        first, second = ratios_text((low, high))
+        assert first != second
+        assert decimals(first) == decimals(second)
+    assert ratios_text((1.12, 1.3)) == ["1.12", "1.30"]
+    assert ratios_text((1.0, 1.04)) == ["1.00", "1.04"]
+    assert ratios_text((1.13, 1.01, 1.3)) == ["1.13", "1.01", "1.30"]
+    assert ratios_text((1.4, math.inf, math.nan)) == ["1.4", "inf", ""]
+
+
+def test_rates_lead_to_the_ratio_as_it_is_printed():
+    """Whoever divides the two numbers finds the ratio."""
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        other = 10.0 ** rng.uniform(-2.5, -0.4)
+        own = min(other * math.exp(rng.normal(0, 0.7)), 1.0)
+        ratio = ratio_text(own / other)
+        for write, read in ((frequency, r"([\d,]+) of ([\d,]+)"), (percentage, r"(\S+) %")):
+            texts = rates_text((own, other), ratio, write)
+            parts = [re.fullmatch(read, text).groups() for text in texts]
+            assert len({p[1:] for p in parts}) == 1
+            first, second = (float(p[0].replace(",", "")) for p in parts)
+            # Up to one in the last place where even thousandths of a percent are too coarse.
+            assert abs(first / second - float(ratio)) < 1.51 * 10.0 ** -decimals(ratio)
+    assert rates_text((0.24, 0.12), "2.0", frequency) == ["24 of 100", "12 of 100"]
 
 
 def test_ratio_and_p_never_round_to_something_else():
@@ -22,6 +113,7 @@ def test_points_and_deviations_are_short_and_never_rounded_to_nothing():
     assert [points(x) for x in (0.6134, 0.0841, -0.1249, 0.00321)] == ["61", "8.4", "-12", "0.32"]
     assert points(math.nan) == points_text(math.nan, (0.1, 0.2)) == ""
     assert points_text(-0.12, (-0.2, 0.0)) == "-12 percentage points (-20 to 0)"
+    assert points_text(0.106, (0.072, 0.141)) == "10.6 percentage points (7.2 to 14.1)"
     assert points_text(0.12, (math.nan, math.nan)) == "12 percentage points"
     told = [deviations(x) for x in (4.26, math.inf, 0.0, -math.inf, math.nan)]
     assert told == ["4.3", "over 38", "", "", ""]

@@ -14,7 +14,7 @@ import pytest
 from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.exceptions import AuditWarning
 from mdfa_fairness_plugin.records import Subgroup, Violation
-from mdfa_fairness_plugin.report.sentences import people_text
+from mdfa_fairness_plugin.report.sentences import share_text
 from mdfa_fairness_plugin.report.story import tell
 
 COUNTS = pd.DataFrame([[40, 10], [15, 30]], index=["Black", "everyone else"], columns=["no", "yes"])
@@ -99,13 +99,18 @@ def searches(result):
 def test_headline_says_who_how_many_how_much_of_what_and_against_whom():
     text = flat(audit(refused(), granted()).summary())
     assert (
-        "Mostly where age at most 24 (1,234 rows, 20 % of those compared), those with race = Black get "
-        'the outcome "no" 1.8 times as often as everyone else with equal audited features: '
-        "between 1.4 and 2.3 times, with 95 % confidence."
+        "In one subgroup (1,234 rows, 20 % of those compared), 95 % of it where age at most 24, those "
+        'with race = Black get the outcome "no" 1.8 times as often as everyone else with equal audited '
+        "features (1.4 to 2.3, with 95 % confidence): 14 of 100 against 8 of 100."
     ) in text
-    assert "Finding: disparity beyond chance (p = 0.002, adjusted over all" in text
-    assert "For everybody compared the ratio is 1.2 (between 1.05 and 1.3)." in text
-    assert "14 % of those with race = Black and 7.9 % of everyone else get this outcome" in text
+    assert "Finding: unequal beyond chance (p = 0.002, adjusted over all" in text
+    assert "For everybody compared the ratio is 1.20 (1.05 to 1.35)." in text
+    # From counts to the ratio: 40 of 50 over 15 of 45, and 14.2 % over 7.9 %.
+    assert (
+        "In the subgroup, 40 of 50 (80 %) of those with race = Black and 15 of 45 (33 %) of everyone "
+        "else get this outcome: 2.4 times as often. That is as the rows are; at the same features it "
+        "is 14 % and 8 %: 1.8 times as often."
+    ) in text
 
 
 def test_rows_of_the_same_people_are_said_to_be():
@@ -125,32 +130,42 @@ def test_both_outcomes_are_told():
     """Being refused and being granted are two searches, both listed."""
     text = audit(refused(), granted()).summary()
     table = text[text.index("ALL SEARCHES") :]
-    assert re.search(r"race = Black +no +1\.8 +1\.4 to 2\.3 .* beyond chance", table)
-    assert re.search(r"race = Black +yes +1\.05 +0\.90 to 1\.2 .* none above 1\.3", table)
+    assert re.search(r"race = Black +no +1\.8 +1\.4 to 2\.3 .* unequal beyond chance", table)
+    assert re.search(r"race = Black +yes +1\.05 +0\.90 to 1\.20 .* 1\.3  not found unequal", table)
 
 
 def test_the_rule_has_a_ratio_of_its_own():
     rule = Subgroup(
         label="rule", delta=math.log(1.6), interval=(math.log(1.3), math.log(2)), n_rows=1500
     )
-    text = flat(audit(refused(rule_subgroup=rule)).summary())
-    assert (
-        "For all who meet the rule, in the subgroup or not (1,500 rows), the ratio is 1.6 "
-        "(between 1.3 and 2.0)."
-    ) in text
-    versions = refused(rule_subgroup=rule, rule_rows=1620)
     told = (
-        "For all who meet the rule, in the subgroup or not, the ratio is 1.6 (between 1.3 and 2.0). "
-        "Measured on 1,500 rows: each part of them was told by a version of the rule made without its "
-        "outcomes. "
+        'Where age at most 24 (1,500 rows), those with race = Black get the outcome "no" 1.6 times as '
+        "often as everyone else with equal audited features (1.3 to 2.0, with 95 % confidence). In "
+        "the subgroup itself, which the search marked row by row (1,234 rows), the ratio is 1.8 (1.4 "
+        "to 2.3)."
     )
-    assert f"{told}The rule as printed holds for 1,620." in flat(audit(versions).summary())
-    few = flat(audit(replace(versions, rule_rows=1505)).to_html())
-    assert told.strip() in few
+    case = refused(rule_subgroup=rule)
+    assert told in flat(audit(case).summary())
+    versions = flat(audit(replace(case, rule_rows=1620)).summary())
+    assert told.replace("1,500", "1,620") in versions
+    assert (
+        "The rule's own ratio is measured on 1,500 rows, each told by a version of the rule made "
+        "without its outcome; as printed it holds for 1,620."
+    ) in versions
+    few = flat(audit(replace(case, rule_rows=1505)).to_html())
+    assert "(about 1,500 rows)" in few
     assert "1,505" not in few
-    assert "For all who meet the rule" not in flat(audit(refused()).summary())
-    everybody = flat(audit(refused(rule="everybody", rule_subgroup=rule)).summary())
-    assert "For all who meet the rule" not in everybody
+    # Where it holds for far fewer rows than its versions do, or is itself not beyond chance, what is
+    # said is of the subgroup.
+    chance = replace(rule, interval=(-0.1, 1.0))
+    for own in (replace(case, rule_rows=900), replace(case, rule_subgroup=chance)):
+        text = flat(audit(own).summary())
+        assert "In one subgroup (1,234 rows, 20 % of those compared), 95 % of it where age" in text
+        assert "in the subgroup or not (1,500 rows), the ratio is 1.6" in text
+    badly = flat(audit(replace(case, rule_rows=900, rule_recall=0.3)).summary())
+    assert "In one subgroup that no short rule describes well (1,234 rows" in badly
+    for own in (refused(), refused(rule="everybody", rule_subgroup=rule)):
+        assert "the ratio is 1.6" not in flat(audit(own).summary())
 
 
 def test_further_violations_are_told_beside_the_worst():
@@ -167,23 +182,24 @@ def test_reference_is_named():
 def test_nothing_found_is_told_with_the_size_that_would_have_been_seen():
     text = flat(audit(granted(), granted(detectable_delta=math.log(1.5))).summary())
     assert (
-        "No disparity larger than 1.5 times as often was found in 2 searches; smaller ones cannot "
-        "be ruled out."
+        "Nothing was found unequal beyond chance in 2 searches; a ratio of 1.5 in a subgroup as small "
+        "as searched for would have been found with 80 % probability; smaller ones, and smaller "
+        "subgroups, cannot be ruled out."
     ) in text
-    assert "Closest to a disparity beyond chance, by its lower limit:" in text
+    assert "Closest to unequal beyond chance, by its lower limit:" in text
     assert "This is not a finding of equal treatment." in text
 
 
 def test_masses_too_small_for_any_ratio_are_named():
     text = flat(audit(granted(alpha=0.03, detectable_mass=0.06), granted(alpha=0.05)).summary())
-    assert "smaller ones cannot be ruled out, nor any in a mass below 0.06." in text
-    assert "none above 1.3 in a mass of 0.06" in text
+    assert "a ratio of 1.3 in a subgroup of a mass of 0.06 would have been found with 80 %" in text
+    assert "1.3 in a mass of 0.06 not found unequal" in text
 
 
 @pytest.mark.parametrize("unknown", [math.nan, math.inf, None])
 def test_nothing_found_without_a_known_detectable_size(unknown):
     text = flat(audit(granted(detectable_delta=unknown)).summary())
-    assert "how large a one it would have seen is not known, and none can be ruled out" in text
+    assert "how large a disparity would have been found is not known." in text
     assert "nan" not in text
 
 
@@ -203,7 +219,7 @@ def test_outcome_that_nobody_else_has_is_told_in_words():
     case = refused(delta=math.inf, interval=(math.log(3), math.inf))
     text = flat(audit(case).summary())
     assert "everyone else with equal audited features never do here, so that no ratio" in text
-    assert "at least 3.0 times, with 95 % confidence" in text
+    assert "no ratio can be given (at least 3.0, with 95 % confidence)" in text
     assert "infinity times" not in text
 
 
@@ -215,7 +231,7 @@ def test_outcome_that_the_group_never_has_is_told_in_words():
 def test_a_violation_without_lower_bound_is_still_told_first():
     case = refused(interval=(-math.inf, math.inf))
     result = audit(granted(), case)
-    assert lines(tell(result)["headline"])[0].startswith("Mostly where age at most 24")
+    assert lines(tell(result)["headline"])[0].startswith("In one subgroup (1,234 rows")
 
 
 @pytest.mark.parametrize(
@@ -252,47 +268,47 @@ def test_what_could_not_be_seen_is_listed():
     unseen = text[text.index("WHAT THIS AUDIT COULD NOT SEE") :]
     assert "12 rows left out: missing sensitive value (race)." in unseen
     assert "zero weight" not in unseen
-    assert "40 rows (2 %) compared for race = Black: no comparable row" in unseen
+    assert "40 rows (2 % by weight) compared for race = Black: no comparable row" in unseen
     assert "Undetermined for race = Other" in unseen
     assert (
-        "Subgroups are searched from 1 in 33 people on: of all people compared, weighted, so many are "
-        "in the subgroup and have the outcome (alpha = 0.03). Smaller ones may be treated worse."
+        "Subgroups are searched from 1 in 33 on: of all that is compared, by weight, so much is in the "
+        "subgroup and has the outcome (alpha = 0.03). Smaller ones may be treated worse."
     ) in unseen
     assert "race: 40 rows have no counterpart [OverlapWarning]" in unseen
 
 
-def test_a_tenth_of_those_who_have_the_outcome_is_told_in_people():
+def test_a_tenth_of_those_who_have_the_outcome_is_told():
     """.0083 and .05 of all; where nothing was searched for, or that is withheld, in words alone."""
     text = flat(audit(refused(alpha=0.0083), granted(alpha=0.05), blind()).summary())
     assert (
-        'from 1 in 120 people (outcome "no") and 1 in 20 people (outcome "yes") on: of all people '
-        "compared, weighted, so many are in the subgroup and have the outcome (alpha = auto, a tenth "
-        "of those who have it or 1 in 20 of all)."
+        'from 1 in 120 (outcome "no") and 1 in 20 (outcome "yes") on: of all that is compared, by '
+        "weight, so much is in the subgroup and has the outcome (alpha = auto, a tenth of those who "
+        "have it or 1 in 20 of all)."
     ) in text
     assert "alpha = auto; intervals at" in text
     # Rows left out differ between the comparisons of several groups, and so do their rates.
     text = flat(audit(refused(alpha=0.0083), refused(alpha=0.0095), granted(alpha=0.05)).summary())
-    assert 'from 1 in 120 people to 1 in 110 people (outcome "no") and' in text
+    assert 'from 1 in 120 to 1 in 110 (outcome "no") and' in text
     text = flat(audit(refused(alpha=0.05), granted(alpha=0.05)).summary())
-    assert "Subgroups are searched from 1 in 20 people on: of all" in text
+    assert "Subgroups are searched from 1 in 20 on: of all" in text
     text = flat(audit(blind()).summary())
     assert (
         "Subgroups are searched from a tenth of those who have the outcome on, or 1 in 20 of all "
-        "people compared if that is fewer (alpha = auto)."
+        "compared if that is fewer (alpha = auto)."
     ) in text
 
 
 @pytest.mark.parametrize(
     ("share", "said"),
     [
-        (0.3, "30 % of the people"),
-        (0.1, "1 in 10 people"),
-        (0.0171, "1 in 58 people"),
-        (1 / 1234, "1 in 1,200 people"),
+        (0.3, "30 %"),
+        (0.1, "1 in 10"),
+        (0.0171, "1 in 58"),
+        (1 / 1234, "1 in 1,200"),
     ],
 )
-def test_shares_of_people(share, said):
-    assert people_text(share) == said
+def test_shares_of_all_that_is_compared(share, said):
+    assert share_text(share) == said
 
 
 def test_seed_and_version_are_told():
@@ -341,7 +357,7 @@ def test_lines_fit_a_page_and_long_tables_are_cut():
     text = result.summary()
     assert text.count("\n") < 90
     assert "and 44 more searches" in text
-    assert "55 more disparities are listed below." in text
+    assert "55 more are listed below." in text
 
 
 def test_columns_line_up_with_wide_characters():
@@ -359,9 +375,9 @@ def test_an_interval_below_one_is_said_to_be_less_often():
     )
     about = granted(interval=(math.log(0.9), math.log(1.2)), detectable_delta=math.log(1.9))
     verdicts = [row[-1] for row in searches(audit(fewer, about))]
-    assert sorted(verdicts) == ["less often; none above 1.9", "none above 1.9"]
+    assert sorted(verdicts) == ["less often; not found unequal", "not found unequal"]
     unknown = granted(interval=(-0.4, -0.1), detectable_delta=math.nan)
-    assert searches(audit(unknown))[0][-1] == "less often; none told from chance"
+    assert searches(audit(unknown))[0][-1] == "less often; not found unequal"
 
 
 def test_the_search_told_without_a_violation_is_the_one_it_is_ranked_by():
@@ -369,7 +385,7 @@ def test_the_search_told_without_a_violation_is_the_one_it_is_ranked_by():
     large = granted(group="wide", delta=math.log(3), interval=(math.log(0.5), math.log(9)))
     sure = granted(group="sure", delta=math.log(1.1), interval=(math.log(0.95), math.log(1.3)))
     details = lines(tell(audit(large, sure))["found"])
-    assert details[0].startswith("Closest to a disparity beyond chance, by its lower limit: ")
+    assert details[0].startswith("Closest to unequal beyond chance, by its lower limit: ")
     assert "race = sure" in details[0]
     assert "argest difference" not in audit(large, sure).summary()
 
@@ -408,7 +424,7 @@ LEAK = AuditWarning(
 def test_a_leak_is_told_before_anything_else(first):
     result = AuditResult(violations=(refused(),), warnings=(LEAK,))
     text = " ".join(html.unescape(first(result)).split())
-    assert 0 <= text.find("'points' decides the outcome alone.") < text.find("Mostly where age")
+    assert 0 <= text.find("'points' decides the outcome alone.") < text.find("In one subgroup")
 
 
 def test_a_leak_is_in_the_test_cases_too():
@@ -434,9 +450,9 @@ def test_a_part_with_evidence_of_its_own_is_told_beside_everybody():
     box = part("searched", beside=True, rule="age at most 30", rule_fidelity=0.9)
     result = audit(everybody(searched=box, core=part("core", n_rows=1234)))
     told = (
-        "A part of them has a disparity beyond chance of its own. Mostly where age at most 30 (300 "
-        "rows, 24 % of those compared), the ratio is 3.0 (between 1.2 and 7.4). Whether these are "
-        "treated more unequally than everybody is not certain."
+        "A part of them is unequal beyond chance by itself. Mostly where age at most 30 (300 rows, 24 "
+        "% of those compared), the ratio is 3.0 (1.2 to 7.4). Whether these are treated more unequally "
+        "than everybody is not certain."
     )
     assert lines(tell(result)["found"])[:2] == (
         "This is about everybody compared (1,234 rows).",
@@ -446,7 +462,7 @@ def test_a_part_with_evidence_of_its_own_is_told_beside_everybody():
         ("race = Black, everybody", "no"),
         ("a part of them", "no"),
     ]
-    assert searches(result)[1][2:] == ("3.0", "1.2 to 7.4", "", 300, "", "")
+    assert searches(result)[1][2:] == ("3.0", "1.2 to 7.4", "", 300, "", "", "")
     assert "In a part of them" in result.to_html(min_cell=1)
     # Also of a search that is not told first.
     other = audit(refused(group="Asian", interval=(0.7, 0.9)), result.violations[0])
@@ -457,18 +473,21 @@ def test_a_part_with_evidence_of_its_own_is_told_beside_everybody():
 def test_of_two_parts_the_one_surely_above_everybody_is_told():
     core = part("core", beside=True, interval=(math.log(2), 2.0))
     text = flat(audit(everybody(core=core, searched=part("searched", beside=True))).summary())
-    assert (
-        "In one subgroup (300 rows, 24 % of those compared), the ratio is 3.0 (between 2.0" in text
-    )
+    assert "In one subgroup (300 rows, 24 % of those compared), the ratio is 3.0 (2.0" in text
     assert "is not certain" not in text
 
 
 def test_what_is_not_sure_of_a_part_is_not_denied():
     """Its estimate may be higher: everybody are told as their lower limit is."""
-    text = flat(audit(everybody(searched=part("searched"))).summary())
-    assert "compared (1,234 rows): no smaller subgroup was found with a higher lower limit." in text
+    text = flat(audit(everybody(searched=part("searched"), alpha=0.05)).summary())
+    assert (
+        "This is about everybody compared (1,234 rows). Smaller subgroups from 1 in 20 on were looked "
+        "for: none was found whose ratio is higher beyond doubt, by the lower end of its interval."
+    ) in text
     surer = flat(audit(everybody(core=part("core", interval=(0.4, 2.0)))).summary())
-    assert "This is about everybody compared (1,234 rows). At the same features" in surer
+    assert (
+        "This is about everybody compared (1,234 rows). Among everybody compared, 40 of 50" in surer
+    )
     assert "In its worst part found (300 rows) the ratio is 3.0" in surer
 
 
@@ -477,10 +496,10 @@ def test_one_row_says_what_everybodys_ratio_is():
     result = audit(granted(), refused(population=whole))
     rows = searches(result)
     assert [row[0] for row in rows] == ["race = Black", "everybody", "race = Black"]
-    assert rows[1] == ("everybody", "no", "1.2", "1.05 to 1.3", "", 6000, "", "")
+    assert rows[1] == ("everybody", "no", "1.20", "1.05 to 1.35", "", 6000, "", "", "")
     assert len(result.to_frame()) == 2
     for text in (result.to_model_card(min_cell=1), result.to_html(min_cell=1)):
-        assert text.count("1.05 to 1.3") + text.count("1.05 and 1.3") >= 2
+        assert text.count("1.05 to 1.35") >= 2
 
 
 def test_size_and_evidence_are_told_in_the_words_of_auditors():
@@ -489,7 +508,7 @@ def test_size_and_evidence_are_told_in_the_words_of_auditors():
     case = refused(p_value_adjusted=0.0013498980316301, **told)
     result = audit(case, granted())
     said = (
-        "between 1.4 and 2.3 times, a difference of 21 percentage points (9.4 to 31), with 95 %",
+        "1.8 times as often, a difference of 21.3 percentage points (9.4 to 31.0).",
         "That is 3.0 standard deviations after allowing for the search (9.7 without).",
     )
     page = flat(html.unescape(result.to_html(min_cell=1)))

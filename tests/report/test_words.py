@@ -101,7 +101,7 @@ def test_test_cases_do_too():
         r'<property name="verdict" value="\w+" />', "", RESULTS[VIOLATION].to_junit(fail_above=0.1)
     )
     assert FORBIDDEN.search(text.lower()) is None
-    assert "finding: disparity beyond chance" in text
+    assert "Finding: unequal beyond chance" in text
     assert "undetermined: only 3 rows have the outcome" in text
 
 
@@ -109,5 +109,5 @@ def test_verdicts_keep_their_names_for_programs():
     assert {v.verdict for r in RESULTS.values() for v in r.violations} == set(FINDINGS)
     assert RESULTS[VIOLATION].to_frame()["verdict"][0] == VIOLATION
     empty = dataclasses.replace(RESULTS[VIOLATION], violations=(), asked=())
-    assert "Finding: none." in empty.summary()
+    assert "No finding." in empty.summary()
     assert not math.isnan(RESULTS[VIOLATION].worst_case.delta)

@@ -126,6 +126,6 @@ class AmountsDisplay(Display):
         style.plain_axis(ax, *limits, self.effect.average)
         note = (
             f"{style.short(self.what, 40) or 'Outcome'}, features as they are.\n"
-            "Box: the middle half of the people; line: all but a tenth at either end"
+            "Box: the middle half of the rows; line: all but a tenth at either end"
         )
         style.finish(ax, palette, x=note, to_right=True, title=self.label)

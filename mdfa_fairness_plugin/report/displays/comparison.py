@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mdfa_fairness_plugin.describe.wording import count
-from mdfa_fairness_plugin.records import ratio_of
+from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION, ratio_of
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.forest import ForestDisplay, short_ratio
+from mdfa_fairness_plugin.report.findings import FINDINGS
 
 
 @dataclass(kw_only=True, eq=False)
@@ -103,10 +104,8 @@ class ComparisonDisplay(ForestDisplay):
         names = [f"{m}\n{s}" for m, s in zip(self.models, self.searches, strict=True)]
         style.row_labels(ax, palette, names)
         style.ratio_axis(ax, *limits)
-        note = (
-            "Rate ratio. ❙ over everybody   | at equal features   ◆ worst subgroup, beyond chance"
-        )
-        note += "\n○ worst subgroup, none told from chance"
+        note = "Rate ratio. ❙ over everybody   | at equal features"
+        note += f"\nWorst subgroup: ◆ {FINDINGS[VIOLATION]}   ○ {FINDINGS[NONE_LARGER]}"
         if np.isfinite(self.split_mean).any():
             note += "   × mean and deviation over splits"
         style.finish(ax, palette, x=note + self._note_of_dots())

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mdfa_fairness_plugin.describe.wording import count
-from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, ranked
+from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION, AuditRecord, ranked
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.forest import ADVANTAGE, ForestDisplay
 from mdfa_fairness_plugin.report.effects import effect_of
+from mdfa_fairness_plugin.report.findings import FINDINGS
 from mdfa_fairness_plugin.report.rates import RATES
 
 
@@ -98,7 +99,7 @@ class SearchesDisplay(ForestDisplay):
     def _sentence(self) -> str:
         n = count(len(self.labels), "search", "searches")
         text = f"{self.effect.plural} of {n} with intervals; "
-        text += count(self.verdicts.count(VIOLATION), "disparity", "disparities") + " beyond chance"
+        text += f"{self.verdicts.count(VIOLATION):,d} {FINDINGS[VIOLATION]}"
         if ADVANTAGE in self.verdicts:
             text += f", {count(self.verdicts.count(ADVANTAGE), 'advantage')}"
         text += "."
@@ -113,8 +114,8 @@ class SearchesDisplay(ForestDisplay):
         good = "◇ advantage   " if ADVANTAGE in self.verdicts else ""
         gap = " " if self.effect == RATES else "\n"
         note = (
-            f"{self.effect.axis}.{gap}◆ disparity beyond chance   {good}\n"
-            "○ none told from chance   | everybody compared"
+            f"{self.effect.axis}.{gap}◆ {FINDINGS[VIOLATION]}   {good}\n"
+            f"○ {FINDINGS[NONE_LARGER]}   | everybody compared"
         )
         if self.n_omitted:
             note += f"\n{count(self.n_omitted, 'more search', 'more searches')} not drawn"
