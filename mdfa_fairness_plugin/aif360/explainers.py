@@ -14,7 +14,8 @@ from mdfa_fairness_plugin.aif360.metrics import BinaryLabelDatasetMetric
 from mdfa_fairness_plugin.aif360.question import EVENT_NAMES
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, NothingToAuditError
-from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION, Harm
+from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION, Harm
+from mdfa_fairness_plugin.report.findings import FINDINGS
 
 if TYPE_CHECKING:
     from aif360.explainers import MetricJSONExplainer, MetricTextExplainer
@@ -224,14 +225,14 @@ class MDFATextExplainer(MetricTextExplainer):
         if search.verdict == INSUFFICIENT:
             return f"undetermined: {search.reason}"
         if search.verdict != VIOLATION:
-            size = f"a ratio larger than {search.detectable_ratio:.3g}"
+            size = f"a ratio of {search.detectable_ratio:.3g}"
             if search.by_difference:
-                size = f"a difference larger than {search.detectable_difference:.3g}"
+                size = f"a difference of {search.detectable_difference:.3g}"
             return (
-                f"not detected at this size; searching for who {_gets(search.outcome)}, {size} in a "
-                f"mass of {search.detectable_mass:.3g} would have been found"
+                f"{FINDINGS[NONE_LARGER]}; searching for who {_gets(search.outcome)}, {size} in a mass "
+                f"of {search.detectable_mass:.3g} would have been found with 80 % probability"
             )
-        sure = f"a disparity beyond chance, p = {search.p_value_adjusted:.2g} over all searches"
+        sure = f"{FINDINGS[VIOLATION]}, p = {search.p_value_adjusted:.2g} over all searches"
         if low > 0:
             return sure
         own = self._people(search.group, worst) or "all others"

@@ -80,10 +80,11 @@ def verdict_of(
         )
     if not np.isfinite(detectable):
         return INSUFFICIENT, (
-            "there are too few rows to have found even a difference of "
-            f"{math.log(1000.0):.0f} standard deviations, in whatever subgroup"
+            f"there are too few rows: in no subgroup would even {math.log(1000.0):.0f} standard "
+            "deviations of difference have been told from chance with 80 % probability"
             if by_difference
-            else "there are too few rows to have found even a thousandfold ratio, in whatever subgroup"
+            else "there are too few rows: in no subgroup would even a thousandfold ratio have been "
+            "told from chance with 80 % probability"
         )
     return NONE_LARGER, ""
 

@@ -102,7 +102,7 @@ def test_our_explanations_name_who_gets_what_and_how_sure_it_is(xor_metric):
         text = getattr(MDFATextExplainer(xor_metric), name)()
         assert (
             f"({who[worst.reference]} get the favorable outcome {worst.ratio:.3g} times as often as "
-            f"{who[worst.group]}, 95% interval {low:.3g} to {high:.3g}; a disparity beyond chance, p ="
+            f"{who[worst.group]}, 95% interval {low:.3g} to {high:.3g}; unequal beyond chance, p ="
         ) in text
     rule = worst.violation.rule
     assert rule in MDFATextExplainer(xor_metric).worst_case_subgroup()
@@ -170,7 +170,7 @@ def test_no_violation_is_not_called_fair(dataset_of, lists, quick):
     frame = pd.DataFrame(rng.integers(0, 2, size=(800, 3)), columns=["sex", "x", "y"])
     text = MDFATextExplainer(MDFADatasetMetric(dataset_of(frame), **lists, **quick))
     told = text.worst_case_violation()
-    assert "not detected at this size; searching for who get the" in told
+    assert "not found unequal; searching for who get the" in told
     assert "fair" not in told.replace("unfair", "")
 
 

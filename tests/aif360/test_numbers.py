@@ -103,7 +103,7 @@ def test_numbers_are_explained_in_both_forms(metric):
     low, high = worst.difference_interval
     told = (
         f"(unprivileged (sex=0) get {worst.difference:.3g} less wage than privileged (sex=1) on "
-        f"average, 95% interval {low:.3g} to {high:.3g}; a disparity beyond chance, p ="
+        f"average, 95% interval {low:.3g} to {high:.3g}; unequal beyond chance, p ="
     )
     text, strict = MDFATextExplainer(metric), MDFAJSONExplainer(metric)
     for name in ("worst_case_difference", "worst_case_ratio", "worst_case_violation"):

@@ -124,11 +124,11 @@ def test_the_box_is_told_beside_everybody(result, planted):
 def test_every_report_says_who_they_are(result, planted):
     n = int(planted[1].sum())
     ratio = result.worst_case.beside.ratio
-    told = f"of those compared), the ratio is {ratio:.1f} (between"
+    told = f"of those compared), the ratio is {ratio:.1f} ("
     texts = (result.summary(), result.to_html(min_cell=1), result.to_model_card(min_cell=1))
     for text in (" ".join(text.split()) for text in texts):
         assert "This is about everybody compared (3,000 rows). " in text.replace("</p> <p>", " ")
-        assert "A part of them has a disparity beyond chance of its own. Where " in text
+        assert "A part of them is unequal beyond chance by itself. Where " in text
         assert f"({n} rows, {n / 30:.2g} %" in text
         assert told in text
         assert "smaller subgroup was" not in text
@@ -189,4 +189,4 @@ def test_a_distributed_audit_tells_of_all_rows():
     assert 0.5 * inside.sum() < box.n_rows < 0.7 * inside.sum()
     assert box.lower < math.log(5.0) < box.interval[1]
     assert re.fullmatch(r"([ab]) at most 0\.\d+ and (?!\1)[ab] at most 0\.\d+", box.rule)
-    assert "A part of them has a disparity beyond chance of its own." in result.summary()
+    assert "A part of them is unequal beyond chance by itself." in result.summary()

@@ -103,8 +103,8 @@ def test_impact_is_the_favourable_rate_over_the_others(plain, told):
     assert abs(case.impact_ratio - 1 / case.ratio) > 0.1
     low, high = case.impact_interval
     assert (
-        f"The favourable outcome goes to women {case.impact_ratio:.2f} times as often as to everyone "
-        f"else (between {low:.2f} and {high:.2f} times). The four-fifths rule of thumb looks"
+        f"The favourable outcome goes to women {case.impact_ratio:.2f} times ({low:.2f} to {high:.2f}) "
+        "as often as to everyone else"
     ) in " ".join(told.summary().split())
     assert "four-fifths" not in plain.summary()
     frame = told.to_frame().query("group == 'f' and outcome == 0")

@@ -212,7 +212,7 @@ def test_what_could_not_have_been_found_is_no_all_clear():
         few = replace(counted(positive, s, np.ones(14, dtype=bool)), alpha=0.001)
         found = figures(few, adjusted=adjusted)
         assert found["verdict"] == "insufficient_evidence"
-        assert "thousandfold ratio, in whatever subgroup" in found["reason"]
+        assert "even a thousandfold ratio have been told from chance with 80 %" in found["reason"]
         assert (found["detectable_delta"], found["detectable_mass"]) == (math.inf, 0.001)
 
 
