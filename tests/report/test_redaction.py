@@ -288,7 +288,7 @@ def test_what_other_splits_find_does_not_tell_of_a_few(fewest, ratios, shared, w
         assert ("Other splits of the same rows give 1.8 to 2.1" in text) == (
             "ratios" not in withheld
         )
-        assert ("are found by all" in text) == ("shared" not in withheld)
+        assert ("is found by all" in text) == ("shared" not in withheld)
 
 
 @pytest.mark.parametrize("n_left_out", [5, 50])
@@ -730,7 +730,7 @@ def test_withheld_is_a_word_and_never_a_blank_or_a_negative_number(cells):
     assert re.search(r"<td>withheld</td>\s*<td>withheld</td>", page)
     assert "| withheld | withheld |" in card
     for text in (page, card):
-        assert "is withheld, as too few people are behind it" in text
+        assert "is withheld, as too few rows are behind it" in text
         assert "could not be measured" not in text
         assert not re.search(
             r"(?<![\w.,%-])-1\b(?! *%)", re.sub(r"<svg.*?</svg>", "", text, flags=re.S)

@@ -307,7 +307,7 @@ def test_an_advantage_is_drawn_and_counted_as_no_violation():
     both = replace(result, violations=(replace(violation, harm=True), good))
     display = SearchesDisplay.from_result(both)
     assert sorted(display.verdicts) == ["advantage", "violation"]
-    assert "2 searches with intervals; 1 disparity beyond chance, 1 advantage." in display.alt_text
+    assert "2 searches with intervals; 1 unequal beyond chance, 1 advantage." in display.alt_text
     assert "advantage" not in SearchesDisplay.from_result(result).alt_text
 
 
