@@ -100,6 +100,7 @@ _MEANS: Final = {
     Effect: "how many times as often one side gets the outcome as the other, at equal features",
     RatioOfMeans: "how many times as much one side gets as the other on average, at equal features",
     Difference: "how much less or more one side gets than the other on average, at equal features",
+    Slope: "how much less or more goes with so much more of the sensitive quantity, at equal features",
 }
 _WORDS: Final = (
     ("Row", "one line of the data, such as one decision; counts and shares are of rows"),
