@@ -339,7 +339,11 @@ def paper_terms(violation: Violation) -> str:
             if violation.by_difference
             else f"delta = {rounded(violation.delta)}"
         ]
-        told += [] if math.isnan(mass) else [f"mass = {rounded(mass)} of all, by weight"]
+        told += (
+            []
+            if math.isnan(mass)
+            else [f"mass = {rounded(mass)} of all that is compared, by weight"]
+        )
         told = [] if math.isnan(effect.value(violation)) else told
     return f"In the method's terms: {', '.join(told)}." if told else ""
 
