@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -77,11 +78,13 @@ def _hide_levels(
     if 0 < n_in < min_cell or 0 < n - n_in < min_cell:
         numbers[:, columns[1]] = math.nan
     blocks: dict[tuple[str, bool], list[int]] = {}
-    of_shares = [name for name, _, statistic in lines if statistic == "share"]
+    n_shares = Counter(name for name, _, statistic in lines if statistic == "share")
+    own: dict[str, list[int]] = {}
     for i, (name, level, statistic) in enumerate(lines):
+        own.setdefault(name, []).append(i)
         if statistic == "share":
             # The outcome, a missing value: one share stands for two levels.
-            alone = level in ("", MISSING) and of_shares.count(name) == 1
+            alone = level in ("", MISSING) and n_shares[name] == 1
             blocks.setdefault((name, alone), []).append(i)
     for (name, alone), rows in blocks.items():
         share, share_in = numbers[rows, columns[0]], numbers[rows, columns[1]]
@@ -100,8 +103,7 @@ def _hide_levels(
         # Few recorded values: no mean of them either.
         few_recorded = any(0 < x[-1] < min_cell for x in parts)
         if alone and lines[rows[0]][1] == MISSING and hide.any() and few_recorded:
-            for i in (i for i, line in enumerate(lines) if line[0] == name):
-                numbers[i, both] = math.nan
+            numbers[np.ix_(own[name], both)] = math.nan
 
 
 def _levels_to_hide(parts: list[np.ndarray], min_cell: int, *, zeros: bool) -> np.ndarray:
@@ -193,7 +195,8 @@ class ProfiledFeatures:
         if printed.empty:
             return
         everybody = [str(label[0]) == PARTS[0] for label in given.columns]
-        lost = printed.isna().to_numpy() & given.notna().to_numpy()
+        # Frames copy what they count of every feature, arrays do not.
+        lost = pd.isna(printed.to_numpy()) & pd.notna(given.to_numpy())
         keys = [(str(name), str(level)) for name, level, _ in given.index]
         self._lines.update(keys)
         self._hidden.update(
