@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.report import html, markdown, text
 from mdfa_fairness_plugin.report.byline import published
 from mdfa_fairness_plugin.report.cyclonedx import to_cyclonedx
 from mdfa_fairness_plugin.report.junit import to_junit
+from mdfa_fairness_plugin.report.notebooks import fragment_of
 from mdfa_fairness_plugin.report.plain import as_json, to_plain, written
 from mdfa_fairness_plugin.report.stored import stored_fields
 from mdfa_fairness_plugin.report.story import tell, tell_card, tell_page
@@ -80,7 +81,7 @@ class AuditResult(Questions):
     n_samples: int = 0
 
     def _repr_html_(self) -> str:
-        return html.render_fragment(tell(self))
+        return fragment_of(self)
 
     def to_dict(self, *, rows: bool = False) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.
@@ -104,10 +105,10 @@ class AuditResult(Questions):
     def from_json(cls, path: str | os.PathLike[str]) -> AuditResult:
         """Read back what ``to_json`` wrote.
 
-        Reports, tables and ``to_json`` say what they said of the result itself; only the picture of
-        the propensities is missing from the page. What needs the data (``measure``, ``members``,
-        ``null_distribution`` and their like) is refused; so is what needs the rows, unless they were
-        written (``to_json(rows=True)``).
+        Reports, tables and ``to_json`` say what they said of the result itself; only the pictures of
+        who is inside and of the propensities are missing from the page. What needs the data
+        (``measure``, ``members``, ``null_distribution`` and their like) is refused; so is what needs
+        the rows, unless they were written (``to_json(rows=True)``).
 
         Parameters
         ----------

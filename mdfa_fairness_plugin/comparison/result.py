@@ -29,6 +29,7 @@ from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.report import html, text
 from mdfa_fairness_plugin.report.byline import published
 from mdfa_fairness_plugin.report.junit import Case, cases_of, junit_of, properties_of
+from mdfa_fairness_plugin.report.notebooks import MIN_CELL, mark_of
 from mdfa_fairness_plugin.report.plain import as_json, plain_origin, plain_value, written
 from mdfa_fairness_plugin.results import AuditResult
 
@@ -100,7 +101,9 @@ class ComparisonResult:
         return f"ComparisonResult({self.n_samples} rows; worst {name} {worst})"
 
     def _repr_html_(self) -> str:
-        return html.render_fragment(tell(self))
+        return html.render_fragment(
+            tell_page(self, MIN_CELL, mark_of([own.delta for own in self.rows]))
+        )
 
     def row(self, model: Hashable, search: SearchKey) -> ModelSearch:
         """Give one model in one search."""

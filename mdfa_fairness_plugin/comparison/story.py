@@ -58,12 +58,13 @@ from mdfa_fairness_plugin.report.document import (
 )
 from mdfa_fairness_plugin.report.figures import amounts, ratios_text
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, told_verdict
+from mdfa_fairness_plugin.report.key_numbers import leaks_section
 from mdfa_fairness_plugin.report.means import Difference
 from mdfa_fairness_plugin.report.pictures import pictured
 from mdfa_fairness_plugin.report.rates import Effect
 from mdfa_fairness_plugin.report.reading import held_in_part
 from mdfa_fairness_plugin.report.statement import files_sentences, statement_section
-from mdfa_fairness_plugin.report.story import leaks_section, warnings_section
+from mdfa_fairness_plugin.report.story import warnings_section
 
 if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison.result import ComparisonResult
@@ -92,20 +93,20 @@ def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str
     )
 
 
-def tell_page(result: ComparisonResult, min_cell: int) -> Document:
-    """The page as it may be printed, with its picture."""
+def tell_page(result: ComparisonResult, min_cell: int, mark: str = "") -> Document:
+    """The page as it may be printed, with its picture, whose parts' names end in ``mark``."""
     printed = as_printed(result, min_cell)
     cells = f"Counts below {min_cell} are not printed, nor ratios of a model made from one."
-    return tell(printed, picture=_picture(printed), cells=cells if min_cell > 1 else "")
+    return tell(printed, picture=_picture(printed, mark), cells=cells if min_cell > 1 else "")
 
 
-def _picture(result: ComparisonResult) -> Picture | None:
+def _picture(result: ComparisonResult, mark: str) -> Picture | None:
     """Every model's ratios; None if none was measured."""
     try:
         display = ComparisonDisplay.from_result(result)
     except InputError:
         return None
-    return pictured(display, "models", "Aggregate ratio and worst subgroup of each model")
+    return pictured(display, f"models{mark}", "Aggregate ratio and worst subgroup of each model")
 
 
 def who(search: SearchKey, limit: int = 24) -> str:

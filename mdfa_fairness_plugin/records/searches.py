@@ -34,6 +34,7 @@ from mdfa_fairness_plugin.records.sets import (
     deviations_of,
     ratio_of,
 )
+from mdfa_fairness_plugin.records.views import Viewed
 
 VIOLATION: Final = "violation"
 NONE_LARGER: Final = "none_larger_than_detectable"
@@ -97,7 +98,7 @@ def _two_floats(ends: Any) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Violation(Keyed, Measured):
+class Violation(Keyed, Measured, Viewed):
     """Most unequally treated subgroup one search found, measured on held-out rows.
 
     A search is one-sided: it asks where rows with the sensitive value ``group`` get ``outcome``

@@ -23,6 +23,7 @@ from mdfa_fairness_plugin.fields import (
     text,
     whole,
 )
+from mdfa_fairness_plugin.records.views import Viewed
 
 _NO_VALUES: Final = partial(np.empty, 0, np.float64)
 _NO_COUNTS: Final = partial(np.empty, 0, np.intp)
@@ -44,7 +45,7 @@ def deviations_of(p_value: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class WorstCasePath:
+class WorstCasePath(Viewed):
     """What the search saw as the region grew (Algorithm 1, every iteration at once).
 
     Position ``i`` is one candidate region; ``threshold`` falls along the path, so regions grow.
@@ -254,7 +255,7 @@ class Measured(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Subgroup(Measured):
+class Subgroup(Measured, Viewed):
     """A set of rows and how unequally it is treated, on held-out rows.
 
     Parameters

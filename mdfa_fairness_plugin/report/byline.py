@@ -30,5 +30,5 @@ def published(
     if not parts:
         return document
     line = Paragraphs((f"{'. '.join(part.rstrip('.') for part in parts)}.",), "scope")
-    sections = (Section("byline", "", (line,), HTML), *document.sections)
+    sections = (Section("byline", "", (line,), HTML, place="above"), *document.sections)
     return replace(document, title=title or document.title, sections=sections)

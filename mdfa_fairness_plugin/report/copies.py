@@ -77,3 +77,16 @@ def thin(counts: pd.DataFrame, min_cell: int) -> bool:
     cells = counts.to_numpy(dtype=float)
     filled = cells.sum(axis=1, keepdims=True) > 0
     return bool(((cells < min_cell) & filled).any())
+
+
+def no_counts(counts: pd.DataFrame) -> pd.DataFrame:
+    """Counts of which each is withheld."""
+    return pd.DataFrame(None, index=counts.index, columns=counts.columns, dtype=object)
+
+
+def rough_counts(counts: pd.DataFrame, min_cell: int) -> pd.DataFrame:
+    """Counts in tens or so, that sets which differ by a few people do not tell of these; or none."""
+    if thin(counts, min_cell):
+        return no_counts(counts)
+    step = max(10 * round(min_cell / 10), 5)
+    return (counts / step).round().astype(int) * step

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 from markupsafe import Markup
 
@@ -57,7 +57,8 @@ class Paragraphs(Block):
 
     kind, content = "paragraphs", "lines"
     lines: tuple[str, ...]
-    role: str = ""  # or "scope", "headline", "strong", "found", "unfound", "note", "made", "person"
+    # or "scope", "headline", "strong", "found", "unfound", "now", "note", "made", "person"
+    role: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,14 +134,29 @@ class Code(Block):
 
 
 @dataclass(frozen=True)
+class Folded(Block):
+    """Blocks behind a title that a page opens; where nothing can be opened they follow it."""
+
+    kind, content = "folded", "blocks"
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
 class Section:
-    """Blocks under a heading; without a title, or in media not ``titled``, there is no heading."""
+    """Blocks under a heading; without a title, or in media not ``titled``, there is no heading.
+
+    On a page, ``place`` says what its first screen shows: above it, first, and beside that; what is
+    ``folded`` opens.
+    """
 
     key: str
     title: str
     blocks: tuple[Block, ...]
     media: frozenset[str] = EVERYWHERE
     titled: frozenset[str] = EVERYWHERE
+    place: Literal["above", "first", "beside", "below"] = "below"
+    folded: bool = False
 
 
 @dataclass(frozen=True)

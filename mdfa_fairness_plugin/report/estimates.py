@@ -243,4 +243,5 @@ def moved_section(case: Violation | None) -> Section:
         f"How the {effect.name} moved as the models got better",
         (table, Paragraphs((note,) if note else (), "note")),
         HTML if note else EVERYWHERE,
+        folded=True,
     )

@@ -9,7 +9,7 @@ from typing import Final
 import jinja2
 from markupsafe import Markup, escape
 
-from mdfa_fairness_plugin.report.document import FRAGMENT, PAGE, Document
+from mdfa_fairness_plugin.report.document import FRAGMENT, PAGE, Document, Section
 
 _LETTERS: Final = (
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
@@ -38,8 +38,10 @@ def isolate(text: str) -> Markup:
 
 
 def _rendered(document: Document, medium: str) -> str:
-    template = _templates().get_template(f"{medium}.html")
-    return template.render(document=document, sections=tuple(document.shown(medium)))
+    places: dict[str, list[Section]] = {name: [] for name in ("above", "first", "beside", "below")}
+    for section in document.shown(medium):
+        places[section.place].append(section)
+    return _templates().get_template(f"{medium}.html").render(document=document, places=places)
 
 
 @lru_cache(maxsize=1)

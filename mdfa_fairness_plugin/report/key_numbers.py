@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Final
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
-from mdfa_fairness_plugin.records import AuditRecord
+from mdfa_fairness_plugin.exceptions import AuditWarning
+from mdfa_fairness_plugin.records import (
+    INSUFFICIENT,
+    NONE_LARGER,
+    VIOLATION,
+    AuditRecord,
+)
 from mdfa_fairness_plugin.report import sentences as say
-from mdfa_fairness_plugin.report.document import PAGE, Numbers, Section, Value
+from mdfa_fairness_plugin.report.document import HTML, Numbers, Paragraphs, Section, Value
 from mdfa_fairness_plugin.report.effects import effect_of
-from mdfa_fairness_plugin.report.reading import shown_case
+from mdfa_fairness_plugin.report.reading import leaks, shown_case
+
+_NOW: Final = {
+    VIOLATION: "What now: ask for the reasons of this difference, and whether the features that people "
+    "are held equal in are good reasons themselves. Then measure the same kind of people where this "
+    "audit has not looked, with mdfa measure.",
+    NONE_LARGER: "What now: nothing follows for smaller differences, nor for features that were not "
+    "audited. mdfa.rows_needed says how many people would show a smaller one.",
+    INSUFFICIENT: "What now: gather more people, or audit fewer groups and coarser features. "
+    "mdfa.rows_needed says how many people would show a difference.",
+}
+
+
+def leaks_section(warnings: Sequence[AuditWarning]) -> Section:
+    """What is read before anything else."""
+    return Section("leaks", "", (Paragraphs(leaks(warnings), "strong"),), place="above")
 
 
 def key_numbers(result: AuditRecord) -> Section:
@@ -37,4 +60,11 @@ def key_numbers(result: AuditRecord) -> Section:
             pairs.append(("Standard deviations", far))
         if case.n_rows != 0:
             pairs.append(("Rows in the subgroup", case.n_rows))
-    return Section("numbers", "", (Numbers(tuple(pairs)),), frozenset({PAGE}))
+    return Section("numbers", "", (Numbers(tuple(pairs)),), HTML, place="first")
+
+
+def what_now(result: AuditRecord) -> Section:
+    """What a reader can do with the finding."""
+    case = shown_case(result)
+    verdict = INSUFFICIENT if case is None else case.verdict
+    return Section("now", "", (Paragraphs((_NOW[verdict],), "now"),), HTML, place="first")

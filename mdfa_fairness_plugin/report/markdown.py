@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.report.document import (
     Bullets,
     Code,
     Document,
+    Folded,
     Numbers,
     Paragraphs,
     Picture,
@@ -30,7 +31,7 @@ _SCHEME: Final = re.compile(r"(?<=\w):(?=\S)")
 _WEB: Final = re.compile(r"(www)\.", re.IGNORECASE)
 # Roles of paragraphs that stay paragraphs; others are shorter to read as a list.
 _PARAGRAPHS: Final = {"headline": "**{}**"} | dict.fromkeys(
-    ("strong", "found", "unfound", "note", "person"), "{}"
+    ("strong", "found", "unfound", "now", "note", "person"), "{}"
 )
 
 
@@ -82,6 +83,12 @@ def _(table: Table) -> list[str]:
 @parts_of.register
 def _(block: Beside) -> list[str]:
     return [part for table in block.tables for part in parts_of(table)]
+
+
+@parts_of.register
+def _(block: Folded) -> list[str]:
+    own = [part for one in block.blocks if one for part in parts_of(one)]
+    return [f"**{escape(block.title)}**", *own]
 
 
 @parts_of.register

@@ -7,6 +7,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 from xml.etree import ElementTree
@@ -15,15 +16,17 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from mdfa_fairness_plugin.describe.wording import for_xml, percent
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY
+from mdfa_fairness_plugin.describe.wording import for_xml, label_text, percent
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.records import AuditRecord
+from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report.displays import (
     AmountsDisplay,
     LoveDisplay,
     OverlapDisplay,
     ProfileDisplay,
     RatesDisplay,
+    RegionMapDisplay,
     SearchesDisplay,
     WorstCasePathDisplay,
 )
@@ -39,6 +42,10 @@ from mdfa_fairness_plugin.report.tables import cell
 
 _MOST_ROWS: Final = 60
 _WIDTH: Final = 7.2
+# Fits on a phone, in points.
+_SMALL: Final = 360
+# Features among which those of the map are chosen, where no rule names them.
+_MOST_MAPPED: Final = 6
 # Colours on light ground, by the stand-in each is drawn in; the page's style sheet turns these into
 # those of the reader's theme.
 _COLORS: Final = {
@@ -49,8 +56,8 @@ _NUMBERED: Final = re.compile(r"#0[1-6]0[2-7]0[3-8]\b")
 _REFERENCE: Final = re.compile(r"url\(#([\w.-]+)\)")
 
 
-def pictures(given: AuditRecord, redaction: Redaction) -> dict[str, Picture]:
-    """Draw everything that a result has numbers for, by name.
+def pictures(given: AuditRecord, redaction: Redaction, mark: str = "") -> dict[str, Picture]:
+    """Draw everything that a result has numbers for, by name; ``mark`` ends the names of parts.
 
     The result itself is ``given`` for the propensities alone, which are shown in bins of enough
     rows; all else is of the copy for printing.
@@ -71,6 +78,7 @@ def pictures(given: AuditRecord, redaction: Redaction) -> dict[str, Picture]:
         made["amounts"] = "How much people have", partial(AmountsDisplay.from_violation, shown)
         made["rates"] = "How often either side gets it", partial(RatesDisplay.from_violation, shown)
         made["path"] = "From the worst region to everybody", path
+        made["region"] = "Where the subgroup lies", partial(_region, given, whole, redaction)
         made["profile"] = "What sets the subgroup apart", profile
         made["love"] = "How alike the groups were made", love
     if whole is not None and redaction.overlap_min_rows:
@@ -86,11 +94,32 @@ def pictures(given: AuditRecord, redaction: Redaction) -> dict[str, Picture]:
     drawn = {}
     for key, (title, make) in made.items():
         try:
-            drawn[key] = pictured(make(), key, title)
+            drawn[key] = pictured(make(), f"{key}{mark}", title)
         except InputError:
             # Nothing was measured that this picture could show.
             continue
     return drawn
+
+
+def _region(given: AuditRecord, case: Violation, redaction: Redaction) -> RegionMapDisplay:
+    """Where the rows at hand are inside, by what the rule names or else what differs most."""
+    problem = getattr(given.source, "problem", None)
+    if problem is None or case.rule == EVERYBODY or not len(case.membership):
+        raise InputError("result: it does not hold its rows, or they are all inside.")
+    columns = sorted({own.column for every in case.rule_conditions for own in every})
+    if not columns and case.profile.index.nlevels == 3:
+        apart = case.profile.iloc[:, -1].astype(float).abs()
+        most = apart.groupby(level=0).max().nlargest(_MOST_MAPPED).index
+        names = [label_text(name) for name in problem.display.columns]
+        columns = [i for i, name in enumerate(names) if name in most]
+    rows = problem.source_row
+    seen = replace(case, membership=case.membership[rows], held_out=case.held_out[rows])
+    return RegionMapDisplay.from_violation(
+        seen,
+        problem.display.iloc[:, columns] if columns else problem.display,
+        min_rows=redaction.min_cell,
+        in_quarters=redaction.min_cell > 1,
+    )
 
 
 def _measures(result: AuditRecord) -> dict[str, str | None]:
@@ -127,7 +156,8 @@ def draw(display: Display, key: str, title: str, text: str) -> Markup:
         warnings.simplefilter("ignore")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": f"mdfa-{key}"})
-        figure = Figure(figsize=(_WIDTH, display.height), layout="constrained")
+        size = min(display.width, _WIDTH), display.height
+        figure = Figure(figsize=size, layout="constrained")
         FigureCanvasSVG(figure)
         display.plot(figure.subplots(), style="page")
         file = io.BytesIO()
@@ -176,11 +206,12 @@ def _inline(document: str, key: str, title: str, text: str) -> Markup:
                     continue
             attributes.setdefault(name, value)
         element.attrib = attributes
+    width = float(root.attrib["viewBox"].split()[2])
     root.attrib = {
         "viewBox": root.attrib["viewBox"],
         "role": "img",
         "aria-labelledby": f"{key}-title {key}-text",
-        "class": "picture",
+        "class": "picture small" if width < _SMALL else "picture",
     }
     paper = PALETTES["light"].paper
     root.insert(0, ElementTree.Element("rect", width="100%", height="100%", fill=paper))

@@ -196,7 +196,7 @@ class ProfiledFeatures:
             return
         everybody = [str(label[0]) == PARTS[0] for label in given.columns]
         # Frames copy what they count of every feature, arrays do not.
-        lost = pd.isna(printed.to_numpy()) & pd.notna(given.to_numpy())
+        lost = np.isnan(printed.to_numpy(dtype=float)) & ~np.isnan(given.to_numpy(dtype=float))
         keys = [(str(name), str(level)) for name, level, _ in given.index]
         self._lines.update(keys)
         self._hidden.update(

@@ -36,9 +36,11 @@ from mdfa_fairness_plugin.report.cells import Kept, choose
 from mdfa_fairness_plugin.report.copies import (
     lower_end,
     made_of_cells,
+    no_counts,
     of_few,
     permitted,
     printed,
+    rough_counts,
     thin,
 )
 from mdfa_fairness_plugin.report.effects import effect_of
@@ -182,6 +184,8 @@ class _Redactor:
             size_told = not self.small(n)
         else:
             size_told = self._may_print_size(n, n_whole - n)
+            counts = rough_counts(violation.counts, self.min_cell)
+            profile = printed_profile(violation.profile, self.min_cell).iloc[1:]
         allowed = self._estimates(
             violation, ("delta", "high", "rates", "gamma", "mass") if shown else ("delta", "high")
         )
@@ -283,10 +287,9 @@ class _Redactor:
 
     def _cells(self, counts: pd.DataFrame, part: str) -> pd.DataFrame:
         table = counts.astype(object)
-        for i in range(table.shape[0]):
-            for j in range(table.shape[1]):
-                if not self.kept.told((part, i, j)):
-                    table.iloc[i, j] = self.withhold()
+        for i, j in np.ndindex(table.shape):
+            if not self.kept.told((part, i, j)):
+                table.iloc[i, j] = self.withhold()
         return table
 
     def _plain_counts(self, counts: pd.DataFrame) -> pd.DataFrame:
@@ -294,8 +297,7 @@ class _Redactor:
         if not thin(counts, self.min_cell):
             return counts
         self.withhold(counts.size)
-        nothing = np.full(counts.shape, None, dtype=object)
-        return pd.DataFrame(nothing, index=counts.index, columns=counts.columns)
+        return no_counts(counts)
 
     def _told_of(self, feature: Any, group: Any) -> bool:
         """Whether the reasons for leaving rows out that concern one comparison are printed."""

@@ -61,7 +61,7 @@ from mdfa_fairness_plugin.report.estimates import (
 from mdfa_fairness_plugin.report.features import features_section
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, coarser_mass
 from mdfa_fairness_plugin.report.groups import groups_blocks
-from mdfa_fairness_plugin.report.key_numbers import key_numbers
+from mdfa_fairness_plugin.report.key_numbers import key_numbers, leaks_section, what_now
 from mdfa_fairness_plugin.report.legends import (
     beside_legend,
     effects_legend,
@@ -70,12 +70,12 @@ from mdfa_fairness_plugin.report.legends import (
     number_sentence,
     one_sided,
 )
+from mdfa_fairness_plugin.report.opened import opened
 from mdfa_fairness_plugin.report.pictures import pictures
 from mdfa_fairness_plugin.report.reading import (
     comparison,
     entries,
     held_in_part,
-    leaks,
     shown_case,
 )
 from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
@@ -107,8 +107,9 @@ def tell(
             _scope(result, HTML | {TEXT}),
             _headline(result),
             _verdict(result),
-            Section("rates", "", _drawn(drawn, "rates"), HTML),
+            Section("rates", "", _first_drawn(result, drawn), HTML, place="beside"),
             key_numbers(result),
+            what_now(result),
             _scope(result, frozenset({MARKDOWN})),
             _found(result, cells),
             moved_section(shown_case(result)),
@@ -117,7 +118,7 @@ def tell(
             _also(result),
             asked_section(result.asked),
             _searches(result, drawn),
-            _path(drawn),
+            _path(result, drawn),
             _profile(result, drawn),
             features_section(result),
             _unseen(result),
@@ -190,11 +191,13 @@ def _found_case(result: AuditRecord) -> Violation | None:
 def _headline(result: AuditRecord) -> Section:
     case = _found_case(result)
     if case is None:
-        return Section("headline", "", (Paragraphs((_nothing_found(result)[0],), "headline"),))
+        return Section(
+            "headline", "", (Paragraphs((_nothing_found(result)[0],), "headline"),), place="first"
+        )
     more = _given(say.searched_sentence(case), spread_sentence(case))
     more = more if say.by_rule(case) is not None else more[::-1]  # what is of the same rows first
     blocks = Paragraphs((say.case_sentence(case),), "headline"), Paragraphs(_given(" ".join(more)))
-    return Section("headline", "", blocks)
+    return Section("headline", "", blocks, place="first")
 
 
 def _verdict(result: AuditRecord) -> Section:
@@ -208,7 +211,8 @@ def _verdict(result: AuditRecord) -> Section:
         p = f"{say.p_text(case.p_value_adjusted)}{over}"
         text = f"Finding: {FINDINGS[VIOLATION]} ({p})."
         text = " ".join(_given(text, say.evidence_sentence(case)))
-    return Section("verdict", "", (Paragraphs((text,), "unfound" if case is None else "found"),))
+    role = "unfound" if case is None else "found"
+    return Section("verdict", "", (Paragraphs((text,), role),), place="first")
 
 
 def _nothing_found(result: AuditRecord) -> tuple[str, str]:
@@ -374,6 +378,7 @@ def _searches(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
         Paragraphs((f"{told}{beside}{p}{_FAR}",), media=HTML),
         *_drawn(drawn, "searches", "searches_difference"),
         replace(tables.searches_table(result, wide=True), media=HTML),
+        *opened(result),
         replace(tables.searches_table(result), media=PLAIN),
         Paragraphs((f"{told}{p}".rstrip(),), "note", media=PLAIN),
     )
@@ -384,13 +389,21 @@ def _drawn(drawn: Mapping[str, Picture], *keys: str) -> tuple[Block, ...]:
     return tuple(drawn[key] for key in keys if key in drawn)
 
 
-def _path(drawn: Mapping[str, Picture]) -> Section:
+def _first_drawn(result: AuditRecord, drawn: Mapping[str, Picture]) -> tuple[Block, ...]:
+    """Both rates, and of a finding who is inside."""
+    keys = ("rates", "region") if _found_case(result) is not None else ("rates",)
+    return _drawn(drawn, *keys)
+
+
+def _path(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
     text = (
         "The search grows its subgroup from those treated most unequally outwards. Towards the left "
         "fewer rows are in it, and less is certain."
     )
-    blocks = (Paragraphs((text,)), drawn["path"]) if "path" in drawn else ()
-    return Section("path", "From the worst subgroup to everybody", blocks, HTML)
+    keys = ("path",) if _found_case(result) is not None else ("path", "region")
+    pictures = _drawn(drawn, *keys)
+    blocks = (Paragraphs((text,)), *pictures) if pictures else ()
+    return Section("path", "From the worst subgroup to everybody", blocks, HTML, folded=True)
 
 
 def _profile(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
@@ -442,12 +455,7 @@ def _unseen(result: AuditRecord) -> Section:
 def _balance(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
     table = tables.balance_table(result)
     blocks = (*_drawn(drawn, "love", "overlap"), table) if table else ()
-    return Section("balance", "How alike the groups were made", blocks, HTML)
-
-
-def leaks_section(warnings: Sequence[AuditWarning]) -> Section:
-    """What is read before anything else."""
-    return Section("leaks", "", (Paragraphs(leaks(warnings), "strong"),))
+    return Section("balance", "How alike the groups were made", blocks, HTML, folded=True)
 
 
 def warnings_section(warnings: Sequence[AuditWarning]) -> Section:
@@ -492,4 +500,4 @@ def _made(result: AuditRecord, cells: str, code: str) -> Section:
         Paragraphs(_given(code and "To make it again:"), media=on_page),
         Code(code, media=on_page),
     )
-    return Section("made", "How it was made", blocks)
+    return Section("made", "How it was made", blocks, folded=True)

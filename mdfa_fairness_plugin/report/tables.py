@@ -38,6 +38,8 @@ from mdfa_fairness_plugin.report.sentences import deviations, p_number
 
 _WHOLE: Final = "Everybody"  # column of everybody compared
 _MOST_SEARCHES: Final = 16
+# On pages; nobody reads more, and the result itself has all.
+_MOST_LISTED: Final = 500
 _MOST_PROFILE_ROWS: Final = 30
 _MOST_COMPARISONS: Final = 16
 _MOST_LEVELS: Final = 3
@@ -73,7 +75,8 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
     rows: list[tuple[Value, ...]] = []
     listed, case = ranked(result.violations), shown_case(result)
     beside = beside_title(result.violations) if wide else ""
-    for violation in listed[:_MOST_SEARCHES]:
+    most = _MOST_LISTED if wide else _MOST_SEARCHES
+    for violation in listed[:most]:
         effect = effect_of(violation)
         who = named(violation.sensitive_feature, violation.group, 24)
         if violation.reference is not None:
@@ -97,7 +100,7 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
         )
         if violation is case:
             rows += _beside(case, beside, wide=wide)
-    n_more = len(listed) - _MOST_SEARCHES
+    n_more = len(listed) - most
     size, far = (beside,) if beside else (), ("SD",) if wide else ()
     title = effect_title(result.violations)
     return Table(
@@ -265,7 +268,9 @@ def _title(name: object) -> str:
     return text[:1].upper() + text[1:]
 
 
-def profile_table(profile: pd.DataFrame, *, everybody: bool) -> Table:
+def profile_table(
+    profile: pd.DataFrame, *, everybody: bool, most: int = _MOST_PROFILE_ROWS
+) -> Table:
     """The subgroup beside the population; of the population alone if the subgroup is everybody."""
     caption = "Features by sensitive value"
     if not everybody:
@@ -275,7 +280,7 @@ def profile_table(profile: pd.DataFrame, *, everybody: bool) -> Table:
     if profile.empty:
         return Table(header=(), rows=())
     rows = []
-    n_all, profile = len(profile), _most_telling(profile)
+    n_all, profile = len(profile), _most_telling(profile).iloc[:most]
     for label, values in zip(profile.index, profile.to_numpy(dtype=object), strict=True):
         parts = label if isinstance(label, tuple) else (label, "", "")
         statistic = str(parts[-1])
@@ -289,11 +294,11 @@ def profile_table(profile: pd.DataFrame, *, everybody: bool) -> Table:
             for i, text in zip(means, told_apart([float(values[i]) for i in means]), strict=True):
                 cells[i] = text
         rows.append((_row_name(parts), *cells))
-    n_cut = n_all - len(rows[:_MOST_PROFILE_ROWS])
+    n_cut = n_all - len(rows)
     more = f"{count(n_cut, 'more row')}, less different, not shown; the result itself has all."
     return Table(
         header=("Feature", *(_column_name(label) for label in profile.columns)),
-        rows=tuple(rows[:_MOST_PROFILE_ROWS]),
+        rows=tuple(rows),
         caption=caption,
         more=more if n_cut > 0 else "",
     )

@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.report.document import (
     Bullets,
     Code,
     Document,
+    Folded,
     Numbers,
     Paragraphs,
     Picture,
@@ -134,6 +135,12 @@ def _parts(table: Table, cells: Sequence[Sequence[str]], room: int) -> list[list
 @lines_of.register
 def _(block: Beside) -> list[str]:
     return [line for table in block.tables for line in lines_of(table)]
+
+
+@lines_of.register
+def _(block: Folded) -> list[str]:
+    own = [line for one in block.blocks if one for line in lines_of(one)]
+    return ["", *_wrapped([f"{block.title}:"]), *own]
 
 
 @lines_of.register

@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.report.document import (
     Bullets,
     Code,
     Document,
+    Folded,
     Numbers,
     Paragraphs,
     Picture,
@@ -43,6 +44,7 @@ EVERY_KIND = (
     Numbers((("what is marked", 1234), ("what is not", None))),
     Picture(key="p", title="Marked", text="marked", svg=Markup("<svg></svg>"), table=TABLE),
     Code("code marked"),
+    Folded("What is marked", (Paragraphs(("a sentence",)), TABLE)),
 )
 
 

@@ -14,7 +14,7 @@ from mdfa_fairness_plugin import AuditResult, Violation
 from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Message
 from mdfa_fairness_plugin.report.displays import RegionMapDisplay
 
-FIGURE = re.compile(r"<figure>(?:(?!</figure>).)*overlap-title.*?</figure>\s*", re.DOTALL)
+FIGURE = re.compile(r"<figure>(?:(?!</figure>).)*(?:overlap|region)\S*-title.*?</figure>\s*", re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_what_is_read_back_is_written_and_told_the_same(audited, stored):
     assert read.summary() == audited.summary()
     assert read.to_model_card() == audited.to_model_card()
     assert read.to_junit(fail_above=0.1) == audited.to_junit(fail_above=0.1)
-    assert read._repr_html_() == audited._repr_html_()
+    assert FIGURE.sub("", read._repr_html_()) == FIGURE.sub("", audited._repr_html_())
     assert (read.asked[0].counts.to_numpy() == audited.asked[0].counts.to_numpy()).all()
     assert (read.worst_case.membership == audited.worst_case.membership).all()
 

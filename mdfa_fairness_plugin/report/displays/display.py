@@ -38,6 +38,11 @@ class Display(ABC):
     _row_height: ClassVar[float] = 0.0
 
     @property
+    def width(self) -> float:
+        """Width of its own figure, in inches."""
+        return self._width
+
+    @property
     def height(self) -> float:
         """Height of its own figure, in inches."""
         return self._height + self._row_height * max(len(self.to_frame()), 1)

@@ -1,41 +1,50 @@
-"""Two rates: how often either side gets the outcome, at the same features."""
+"""Two rates or means: what either side gets, at the same features."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import named, percent
 from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
+from mdfa_fairness_plugin.report.document import WITHHELD_TEXT
 from mdfa_fairness_plugin.report.effects import effect_of
+from mdfa_fairness_plugin.report.means import OfMeans, Phrase
+from mdfa_fairness_plugin.report.rates import RATES, Effect
 
-_LONGEST = 34
+_LONGEST = 24
 
 
 @dataclass(kw_only=True, eq=False)
 class RatesDisplay(Display):
-    """Rates of the outcome in the subgroup, of the group and of those it is compared with.
+    """Rates of the outcome in the subgroup, of the group and of those it is compared with; or means.
 
     Parameters
     ----------
     labels : tuple of str
         The group, and the others.
     rate : ndarray of shape (2,)
-        Share of each side's people who get the outcome, both with the same features.
+        Share of each side's people who get the outcome, both with the same features; of numbers the
+        mean. NaN where that is withheld.
     outcome : str
         What is counted.
+    effect : Effect
+        Whether these are rates or means, and how they are written.
     """
 
     labels: tuple[str, ...]
     rate: np.ndarray
     outcome: str = ""
-    _columns: ClassVar = {"side": "labels", "share": "rate"}
-    _height = 0.75
-    _row_height = 0.32
+    effect: Effect = RATES
+    _width = 4.0
+    _height = 0.55
+    _row_height = 0.5
 
     @classmethod
     def from_violation(cls, violation: Violation) -> RatesDisplay:
@@ -52,35 +61,63 @@ class RatesDisplay(Display):
         Raises
         ------
         InputError
-            If no rates were measured, or a copy for printing does not hold them.
+            If no rates were measured.
         """
         rate = np.asarray(violation.rates, dtype=float)
-        if effect_of(violation).of != "rates" or not np.isfinite(rate).all():
+        known, effect = bool(np.isfinite(rate).all()), effect_of(violation)
+        if not known and "rates" not in violation.withheld:
             raise style.nothing_to_draw("violation", "its rates are not known")
         who = named(violation.sensitive_feature, violation.group, _LONGEST)
         others = "everyone else"
         if violation.reference is not None:
             others = named(violation.sensitive_feature, violation.reference, _LONGEST)
-        outcome = style.short(violation.outcome, _LONGEST)
-        return cls(labels=(style.short(who, _LONGEST), others), rate=rate, outcome=outcome)
+        outcome = style.short(violation.outcome, 2 * _LONGEST)
+        if isinstance(effect, OfMeans):
+            outcome = style.short(Phrase.of(violation).what.removeprefix("in "), 2 * _LONGEST)
+        lost = frozenset((i, _column(effect)) for i in range(0 if known else 2))
+        return cls(labels=(who, others), rate=rate, outcome=outcome, effect=effect, withheld=lost)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the numbers drawn, one row per side."""
+        return pd.DataFrame({"side": self.labels, _column(self.effect): self.rate})
+
+    def _text(self, rate: float) -> str:
+        if math.isnan(rate):
+            return WITHHELD_TEXT
+        return self.effect.average(rate) if isinstance(self.effect, OfMeans) else percent(rate)
 
     def _sentence(self) -> str:
         sides = " and ".join(
-            f"{percent(r)} of {who}" for r, who in zip(self.rate, self.labels, strict=True)
+            f"{self._text(r)} of {who}" for r, who in zip(self.rate, self.labels, strict=True)
         )
-        return f"Outcome {self.outcome} in the subgroup, at the same features: {sides}."
+        what = "Outcome" if self.effect.of == "rates" else "Mean of"
+        return (
+            f"{what} {self.outcome}".rstrip() + f" in the subgroup, at the same features: {sides}."
+        )
 
     def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
         colors = [palette.second, palette.first]
         # As exact as they are printed: a length can be measured.
-        drawn = np.round(self.rate, 2)
-        ax.barh(range(len(drawn)), drawn, height=0.62, color=colors)
-        style.row_labels(ax, palette, self.labels)
-        for i, rate in enumerate(self.rate):
+        drawn = np.nan_to_num(self.rate)
+        if self.effect.of == "rates":
+            drawn = np.round(drawn, 2)
+        ax.barh(range(len(drawn)), drawn, height=0.5, color=colors)
+        for i, (rate, who) in enumerate(zip(self.rate, self.labels, strict=True)):
+            style.write(ax, 0, i - 0.3, who, offset=(0, 2), va="bottom", color=palette.ink)
+            place = max(drawn[i], 0)
             style.write(
-                ax, drawn[i], i, percent(rate), offset=(5, 0), va="center", color=palette.ink
+                ax, place, i, self._text(rate), offset=(5, 0), va="center", color=palette.ink
             )
-        ax.set_xlim(0, max(1.15 * float(drawn.max()), 0.05))
+        low, high = min(float(drawn.min()), 0.0), max(float(drawn.max()), 0.0)
+        ax.set_xlim(1.05 * low, high + 0.25 * ((high - low) or 1.0))
+        ax.set_ylim(len(drawn) - 0.6, -0.75)
         ax.set_xticks([])
-        ax.spines["bottom"].set_visible(False)
-        style.finish(ax, palette, x=f"{self.outcome}: so many of 100, at the same features")
+        ax.set_yticks([])
+        ax.spines[["bottom", "left"]].set_visible(False)
+        how = "so many of 100" if self.effect.of == "rates" else "mean"
+        note = ": ".join(filter(None, (self.outcome, f"{how}, at the same features")))
+        style.finish(ax, palette, x=note)
+
+
+def _column(effect: Effect) -> str:
+    return "share" if effect.of == "rates" else "mean"

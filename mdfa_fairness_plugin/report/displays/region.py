@@ -1,4 +1,4 @@
-"""Region map: who is inside the subgroup, over two of the audited features."""
+"""Region map: who is inside the subgroup, over one or two of the audited features."""
 
 from __future__ import annotations
 
@@ -17,25 +17,30 @@ from mdfa_fairness_plugin.describe.profile import (
     level_codes,
     numeric_values,
 )
-from mdfa_fairness_plugin.describe.wording import label_text, number
+from mdfa_fairness_plugin.describe.wording import count, label_text, number, percent
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
 
-_N_BINS = 16
+# Of each feature, fewer where there are fewer rows to fill the cells.
+_MOST_BINS, _FEWEST_BINS = 12, 4
+_ROWS_PER_CELL = 25
 _MAX_LEVELS = 10
 OTHER_LEVELS = "(all others)"
+# A share is drawn, and on pages told, in quarters.
+_STEPS = 4
+_MOST_NAMED = 3
 
 
 @dataclass(kw_only=True, eq=False)
 class RegionMapDisplay(Display):
-    """Share of the held-out rows inside the subgroup, in each cell of two features.
+    """Share of the held-out rows inside the subgroup, in each cell of two features or bin of one.
 
     Parameters
     ----------
     features : tuple of str
-        Horizontal and vertical feature.
+        Horizontal and vertical feature; the second empty where one tells who is inside.
     edges : tuple of ndarray
         Ends of the bins of each feature; for a categorical feature -0.5, 0.5, 1.5...
     levels : tuple of tuple of str
@@ -46,6 +51,8 @@ class RegionMapDisplay(Display):
         Share of them inside the subgroup; NaN where a cell has too few rows.
     label : str
         Which search this is.
+    in_quarters : bool
+        Whether shares are told in quarters, and no rows, as on pages.
     """
 
     features: tuple[str, str]
@@ -54,7 +61,8 @@ class RegionMapDisplay(Display):
     share: np.ndarray
     levels: tuple[tuple[str, ...], tuple[str, ...]] = field(default=((), ()))
     label: str = ""
-    _height = 4.6
+    in_quarters: bool = False
+    _width = 4.0
 
     @classmethod
     def from_violation(
@@ -64,18 +72,21 @@ class RegionMapDisplay(Display):
         features: Sequence[Any] | None = None,
         *,
         min_rows: int = 1,
+        in_quarters: bool = False,
     ) -> RegionMapDisplay:
-        """Lay the held-out rows out over two features.
+        """Lay the held-out rows out over two features, or one.
 
         Parameters
         ----------
         violation : Violation
         X : table of shape (n_samples, n_features)
             The audited features, as they were given to the audit.
-        features : sequence of two column names or None, default=None
+        features : sequence of one or two column names or None, default=None
             Horizontal and vertical feature; None: the two that tell best who is inside.
         min_rows : int, default=1
             Cells with fewer rows are left blank.
+        in_quarters : bool, default=False
+            Tell shares in quarters, and no rows, as pages do.
 
         Returns
         -------
@@ -100,10 +111,16 @@ class RegionMapDisplay(Display):
         held = np.asarray(violation.held_out, dtype=bool)
         if not held.any():
             raise style.nothing_to_draw("violation", "it measured no rows")
-        frame, inside = frame.loc[held].reset_index(drop=True), violation.membership[held]
-        kinds = feature_kinds(frame)
-        columns = _chosen(frame, kinds, inside, features)
-        axes = [_laid_out(frame.iloc[:, column], kinds[column]) for column in columns]
+        inside = violation.membership[held]
+        places = range(frame.shape[1]) if features is None else _named(frame, features)
+        kinds = dict(zip(places, feature_kinds(frame.iloc[:, list(places)]), strict=True))
+        if features is None:
+            places = _telling(frame, kinds, held, inside)
+        axes = [_laid_out(frame.iloc[held, place], kinds[place]) for place in places]
+        names = [label_text(frame.columns[place]) for place in places]
+        if len(axes) == 1:
+            names.append("")
+            axes.append((np.zeros(len(inside), dtype=np.intp), np.array([-0.5, 0.5]), ("",)))
         (x, x_edges, x_levels), (y, y_edges, y_levels) = axes
         known = (x >= 0) & (y >= 0)
         shape = (len(y_edges) - 1, len(x_edges) - 1)
@@ -113,73 +130,117 @@ class RegionMapDisplay(Display):
         share = np.full(shape, np.nan)
         enough = n >= max(min_rows, 1)
         share[enough] = hits[enough] / n[enough]
+        if not enough.any():
+            raise style.nothing_to_draw("violation", "no cell has rows enough")
         return cls(
-            features=(
-                label_text(frame.columns[columns[0]]),
-                label_text(frame.columns[columns[1]]),
-            ),
+            features=(names[0], names[1]),
             edges=(x_edges, y_edges),
             levels=(x_levels, y_levels),
             n_rows=n,
-            share=share,
+            share=np.round(_STEPS * share) / _STEPS if in_quarters else share,
             label=style.search_name(violation),
+            in_quarters=in_quarters,
         )
+
+    @property
+    def height(self) -> float:
+        """Height of its own figure, in inches: a strip is low."""
+        return 1.75 if not self.features[1] else 3.3
 
     def to_frame(self) -> pd.DataFrame:
         """Give the numbers drawn, one row per cell that holds rows."""
         y, x = np.nonzero(~np.isnan(self.share))
-        return pd.DataFrame(
-            {
-                self.features[0]: [self._bin(0, int(i)) for i in x],
-                f"{self.features[1]} ": [self._bin(1, int(i)) for i in y],
-                "rows": self.n_rows[y, x],
-                "share_inside": self.share[y, x],
-            }
-        )
+        columns: dict[str, Any] = {self.features[0]: [self._bin(0, int(i)) for i in x]}
+        if self.features[1]:
+            columns[f"{self.features[1]} "] = [self._bin(1, int(i)) for i in y]
+        if not self.in_quarters:
+            columns["rows"] = self.n_rows[y, x]
+        return pd.DataFrame(columns | {"share_inside": self.share[y, x]})
 
     def _sentence(self) -> str:
         drawn = ~np.isnan(self.share)
-        most = int((self.share[drawn] >= 0.5).sum())
-        return (
-            f"Share of rows inside the subgroup of {self.label} over {self.features[0]} and "
-            f"{self.features[1]}: at least half in {most} of {int(drawn.sum())} cells."
+        most, n = int((self.share[drawn] >= 0.5).sum()), int(drawn.sum())
+        over = " and ".join(filter(None, self.features))
+        text = (
+            f"Where the subgroup lies by {over}: in {most} of {count(n, 'cell')} at least half of the "
+            "people are inside"
         )
+        y, x = np.unravel_index(np.argsort(-np.nan_to_num(self.share), axis=None), drawn.shape)
+        first = list(zip(x, y, strict=True))[: min(most, _MOST_NAMED)]
+        cells = [
+            self._bin(0, i) + (f" with {self._bin(1, j)}" if over != self.features[0] else "")
+            for i, j in first
+        ]
+        return f"{text}, most at {'; '.join(cells)}." if cells else f"{text}."
 
     def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
-        from matplotlib.colors import LinearSegmentedColormap
+        from matplotlib.patches import Patch, PathPatch
+        from matplotlib.path import Path
 
-        colors = LinearSegmentedColormap.from_list("share", [palette.faint, palette.first])
-        mesh = ax.pcolormesh(
-            self.edges[0],
-            self.edges[1],
-            np.ma.masked_invalid(self.share),
-            cmap=colors,
-            vmin=0,
-            vmax=1,
-            edgecolor=palette.paper,
-            linewidth=0.6,
-        )
+        steps = np.round(_STEPS * self.share)
+        x, y = self.edges
+        keys = []
+        for step in range(_STEPS + 1):
+            face: dict[str, Any] = (
+                {"facecolor": palette.first, "alpha": 0.2 + 0.8 * step / _STEPS}
+                if step
+                else {"facecolor": palette.faint, "alpha": 0.6}
+            )
+            found = [
+                Path(
+                    [
+                        (x[i], y[j]),
+                        (x[i + 1], y[j]),
+                        (x[i + 1], y[j + 1]),
+                        (x[i], y[j + 1]),
+                        (0, 0),
+                    ],
+                    [1, 2, 2, 2, 79],
+                )
+                for j, i in zip(*np.nonzero(steps == step), strict=True)
+            ]
+            if found:
+                cells = Path.make_compound_path(*found)
+                ax.add_patch(PathPatch(cells, edgecolor=palette.paper, linewidth=0.6, **face))
+            keys.append(Patch(edgecolor="none", label=percent(step / _STEPS), **face))
+        rows, columns = (np.flatnonzero(~np.isnan(steps).all(axis=own)) for own in (1, 0))
+        ax.set_xlim(x[columns[0]], x[columns[-1] + 1])
+        ax.set_ylim(y[rows[0]], y[rows[-1] + 1])
         for axis, levels in ((ax.xaxis, self.levels[0]), (ax.yaxis, self.levels[1])):
             if levels:
-                names = [style.short(level, 16) for level in levels]
-                slant = axis is ax.xaxis and sum(map(len, names)) > 60
+                names = [style.short(level, 12) for level in levels]
+                slant = axis is ax.xaxis and sum(map(len, names)) > 30
                 axis.set_ticks(
                     range(len(levels)),
                     labels=names,
                     color=palette.ink,
                     **(style.PLAIN | ({"rotation": 30, "ha": "right"} if slant else {})),
                 )
-        bar = ax.figure.colorbar(mesh, ax=ax, ticks=[0, 0.25, 0.5, 0.75, 1], shrink=0.85)
-        bar.ax.set_yticklabels(["0 %", "25 %", "50 %", "75 %", "100 %"], color=palette.ink)
-        bar.ax.tick_params(labelsize=9, colors=palette.muted, labelcolor=palette.ink)
-        bar.set_label("Inside the subgroup", color=palette.ink, fontsize=9.5)
-        bar.outline.set_visible(False)
+            elif axis is ax.xaxis:
+                ax.locator_params(axis="x", nbins=5)
+        if not self.features[1]:
+            ax.set_yticks([])
+            ax.spines["left"].set_visible(False)
+        legend = ax.figure.legend(
+            handles=keys,
+            loc="outside lower center",
+            ncols=len(keys),
+            frameon=False,
+            fontsize=9,
+            handlelength=1,
+            handleheight=1,
+            handletextpad=0.3,
+            columnspacing=0.9,
+            labelcolor=palette.ink,
+            title="Inside the subgroup, of 100 people there",
+            title_fontsize=9,
+        )
+        legend.get_title().set_color(palette.ink)
         style.finish(
             ax,
             palette,
-            x=style.short(self.features[0], 60),
-            y=style.short(self.features[1], 40),
-            title=self.label,
+            x=style.short(self.features[0], 34),
+            y=style.short(self.features[1], 30),
         )
 
     def _bin(self, axis: int, i: int) -> str:
@@ -202,25 +263,27 @@ def _as_frame(X: Any) -> pd.DataFrame:
     return pd.DataFrame(array).rename(columns=lambda i: f"x{i}").infer_objects()
 
 
-def _chosen(
-    frame: pd.DataFrame, kinds: list[str], inside: np.ndarray, features: Sequence[Any] | None
+def _named(frame: pd.DataFrame, features: Sequence[Any]) -> list[int]:
+    """Positions of one or two features."""
+    if isinstance(features, str) or len(features) not in (1, 2):
+        raise InputError(f"features: one or two column names expected, {features!r} found.")
+    names = list(frame.columns)
+    for name in features:
+        if name not in names:
+            known = ", ".join(label_text(name, 20) for name in names[:8])
+            raise InputError(f"features: no column {name!r} in X; its columns start with {known}.")
+    return [names.index(name) for name in features]
+
+
+def _telling(
+    frame: pd.DataFrame, kinds: dict[int, str], held: np.ndarray, inside: np.ndarray
 ) -> list[int]:
-    """Positions of the two features."""
-    if features is not None:
-        if isinstance(features, str) or len(features) != 2:
-            raise InputError(f"features: two column names expected, {features!r} found.")
-        names = list(frame.columns)
-        for name in features:
-            if name not in names:
-                known = ", ".join(label_text(name, 20) for name in names[:8])
-                raise InputError(
-                    f"features: no column {name!r} in X; its columns start with {known}."
-                )
-        return [names.index(name) for name in features]
-    if frame.shape[1] < 2:
-        raise InputError("X: a map needs two features, one found.")
-    strength = [_strength(frame.iloc[:, i], kinds[i], inside) for i in range(frame.shape[1])]
-    best = sorted(range(len(strength)), key=lambda i: -strength[i])[:2]
+    """Positions of the two features that tell best who is inside, or of the only one."""
+    if len(kinds) < 3:
+        best = list(kinds)
+    else:
+        strength = {i: _strength(frame.iloc[held, i], kinds[i], inside) for i in kinds}
+        best = sorted(strength, key=lambda i: -strength[i])[:2]
     # A numeric feature is read best along the horizontal axis.
     return sorted(best, key=lambda i: not is_ordered(kinds[i]))
 
@@ -261,14 +324,19 @@ def _laid_out(series: pd.Series, kind: str) -> tuple[np.ndarray, np.ndarray, tup
 
 
 def _bins(known: np.ndarray) -> np.ndarray:
+    """Ends of bins: one for each value where there are few, else round ones."""
     values = np.unique(known)
-    if len(values) <= _N_BINS:
-        if len(values) == 1:
-            return np.array([values[0] - 0.5, values[0] + 0.5])
+    most = int(np.clip(math.sqrt(len(known) / _ROWS_PER_CELL), _FEWEST_BINS, _MOST_BINS))
+    if len(values) == 1:
+        return np.array([values[0] - 0.5, values[0] + 0.5])
+    if len(values) <= most:
         middle = (values[1:] + values[:-1]) / 2
         first, last = values[0] - (middle[0] - values[0]), values[-1] + (values[-1] - middle[-1])
         return np.concatenate([[first], middle, [last]])
     low, high = np.quantile(known, [0.005, 0.995])
     if not (math.isfinite(high - low) and high > low):
         low, high = values[0], values[-1]
-    return np.linspace(low, high, _N_BINS + 1)
+    unit = 10.0 ** math.floor(math.log10((high - low) / most))
+    step = next(m * unit for m in (1, 2, 5, 10, 20) if m * unit * most >= high - low)
+    first, last = math.floor(low / step), math.floor(high / step) + 1
+    return step * np.arange(first, last + 1)

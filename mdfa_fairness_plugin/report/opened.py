@@ -1,0 +1,77 @@
+"""Every search by itself, as a page opens it."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY
+from mdfa_fairness_plugin.describe.wording import clean, label_text, named, percent
+from mdfa_fairness_plugin.records import AuditRecord, Violation, ranked
+from mdfa_fairness_plugin.report import sentences as say
+from mdfa_fairness_plugin.report.document import HTML, Folded, Paragraphs, Table, Value
+from mdfa_fairness_plugin.report.effects import effect_cell, effect_of
+from mdfa_fairness_plugin.report.findings import short_verdict
+from mdfa_fairness_plugin.report.means import OfMeans
+from mdfa_fairness_plugin.report.tables import frame_table, profile_table
+
+# Beyond these a page would be long; the table has all.
+_MOST_OPENED: Final = 200
+_MOST_STEPS: Final = 5
+_MOST_PROFILE_ROWS: Final = 6
+_LONGEST: Final = 300
+
+
+def opened(result: AuditRecord) -> tuple[Folded, ...]:
+    """Rates and counts per group, path, profile and rule of every search, names in full."""
+    return tuple(map(_opened, ranked(result.violations)[:_MOST_OPENED]))
+
+
+def _opened(search: Violation) -> Folded:
+    effect = effect_of(search)
+    who = named(search.sensitive_feature, search.group, _LONGEST)
+    if search.reference is not None:
+        who = f"{who} (vs {label_text(search.reference, _LONGEST)})"
+    size = effect_cell(search, effect)
+    size = "withheld" if size is None else size or "not measured"
+    title = f"{who}, {label_text(search.outcome, _LONGEST)}: {size}; {short_verdict(search)}"
+    lines = [say.case_sentence(search)] if search.measured or search.withheld else []
+    lines += [say.rule_sentence(search)] if lines and search.rule != EVERYBODY else []
+    lines += [clean(search.reason, _LONGEST)] if search.reason else []
+    everybody = search.rule == EVERYBODY
+    # The features that differ most come first.
+    first = search.profile.iloc[: 4 * _MOST_PROFILE_ROWS]
+    tables = (
+        _rates(search),
+        frame_table(search.counts, "People by outcome"),
+        _path(search),
+        profile_table(first, everybody=everybody, most=_MOST_PROFILE_ROWS),
+    )
+    return Folded(title, (Paragraphs(tuple(lines)), *tables), media=HTML)
+
+
+def _rates(search: Violation) -> Table:
+    """What either side gets, at the same features."""
+    effect, sides = effect_of(search), (say.group_of(search), say.others_of(search))
+    lost = None if "rates" in search.withheld else ""
+    write = effect.average if isinstance(effect, OfMeans) else percent
+    rates: list[Value] = [lost if math.isnan(rate) else write(rate) for rate in search.rates]
+    rows = tuple(zip(map(say.capital, sides), rates, strict=True))
+    known = any(rate != "" for rate in rates)
+    caption = "At the same features"
+    return Table(header=("", effect.of.capitalize()), rows=rows if known else (), caption=caption)
+
+
+def _path(search: Violation) -> Table:
+    """A few regions, from the worst to everybody."""
+    effect, frame = effect_of(search), search.path.to_frame()
+    names = ["mass", "delta", "interval_low", "interval_high"]
+    steps = frame.loc[frame["delta"].notna(), names].sort_values("mass").to_numpy(dtype=float)
+    size = search.outcome_sd if search.by_difference else 1.0
+    rows = []
+    for mass, *numbers in steps[:: max(1, -(-len(steps) // _MOST_STEPS))]:
+        value, low, high = (effect.from_scale(size * one) for one in numbers)
+        ends = "" if math.isnan(low) or math.isnan(high) else effect.ends_cell(low, high)
+        rows.append((f"{mass:.2g}", effect.cell(value), ends))
+    header = ("Mass", effect.name.capitalize(), "Between")
+    return Table(header=header, rows=tuple(rows), caption="As the region grows")
