@@ -3,8 +3,9 @@
 
     python .ci/check_page.py [--axe FOLDER] PAGE.html [...]
 
-Each is accessible in both themes, asks for nothing when opened, has no text in pictures below 10 px on
-a phone, prints every table whole on A4 and Letter, and can be read without any style of its own.
+Each is accessible in both themes, asks for nothing when opened, answers on its first screen who, how
+many, how much, how sure and what now, has no text in pictures below 10 px on a phone, prints every
+table whole on A4 and Letter, and can be read without any style of its own.
 Needs Debian's ``chromium`` (or CHROMIUM=path), and axe-core: a folder with ``axe.min.js`` is taken
 from --axe, or ``npm`` fetches it into a temporary folder. Exit status 1 if anything is wrong.
 """
@@ -49,7 +50,7 @@ CSP = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 THEMES = {"light": "1", "dark": "0"}
 MOST_BYTES = 250_000
 # Looks at the page, in light on a desk and in dark on a phone.
-LOOKS = (("light", 1000), ("dark", 390))
+LOOKS = (("light", 1280), ("dark", 390))
 # Widths of what is printed between margins of 1.5 cm, in pixels.
 PAPERS = {"A4": 680, "Letter": 702}
 # Run after the page; what they find is read from the finished document.
@@ -67,7 +68,7 @@ const tell = found => {{
 <script>{script}</script>
 """
 LOOKED = """
-const root = document.documentElement;
+const root = document.documentElement, screen_height = 800;
 const beyond = () => root.scrollWidth - root.clientWidth;
 const scale = turned => Math.hypot(turned.a, turned.b);
 const small = () => [...document.querySelectorAll("svg text")].filter(one =>
@@ -77,10 +78,16 @@ const cut = () => [...document.querySelectorAll("table")].filter(one => one.offs
   one.getBoundingClientRect().right > root.clientWidth + 0.5
   || [...one.querySelectorAll("th, td")].some(cell => cell.scrollWidth > cell.clientWidth + 1)
 )).map(one => one.caption ? one.caption.textContent : one.textContent.slice(0, 60));
+const answers = [".headline, .person", ".now", ".key", ".found, .unfound"];
+const late = () => answers.filter((one, place) => {
+  const part = document.querySelector(one);
+  return part ? part.getBoundingClientRect().bottom > screen_height : place < 2;
+});
 const black = () => [...document.querySelectorAll("svg path, svg rect, svg text")].filter(one =>
   !one.closest("clipPath, defs") && getComputedStyle(one).fill == "rgb(0, 0, 0)").length;
 """
 AXE = """
+const wanted = late();
 for (const d of document.querySelectorAll("details")) d.open = true;
 const phone = small(), wide = beyond();
 axe.run(document, {resultTypes: ["violations"]}).then(found => {
@@ -88,7 +95,7 @@ axe.run(document, {resultTypes: ["violations"]}).then(found => {
   const styled = document.querySelectorAll("[style]").length;
   tell({violations: found.violations.map(v => ({id: v.id, impact: v.impact, help: v.help,
       nodes: v.nodes.slice(0, 5).map(n => n.html.slice(0, 200) + " | " + n.failureSummary)})),
-    passes: found.passes.length, small: phone, wide: wide, bare: black() + styled});
+    passes: found.passes.length, small: phone, late: wanted, wide: wide, bare: black() + styled});
 });
 """
 PRINTED = "tell({cut: cut(), wide: beyond()});"
@@ -164,6 +171,9 @@ def faults_of(browser: str, page: Path, axe: str) -> list[str]:
             nodes = "".join(f"\n    {node}" for node in problem["nodes"])
             faults.append(f"{where}{problem['id']} ({problem['impact']}): {problem['help']}{nodes}")
         faults += [f"{where}{found['wide']} px too wide"] if found["wide"] > 0 else []
+        faults += [
+            f"{where}not on the first screen: {own}" for own in found["late"] if width > 1000
+        ]
         faults += [f"{where}text below 10 px: {text}" for text in found["small"]]
         faults += [f"{found['bare']} shapes are black without style"] if found["bare"] else []
     for paper, width in PAPERS.items():

@@ -1,4 +1,4 @@
-"""Looks at eight report pages in a browser, with what that needs installed first.
+"""Looks at eleven report pages in a browser, with what that needs installed first.
 
     python .ci/pages.py [FOLDER]    keeps the pages in FOLDER
 
@@ -53,6 +53,33 @@ def searches() -> mdfa.AuditResult:
     return of(data)
 
 
+def numbers() -> mdfa.AuditResult:
+    """An outcome that is a number."""
+    data = people()
+    rng = np.random.default_rng(2)
+    data.y = pd.Series(2000 + 300 * data.y + 200 * rng.normal(size=len(data.y)), name="wage")
+    return of(data, outcome_type="numeric")
+
+
+def classes() -> mdfa.AuditResult:
+    """Four outcomes, of three groups."""
+    data = people(2400)
+    rng = np.random.default_rng(3)
+    held = np.array(["none", "fine", "probation", "prison"])
+    place = np.where(data.y == 1, rng.integers(0, 4, len(data.y)), rng.integers(0, 3, len(data.y)))
+    data.y = pd.Series(held[place], name="sentence")
+    data.sensitive_features = data.sensitive_features.where(rng.random(len(data.y)) < 0.7, 2)
+    return of(data)
+
+
+def score() -> mdfa.AuditResult:
+    """Marks of a score, which are an order."""
+    data = people()
+    rng = np.random.default_rng(4)
+    data.y = pd.Series(np.clip(data.y * 3 + rng.integers(0, 7, len(data.y)), 0, 9), name="score")
+    return of(data, ordered=list(range(10)))
+
+
 def hostile() -> mdfa.AuditResult:
     """Names that are markup."""
     data = people()
@@ -86,6 +113,9 @@ PAGES: dict[str, Callable] = {
     "comparison": comparison,
     "card": card,
     "hostile": hostile,
+    "numbers": numbers,
+    "classes": classes,
+    "score": score,
 }
 REAL: dict[str, Callable] = {
     "compas": lambda: of(mdfa.datasets.load_compas(binary_race=True)),

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from mdfa_fairness_plugin.comparison.alternatives_story import alternatives_section
+from mdfa_fairness_plugin.comparison.headline import headline, who
 from mdfa_fairness_plugin.comparison.records import (
     ACCURACY,
     FALSE_POSITIVE,
@@ -32,7 +33,6 @@ from mdfa_fairness_plugin.describe.wording import (
     clean,
     count,
     label_text,
-    named,
     percent,
     rounded,
 )
@@ -41,7 +41,6 @@ from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     NONE_LARGER,
     VIOLATION,
-    SearchKey,
 )
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
@@ -79,6 +78,7 @@ def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str
         title,
         (
             leaks_section(result.warnings),
+            headline(result),
             Section("scope", "", (Paragraphs(_scope(result), "scope"),)),
             Section("models", "", (_models(result), *((picture,) if picture else ()))),
             _cases(result),
@@ -107,14 +107,6 @@ def _picture(result: ComparisonResult, mark: str) -> Picture | None:
     except InputError:
         return None
     return pictured(display, f"models{mark}", "Aggregate ratio and worst subgroup of each model")
-
-
-def who(search: SearchKey, limit: int = 24) -> str:
-    """Name a search: the group, whom it is compared with, and the outcome."""
-    text = named(search.sensitive_feature, search.group, limit)
-    if search.reference is not None:
-        text += f" (vs {label_text(search.reference, limit)})"
-    return f"{text}: {label_text(search.outcome, limit)}"
 
 
 def _scope(result: ComparisonResult) -> tuple[str, ...]:

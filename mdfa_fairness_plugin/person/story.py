@@ -24,7 +24,7 @@ from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
 from mdfa_fairness_plugin.records import VIOLATION
 from mdfa_fairness_plugin.records.searches import RANK
-from mdfa_fairness_plugin.report.document import Document, Paragraphs, Section, Table
+from mdfa_fairness_plugin.report.document import HTML, Document, Paragraphs, Section, Table
 from mdfa_fairness_plugin.report.effects import effect_of, is_number
 from mdfa_fairness_plugin.report.figures import in_brackets, points_text
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from mdfa_fairness_plugin.person.card import ContestationCard
 
 _MAX_FEATURES: Final = 40
+_NOW: Final = (
+    "What now: ask for the reasons of this decision, and whether what is recorded of this person is "
+    "right. How comparable people fared is told below."
+)
 _UNSAID: Final = (
     "Unlike outcomes of two similar people can be chance: look at the rates, not at single cases. "
     "People are compared at equal values of the audited features; one that was not audited may "
@@ -79,6 +83,7 @@ def tell(card: ContestationCard) -> Document:
         "Where this person stands",
         (
             Section("person", "", (Paragraphs((_person(card),), "person"),)),
+            Section("now", "", (Paragraphs((_NOW,), "now"),), HTML),
             Section("standing", "Is this person in the subgroup?", (Paragraphs(_standing(card)),)),
             Section(
                 "finding",

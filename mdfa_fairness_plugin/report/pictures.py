@@ -66,7 +66,7 @@ def pictures(given: AuditRecord, redaction: Redaction, mark: str = "") -> dict[s
     shown, whole = shown_case(result), shown_case(given)
     made: dict[str, tuple[str, Callable[[], Display]]] = {
         key: (
-            "Every search of this audit",
+            "Every search of this audit" if key == "searches" else f"Searches by {measure}",
             partial(SearchesDisplay.from_result, result, measure=measure),
         )
         for key, measure in _measures(result).items()
