@@ -14,7 +14,9 @@ from mdfa_fairness_plugin import AuditResult, Violation
 from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Message
 from mdfa_fairness_plugin.report.displays import RegionMapDisplay
 
-FIGURE = re.compile(r"<figure>(?:(?!</figure>).)*(?:overlap|region)\S*-title.*?</figure>\s*", re.DOTALL)
+FIGURE = re.compile(
+    r"<figure>(?:(?!</figure>).)*(?:overlap|region)\S*-title.*?</figure>\s*", re.DOTALL
+)
 
 
 @pytest.fixture(scope="module")

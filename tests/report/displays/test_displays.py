@@ -276,8 +276,16 @@ def test_map_finds_the_features_that_tell_who_is_inside():
     assert display.n_rows.sum() == violation.held_out.sum()
     left = display.edges[0][:-1] < 35
     assert np.nanmin(display.share[:, left]) == 1
-    few = RegionMapDisplay.from_violation(violation, X, ["age", "kind"], min_rows=11)
+    few = RegionMapDisplay.from_violation(
+        violation, X, ["age", "kind"], min_rows=11, in_quarters=True
+    )
     assert not ((few.n_rows < 11) & ~np.isnan(few.share)).any()
+    # A page tells nothing finer, and no number of people.
+    assert set(few.to_frame().columns) == {"age", "kind ", "share_inside"}
+    assert set(few.to_frame()["share_inside"]) <= {0, 0.25, 0.5, 0.75, 1}
+    one = RegionMapDisplay.from_violation(violation, X, ["age"])
+    assert one.share.shape[0] == 1
+    assert one.height < few.height
     with pytest.raises(InputError, match="no column 'sex' in X"):
         RegionMapDisplay.from_violation(violation, X, ["age", "sex"])
     with pytest.raises(InputError, match="400 rows of the audit expected, 10 found"):
