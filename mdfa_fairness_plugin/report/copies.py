@@ -6,6 +6,7 @@ import math
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.fields import Record
@@ -81,7 +82,8 @@ def thin(counts: pd.DataFrame, min_cell: int) -> bool:
 
 def no_counts(counts: pd.DataFrame) -> pd.DataFrame:
     """Counts of which each is withheld."""
-    return pd.DataFrame(None, index=counts.index, columns=counts.columns, dtype=object)
+    nothing = np.full(counts.shape, None, dtype=object)
+    return pd.DataFrame(nothing, index=counts.index, columns=counts.columns)
 
 
 def rough_counts(counts: pd.DataFrame, min_cell: int) -> pd.DataFrame:
