@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mdfa_fairness_plugin.comparison.records import ModelSearch
-from mdfa_fairness_plugin.comparison.sizes import cell
+from mdfa_fairness_plugin.comparison.sizes import cell, effect_of_row
 from mdfa_fairness_plugin.describe.wording import count, label_text, named
 from mdfa_fairness_plugin.records import VIOLATION, SearchKey
 from mdfa_fairness_plugin.report import sentences as say
@@ -23,7 +23,7 @@ _NOW: Final = (
 def headline(result: ComparisonResult) -> Section:
     """In which models a disparity was found, of whom, and what to do with that."""
     rows = [result.worst(model) for model in result.models]
-    found = [_found(row) for row in rows if row.verdict == VIOLATION]
+    found = [_found(result, row) for row in rows if row.verdict == VIOLATION]
     models = count(len(rows), "model")
     text = f"A disparity beyond chance was found in {len(found)} of {models}: {'; '.join(found)}."
     if not found:
@@ -32,9 +32,10 @@ def headline(result: ComparisonResult) -> Section:
     return Section("headline", "", told, HTML, place="above")
 
 
-def _found(row: ModelSearch) -> str:
+def _found(result: ComparisonResult, row: ModelSearch) -> str:
     withheld = bool({"delta", "difference"} & row.withheld)
-    size = cell(row.effect, row.effect_interval, row.measure, withheld=withheld)
+    effect = effect_of_row(result, row)
+    size = cell(effect, row.effect, row.effect_interval, withheld=withheld)
     rows = say.rows_in_brackets(row.n_rows)
     return f"{label_text(row.model)} ({who(row.search)}, {shown(size)}, {rows})"
 

@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.records import (
     Violation,
 )
 from mdfa_fairness_plugin.records.searches import RANK, STEPS
+from mdfa_fairness_plugin.report.document import HTML, Bullets, Section
 from mdfa_fairness_plugin.report.effects import beside_title, effect_of, effects_of
 from mdfa_fairness_plugin.report.findings import FINDINGS, POWER
 from mdfa_fairness_plugin.report.means import Difference, OfMeans, RatioOfMeans, Slope
@@ -88,12 +89,13 @@ def one_sided(violations: Sequence[Violation]) -> str:
     )
 
 
-def glossary(searches: Sequence[Violation]) -> tuple[str, ...]:
+def words_section(searches: Sequence[Violation]) -> Section:
     """What words of a report mean."""
     effects = effects_of(searches)
     sizes = [(effect.name.capitalize(), _MEANS[type(effect)]) for effect in effects]
     words = (*_WORDS[:4], *sizes, *_WORDS[4:])
-    return tuple(f"{word}: {meaning}." for word, meaning in dict(words).items())
+    lines = tuple(f"{word}: {meaning}." for word, meaning in dict(words).items())
+    return Section("words", "What the words mean", (Bullets(lines),), HTML, folded=True)
 
 
 _MEANS: Final = {

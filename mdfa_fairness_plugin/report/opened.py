@@ -11,8 +11,9 @@ from mdfa_fairness_plugin.records import AuditRecord, Violation, ranked
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import HTML, Folded, Paragraphs, Table, Value
 from mdfa_fairness_plugin.report.effects import effect_cell, effect_of
+from mdfa_fairness_plugin.report.figures import short
 from mdfa_fairness_plugin.report.findings import short_verdict
-from mdfa_fairness_plugin.report.means import OfMeans
+from mdfa_fairness_plugin.report.means import OfMeans, Slope
 from mdfa_fairness_plugin.report.tables import frame_table, profile_table
 
 # Beyond these a page would be long; the table has all.
@@ -57,7 +58,7 @@ def _rates(search: Violation) -> Table:
     write = effect.average if isinstance(effect, OfMeans) else percent
     rates: list[Value] = [lost if math.isnan(rate) else write(rate) for rate in search.rates]
     rows = tuple(zip(map(say.capital, sides), rates, strict=True))
-    known = any(rate != "" for rate in rates)
+    known = any(rate != "" for rate in rates) and not isinstance(effect, Slope)
     caption = "At the same features"
     return Table(header=("", effect.of.capitalize()), rows=rows if known else (), caption=caption)
 
@@ -70,8 +71,8 @@ def _path(search: Violation) -> Table:
     size = search.outcome_sd if search.by_difference else 1.0
     rows = []
     for mass, *numbers in steps[:: max(1, -(-len(steps) // _MOST_STEPS))]:
-        value, low, high = (effect.from_scale(size * one) for one in numbers)
-        ends = "" if math.isnan(low) or math.isnan(high) else effect.ends_cell(low, high)
-        rows.append((f"{mass:.2g}", effect.cell(value), ends))
+        scaled = [effect.from_scale(size * one) for one in numbers]
+        value, low, high = map(effect.in_cell, short(effect.alike(scaled)))
+        rows.append((f"{mass:.2g}", value, f"{low} to {high}" if low and high else ""))
     header = ("Mass", effect.name.capitalize(), "Between")
     return Table(header=header, rows=tuple(rows), caption="As the region grows")

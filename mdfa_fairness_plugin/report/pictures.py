@@ -19,7 +19,7 @@ from markupsafe import Markup
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import for_xml, label_text, percent
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.records import AuditRecord, Violation
+from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, Violation
 from mdfa_fairness_plugin.report.displays import (
     AmountsDisplay,
     LoveDisplay,
@@ -104,8 +104,9 @@ def pictures(given: AuditRecord, redaction: Redaction, mark: str = "") -> dict[s
 def _region(given: AuditRecord, case: Violation, redaction: Redaction) -> RegionMapDisplay:
     """Where the rows at hand are inside, by what the rule names or else what differs most."""
     problem = getattr(given.source, "problem", None)
-    if problem is None or case.rule == EVERYBODY or not len(case.membership):
-        raise InputError("result: it does not hold its rows, or they are all inside.")
+    found = case.verdict == VIOLATION and case.rule != EVERYBODY
+    if problem is None or not found or not len(case.membership):
+        raise InputError("result: no part of its rows to show.")
     columns = sorted({own.column for every in case.rule_conditions for own in every})
     if not columns and case.profile.index.nlevels == 3:
         apart = case.profile.iloc[:, -1].astype(float).abs()

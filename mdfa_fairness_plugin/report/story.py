@@ -65,10 +65,10 @@ from mdfa_fairness_plugin.report.key_numbers import key_numbers, leaks_section, 
 from mdfa_fairness_plugin.report.legends import (
     beside_legend,
     effects_legend,
-    glossary,
     largest_detectable,
     number_sentence,
     one_sided,
+    words_section,
 )
 from mdfa_fairness_plugin.report.opened import opened
 from mdfa_fairness_plugin.report.pictures import pictures
@@ -107,7 +107,7 @@ def tell(
             _scope(result, HTML | {TEXT}),
             _headline(result),
             _verdict(result),
-            Section("rates", "", _first_drawn(result, drawn), HTML, place="beside"),
+            Section("rates", "", _drawn(drawn, "rates", "region"), HTML, place="beside"),
             key_numbers(result),
             what_now(result),
             _scope(result, frozenset({MARKDOWN})),
@@ -118,7 +118,7 @@ def tell(
             _also(result),
             asked_section(result.asked),
             _searches(result, drawn),
-            _path(result, drawn),
+            _path(drawn),
             _profile(result, drawn),
             features_section(result),
             _unseen(result),
@@ -126,7 +126,7 @@ def tell(
             warnings_section(result.warnings),
             statement_section(result.statement),
             _made(result, cells, code),
-            Section("words", "What the words mean", (Bullets(glossary(result.violations)),), HTML),
+            words_section(result.violations),
         ),
         part_title="Fairness audit",
     )
@@ -389,20 +389,12 @@ def _drawn(drawn: Mapping[str, Picture], *keys: str) -> tuple[Block, ...]:
     return tuple(drawn[key] for key in keys if key in drawn)
 
 
-def _first_drawn(result: AuditRecord, drawn: Mapping[str, Picture]) -> tuple[Block, ...]:
-    """Both rates, and of a finding who is inside."""
-    keys = ("rates", "region") if _found_case(result) is not None else ("rates",)
-    return _drawn(drawn, *keys)
-
-
-def _path(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
+def _path(drawn: Mapping[str, Picture]) -> Section:
     text = (
         "The search grows its subgroup from those treated most unequally outwards. Towards the left "
         "fewer rows are in it, and less is certain."
     )
-    keys = ("path",) if _found_case(result) is not None else ("path", "region")
-    pictures = _drawn(drawn, *keys)
-    blocks = (Paragraphs((text,)), *pictures) if pictures else ()
+    blocks = (Paragraphs((text,)), drawn["path"]) if "path" in drawn else ()
     return Section("path", "From the worst subgroup to everybody", blocks, HTML, folded=True)
 
 

@@ -15,7 +15,7 @@ from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.document import WITHHELD_TEXT
 from mdfa_fairness_plugin.report.effects import effect_of
-from mdfa_fairness_plugin.report.means import OfMeans, Phrase
+from mdfa_fairness_plugin.report.means import OfMeans, Phrase, Slope
 from mdfa_fairness_plugin.report.rates import RATES, Effect
 
 _LONGEST = 24
@@ -65,7 +65,7 @@ class RatesDisplay(Display):
         """
         rate = np.asarray(violation.rates, dtype=float)
         known, effect = bool(np.isfinite(rate).all()), effect_of(violation)
-        if not known and "rates" not in violation.withheld:
+        if isinstance(effect, Slope) or not (known or "rates" in violation.withheld):
             raise style.nothing_to_draw("violation", "its rates are not known")
         who = named(violation.sensitive_feature, violation.group, _LONGEST)
         others = "everyone else"
