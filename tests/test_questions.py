@@ -102,4 +102,4 @@ def test_where_no_rule_fits_the_best_one_is_measured_for_itself(scattered):
     assert "No short rule describes this subgroup" in text
     assert f"Where {best.rule}, which is the best" in text
     assert own.rule_rows != best.n_rows
-    assert f"The rule as printed holds for {own.rule_rows:,}." in text
+    assert f"as printed it holds for {own.rule_rows:,}." in text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mdfa_fairness_plugin.comparison.performance import ACCURACY_METRIC, AUC, ERROR, R2
 from mdfa_fairness_plugin.comparison.records import SHOWN, Alternative, ModelSearch
 from mdfa_fairness_plugin.comparison.sizes import cell, effect_of_row, everybody_cell
+from mdfa_fairness_plugin.describe.decimals import ratios_text
 from mdfa_fairness_plugin.describe.wording import clean, label_text, percent, rounded
 from mdfa_fairness_plugin.report.document import (
     HTML,
@@ -19,7 +20,7 @@ from mdfa_fairness_plugin.report.document import (
     Value,
     shown,
 )
-from mdfa_fairness_plugin.report.figures import in_brackets, ratios_text
+from mdfa_fairness_plugin.report.figures import in_brackets
 from mdfa_fairness_plugin.report.rates import RATES, Effect
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.comparison.changes import (
     Change,
 )
 from mdfa_fairness_plugin.comparison.records import EVERYBODY, WORST_CASE
+from mdfa_fairness_plugin.describe.decimals import short
 from mdfa_fairness_plugin.describe.wording import clean, count, label_text, percent
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.asked import who_cell
@@ -28,7 +29,7 @@ from mdfa_fairness_plugin.report.document import (
     Value,
 )
 from mdfa_fairness_plugin.report.effects import effect_of
-from mdfa_fairness_plugin.report.figures import ends, in_brackets, short
+from mdfa_fairness_plugin.report.figures import ends, in_brackets
 from mdfa_fairness_plugin.report.means import Phrase
 from mdfa_fairness_plugin.report.rates import gets
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mdfa_fairness_plugin.comparison.records import ModelSearch
 from mdfa_fairness_plugin.data.amounts import HIGHER, LESS, LOWER, MORE
+from mdfa_fairness_plugin.describe.decimals import short
 from mdfa_fairness_plugin.records import SearchKey, Violation
 from mdfa_fairness_plugin.report.document import Value
 from mdfa_fairness_plugin.report.effects import effect_by
-from mdfa_fairness_plugin.report.figures import in_brackets, short
+from mdfa_fairness_plugin.report.figures import in_brackets
 from mdfa_fairness_plugin.report.rates import RATES, Effect
 
 if TYPE_CHECKING:

@@ -29,12 +29,12 @@ from mdfa_fairness_plugin.comparison.sizes import (
 )
 from mdfa_fairness_plugin.comparison.withholding import as_printed
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
+from mdfa_fairness_plugin.describe.decimals import amounts, ratios_text
 from mdfa_fairness_plugin.describe.wording import (
     clean,
     count,
     label_text,
     percent,
-    rounded,
 )
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import (
@@ -55,7 +55,6 @@ from mdfa_fairness_plugin.report.document import (
     Table,
     Value,
 )
-from mdfa_fairness_plugin.report.figures import amounts, ratios_text
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, told_verdict
 from mdfa_fairness_plugin.report.key_numbers import leaks_section
 from mdfa_fairness_plugin.report.means import Difference
@@ -172,7 +171,7 @@ def _share(value: float) -> str:
 
 
 def _number(value: float) -> str:
-    return "" if math.isnan(value) else rounded(value)
+    return "" if math.isnan(value) else amounts((value,))[0]
 
 
 def _overall(found: RateRatio) -> str:

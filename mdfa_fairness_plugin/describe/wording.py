@@ -143,14 +143,14 @@ def clock(hours: float) -> str:
 
 
 def rounded(value: float, digits: int = 3) -> str:
-    """Write a number for reading only, to a few significant digits: 0.0123, 1,235, 2."""
+    """Write a number for reading only, to a few significant digits: 0.0123, 1999, 12,346, 2."""
     if not math.isfinite(value):
         return number(value)
     if value == 0:
         return "0"
     places = digits - 1 - math.floor(math.log10(abs(value)))
     if places <= 0:
-        return f"{value:,.0f}"
+        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.0f}"  # as number() does
     if places > 8:
         return f"{value:.{digits - 1}g}"
     text = f"{value:,.{places}f}"

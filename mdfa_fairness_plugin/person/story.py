@@ -264,7 +264,7 @@ def _difference(card: ContestationCard) -> str:
         size = in_brackets(Difference(scale=effect.scale).with_unit(size, gap), span[0], span[1])
         what = "means"
     else:
-        size, what = points_text(own.rate - others.rate, _newcombe(own, others)), "rates"
+        size, what = points_text(own.rate - others.rate, newcombe(own, others)), "rates"
     return (
         f"Few people are rough to go by: the {what} of the nearest {own.n:,d} of {own.label} and "
         f"{others.n:,d} of {others.label} differ by {size}; in brackets is what 95 % confidence leaves "
@@ -272,7 +272,7 @@ def _difference(card: ContestationCard) -> str:
     )
 
 
-def _newcombe(own: Comparators, others: Comparators) -> tuple[float, float]:
+def newcombe(own: Comparators, others: Comparators) -> tuple[float, float]:
     """Ends of the interval on a difference of rates of few people (Newcombe 1998, method 10)."""
     (p, low, high), (q, other_low, other_high) = map(_wilson, (own, others))
     gap = p - q

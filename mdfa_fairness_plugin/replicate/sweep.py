@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,8 @@ from mdfa_fairness_plugin.data.leaks import best_teller
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.questions import Questioned
 from mdfa_fairness_plugin.data.words import Words
-from mdfa_fairness_plugin.describe.wording import label_text, named, number, rounded
+from mdfa_fairness_plugin.describe.decimals import ratios_text
+from mdfa_fairness_plugin.describe.wording import label_text, named, number
 from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
 from mdfa_fairness_plugin.pipeline import AuditSource, run_audit
 from mdfa_fairness_plugin.records import AuditRecord, Violation
@@ -83,19 +83,16 @@ class Sweep:
         ]
         told = {own["threshold"]: own for own in self.worst().to_dict("records")}
         for threshold, share in zip(self.thresholds, self.shares, strict=True):
-            start = f"- at least {number(threshold)} ({share:.0%} of people): "
+            start = f"- at least {number(threshold)} ({share:.0%} of rows): "
             if threshold not in told:
                 lines.append(f"{start}not measured.")
                 continue
             own = told[threshold]
-            low, high = (
-                "infinite" if math.isinf(end) else rounded(end)
-                for end in (own["ratio_low"], own["ratio_high"])
-            )
+            ratio, low, high = ratios_text([own[f"ratio{end}"] for end in ("", "_low", "_high")])
             lines.append(
                 f"{start}{named(own['sensitive_feature'], own['group'])}, outcome "
-                f"{label_text(own['outcome'])}, ratio {rounded(own['ratio'])} ({low} to {high}) in "
-                f"{own['n_rows']:,} rows; {rounded(own['ratio_everybody'])} for everybody."
+                f"{label_text(own['outcome'])}, ratio {ratio} ({low} to {high}) in "
+                f"{own['n_rows']:,} rows; {ratios_text((own['ratio_everybody'],))[0]} for everybody."
             )
         return "\n".join(lines)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -18,7 +18,8 @@ from mdfa_fairness_plugin.arguments import settled
 from mdfa_fairness_plugin.data.display import ToldFeature, told_features
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem
-from mdfa_fairness_plugin.describe.wording import label_text, rounded
+from mdfa_fairness_plugin.describe.decimals import amounts, ratios_text
+from mdfa_fairness_plugin.describe.wording import label_text
 from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
 from mdfa_fairness_plugin.measure.influence import Effect, effect_of
 from mdfa_fairness_plugin.measure.sums import MeasuredRows
@@ -180,12 +181,14 @@ class Explained:
                 lines.append(f"- {search_text(search)}: not measured.")
                 continue
             moved = "; ".join(
-                f"{rounded(line['ratio_without'])} without {label_text(line['feature'])} "
-                f"({line['change_low']:.2f} to {line['change_high']:.2f} times as large)"
+                f"{ratios_text((line['ratio_without'],))[0]} without {label_text(line['feature'])} "
+                f"({_span(ratios_text, line)} times as large)"
                 for line in self.of_search(j).to_dict("records")
                 if line["change_low"] > 1.0 or line["change_high"] < 1.0
             )
-            equal, observed = (rounded(ratio_of(own[j])) for own in (self.delta, self.unweighted))
+            equal, observed = ratios_text(
+                [ratio_of(own[j]) for own in (self.delta, self.unweighted)]
+            )
             lines.append(
                 f"- {search_text(search)}: ratio {equal} at equal features, {observed} as observed; "
                 f"{moved or 'no single feature moves it beyond chance'}."
@@ -195,16 +198,21 @@ class Explained:
     def _differs(self, search: int) -> str:
         """One search that compares by the difference of means."""
         moved = "; ".join(
-            f"{rounded(line['difference_without'])} without {label_text(line['feature'])} "
-            f"({rounded(line['change_low'])} to {rounded(line['change_high'])} more)"
+            f"{amounts((line['difference_without'],))[0]} without {label_text(line['feature'])} "
+            f"({_span(amounts, line)} more)"
             for line in self.of_search(search).to_dict("records")
             if line["change_low"] > 0.0 or line["change_high"] < 0.0
         )
+        equal, observed = amounts((self.difference[search], self.difference_unweighted[search]))
         return (
-            f"difference {rounded(self.difference[search])} at equal features, "
-            f"{rounded(self.difference_unweighted[search])} as observed; "
+            f"difference {equal} at equal features, {observed} as observed; "
             f"{moved or 'no single feature moves it beyond chance'}"
         )
+
+
+def _span(write: Callable[[Sequence[float]], list[str]], line: Mapping[Any, float]) -> str:
+    """The interval on a change."""
+    return " to ".join(write((line["change_low"], line["change_high"])))
 
 
 def explained(

@@ -7,19 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from mdfa_fairness_plugin.describe.decimals import alike, amounts, point_places, short, times_places
 from mdfa_fairness_plugin.describe.wording import percent
 from mdfa_fairness_plugin.records import AskedSubgroup, Measured, Violation
 from mdfa_fairness_plugin.records.searches import AMOUNT, RANK, STEPS, Keyed
-from mdfa_fairness_plugin.report.figures import (
-    alike,
-    amount_text,
-    amounts,
-    ends,
-    in_brackets,
-    point_places,
-    short,
-    times_places,
-)
+from mdfa_fairness_plugin.report.figures import amount_text, ends, in_brackets
 from mdfa_fairness_plugin.report.rates import Effect, confidence, gets
 
 

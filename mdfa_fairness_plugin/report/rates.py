@@ -7,20 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mdfa_fairness_plugin.describe.decimals import alike, ratio_places, short
 from mdfa_fairness_plugin.describe.wording import clean, label_text, percent
 from mdfa_fairness_plugin.records import AskedSubgroup, Measured, Violation, ratio_of
 from mdfa_fairness_plugin.records.searches import Keyed
 from mdfa_fairness_plugin.report.figures import (
-    alike,
     ends,
     frequency,
     in_brackets,
     points,
     points_text,
     rates_text,
-    ratio_places,
     ratio_text,
-    short,
 )
 
 

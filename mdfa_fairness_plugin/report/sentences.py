@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
+from mdfa_fairness_plugin.describe.decimals import ratios_text, short
 from mdfa_fairness_plugin.describe.wording import (
     clean,
     count,
@@ -30,7 +31,7 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.records.searches import RANK, STEPS, Keyed
 from mdfa_fairness_plugin.report.effects import effect_of, is_number
-from mdfa_fairness_plugin.report.figures import ends, in_brackets, ratio_text, ratios_text, short
+from mdfa_fairness_plugin.report.figures import ends, in_brackets, ratio_text
 from mdfa_fairness_plugin.report.means import Phrase, RatioOfMeans
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 

@@ -212,7 +212,7 @@ _BALANCE: Final = (
     ("mmd_after", rounded),
     ("smd_before", rounded),
     ("smd_after", rounded),
-    ("effective_sample_size", rounded),
+    ("effective_sample_size", "{:,.0f}".format),
     ("share_outside_support", percent),
 )
 

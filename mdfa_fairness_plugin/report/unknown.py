@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from mdfa_fairness_plugin.describe.decimals import ratios_text
 from mdfa_fairness_plugin.describe.wording import label_text
 from mdfa_fairness_plugin.records import Violation, ratio_of
-from mdfa_fairness_plugin.report.figures import ratios_text
 from mdfa_fairness_plugin.report.sentences import capital, rows_text
 
 

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS
+from mdfa_fairness_plugin.person.story import newcombe
 
 
 def test_a_person_where_the_violation_was_planted_is_inside_and_knows_how_others_fared(
@@ -255,3 +257,12 @@ def test_durations_and_times_have_their_unit(people, fitted):
     records = card.nearest[0].records
     assert records["age"].str.fullmatch(r"\d+ days").all()
     assert records["at"].str.fullmatch(r"\d\d:30").all()
+
+
+def test_the_nearest_of_both_sides_differ_by_what_their_rates_and_newcombes_interval_say():
+    """56 of 70 against 48 of 80: .2, from .0524 to .3339 (Newcombe 1998, Table II, method 10)."""
+    sides = [
+        Comparators(label=label, n=n, n_outcome=k, rate=k / n)
+        for label, n, k in (("f", 70, 56), ("others", 80, 48))
+    ]
+    assert newcombe(*sides) == pytest.approx((0.0524, 0.3339), abs=5e-5)

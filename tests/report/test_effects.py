@@ -14,6 +14,7 @@ import pytest
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin import AuditResult
+from mdfa_fairness_plugin.describe.decimals import amounts
 from mdfa_fairness_plugin.records import GroupCounts, ModelDependence, Spread, Subgroup, Violation
 from mdfa_fairness_plugin.report.displays import (
     AmountsDisplay,
@@ -23,7 +24,7 @@ from mdfa_fairness_plugin.report.displays import (
 )
 from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, interval_cell
 from mdfa_fairness_plugin.report.estimates import moved_sentence, spread_sentence
-from mdfa_fairness_plugin.report.figures import amount_text, amounts
+from mdfa_fairness_plugin.report.figures import amount_text
 from mdfa_fairness_plugin.report.findings import short_verdict, told_verdict
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA, CARD_SCHEMA, load_schema

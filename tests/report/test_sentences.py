@@ -5,24 +5,34 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.describe.decimals import decimals, ratios_text
 from mdfa_fairness_plugin.records import Subgroup
 from mdfa_fairness_plugin.report.effects import effect_by, effect_cell, interval_cell
 from mdfa_fairness_plugin.report.figures import (
-    decimals,
     frequency,
     percentage,
     points,
     points_text,
     rates_text,
     ratio_text,
-    ratios_text,
 )
+from mdfa_fairness_plugin.report.findings import FINDINGS
+from mdfa_fairness_plugin.report.legends import one_sided
 from mdfa_fairness_plugin.report.rates import RATES
-from mdfa_fairness_plugin.report.sentences import deviations, p_text
+from mdfa_fairness_plugin.report.sentences import (
+    by_rule,
+    case_sentence,
+    deviations,
+    p_text,
+    searched_sentence,
+)
+from mdfa_fairness_plugin.report.story import tell
 
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 EFFECTS = {
@@ -117,3 +127,83 @@ def test_points_and_deviations_are_short_and_never_rounded_to_nothing():
     assert points_text(0.12, (math.nan, math.nan)) == "12 percentage points"
     told = [deviations(x) for x in (4.26, math.inf, 0.0, -math.inf, math.nan)]
     assert told == ["4.3", "over 38", "", "", ""]
+
+
+# -- sentences against the numbers they speak of
+
+
+def numbers_of(text):
+    """Numbers of a sentence, in its order."""
+    return [float(found.replace(",", "")) for found in NUMBER.findall(text)]
+
+
+@pytest.fixture(scope="module")
+def told():
+    """An audit, its search told first and its page as one line of text."""
+    data = mdfa.datasets.make_synthetic(600, delta=1.5, random_state=1)
+    quick = {"learner": "tree", "n_splits": 2, "n_repeats": 2, "random_state": 0}
+    result = mdfa.audit(data.X, data.y, sensitive_features=data.sensitive_features, **quick)
+    return result, result.worst_case, " ".join(result.summary().split())
+
+
+def test_a_headline_is_of_the_rows_it_names_by_the_results_own_numbers(told):
+    result, case, text = told
+    own = case.rule_subgroup
+    assert by_rule(case) is own
+    plain = result.to_dict()["violations"][result.violations.index(case)]
+    rule = plain["rule_subgroup"]
+    sentence = case_sentence(case)
+    assert sentence in text
+    size, _, rest = sentence.removeprefix(f"Where {case.rule} (").partition(" rows")
+    assert float(size.replace(",", "")) == plain["rule_rows"]
+    low, high = map(math.exp, rule["interval"])
+    found = re.search(r"(\S+) times as often .* \((\S+) to (\S+), with", rest)
+    times, least, most = map(float, found.groups())
+    assert (times, least, most) == pytest.approx((math.exp(rule["delta"]), low, high), rel=0.05)
+    first, of, second, same = numbers_of(rest)[-4:]
+    assert of == same
+    assert (first / of, second / of) == pytest.approx(rule["rates"], abs=0.01)
+    assert round(first / second, 1) == pytest.approx(times, abs=0.11)
+    # Then the set that was searched for, with its own.
+    searched = searched_sentence(case)
+    assert f"({case.n_rows:,d} rows)" in searched
+    assert numbers_of(searched)[1] == pytest.approx(case.ratio, rel=0.05)
+    assert text.index(sentence) < text.index(searched) < text.index("Finding:")
+
+
+def test_counts_lead_to_the_ratio_of_the_subgroup(told):
+    _, case, text = told
+    hits, n = case.counts[case.outcome], case.counts.sum(axis=1)
+    (a, b), (k, m) = hits, n
+    raw = ratio_text(a / k / (b / m))
+    for said in (f"{a} of {k} (", f"{b} of {m} (", f"get this outcome: {raw} times as often."):
+        assert said in text
+    assert f"{RATES.told(case)[0]} times as often, a difference of" in text
+
+
+def test_what_weights_left_unequal_is_said_beside_the_features(told):
+    result, case, text = told
+    assert "Weights left unequal" not in text
+    key = (case.sensitive_feature, case.group)
+    far = {key: {"smd_after": {"x1": -0.21, "x2": 0.099}}}
+    text = " ".join(replace(result, balance=far).summary().split())
+    assert (
+        "At equal values of: x1, x2. Weights left unequal, in standard deviations: x1 by 0.21 (more "
+        "than 0.1); the models of the outcome correct for that as far as they can."
+    ) in text
+
+
+def test_a_high_p_beside_an_interval_below_one_is_explained(told):
+    result, case, text = told
+    turned = [v for v in result.violations if v.ratio_interval[1] < 1 and v.p_value_adjusted > 0.5]
+    assert bool(turned) == ("p is one-sided" in text)
+    below = replace(case, interval=(-0.4, -0.1), delta=-0.2, p_value_adjusted=1.0)
+    assert "near 1 where the group gets it less often" in one_sided((below,))
+    assert one_sided((case,)) == ""
+
+
+def test_every_word_of_a_finding_is_in_the_glossary(told):
+    (words,) = tell(told[0])["words"].blocks
+    begun = {line.partition(":")[0] for line in words.lines}
+    assert {word.capitalize() for word in FINDINGS.values()} < begun
+    assert {"80 % power", "Ratio", "Row", "Subgroup", "Rule", "Mass", "p"} < begun
