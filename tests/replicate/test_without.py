@@ -215,7 +215,7 @@ def test_intervals_hold_for_all_features_at_once():
     assert first["change_high"] == pytest.approx(np.exp(0.4 + 2.2414 * 0.1), rel=1e-4)
     assert second["change"] == 1.0
     text = found.summary()
-    assert "2.46 without y (1.19 to 1.87 times as large)." in text
+    assert "2.5 without y (1.2 to 1.9 times as large)." in text
     assert "not measured" in text
     assert "\x1b" not in text
     assert len(text.splitlines()) == 3
