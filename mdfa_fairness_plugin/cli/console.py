@@ -86,6 +86,7 @@ _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bordered=\[([^\]]*)\]", lambda own: f"--ordered {_listed(own[1])}"),
     (r"\bpos_label=('[^']*'|[^\s.]+)", r"--outcome-label \1"),
     (r"\by_pred\b", "--outcome"),
+    (r"groups with mdfa_fairness_plugin\.to_groups", "groups with --bins"),
     (r"Replace what means missing by None", "Say what means missing with --na-values"),
     (r"as in mdfa_fairness_plugin\.to_groups\(.*?, \[.*?\]\) or to_groups\(.*?, 4\)", _as_bins),
     (r"say so with \.astype\('category'\)", "say so with --categorical"),

@@ -162,6 +162,17 @@ def number_sentence(result: AuditRecord) -> str:
     return f"Their order, from the lowest: {names}{more}{better[good]}."
 
 
+def quantity_sentence(case: Violation | None) -> str:
+    """What more and less of a sensitive quantity are; empty between groups."""
+    if case is None or math.isnan(case.per):
+        return ""
+    return (
+        f"More and less of {label_text(case.sensitive_feature)} are more and less than people with the "
+        "same features have on average. Where the features tell it there is nothing to see; and slopes "
+        "are of straight lines, so that what rises and falls again may be missed."
+    )
+
+
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 

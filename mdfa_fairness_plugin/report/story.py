@@ -68,6 +68,7 @@ from mdfa_fairness_plugin.report.legends import (
     largest_detectable,
     number_sentence,
     one_sided,
+    quantity_sentence,
     words_section,
 )
 from mdfa_fairness_plugin.report.opened import opened
@@ -434,6 +435,7 @@ def _unseen(result: AuditRecord) -> Section:
             sides = [k for k in result.balance if comparison(k)[0] == comparison(key)[0]]
             lines.append(say.outside_support(key, value, both_sides=len(sides) == 2))
     lines += [
+        quantity_sentence(case),
         say.alpha_sentence(result.alpha, result.violations),
         "Rows are compared at equal values of the audited features only. A feature that is not "
         "among them may explain a difference, or hide one.",

@@ -69,6 +69,13 @@ def test_orders_and_counts_reach_the_audit(pay, mdfa, fake_audit):
     assert not {"outcomes", "ordered"} & set(fake_audit.calls[1])
 
 
+def test_a_sensitive_quantity_reaches_the_audit(pay, mdfa, fake_audit):
+    options = ("--sensitive", "years", "--sensitive-type", "numeric", "--per", 10)
+    result = mdfa("audit", pay, "--outcome", "sex", "--features", "age", *options)
+    assert result.exit_code == 0, result.stderr
+    assert (fake_audit.call["sensitive_type"], fake_audit.call["per"]) == ("numeric", 10.0)
+
+
 def test_models_that_predict_numbers_are_compared_as_they_are_written(pay, mdfa, monkeypatch):
     call = {}
 
@@ -107,6 +114,12 @@ def test_models_that_predict_numbers_are_compared_as_they_are_written(pay, mdfa,
         ("pay", (*NUMERIC, "--group-table", "t.csv"), "audit a cut of them, as in --outcome 'wage"),
         ("pay", (*NUMERIC, "--outcome-label", "few"), "or leave the option out for all."),
         ("pay", (*NUMERIC, "--solver", "level_set"), "Use --solver auto with"),
+        ("band", ("--sensitive-type", "numeric"), "numbers, and 'sex' holds 'f', 'm'"),
+        (
+            "band",
+            ("--sensitive-type", "numeric", "--solver", "level_set"),
+            "or make groups with --bins",
+        ),
         ("pay", (*NUMERIC, "--robust", "0.7"), "Invalid value for '--robust'"),
     ],
 )
