@@ -45,6 +45,7 @@ def run(request: Request) -> int:
         "--date-format": request.date_format,
         "--categorical": request.categorical,
         "--bins": request.bins,
+        "--sensitive-probabilities": request.sensitive_probabilities,
     }
     if request.is_spread_out and any(in_memory.values()):
         raise CommandError(

@@ -62,6 +62,14 @@ per = option(
     help="How much more of a numeric --sensitive column slopes are told for, such as 10 years. "
     "Default: 1.",
 )
+sensitive_probabilities = option(
+    "--sensitive-probabilities",
+    multiple=True,
+    is_eager=True,
+    metavar="COL,...",
+    help="Where groups are not recorded: columns of the probability of each, adding up to 1 in every "
+    "row. --sensitive is then the column of known groups, if some are.",
+)
 exposure = option(
     "--exposure",
     metavar="COL",
@@ -70,4 +78,5 @@ exposure = option(
 )
 
 # In the order in which help has them.
+UNLIKE_GROUPS = (sensitive_probabilities, sensitive_type, per)
 BEYOND = (outcome_type, ordered, compare_by, favorable, robust, min_difference)

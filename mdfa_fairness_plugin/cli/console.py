@@ -47,6 +47,7 @@ _OPTIONS = {
     "robust": "--robust",
     "sample_weight": "--weight",
     "scores": "--scores",
+    "sensitive_probabilities": "--sensitive-probabilities",
     "sensitive_type": "--sensitive-type",
     "solver": "--solver",
     "statement": "--statement",

@@ -21,6 +21,15 @@ class ShareOr(FloatRange):
         return value if value == self.word else super().convert(value, param, ctx)
 
 
+def unless_probable(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Ask for the option where no groups are known by probability."""
+    if not value and not ctx.params.get("sensitive_probabilities"):
+        raise click.MissingParameter(ctx=ctx, param=param)
+    return value
+
+
 def refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     """Refuse what is no number."""
     # Nothing is above NaN, so such a gate would never trip.

@@ -39,6 +39,11 @@ def run(request: Request) -> int:
 def _asked(request: Request, old: AuditResult) -> Request:
     """What was asked of the old rows, asked of the new ones."""
     own = request_of(old, request.from_file)
+    if own.sensitive_probabilities:
+        raise CommandError(
+            "--sensitive-probabilities: groups known by probability are bounded in audits alone; audit "
+            "the new rows, or measure rows whose group is known."
+        )
     read = {one.sha256 for one in old.provenance.get("files", ())}
     if any(one.sha256 in read for one in files_in(request.file)):
         raise CommandError(

@@ -10,8 +10,8 @@ from typing import Any, Final
 import click
 from click import Choice, FloatRange, IntRange, argument, option
 
-from mdfa_fairness_plugin.cli.beyond import BEYOND, exposure, per, sensitive_type
-from mdfa_fairness_plugin.cli.kinds import ShareOr, refuse_nan
+from mdfa_fairness_plugin.cli.beyond import BEYOND, UNLIKE_GROUPS, exposure
+from mdfa_fairness_plugin.cli.kinds import ShareOr, refuse_nan, unless_probable
 from mdfa_fairness_plugin.cli.request import are_parts
 from mdfa_fairness_plugin.cli.writing import OUTPUT
 
@@ -140,7 +140,7 @@ group = option(
 )
 sensitive = option(
     "--sensitive",
-    required=True,
+    callback=unless_probable,
     multiple=True,
     metavar="COL[,COL]",
     help="Sensitive features, such as race or sex. Each is audited.",
@@ -481,8 +481,7 @@ AUDIT = (
     favorable_label,
     *BEYOND,
     exposure,
-    sensitive_type,
-    per,
+    *UNLIKE_GROUPS,
     *COLUMNS,
     alpha,
     missing,

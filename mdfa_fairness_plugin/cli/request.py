@@ -70,6 +70,7 @@ class Request:
     compare_by: str | None = None
     min_difference: float | None = None
     robust: float | str | None = None
+    sensitive_probabilities: tuple[str, ...] = ()
     sensitive_type: str | None = None
     per: float | None = None
     repeats: int | None = None
@@ -191,8 +192,8 @@ RECORDED: Final = frozenset(
         "group_names", "intersections", "learner", "measure", "merge_spellings", "min_difference",
         "min_ratio", "missing", "na_values", "ordered", "outcome", "outcome_label", "outcome_name",
         "outcome_names", "outcome_type", "per", "reference", "repeats", "robust", "scheduler", "seed",
-        "sensitive", "sensitive_type", "separator", "solver", "thousands", "truth", "weight",
-        "weight_type", "where",
+        "sensitive", "sensitive_probabilities", "sensitive_type", "separator", "solver", "thousands",
+        "truth", "weight", "weight_type", "where",
     }
 )  # fmt: skip
 

@@ -38,7 +38,7 @@ _PARQUET_SUFFIXES = (".parquet", ".pq")
 _UNNAMED = "Unnamed: "
 
 # Options whose columns are numbers, or may be.
-_NUMBERS = ("--weight", "--scores", "--exposure")
+_NUMBERS = ("--weight", "--scores", "--exposure", "--sensitive-probabilities")
 _OUTCOMES = ("--outcome", "--outcomes", "--true")
 
 
@@ -173,15 +173,21 @@ class Columns:
     weight: Hashable | None
     cluster: Hashable | None
     exposure: Hashable | None
+    probabilities: list[Hashable]
     settings: dict[str, Any]
 
     def rows(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Arguments of an audit that are columns of this table."""
-        by_row = given(sample_weight=self.weight, clusters=self.cluster, exposure=self.exposure)
+        by_row = given(
+            sample_weight=self.weight,
+            clusters=self.cluster,
+            exposure=self.exposure,
+            sensitive_probabilities=self.probabilities or None,
+        )
         return {
             "X": frame[self.features],
             "y": frame[self.outcome],
-            "sensitive_features": frame[self.sensitive],
+            "sensitive_features": frame[self.sensitive] if self.sensitive else None,
             **{name: frame[column] for name, column in by_row.items()},
         }
 
@@ -206,10 +212,15 @@ def find_columns(
             "--weight": request.weight,
             "--cluster": request.cluster,
             "--exposure": request.exposure,
+            "--sensitive-probabilities": request.sensitive_probabilities,
         }
     )
     features = table.choose_features(request, roles)
     (outcome,), sensitive = roles["--outcome"], roles["--sensitive"]
+    groups, labels = sensitive, values
+    if probabilities := roles["--sensitive-probabilities"]:  # groups are called as these columns
+        groups = sensitive or probabilities[:1]
+        labels = lambda _: pd.Series(probabilities, dtype=object)  # noqa: E731
     return Columns(
         outcome=outcome,
         sensitive=sensitive,
@@ -217,6 +228,7 @@ def find_columns(
         weight=next(iter(roles["--weight"]), None),
         cluster=next(iter(roles["--cluster"]), None),
         exposure=next(iter(roles["--exposure"]), None),
+        probabilities=probabilities,
         settings=request.settings
         | given(
             **find_outcomes(request, [outcome], values),
@@ -224,9 +236,9 @@ def find_columns(
             or find_names(
                 request.outcome_names, [outcome], called(request, values), "--outcome-names"
             ),
-            group_names=find_names(request.group_names, sensitive, values, "--group-names"),
+            group_names=find_names(request.group_names, groups, labels, "--group-names"),
             favorable_label=find_favorable(request, [outcome], values),
-            reference_group=find_reference(request, sensitive, values),
+            reference_group=find_reference(request, groups, labels),
             decision_inputs=table.inputs(request),
             statement=read_statement(request),
         ),

@@ -76,6 +76,22 @@ def test_a_sensitive_quantity_reaches_the_audit(pay, mdfa, fake_audit):
     assert (fake_audit.call["sensitive_type"], fake_audit.call["per"]) == ("numeric", 10.0)
 
 
+def test_probabilities_of_groups_reach_the_audit(pay, mdfa, fake_audit):
+    frame = pd.read_csv(pay).assign(f=0.25, m=0.75)
+    frame.to_csv(pay, index=False)
+    given = ("audit", pay, "--outcome", "band", "--features", "age")
+    names = ("--sensitive-probabilities", "f,m", "--group-names", "f=women", "--reference", "m")
+    result = mdfa(*given, *names)
+    assert result.exit_code == 0, result.stderr
+    call = fake_audit.call
+    assert call["sensitive_features"] is None
+    assert call["sensitive_probabilities"].equals(frame[["f", "m"]])
+    assert (call["group_names"], call["reference_group"]) == ({"f": "women"}, "m")
+    assert mdfa(*given, *names, "--sensitive", "sex").exit_code == 0
+    assert fake_audit.calls[1]["sensitive_features"].columns.tolist() == ["sex"]
+    assert "Missing option '--sensitive'" in mdfa(*given).stderr
+
+
 def test_models_that_predict_numbers_are_compared_as_they_are_written(pay, mdfa, monkeypatch):
     call = {}
 
