@@ -266,7 +266,7 @@ def _difference(card: ContestationCard) -> str:
     else:
         size, what = points_text(own.rate - others.rate, newcombe(own, others)), "rates"
     return (
-        f"Few people are rough to go by: the {what} of the nearest {own.n:,d} of {own.label} and "
+        f"So few rows are a rough guide: the {what} of the nearest {own.n:,d} of {own.label} and "
         f"{others.n:,d} of {others.label} differ by {size}; in brackets is what 95 % confidence leaves "
         "open."
     )
