@@ -62,18 +62,24 @@ def points_text(difference: float, interval: tuple[float, float]) -> str:
 def rates_text(
     rates: tuple[float, float], ratio: str, write: Callable[[float, int], str]
 ) -> list[str]:
-    """Write two rates exactly enough for their quotient to be the ratio as it was written."""
+    """Write two rates exactly enough for their quotient to be the ratio as it was written.
+
+    Where the ratio is not made of them, or there is none, exactly enough not to be nothing.
+    """
     own, other = rates
+    quotient = own / other if own and other else math.nan
+    if f"{quotient:,.{decimals(ratio)}f}" != ratio:
+        ratio = ""
     digits = next((n for n in range(MOST) if _leads_to(own, other, n, ratio)), MOST - 1)
     return [write(rate, digits) for rate in rates]
 
 
 def _leads_to(own: float, other: float, n: int, ratio: str) -> bool:
-    """Whether rates in percent to so many decimals are not nothing and give that ratio."""
-    nobody, own, other = 0.0 in (own, other), round(100.0 * own, n), round(100.0 * other, n)
-    if nobody or not ratio:
-        return bool(own or other)
-    return bool(own and other) and f"{own / other:,.{decimals(ratio)}f}" == ratio
+    """Whether rates in percent, so rounded, are not nothing, and give the ratio if there is one."""
+    told = [round(100.0 * rate, n) for rate in (own, other) if rate]
+    if not ratio:
+        return all(told)
+    return all(told) and f"{told[0] / told[1]:,.{decimals(ratio)}f}" == ratio
 
 
 def frequency(rate: float, digits: int) -> str:

@@ -42,13 +42,19 @@ def key_numbers(result: AuditRecord) -> Section:
     if case is not None:
         effect = effect_of(case)
         title, beside = effect.titles
-        if case.measured:
-            whole = math.isinf(case.effect)
-            pairs.append((title, "infinite" if whole else effect.spanned(case)))
-        elif not math.isnan(case.lower):
-            pairs.append((title, f"at least {effect.text(effect.ends(case)[0])}"))
-        if size := effect.beside_span(case):
+        by_rule = say.by_rule(case)
+        own = by_rule or case  # whom the headline is about
+        if own.measured:
+            whole = math.isinf(own.effect)
+            pairs.append((title, "infinite" if whole else effect.spanned(own)))
+        elif not math.isnan(own.lower):
+            pairs.append((title, f"at least {effect.text(effect.ends(own)[0])}"))
+        if size := effect.beside_span(own):
             pairs.append((beside, size))
+        if by_rule is not None:
+            pairs.append(("Rows that meet the rule", say.rule_size(case)))
+            if case.measured:
+                pairs.append(("In the subgroup itself", effect.spanned(case)))
         everybody, part = case.population, case.beside
         if case.rule != EVERYBODY and math.isfinite(everybody.effect):
             pairs.append(("For everybody", effect.spanned(everybody)))

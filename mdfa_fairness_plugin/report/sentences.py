@@ -186,6 +186,14 @@ def by_rule(found: Violation | AskedSubgroup) -> Subgroup | None:
     return own if min(told, default=1) >= _SAME_RULE * max(told, default=1) else None
 
 
+def rule_size(found: Violation) -> str | None:
+    """How many rows meet the rule; None if that is withheld."""
+    n, about = found.rule_rows, found.rule_subgroup.n_rows
+    if n:
+        return f"{n:,d}"
+    return None if about is None else f"{'about ' if n is None else ''}{about:,d}"
+
+
 def case_sentence(found: Violation | AskedSubgroup) -> str:
     """Who gets which outcome how much more often than whom, and where: all of the same rows.
 
@@ -196,9 +204,10 @@ def case_sentence(found: Violation | AskedSubgroup) -> str:
         start = _where(found, found.share)
     else:
         n, whole = found.rule_rows or own.n_rows, found.population.n_rows
-        size = _size(n, n / whole if n and whole else math.nan)
-        about = "" if found.rule_rows is not None or n is None else "about "
-        start = f"Where {clean(found.rule, 400)} ({about}{size}), "
+        share = f", {percent(n / whole)} of those compared" if n and whole else ""
+        size = rule_size(found)
+        size = f"{size} rows" if size else rows_in_brackets(None)
+        start = f"Where {clean(found.rule, 400)} ({size}{share}), "
     who = capital(f"{start}{group_of(found)}")
     return effect_of(found).sentence(found, who, others_of(found), own)
 

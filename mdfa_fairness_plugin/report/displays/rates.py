@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.describe.wording import named, percent
-from mdfa_fairness_plugin.records import Violation
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY
+from mdfa_fairness_plugin.describe.wording import named
+from mdfa_fairness_plugin.records import Measured, Violation
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.document import WITHHELD_TEXT
 from mdfa_fairness_plugin.report.effects import effect_of
+from mdfa_fairness_plugin.report.figures import percentage, rates_text
 from mdfa_fairness_plugin.report.means import OfMeans, Phrase, Slope
 from mdfa_fairness_plugin.report.rates import RATES, Effect
+from mdfa_fairness_plugin.report.sentences import by_rule
 
 _LONGEST = 24
 
@@ -36,12 +38,18 @@ class RatesDisplay(Display):
         What is counted.
     effect : Effect
         Whether these are rates or means, and how they are written.
+    texts : tuple of str
+        Both as they are written.
+    where : str
+        Of which rows they are.
     """
 
     labels: tuple[str, ...]
     rate: np.ndarray
     outcome: str = ""
     effect: Effect = RATES
+    texts: tuple[str, ...] = ()
+    where: str = "in the subgroup"
     _width = 4.0
     _height = 0.55
     _row_height = 0.5
@@ -63,9 +71,13 @@ class RatesDisplay(Display):
         InputError
             If no rates were measured.
         """
-        rate = np.asarray(violation.rates, dtype=float)
+        ruled = by_rule(violation)
+        own: Measured = violation if ruled is None else ruled
+        where = "in the subgroup" if ruled is None else "where the rule holds"
+        where = "among everybody" if violation.rule == EVERYBODY else where
+        rate = np.asarray(own.rates, dtype=float)
         known, effect = bool(np.isfinite(rate).all()), effect_of(violation)
-        if isinstance(effect, Slope) or not (known or "rates" in violation.withheld):
+        if isinstance(effect, Slope) or not (known or "rates" in own.withheld):
             raise style.nothing_to_draw("violation", "its rates are not known")
         who = named(violation.sensitive_feature, violation.group, _LONGEST)
         others = "everyone else"
@@ -75,39 +87,43 @@ class RatesDisplay(Display):
         if isinstance(effect, OfMeans):
             outcome = style.short(Phrase.of(violation).what.removeprefix("in "), 2 * _LONGEST)
         lost = frozenset((i, _column(effect)) for i in range(0 if known else 2))
-        return cls(labels=(who, others), rate=rate, outcome=outcome, effect=effect, withheld=lost)
+        texts = [WITHHELD_TEXT] * 2
+        if known and isinstance(effect, OfMeans):
+            texts = [effect.average(mean) for mean in own.rates]
+        elif known:
+            texts = rates_text(own.rates, effect.told(own)[0], percentage)
+        return cls(
+            labels=(who, others),
+            rate=rate,
+            outcome=outcome,
+            effect=effect,
+            texts=tuple(texts),
+            where=where,
+            withheld=lost,
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Give the numbers drawn, one row per side."""
         return pd.DataFrame({"side": self.labels, _column(self.effect): self.rate})
 
-    def _text(self, rate: float) -> str:
-        if math.isnan(rate):
-            return WITHHELD_TEXT
-        return self.effect.average(rate) if isinstance(self.effect, OfMeans) else percent(rate)
-
     def _sentence(self) -> str:
         sides = " and ".join(
-            f"{self._text(r)} of {who}" for r, who in zip(self.rate, self.labels, strict=True)
+            f"{text} of {who}" for text, who in zip(self.texts, self.labels, strict=True)
         )
         what = "Outcome" if self.effect.of == "rates" else "Mean of"
-        return (
-            f"{what} {self.outcome}".rstrip() + f" in the subgroup, at the same features: {sides}."
-        )
+        return f"{what} {self.outcome}".rstrip() + f" {self.where}, at the same features: {sides}."
 
     def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
         colors = [palette.second, palette.first]
         # As exact as they are printed: a length can be measured.
         drawn = np.nan_to_num(self.rate)
-        if self.effect.of == "rates":
-            drawn = np.round(drawn, 2)
+        if self.effect.of == "rates" and not self.withheld:
+            drawn = np.array([float(text.removesuffix(" %")) / 100 for text in self.texts])
         ax.barh(range(len(drawn)), drawn, height=0.5, color=colors)
-        for i, (rate, who) in enumerate(zip(self.rate, self.labels, strict=True)):
+        for i, (text, who) in enumerate(zip(self.texts, self.labels, strict=True)):
             style.write(ax, 0, i - 0.3, who, offset=(0, 2), va="bottom", color=palette.ink)
             place = max(drawn[i], 0)
-            style.write(
-                ax, place, i, self._text(rate), offset=(5, 0), va="center", color=palette.ink
-            )
+            style.write(ax, place, i, text, offset=(5, 0), va="center", color=palette.ink)
         low, high = min(float(drawn.min()), 0.0), max(float(drawn.max()), 0.0)
         ax.set_xlim(1.05 * low, high + 0.25 * ((high - low) or 1.0))
         ax.set_ylim(len(drawn) - 0.6, -0.75)

@@ -367,12 +367,13 @@ def test_where_nothing_was_measured_there_is_nothing_to_draw(make):
 
 
 def test_rates_are_drawn_as_exactly_as_they_are_printed():
-    """A bar can be measured: what is printed as 26 % is drawn at .26."""
-    violation = replace(example()[1], rates=(0.26498, 0.1551))
+    """A bar can be measured: 26.5 % over 15.5 % are 1.7, as the ratio is printed, and are drawn so."""
+    rates = {"rates": (0.26498, 0.1551), "delta": math.log(0.26498 / 0.1551)}
+    violation = replace(example()[1], **rates)
     shown = RatesDisplay.from_violation(violation)
     shown.plot()
-    assert [bar.get_width() for bar in shown.ax_.patches] == [0.26, 0.16]
-    assert "26 % of race = Black and 16 % of everyone else" in shown.alt_text
+    assert [bar.get_width() for bar in shown.ax_.patches] == pytest.approx([0.265, 0.155])
+    assert "26.5 % of race = Black and 15.5 % of everyone else" in shown.alt_text
     assert shown.to_frame()["side"].tolist() == ["race = Black", "everyone else"]
     with pytest.raises(InputError, match="rates are not known"):
         RatesDisplay.from_violation(replace(violation, rates=(math.nan, 0.2)))
