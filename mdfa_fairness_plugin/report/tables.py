@@ -207,12 +207,17 @@ def balance_table(result: AuditRecord) -> Table:
     return _cut(Table(header=header, rows=tuple(rows), caption=caption, n_text=2))
 
 
+def _effective(n: float) -> str:
+    """An effective number of rows."""
+    return f"{n:,.0f}" if n >= 100 else rounded(n)
+
+
 _BALANCE: Final = (
     ("mmd_before", rounded),
     ("mmd_after", rounded),
     ("smd_before", rounded),
     ("smd_after", rounded),
-    ("effective_sample_size", "{:,.0f}".format),
+    ("effective_sample_size", _effective),
     ("share_outside_support", percent),
 )
 

@@ -38,8 +38,8 @@ class RatesDisplay(Display):
         What is counted.
     effect : Effect
         Whether these are rates or means, and how they are written.
-    texts : tuple of str
-        Both as they are written.
+    ratio : str
+        Their quotient as it is written beside them, if it is.
     where : str
         Of which rows they are.
     """
@@ -48,7 +48,7 @@ class RatesDisplay(Display):
     rate: np.ndarray
     outcome: str = ""
     effect: Effect = RATES
-    texts: tuple[str, ...] = ()
+    ratio: str = ""
     where: str = "in the subgroup"
     _width = 4.0
     _height = 0.55
@@ -87,17 +87,12 @@ class RatesDisplay(Display):
         if isinstance(effect, OfMeans):
             outcome = style.short(Phrase.of(violation).what.removeprefix("in "), 2 * _LONGEST)
         lost = frozenset((i, _column(effect)) for i in range(0 if known else 2))
-        texts = [WITHHELD_TEXT] * 2
-        if known and isinstance(effect, OfMeans):
-            texts = [effect.average(mean) for mean in own.rates]
-        elif known:
-            texts = rates_text(own.rates, effect.told(own)[0], percentage)
         return cls(
             labels=(who, others),
             rate=rate,
             outcome=outcome,
             effect=effect,
-            texts=tuple(texts),
+            ratio=effect.told(own)[0],
             where=where,
             withheld=lost,
         )
@@ -106,9 +101,18 @@ class RatesDisplay(Display):
         """Give the numbers drawn, one row per side."""
         return pd.DataFrame({"side": self.labels, _column(self.effect): self.rate})
 
+    def _texts(self) -> list[str]:
+        """Both as they are written."""
+        if np.isnan(self.rate).any():
+            return [WITHHELD_TEXT] * 2
+        own, others = map(float, self.rate)
+        if isinstance(self.effect, OfMeans):
+            return [self.effect.average(own), self.effect.average(others)]
+        return rates_text((own, others), self.ratio, percentage)
+
     def _sentence(self) -> str:
         sides = " and ".join(
-            f"{text} of {who}" for text, who in zip(self.texts, self.labels, strict=True)
+            f"{text} of {who}" for text, who in zip(self._texts(), self.labels, strict=True)
         )
         what = "Outcome" if self.effect.of == "rates" else "Mean of"
         return f"{what} {self.outcome}".rstrip() + f" {self.where}, at the same features: {sides}."
@@ -116,11 +120,11 @@ class RatesDisplay(Display):
     def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
         colors = [palette.second, palette.first]
         # As exact as they are printed: a length can be measured.
-        drawn = np.nan_to_num(self.rate)
+        drawn, texts = np.nan_to_num(self.rate), self._texts()
         if self.effect.of == "rates" and not self.withheld:
-            drawn = np.array([float(text.removesuffix(" %")) / 100 for text in self.texts])
+            drawn = np.array([float(text.removesuffix(" %")) / 100 for text in texts])
         ax.barh(range(len(drawn)), drawn, height=0.5, color=colors)
-        for i, (text, who) in enumerate(zip(self.texts, self.labels, strict=True)):
+        for i, (text, who) in enumerate(zip(texts, self.labels, strict=True)):
             style.write(ax, 0, i - 0.3, who, offset=(0, 2), va="bottom", color=palette.ink)
             place = max(drawn[i], 0)
             style.write(ax, place, i, text, offset=(5, 0), va="center", color=palette.ink)
