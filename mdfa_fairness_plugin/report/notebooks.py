@@ -68,12 +68,12 @@ def _subgroup(given: Subgroup) -> str:
     pairs = (
         (effect.titles[0], effect_cell(own, effect)),
         ("Between", interval_cell(own, effect)),
-        ("Rows in it", own.n_rows),
+        ("Rows", own.n_rows),
     )
     sides = tuple(map(str, given.counts.index)) if len(given.counts) == 2 else ("group", "others")
     rates = np.asarray(own.rates, dtype=float)
     picture = _picture(
-        partial(RatesDisplay, labels=sides, rate=rates, effect=effect),
+        partial(RatesDisplay, labels=sides, rate=rates, effect=effect, ratio=effect.told(own)[0]),
         "rates",
         "How often either side gets it",
         mark_of(given.rates, given.n_rows),
@@ -88,7 +88,7 @@ def _path(given: WorstCasePath) -> str:
     whole = Subgroup(n_rows=int(n_rows), mass=float(mass))
     alone = Violation(group="", outcome="", path=given, population=whole)
     spaced = redact(AuditRecord(violations=(alone,)), MIN_CELL).result.violations[0]
-    title = "From the worst region to everybody"
+    title = "From the worst subgroup to everybody"
 
     def draw() -> Display:
         return replace(WorstCasePathDisplay.from_violation(spaced), label="one search")

@@ -121,7 +121,7 @@ class RatesDisplay(Display):
         colors = [palette.second, palette.first]
         # As exact as they are printed: a length can be measured.
         drawn, texts = np.nan_to_num(self.rate), self._texts()
-        if self.effect.of == "rates" and not self.withheld:
+        if self.effect.of == "rates" and np.isfinite(self.rate).all():
             drawn = np.array([float(text.removesuffix(" %")) / 100 for text in texts])
         ax.barh(range(len(drawn)), drawn, height=0.5, color=colors)
         for i, (text, who) in enumerate(zip(texts, self.labels, strict=True)):
