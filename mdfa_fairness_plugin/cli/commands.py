@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mdfa_fairness_plugin.cli import options, writing
-from mdfa_fairness_plugin.cli.beyond import BEYOND
+from mdfa_fairness_plugin.cli.beyond import BEYOND, exposure
 from mdfa_fairness_plugin.cli.reading import READING
 from mdfa_fairness_plugin.cli.request import Request
 
@@ -110,6 +110,7 @@ def card(**asked: Any) -> None:
     *options.BYLINE,
     options.quiet_option("Print nothing but errors and a tripped gate."),
     *BEYOND,
+    exposure,
     *options.COLUMNS,
     options.alpha,
     options.missing,

@@ -37,6 +37,7 @@ def run(request: Request) -> int:
             "--scores": request.scores,
             "--weight": request.weight,
             "--cluster": request.cluster,
+            "--exposure": request.exposure,
         }
     )
     models, sensitive = roles["--outcomes"], roles["--sensitive"]
@@ -49,6 +50,7 @@ def run(request: Request) -> int:
         y_true=next((frame[column] for column in roles["--true"]), None),
         sample_weight=next((frame[column] for column in roles["--weight"]), None),
         clusters=next((frame[column] for column in roles["--cluster"]), None),
+        exposure=next((frame[column] for column in roles["--exposure"]), None),
         **find_outcomes(request, models, values),
         groups=_find_groups(request, frame, sensitive),
         reference_group=find_reference(request, sensitive, values),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.data.amounts import read_numbers
+from mdfa_fairness_plugin.data.amounts import NEEDS_NUMBERS, read_exposure, read_numbers
 from mdfa_fairness_plugin.data.columns import (
     Labels,
     find_label,
@@ -30,6 +30,7 @@ from mdfa_fairness_plugin.data.spelling import (
     respelled,
     told_apart_by,
 )
+from mdfa_fairness_plugin.data.weights import weight_numbers
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     InputTypeError,
@@ -58,6 +59,7 @@ class Answers:
     truth: np.ndarray | None
     pairing: Pairing  # by which other arguments follow
     numbers: np.ndarray | None = None  # (n_models, n_samples); NaN where a code is -1
+    weight: np.ndarray | None = None  # (n_samples,); sampling weights times the exposure, if any
 
     def of(self, model: Hashable) -> np.ndarray:
         """What a model answered, (n_samples,); None or NaN in rows without an outcome."""
@@ -98,6 +100,7 @@ def read_answers(
     sensitive_features: Any,
     sample_weight: Any,
     clusters: Any,
+    exposure: Any,
     y_true: Any,
     model_features: Any,
     settings: Settings,
@@ -118,20 +121,53 @@ def read_answers(
         vectors.append(read_vector(value, argument))
     if y_true is not None:
         vectors.append(read_vector(y_true, "y_true"))
-    by_row = {"sample_weight": sample_weight, "clusters": clusters}
+    by_row = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
     pairing = _pairing(table, sensitive_features, by_row, vectors)
     labels = {}
     for vector in vectors:
         check_length(vector, table.n_rows, "X")
     if settings.outcome_type == "numeric":
         arrays = {own.argument: pairing.align(own).array(0) for own in vectors}
-        return _numbers(tuple(given), arrays, settings.missing_outcome, pairing)
+        numbers = _numbers(tuple(given), arrays, settings.missing_outcome, pairing)
+        return numbers if exposure is None else _exposed(numbers, exposure, sample_weight, settings)
+    if exposure is not None:
+        raise InputError(NEEDS_NUMBERS)
     for vector in vectors:
         labels[vector.argument] = _decisions(pairing.align(vector), settings.missing_outcome)
     truth = labels.pop("y_true", None)
     if settings.merge_spellings:
         labels, truth = _merged(labels, truth, log)
     return _coded(tuple(given), labels, truth, settings, pairing)
+
+
+def _exposed(answers: Answers, exposure: Any, sample_weight: Any, settings: Settings) -> Answers:
+    """Counts per exposure, which rows count by."""
+    n_rows = answers.codes.shape[1]
+    if settings.weight_type == "frequency":
+        raise InputError(
+            "exposure: rows count by it, and weight_type='frequency' needs whole rows. Repeat the rows "
+            "instead."
+        )
+
+    def aligned(given: Any, name: str) -> np.ndarray:
+        vector = read_vector(given, name)
+        check_length(vector, n_rows, "X")
+        return answers.pairing.align(vector).array(0)
+
+    exposed = read_exposure(aligned(exposure, "exposure"), n_rows)
+    numbers, truth = answers.numbers, answers.truth
+    assert numbers is not None
+    if np.nanmin(numbers) < 0:
+        raise InputError("exposure: counts are divided by it, and some outcomes are below zero.")
+    weight = exposed
+    if sample_weight is not None:
+        weight = weight_numbers(aligned(sample_weight, "sample_weight")) * exposed
+    rates = numbers / exposed
+    known = ~np.isnan(rates).any(axis=0)
+    codes = answers.codes.copy()
+    codes[:, known] = np.unique(rates[:, known], return_inverse=True)[1].reshape(len(rates), -1)
+    truth = None if truth is None else truth / exposed
+    return replace(answers, numbers=rates, codes=codes, truth=truth, weight=weight)
 
 
 def _numbers(

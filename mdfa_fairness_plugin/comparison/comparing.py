@@ -60,6 +60,7 @@ def compare(
     y_true=None,
     sample_weight=None,
     clusters=None,
+    exposure=None,
     model_features=None,
     n_splits=100,
     n_folds=5,
@@ -93,6 +94,9 @@ def compare(
         out of these alone.
     sample_weight, clusters : array-like of shape (n_samples,) or None, default=None
         As for ``MDFAuditor.fit``. Rows of a cluster also share a side of every split.
+    exposure : array-like of shape (n_samples,) or None, default=None
+        Of models that predict counts, as for ``MDFAuditor.fit``: counts, and true ones, are divided by
+        it, and rows count by it.
     model_features : table, dict of model name to table, or None, default=None
         What fitted models predict on, if that is not ``X``.
     n_splits : int, default=100
@@ -144,8 +148,7 @@ def compare(
 
     With ``outcome_type="numeric"`` models predict numbers, compared by the difference or ratio of means
     as an audit does; with ``ordered`` grades, by cuts and mean ranks; with
-    ``outcome_type="multiclass"`` three to twenty labels. Counts per exposure are given as rates, with
-    the exposure as ``sample_weight``.
+    ``outcome_type="multiclass"`` three to twenty labels.
 
     Differences are those of the cross-fitted log ratios, or of differences of means. Both are, to
     first order, sums over the same rows, so the variance of the difference is the sum of squares of
@@ -205,11 +208,16 @@ def compare(
     answers = read_answers(
         outcomes_by_model,
         **rows,
+        exposure=exposure,
         y_true=y_true,
         model_features=model_features,
         settings=settings,
         log=log,
     )
+    if answers.weight is not None:
+        rows["sample_weight"] = answers.weight
+        measure = "ratio" if settings.measure == "auto" else settings.measure
+        settings = replace(settings, measure=measure)
     if settings.merge_spellings:
         settings = replace(settings, outcomes=asked_as(settings.outcomes, answers.labels))
     baseline = _check_baseline(baseline, answers.models)

@@ -24,6 +24,11 @@ DIRECTIONS: Final = {LESS: True, MORE: False}
 LOWER, HIGHER = "lower rank", "higher rank"
 
 
+NEEDS_NUMBERS: Final = (
+    "exposure: it divides counts, which need outcome_type='numeric'; leave it out to audit labels."
+)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Amount:
     """How much of the outcome each row has, in units of its standard deviation."""

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.data.amounts import (
+    NEEDS_NUMBERS,
     Amount,
     Cut,
     amount_of,
@@ -418,10 +419,7 @@ def _amounts(
     """Outcomes as numbers, of counts those per exposure; None if they are labels."""
     if asked.outcome_type != "numeric":
         if exposed is not None:
-            raise InputError(
-                "exposure: it divides counts, which need outcome_type='numeric'; leave it out to audit "
-                "labels."
-            )
+            raise InputError(NEEDS_NUMBERS)
         return None
     numbers = read_numbers(decisions, "y", asked.missing_outcome)
     if exposed is None:

@@ -101,7 +101,7 @@ def test_models_that_predict_numbers_are_compared_as_they_are_written(pay, mdfa,
 
     monkeypatch.setattr(mdfa_fairness_plugin, "compare", compare)
     options = ("--favorable", "low", "--compare-by", "ratio", "--robust", "rank", "--decimal", ",")
-    options += ("--metric", "r2", "--tolerance", 0.1)
+    options += ("--metric", "r2", "--tolerance", 0.1, "--exposure", "years")
     given = ("compare", pay, "--outcomes", "pay,complaints", "--true", "paid", "--sensitive", "sex")
     frame = pd.read_csv(pay)
     frame.assign(paid=frame["pay"]).to_csv(pay, index=False)
@@ -109,6 +109,7 @@ def test_models_that_predict_numbers_are_compared_as_they_are_written(pay, mdfa,
     assert call["models"]["pay"].tolist()[:2] == call["y_true"].tolist()[:2] == [1000.0, 1037.01]
     told = {"outcome_type": "numeric", "measure": "ratio", "favorable": "low", "robust": "rank"}
     told |= {"metric": "r2", "tolerance": 0.1}
+    assert call["exposure"].tolist() == frame["years"].tolist()
     assert {name: call[name] for name in told} == told
 
 

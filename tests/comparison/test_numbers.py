@@ -99,6 +99,22 @@ def test_units_are_no_matter(people, numbers):
     np.testing.assert_allclose(other.split_delta, 1000.0 * numbers.split_delta, rtol=1e-6)
 
 
+def test_counts_per_exposure_are_compared_as_they_are_audited(people):
+    X, models, s, truth = people
+    years = np.random.default_rng(1).integers(1, 5, N)
+    counts = np.round(models["worse"] * years / 10)
+    given = {"outcome_type": "numeric", "exposure": years}
+    result = compared(people, {"a": counts}, y_true=np.round(truth * years / 10), **given)
+    kept = {name: own for name, own in FAST.items() if name not in ("n_folds", "n_splits")}
+    alone = mdfa.audit(X, counts, sensitive_features=s, n_splits=2, **given, **kept)
+    for own in alone.violations:
+        assert result.row("a", own.key).effect == pytest.approx(own.delta)
+    error = np.average(np.abs(counts - np.round(truth * years / 10)) / years, weights=years)
+    assert result.rows[0].mean_absolute_error == pytest.approx(error)
+    with pytest.raises(InputError, match="exposure: it divides counts"):
+        compared(people, {"a": graded(models["worse"])}, ordered=ORDER, exposure=years)
+
+
 def test_two_models_that_answer_alike_differ_by_nothing(people):
     own = people[1]["worse"]
     result = compared(people, {"a": own, "b": own}, outcome_type="numeric", measure="ratio")
@@ -155,7 +171,7 @@ def test_each_of_several_classes_is_compared_if_that_is_said(people):
         ({"metric": "accuracy"}, "metric: 'r2', 'neg_mean_absolute_error' or a function"),
         ({"metric": "r2", "scores": {}}, "scores: models that predict numbers have none"),
         ({"metric": "r2", "y_true": None}, "y_true: a metric says how well models do"),
-        ({"exposure": 1}, "compare: unknown argument"),
+        ({"exposure": [0] * N}, "exposure: 300 of 300 values are no positive number"),
     ],
 )
 def test_what_says_nothing_of_numbers_is_refused(people, wrong, message):
