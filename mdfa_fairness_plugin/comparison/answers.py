@@ -98,9 +98,7 @@ def read_answers(
     *,
     X: Any,
     sensitive_features: Any,
-    sample_weight: Any,
-    clusters: Any,
-    exposure: Any,
+    by_row: Mapping[str, Any],
     y_true: Any,
     model_features: Any,
     settings: Settings,
@@ -108,7 +106,7 @@ def read_answers(
 ) -> Answers:
     """Read, align and check the answers of every model.
 
-    Shapes: ``y_true`` (n_samples,).
+    Shapes: ``y_true`` and each of ``by_row``, weights, clusters and exposure, (n_samples,).
     """
     given = _as_mapping(outcomes_by_model)
     table = read_table(X, "X")
@@ -121,7 +119,6 @@ def read_answers(
         vectors.append(read_vector(value, argument))
     if y_true is not None:
         vectors.append(read_vector(y_true, "y_true"))
-    by_row = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
     pairing = _pairing(table, sensitive_features, by_row, vectors)
     labels = {}
     for vector in vectors:
@@ -129,8 +126,9 @@ def read_answers(
     if settings.outcome_type == "numeric":
         arrays = {own.argument: pairing.align(own).array(0) for own in vectors}
         numbers = _numbers(tuple(given), arrays, settings.missing_outcome, pairing)
-        return numbers if exposure is None else _exposed(numbers, exposure, sample_weight, settings)
-    if exposure is not None:
+        exposed = by_row["exposure"] is not None
+        return _exposed(numbers, by_row, settings) if exposed else numbers
+    if by_row["exposure"] is not None:
         raise InputError(NEEDS_NUMBERS)
     for vector in vectors:
         labels[vector.argument] = _decisions(pairing.align(vector), settings.missing_outcome)
@@ -140,7 +138,7 @@ def read_answers(
     return _coded(tuple(given), labels, truth, settings, pairing)
 
 
-def _exposed(answers: Answers, exposure: Any, sample_weight: Any, settings: Settings) -> Answers:
+def _exposed(answers: Answers, by_row: Mapping[str, Any], settings: Settings) -> Answers:
     """Counts per exposure, which rows count by."""
     n_rows = answers.codes.shape[1]
     if settings.weight_type == "frequency":
@@ -149,19 +147,19 @@ def _exposed(answers: Answers, exposure: Any, sample_weight: Any, settings: Sett
             "instead."
         )
 
-    def aligned(given: Any, name: str) -> np.ndarray:
-        vector = read_vector(given, name)
+    def aligned(name: str) -> np.ndarray:
+        vector = read_vector(by_row[name], name)
         check_length(vector, n_rows, "X")
         return answers.pairing.align(vector).array(0)
 
-    exposed = read_exposure(aligned(exposure, "exposure"), n_rows)
+    exposed = read_exposure(aligned("exposure"), n_rows)
     numbers, truth = answers.numbers, answers.truth
     assert numbers is not None
     if np.nanmin(numbers) < 0:
         raise InputError("exposure: counts are divided by it, and some outcomes are below zero.")
     weight = exposed
-    if sample_weight is not None:
-        weight = weight_numbers(aligned(sample_weight, "sample_weight")) * exposed
+    if by_row["sample_weight"] is not None:
+        weight = weight_numbers(aligned("sample_weight")) * exposed
     rates = numbers / exposed
     known = ~np.isnan(rates).any(axis=0)
     codes = answers.codes.copy()

@@ -199,16 +199,13 @@ def compare(
         raise InputError(
             "sensitive_features: None was given; pass the column(s) whose groups are compared."
         )
-    rows = {
-        "X": X,
-        "sensitive_features": sensitive_features,
-        "sample_weight": sample_weight,
-        "clusters": clusters,
-    }
+    by_row = {"sample_weight": sample_weight, "clusters": clusters}
+    rows = {"X": X, "sensitive_features": sensitive_features, **by_row}
     answers = read_answers(
         outcomes_by_model,
-        **rows,
-        exposure=exposure,
+        X=X,
+        sensitive_features=sensitive_features,
+        by_row=by_row | {"exposure": exposure},
         y_true=y_true,
         model_features=model_features,
         settings=settings,
