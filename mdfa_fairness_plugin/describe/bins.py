@@ -29,8 +29,14 @@ _MAX_NAMED_LEVELS: Final = 4
 _FEW: Final = 64  # histograms scored at a time
 
 
-def make_feature(display: pd.DataFrame, column: int, kind: str, rows: np.ndarray) -> Feature:
-    """Cut one column of a frame into bins, in some of its rows."""
+def make_feature(
+    display: pd.DataFrame,
+    column: int,
+    kind: str,
+    rows: np.ndarray,
+    edges: np.ndarray | None = None,
+) -> Feature:
+    """Cut one column of a frame into bins, in some of its rows, at these edges if it is of numbers."""
     name = label_text(display.columns[column])
     values = values_of(display, column, kind, rows)
     if isinstance(values, tuple):
@@ -46,13 +52,13 @@ def make_feature(display: pd.DataFrame, column: int, kind: str, rows: np.ndarray
             codes=codes,
             n_bins=len(levels),
         )
-    order = np.argsort(values)  # missing values last
-    known = values[order[: len(values) - int(np.isnan(values).sum())]]
+    missing = np.isnan(values)
+    known = values[~missing]
     whole = all_whole(known)
-    edges = _edges(known, whole, kind == "time")
-    ends = [0, *np.searchsorted(known, edges, side="right").tolist(), len(known), len(values)]
-    codes = np.empty(len(values), dtype=np.int32)
-    codes[order] = np.repeat(np.arange(len(edges) + 2, dtype=np.int32), np.diff(ends))
+    if edges is None:
+        edges = _edges(np.sort(known), whole, kind == "time")
+    codes = np.searchsorted(edges, values).astype(np.int32)
+    codes[missing] = len(edges) + 1
     return Feature(
         column=column,
         name=name,
@@ -60,7 +66,7 @@ def make_feature(display: pd.DataFrame, column: int, kind: str, rows: np.ndarray
         values=values,
         codes=codes,
         n_bins=len(edges) + 1 if len(known) else 0,
-        has_missing=len(known) < len(values),
+        has_missing=bool(missing.any()),
         whole=whole,
         edges=edges,
     )

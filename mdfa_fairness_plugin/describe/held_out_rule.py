@@ -61,6 +61,7 @@ def describe_held_out(
     told = inside if told is None else told
     weights = unequal(sample_weight)
     positions = np.arange(len(inside)) if rows is None else rows
+    edges: dict[int, np.ndarray] = {}  # of features, the same for all
 
     def learned(
         chosen: np.ndarray | slice, members: np.ndarray, **limits: Any
@@ -71,6 +72,7 @@ def describe_held_out(
             rows=positions[chosen],
             displays=displays,
             sample_weight=None if weights is None else weights[chosen],
+            edges=edges,
             # Better than chance: whether it fits is asked on other rows.
             **{"min_fidelity": 0.5} | limits,
         )

@@ -46,6 +46,7 @@ def describe_rule(
     max_conditions: int = 4,
     max_rows: int = 20_000,
     min_fidelity: float = MIN_FIDELITY,
+    edges: dict[int, np.ndarray] | None = None,
 ) -> tuple[Rule, np.ndarray]:
     """Find a short rule for the rows marked ``inside``, and the rows it covers, bool (n_rows,).
 
@@ -57,7 +58,8 @@ def describe_rule(
 
     ``rows`` are positions in ``display`` of the rows described, all by default. At most ``max_rows``
     are searched, sampled evenly inside and outside; the measures of fit are of all rows. A rule that
-    fits less than ``min_fidelity`` is none.
+    fits less than ``min_fidelity`` is none. ``edges`` between bins are those of an earlier rule, by
+    column; new ones are added.
     """
     n = len(inside)
     nobody = np.zeros(n, dtype=bool)
@@ -70,10 +72,12 @@ def describe_rule(
     if rows is not None:
         chosen = rows[chosen]
     kinds = feature_kinds(display, displays)
+    edges = {} if edges is None else edges
     features = [
-        make_feature(display, column, kinds[column], chosen)
+        make_feature(display, column, kinds[column], chosen, edges.get(column))
         for column in _by_content(displays, kinds)
     ]
+    edges.update({f.column: f.edges for f in features if f.numeric})
     features = [f for f in features if f.n_bins + f.has_missing > 1]
     search = _Beam(Sample(features, n_members, chosen_weights))
     alternatives = search.best_rule(max_conditions)

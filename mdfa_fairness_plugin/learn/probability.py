@@ -162,9 +162,10 @@ def cross_fitted_mean(
         said = each(ask, models, held)
         return np.concatenate(said)[np.argsort(np.concatenate(held), kind="stable")]
 
-    def large(models: Sequence[_Models]) -> np.ndarray:
+    def large(models: Sequence[_Models], n_rounds: int) -> np.ndarray:
         return judged(
-            models, lambda model, rows: model.large_scores(seen.X[rows], seen.levels[rows])
+            models,
+            lambda model, rows: model.large_scores(seen.X[rows], seen.levels[rows], n_rounds),
         )
 
     def rung(models: Sequence[_Models], own: _Combined, share: float) -> CrossFittedMean:
@@ -191,10 +192,13 @@ def cross_fitted_mean(
     every = range(1, scores.shape[1])
     uses = (range(1), every[:-1])
     lesser = [_Combined.of(scores, own_y, own_weight, use, link) for use in uses]
-    best, grown_to = lesser[-1], 0
+    best, grown_to, n_grown = lesser[-1], 0, 0
     for rounds in _ROUNDS if n_rounds is None else (n_rounds,) * (n_rounds > 0):
-        each(lambda model, rows, n=rounds: model.grow(seen.X[rows], n), models, trained)
-        scores[:, -1] = large(models)
+        if rounds > n_grown:
+            # To the second step at once: every fit finds the bins anew.
+            n_grown = max(rounds, _ROUNDS[1]) if n_rounds is None else rounds
+            each(lambda model, rows, n=n_grown: model.grow(seen.X[rows], n), models, trained)
+        scores[:, -1] = large(models, rounds)
         grown = _Combined.of(scores, own_y, own_weight, every, link)
         if n_rounds is None and not grown.loss < best.loss:
             break
@@ -209,7 +213,7 @@ def cross_fitted_mean(
         scores = judged(half, lambda model, rows: model.scores(seen.at(rows)))
         if grown_to:
             each(lambda model, rows: model.grow(seen.X[rows], grown_to), half, half_trained)
-            scores[:, -1] = large(half)
+            scores[:, -1] = large(half, grown_to)
         for model in half:
             model.keep(grown_to)
         use = every if grown_to else every[:-1]
@@ -296,7 +300,6 @@ class _Models:
 
     def grow(self, X: np.ndarray, n_rounds: int) -> None:
         """Let the large boosting grow to so many rounds, on the same rows."""
-        self._n_rounds = n_rounds
         if not self._constant:
             large = self._large.set_params(max_iter=n_rounds)
             large.fit(_beside(X, self._told), **self._given)
@@ -321,7 +324,7 @@ class _Models:
                 self._smooth_scores(seen.Z),
                 few[-1],
                 *self._by_level(seen),
-                self.large_scores(seen.X, seen.levels) if large else np.zeros(n),
+                self.large_scores(seen.X, seen.levels, self._n_rounds) if large else np.zeros(n),
             ]
         )
 
@@ -340,12 +343,12 @@ class _Models:
         by_features = self.link.score(self._leveled, _beside(seen.Z, told))
         return [by_features, told[:, : seen.levels.shape[1]]]
 
-    def large_scores(self, X: np.ndarray, levels: np.ndarray) -> np.ndarray:
-        """Scores of the large boosting, (n,)."""
+    def large_scores(self, X: np.ndarray, levels: np.ndarray, n_rounds: int) -> np.ndarray:
+        """Scores of the large boosting after so many rounds, (n,)."""
         if self._constant or len(X) == 0:
             return np.full(len(X), self._level)
         stages = self.link.staged(self._large, _beside(X, self._tell(levels)))
-        return np.ravel(next(itertools.islice(stages, self._n_rounds - 1, None)))
+        return np.ravel(next(itertools.islice(stages, n_rounds - 1, None)))
 
     def predict(self, seen: _Seen, coefficients: np.ndarray) -> np.ndarray:
         """Mean by a combination of the models."""
