@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -20,13 +20,36 @@ from mdfa_fairness_plugin.learn.weighted import fit_weighted
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads
 
-# Trees that judge a row where few rows are learned from, and where many are.
-_TREES_OF_A_ROW = 100
-_TREES_OF_ONE_IN_MANY = 24
-# From so many rows learned from on.
-MANY_ROWS = 10_000
+# Trees that judge a row by one split into folds of every repeat, these together, and by each further
+# split. With 24 and with 67 in each of three repeats people found overlap as much (within .003, 1,000
+# and 4,000 rows), and half of 12 in further ones costs .03 of the overlap of two seeds' people.
+_TREES_OF_REPEATS, _FEWEST_TREES, _TREES_OF_OTHERS = 96, 24, 12
+# Into folds, of all repeats' trees. With 5, 10 and 20 splits of 200 trees a row in all, the people that
+# two seeds find in the arrests overlap by .82, .85 and .86.
+_SPLITS_OF_TREES = 20
+# From so many rows learned from on there are fewer trees the more rows there are, and each leaves out
+# two folds and judges the rows of both. At 4,000 rows that does not cost overlap with a planted region
+# (.851 against .845; delta .5), at 1,000 it does (.648 and .663).
+MANY_ROWS = 4_000
 # Rows predicted at a time.
 _BLOCK_ROWS = 50_000
+
+
+class Trees(NamedTuple):
+    """How many judge a row, as many rows are learned from."""
+
+    of_first: int  # split into folds of each repeat
+    of_others: int
+    n_splits: int  # of each repeat
+    shared: bool  # each leaves out two folds
+
+    @classmethod
+    def of(cls, n_rows: int, n_repeats: int = 1) -> Trees:
+        """The more rows the fewer, but for the fewest."""
+        share = min(MANY_ROWS / max(n_rows, 1), 1.0)
+        of_first = max(round(share * _TREES_OF_REPEATS / n_repeats), _FEWEST_TREES)
+        n_splits = max(int(share * _SPLITS_OF_TREES / n_repeats), 1) if n_repeats > 1 else 1
+        return cls(of_first, _TREES_OF_OTHERS, n_splits, n_rows >= MANY_ROWS)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,39 +121,31 @@ def cross_fitted_difference(
     learner: Any = None,
     random_state: int = 0,
     n_jobs: int | None = None,
-    n_averaged: int = 1,
+    n_trees: int | None = None,
 ) -> CrossFittedDifference:
     """Regress the outcome's residual on that of S, out of fold.
 
     ``residuals`` are ``1{S=s} - e`` (never zero) and ``1{Y=y} - m``. No model sees rows of fold -1;
     ``parts`` are the folds to judge, each by models fitted to learning rows of other folds. A learner
-    takes sample weights; None is a ``MultiscaleForest``. ``n_averaged`` is over how many splits into
-    folds the result will be averaged.
+    takes sample weights; None is a ``MultiscaleForest``, ``n_trees`` of which judge a row.
 
     A given learner is fitted once for every part, to all rows of the other folds. So is the default
-    where fewer than 10,000 rows are learned from. Beyond, each of its trees leaves out two folds (of
-    five or more) and judges the rows of both, 24 trees a row or a few more: 60 trees of three fifths
-    of the rows do the work of 500 of four fifths, at a tenth of the time. Overlap with the planted
-    region, delta 1.5, 48 shared trees against 100 of one's own: .878 / .895 at 5,000 rows, .921 / .928
-    at 10,000, .948 / .949 at 20,000 (2 features), .964 / .965 at 50,000 (10 features). Fewer shared
-    trees, 24 / 30 / 40: .945 / .947 / .946 at 20,000 rows of 2 features, .954 / .956 at 50,000 of 10
-    and .956 / .956 / .957 of 20.
+    where few rows are learned from. Where many are, each of its trees leaves out two folds (of five
+    or more) and judges the rows of both.
     """
     labels = np.unique(folds[folds >= 0]).tolist()
     learning = np.flatnonzero(folds >= 0)
+    wanted, _, _, shared = Trees.of(len(learning))
     if learner is None:
-        many = len(learning) >= MANY_ROWS
-        left_out = _left_out(labels, parts, 2 if many and len(labels) >= 5 else 1)
-        wanted = _TREES_OF_ONE_IN_MANY if many else _TREES_OF_A_ROW
-        # What is averaged shares twice as many trees.
-        wanted = min(wanted, -(-2 * wanted // n_averaged))
+        wanted = wanted if n_trees is None else n_trees
+        left_out = _left_out(labels, parts, 2 if shared and len(labels) >= 5 else 1)
         n_trees = -(-wanted // min(_judging(left_out, part).sum() for part in parts))
         # Rows that no tree has seen are judged by an even share of every model's trees, and by all of
         # them where there is time: few rows, none held back.
-        hurried = many or len(learning) < len(folds)
+        hurried = shared or len(learning) < len(folds)
         share = -(-wanted // len(left_out)) if hurried else None
     else:
-        left_out, n_trees, share, hurried = [(part,) for part in parts], 0, None, False
+        left_out, share, hurried = [(part,) for part in parts], None, False
     judges = np.array([_judging(left_out, part) for part in parts])
     of_s, of_y = (own[learning] for own in residuals)
     target, weight = of_y / of_s, sample_weight[learning] * of_s**2
@@ -139,7 +154,7 @@ def cross_fitted_difference(
         own = ~np.isin(folds[learning], left_out[place])
         model = (
             # First trees that judge a row together must not be cut alike.
-            MultiscaleForest(n_trees, random_state=random_state + (place if hurried else 0))
+            MultiscaleForest(n_trees or 0, random_state=random_state + (place if hurried else 0))
             if learner is None
             else clone(learner)
         )

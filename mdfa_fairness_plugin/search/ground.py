@@ -20,8 +20,8 @@ from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import WarningLog
 from mdfa_fairness_plugin.learn.difference import (
-    MANY_ROWS,
     CrossFittedDifference,
+    Trees,
     cross_fitted_difference,
 )
 from mdfa_fairness_plugin.learn.given import GivenProbability, repeated_probability
@@ -36,9 +36,6 @@ from mdfa_fairness_plugin.search.level_sets import Models, SearchData
 from mdfa_fairness_plugin.search.outcomes import Outcome
 from mdfa_fairness_plugin.settings import Settings
 
-# Into folds, of all repeats' trees. With 5, 10 and 20 splits of 200 trees a row in all, the people that
-# two seeds find in the arrests overlap by .82, .85 and .86.
-_SPLITS_OF_TREES = 20
 # Of a quantity of standard deviation 1: less is none, and nothing may be divided by it.
 _LEAST_DOSE = 1e-6
 
@@ -243,13 +240,14 @@ def _difference(
 ) -> CrossFittedDifference:
     """Averaged over repeats, each with the folds of its models.
 
-    Trees cost most and any of them may leave out other rows, so those of a repeat are shared by more
-    splits into folds than the models' own, even within every ``cell``.
+    Any tree may leave out other rows, so those of a repeat are shared by more splits into folds than
+    the models' own, even within every ``cell``.
     """
     learning = np.flatnonzero(folds[0] >= 0)
     learner = make_regressor(settings.learner, len(learning), settings.seeds["learner"])
+    trees = Trees.of(len(learning), len(folds))
 
-    def fitted(own: np.ndarray, seed: int, n_averaged: int) -> CrossFittedDifference:
+    def fitted(own: np.ndarray, seed: int, n_trees: int) -> CrossFittedDifference:
         return cross_fitted_difference(
             X,
             residuals,
@@ -259,22 +257,18 @@ def _difference(
             learner=make_regressor(settings.learner, len(learning), seed),
             random_state=seed,
             n_jobs=settings.n_jobs,
-            n_averaged=n_averaged,
+            n_trees=n_trees,
         )
 
-    n_repeats = len(folds)
-    n_splits = max(_SPLITS_OF_TREES // n_repeats, 1)
-    if n_repeats == 1 or learner is not None or len(learning) >= MANY_ROWS:
-        n_splits = 1
     own_unit = None if unit is None else unit[learning]
     repeats: list[CrossFittedDifference] = []
-    for own, seed in zip(folds, settings.repeated_seeds("learner", n_repeats), strict=True):
+    for own, seed in zip(folds, settings.repeated_seeds("learner", len(folds)), strict=True):
         rng = np.random.default_rng(seed)
-        fits = [fitted(own, seed, n_repeats)]  # asked alone, too
-        for split in range(1, n_splits):
+        fits = [fitted(own, seed, trees.of_first)]  # asked alone, too
+        for split in range(1, trees.n_splits if learner is None else 1):
             other = own.copy()
             other[learning] = draw_folds(cell[learning], settings.n_splits, rng, own_unit)
-            fits.append(fitted(other, seed + split, n_repeats * n_splits))
+            fits.append(fitted(other, seed + split, trees.of_others))
         repeats.append(CrossFittedDifference.averaged(fits))
     return CrossFittedDifference.averaged(repeats)
 

@@ -10,7 +10,11 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from mdfa_fairness_plugin.learn import difference
-from mdfa_fairness_plugin.learn.difference import CrossFittedDifference, cross_fitted_difference
+from mdfa_fairness_plugin.learn.difference import (
+    CrossFittedDifference,
+    Trees,
+    cross_fitted_difference,
+)
 from mdfa_fairness_plugin.numerics.rows import RowView
 
 
@@ -167,7 +171,7 @@ def test_repeats_are_averaged(learner):
     X, s, positive, e, m, _ = planted(9, n=300)
     drawn = [np.random.default_rng(k).permutation(300) % 3 for k in range(3)]
     repeats = [
-        difference_of(X, s, positive, e, m, folds, learner=learner, random_state=k, n_averaged=3)
+        difference_of(X, s, positive, e, m, folds, learner=learner, random_state=k, n_trees=32)
         for k, folds in enumerate(drawn)
     ]
     found = CrossFittedDifference.averaged(repeats)
@@ -186,19 +190,37 @@ def test_repeats_are_averaged(learner):
     own = drawn[1] == 2
     changed = np.where(own, ~positive, positive)
     again = difference_of(
-        X, s, changed, e, m, drawn[1], learner=learner, random_state=1, n_averaged=3
+        X, s, changed, e, m, drawn[1], learner=learner, random_state=1, n_trees=32
     ).out_of_fold
     np.testing.assert_allclose(again[:, own], repeats[1].out_of_fold[:, own], atol=1e-12)
     assert np.abs(again[:, ~own] - repeats[1].out_of_fold[:, ~own]).max() > 0.01
 
 
 @pytest.mark.repeats
-def test_what_is_averaged_shares_twice_the_trees():
+@pytest.mark.parametrize(
+    ("n_rows", "n_repeats", "expected"),
+    [
+        (100, 1, Trees(96, 12, 1, False)),
+        (3_999, 3, Trees(32, 12, 6, False)),
+        (4_000, 3, Trees(32, 12, 6, True)),
+        (8_000, 3, Trees(24, 12, 3, True)),
+        (9_900, 3, Trees(24, 12, 3, True)),
+        (10_000, 3, Trees(24, 12, 2, True)),
+        (15_000, 2, Trees(24, 12, 2, True)),
+        (50_000, 1, Trees(24, 12, 1, True)),
+    ],
+)
+def test_the_more_rows_the_fewer_trees_and_never_a_leap(n_rows, n_repeats, expected):
+    assert Trees.of(n_rows, n_repeats) == expected
+
+
+@pytest.mark.repeats
+def test_as_many_trees_judge_a_row_as_asked_for():
     X, s, positive, e, m, _ = planted(9, n=300)
     folds = np.arange(300) % 2
-    for n_averaged, n_trees in ((1, 100), (2, 100), (3, 67), (5, 40)):
-        found = difference_of(X, s, positive, e, m, folds, n_averaged=n_averaged)
-        assert {len(model.trees_) for model in found.models} == {n_trees}
+    for n_trees in (None, 7):
+        found = difference_of(X, s, positive, e, m, folds, n_trees=n_trees)
+        assert {len(model.trees_) for model in found.models} == {n_trees or 96}
 
 
 def test_rows_held_back_are_judged_by_every_repeat():
@@ -213,7 +235,7 @@ def test_rows_held_back_are_judged_by_every_repeat():
             m,
             np.where(np.arange(300) < 90, -1, np.arange(300) // k % 2),
             parts=parts,
-            n_averaged=2,
+            n_trees=48,
         )
         for k in (1, 2)
     ]

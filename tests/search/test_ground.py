@@ -70,7 +70,7 @@ def test_trees_of_every_repeat_are_shared_by_more_splits_into_folds(monkeypatch)
     seen = []
 
     def spy(X, residuals, folds, **options):
-        seen.append((folds, options["random_state"], options["n_averaged"]))
+        seen.append((folds, options["random_state"], options["n_trees"]))
         options["learner"] = DecisionTreeRegressor(max_depth=2)  # quick
         return cross_fitted_difference(X, residuals, folds, **options)
 
@@ -89,8 +89,8 @@ def test_trees_of_every_repeat_are_shared_by_more_splits_into_folds(monkeypatch)
         outcome_probability={True: np.full(300, 0.4)},
         random_state=0,
     )
-    folds, seeds, shared_by = zip(*seen, strict=True)
-    assert shared_by == (2, *[20] * 9) * 2
+    folds, seeds, trees = zip(*seen, strict=True)
+    assert trees == (24, *[12] * 9) * 2
     assert len({own.tobytes() for own in folds}) == len(set(seeds)) == 20
     for own in folds:
         assert (pd.Series(own).groupby(result.source.problem.cluster).nunique() == 1).all()
