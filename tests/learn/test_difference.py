@@ -204,7 +204,7 @@ def test_repeats_are_averaged(learner):
         (3_999, 3, Trees(32, 12, 6, False)),
         (4_000, 3, Trees(32, 12, 6, True)),
         (8_000, 3, Trees(24, 12, 3, True)),
-        (9_900, 3, Trees(24, 12, 3, True)),
+        (9_900, 3, Trees(24, 12, 2, True)),
         (10_000, 3, Trees(24, 12, 2, True)),
         (15_000, 2, Trees(24, 12, 2, True)),
         (50_000, 1, Trees(24, 12, 1, True)),
