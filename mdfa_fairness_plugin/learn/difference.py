@@ -150,14 +150,13 @@ def cross_fitted_difference(
     of_s, of_y = (own[learning] for own in residuals)
     target, weight = of_y / of_s, sample_weight[learning] * of_s**2
 
+    # Trees that judge a row together must not be cut alike.
+    seeds = np.random.SeedSequence(random_state).generate_state(len(left_out)) if hurried else None
+
     def fit(place: int) -> Any:
         own = ~np.isin(folds[learning], left_out[place])
-        model = (
-            # First trees that judge a row together must not be cut alike.
-            MultiscaleForest(n_trees or 0, random_state=random_state + (place if hurried else 0))
-            if learner is None
-            else clone(learner)
-        )
+        seed = random_state if seeds is None else int(seeds[place] >> 1)
+        model = MultiscaleForest(n_trees or 0, seed) if learner is None else clone(learner)
         return fit_weighted(model, X[learning[own]], target[own], weight[own])
 
     models = tuple(
