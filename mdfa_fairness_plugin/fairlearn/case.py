@@ -78,6 +78,7 @@ class Case:
     given: Table  # the same in the order given, which is the one hashed
     sample_weight: Any  # likewise
     clusters: Any
+    exposure: Any
     others: dict[str, Any]  # tables, and what is shown
     notes: tuple[AuditWarning, ...]
 
@@ -100,6 +101,7 @@ def pair(
     audit_features: Columns,
     sample_weight: Column | None = None,
     clusters: Column | None = None,
+    exposure: Column | None = None,
     rows: ArrayLike | None = None,
     decided_by: str = "y_pred",
     others: Mapping[str, Any] | None = None,
@@ -111,7 +113,8 @@ def pair(
     features = read_table(audit_features, "audit_features")
     sensitive = read_groups(sensitive_features, "sensitive_features", "sensitive_feature")
     given = read_table(y_pred, decided_by, column_name="y_pred")
-    own = {"y_true": y_true, "sample_weight": sample_weight, "clusters": clusters}
+    weights = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
+    own = {"y_true": y_true, **weights}
     read = {name: read_vector(value, name) for name, value in own.items() if value is not None}
     others = others or {}
     notes = WarningLog()
@@ -186,6 +189,7 @@ def audit_case(
             sensitive_features=case.sensitive,
             sample_weight=found.weights(case.sample_weight),
             clusters=case.clusters,
+            exposure=case.exposure,
         )
     result = auditor.result_
     own = {

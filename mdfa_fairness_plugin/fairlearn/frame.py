@@ -88,8 +88,8 @@ class MDFAMetricFrame(MetricFrame):
         hash is kept in ``audit_result.provenance``.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights of the audit. None: the ``"sample_weight"`` in ``sample_params``, if there is one.
-    clusters : array-like of shape (n_samples,) or None, default=None
-        Whose row each is, for the audit, as in ``MDFAuditor.fit``. The table knows of rows alone.
+    clusters, exposure : array-like of shape (n_samples,) or None, default=None
+        For the audit, as in ``MDFAuditor.fit``. The table knows of rows alone.
     n_boot : int or None, default=None
         Bootstrap draws of the tables, the subgroup staying as it is.
     ci_quantiles : list of float or None, default=None
@@ -178,6 +178,7 @@ class MDFAMetricFrame(MetricFrame):
         decisions: Column | None = None,
         sample_weight: Column | None = None,
         clusters: Column | None = None,
+        exposure: Column | None = None,
         n_boot: int | None = None,
         ci_quantiles: list[float] | None = None,
         random_state: Seed = 0,
@@ -206,6 +207,7 @@ class MDFAMetricFrame(MetricFrame):
             audit_features=audit_features,
             sample_weight=_weight_of(params) if sample_weight is None else sample_weight,
             clusters=clusters,
+            exposure=exposure,
             others=others,
         )
         labels = read_labels(case.only_repeat(), case.y_pred.argument)

@@ -41,6 +41,7 @@ def worst_case_violation(
     audit_features: Columns,
     sample_weight: Column | None = None,
     clusters: Column | None = None,
+    exposure: Column | None = None,
     event: EventName = "selection",
     pos_label: Hashable | None = None,
     favorable_label: Hashable | None = None,
@@ -72,7 +73,7 @@ def worst_case_violation(
         Each column is audited on its own.
     audit_features : table of shape (n_samples, n_features)
         Who counts as similar is judged by these. The classifier's own features, or others.
-    sample_weight, clusters : array-like of shape (n_samples,) or None, default=None
+    sample_weight, clusters, exposure : array-like of shape (n_samples,) or None, default=None
         As in ``MDFAuditor.fit``: one value per prediction, also where ``rows`` is given.
     event : str, default="selection"
         Outcome compared. Of labels:
@@ -170,7 +171,7 @@ def worst_case_violation(
     people = {"sensitive_features": sensitive_features, "audit_features": audit_features}
     options = {"event": event, "rows": rows, "random_state": random_state}
     labels = {"pos_label": pos_label, "favorable_label": favorable_label}
-    by_row = {"sample_weight": sample_weight, "clusters": clusters}
+    by_row = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
     arguments = people | options | labels | by_row | auditor
     return _average("worst_case_violation", "delta", y_true, y_pred, arguments)
 
@@ -358,8 +359,8 @@ def _split(
     for name in ("sensitive_features", "audit_features"):
         if name not in arguments:
             raise TypeError(f"{caller}() missing required keyword-only argument: {name!r}")
-    names = ("sensitive_features", "audit_features", "sample_weight", "clusters", "rows")
-    by_row = {name: arguments.pop(name) for name in names if name in arguments}
+    names = ("sensitive_features", "audit_features", "sample_weight", "clusters", "exposure")
+    by_row = {name: arguments.pop(name) for name in (*names, "rows") if name in arguments}
     return pair(y_true=y_true, y_pred=y_pred, **by_row), arguments
 
 

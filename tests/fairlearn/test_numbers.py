@@ -204,6 +204,19 @@ def test_what_cannot_be_audited_is_refused(event, change, message):
         )  # fmt: skip
 
 
+def test_counts_are_compared_per_exposure_by_index(wages):
+    years = pd.Series(np.random.default_rng(1).integers(1, 5, N))
+    counts = (wages.predicted * years).round()
+    told = audit_predictions(
+        None, counts, event="score", exposure=years.sample(frac=1, random_state=0), **wages.people
+    )
+    rows = {"sensitive_features": wages.sex, "exposure": years, "outcome_type": "numeric"}
+    alone = mdfa.audit(wages.X, counts, favorable="high", **rows, **QUICK)
+    for one, other in zip(told.violations, alone.violations, strict=True):
+        assert (one.measure, one.key) == ("ratio", other.key)
+        assert one.delta == other.delta
+
+
 def test_a_feature_called_as_the_score_is_refused(wages):
     X = wages.X.assign(score=1)
     asked = wages.people | {"audit_features": X, "outcome_type": "numeric"}
