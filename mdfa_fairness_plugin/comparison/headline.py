@@ -25,9 +25,11 @@ def headline(result: ComparisonResult) -> Section:
     rows = [result.worst(model) for model in result.models]
     found = [_found(result, row) for row in rows if row.verdict == VIOLATION]
     models = count(len(rows), "model")
-    text = f"A disparity beyond chance was found in {len(found)} of {models}: {'; '.join(found)}."
+    text = f"Unequal beyond chance in {len(found)} of {models}: {'; '.join(found)}."
     if not found:
-        text = f"No disparity was told from chance in {models}, which is no finding of equal treatment."
+        text = (
+            f"Nothing was found unequal beyond chance in {models}; no finding of equal treatment."
+        )
     told = Paragraphs((text,), "headline"), Paragraphs((_NOW,), "now")
     return Section("headline", "", told, HTML, place="above")
 

@@ -10,7 +10,7 @@ from mdfa_fairness_plugin.describe.wording import clean, label_text, named, perc
 from mdfa_fairness_plugin.records import AuditRecord, Violation, ranked
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import HTML, Folded, Paragraphs, Table, Value
-from mdfa_fairness_plugin.report.effects import effect_cell, effect_of
+from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, interval_cell
 from mdfa_fairness_plugin.report.figures import short
 from mdfa_fairness_plugin.report.findings import short_verdict
 from mdfa_fairness_plugin.report.means import OfMeans, Slope
@@ -33,8 +33,7 @@ def _opened(search: Violation) -> Folded:
     who = named(search.sensitive_feature, search.group, _LONGEST)
     if search.reference is not None:
         who = f"{who} (vs {label_text(search.reference, _LONGEST)})"
-    size = effect_cell(search, effect)
-    size = "withheld" if size is None else size or "not measured"
+    size = effect_cell(search, effect) or interval_cell(search, effect) or "not measured"
     title = f"{who}, {label_text(search.outcome, _LONGEST)}: {size}; {short_verdict(search)}"
     lines = [say.case_sentence(search)] if search.measured or search.withheld else []
     lines += [say.rule_sentence(search)] if lines and search.rule != EVERYBODY else []
@@ -44,7 +43,7 @@ def _opened(search: Violation) -> Folded:
     first = search.profile.iloc[: 4 * _MOST_PROFILE_ROWS]
     tables = (
         _rates(search),
-        frame_table(search.counts, "People by outcome"),
+        frame_table(search.counts, "Rows by outcome"),
         _path(search),
         profile_table(first, everybody=everybody, most=_MOST_PROFILE_ROWS),
     )
@@ -59,7 +58,7 @@ def _rates(search: Violation) -> Table:
     rates: list[Value] = [lost if math.isnan(rate) else write(rate) for rate in search.rates]
     rows = tuple(zip(map(say.capital, sides), rates, strict=True))
     known = any(rate != "" for rate in rates) and not isinstance(effect, Slope)
-    caption = "At the same features"
+    caption = "In the subgroup, at the same features"
     return Table(header=("", effect.of.capitalize()), rows=rows if known else (), caption=caption)
 
 
@@ -75,4 +74,4 @@ def _path(search: Violation) -> Table:
         value, low, high = map(effect.in_cell, short(effect.alike(scaled)))
         rows.append((f"{mass:.2g}", value, f"{low} to {high}" if low and high else ""))
     header = ("Mass", effect.name.capitalize(), "Between")
-    return Table(header=header, rows=tuple(rows), caption="As the region grows")
+    return Table(header=header, rows=tuple(rows), caption="As the subgroup grows")

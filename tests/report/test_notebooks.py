@@ -58,7 +58,11 @@ def test_every_search_opens_with_its_names_in_full():
     assert len(opened) == 4
     assert {f"{name}{s}" in who for who, _ in opened for s in (-1, 1)} == {True, False}
     for _, told in opened:
-        for caption in ("At the same features", "People by outcome", "As the region grows"):
+        for caption in (
+            "In the subgroup, at the same features",
+            "Rows by outcome",
+            "As the subgroup grows",
+        ):
             assert f"<caption>{caption}</caption>" in told
         assert "times as often" in told
     # But for the search told first counts are in tens: a few people more or less do not show.

@@ -132,6 +132,15 @@ class RegionMapDisplay(Display):
         share[enough] = hits[enough] / n[enough]
         if not enough.any():
             raise style.nothing_to_draw("violation", "no cell has rows enough")
+        # A level of few people is not even named.
+        if x_levels:
+            kept = np.flatnonzero(enough.any(axis=0))
+            n, share, x_levels = n[:, kept], share[:, kept], tuple(x_levels[i] for i in kept)
+            x_edges = x_edges[: len(kept) + 1]
+        if y_levels:
+            kept = np.flatnonzero(enough.any(axis=1))
+            n, share, y_levels = n[kept], share[kept], tuple(y_levels[i] for i in kept)
+            y_edges = y_edges[: len(kept) + 1]
         return cls(
             features=(names[0], names[1]),
             edges=(x_edges, y_edges),
@@ -167,11 +176,15 @@ class RegionMapDisplay(Display):
         )
         y, x = np.unravel_index(np.argsort(-np.nan_to_num(self.share), axis=None), drawn.shape)
         first = list(zip(x, y, strict=True))[: min(most, _MOST_NAMED)]
+        names = list(filter(None, self.features))
         cells = [
-            self._bin(0, i) + (f" with {self._bin(1, j)}" if over != self.features[0] else "")
-            for i, j in first
+            ", ".join(
+                f"{name} {self._bin(axis, at)}"
+                for axis, (name, at) in enumerate(zip(names, place[: len(names)], strict=True))
+            )
+            for place in first
         ]
-        return f"{text}, most at {'; '.join(cells)}." if cells else f"{text}."
+        return f"{text}, most where {'; '.join(cells)}." if cells else f"{text}."
 
     def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
         from matplotlib.patches import Patch, PathPatch
@@ -311,6 +324,11 @@ def _laid_out(series: pd.Series, kind: str) -> tuple[np.ndarray, np.ndarray, tup
         if kind == "datetime":
             x = 1970 + x / 365.2425
         known = x[np.isfinite(x)]
+        values = np.unique(known)
+        if 0 < len(values) <= _MAX_LEVELS:
+            code = np.searchsorted(values, np.where(np.isfinite(x), x, values[-1]))
+            ends = np.arange(len(values) + 1) - 0.5
+            return np.where(np.isfinite(x), code, -1), ends, tuple(map(number, values))
         if len(known):
             edges = _bins(known)
             # Values beyond the drawn range belong to the outermost bins.
@@ -324,18 +342,11 @@ def _laid_out(series: pd.Series, kind: str) -> tuple[np.ndarray, np.ndarray, tup
 
 
 def _bins(known: np.ndarray) -> np.ndarray:
-    """Ends of bins: one for each value where there are few, else round ones."""
-    values = np.unique(known)
+    """Round ends of bins, more of them where there are more rows."""
     most = int(np.clip(math.sqrt(len(known) / _ROWS_PER_CELL), _FEWEST_BINS, _MOST_BINS))
-    if len(values) == 1:
-        return np.array([values[0] - 0.5, values[0] + 0.5])
-    if len(values) <= most:
-        middle = (values[1:] + values[:-1]) / 2
-        first, last = values[0] - (middle[0] - values[0]), values[-1] + (values[-1] - middle[-1])
-        return np.concatenate([[first], middle, [last]])
     low, high = np.quantile(known, [0.005, 0.995])
     if not (math.isfinite(high - low) and high > low):
-        low, high = values[0], values[-1]
+        low, high = known.min(), known.max()
     unit = 10.0 ** math.floor(math.log10((high - low) / most))
     step = next(m * unit for m in (1, 2, 5, 10, 20) if m * unit * most >= high - low)
     first, last = math.floor(low / step), math.floor(high / step) + 1
