@@ -225,7 +225,7 @@ alpha = option(
     "--alpha",
     type=ShareOr(1, "auto"),
     metavar="A",
-    help="Smallest share of people, in the subgroup and with the outcome, worth reporting. Default: "
+    help="Smallest share of all, in the subgroup and with the outcome, worth reporting. Default: "
     "auto, a tenth of those who have the outcome, at most 0.05.",
 )
 missing = option(
@@ -324,7 +324,7 @@ stability = option(
     "n_repeats",
     type=IntRange(min=1),
     metavar="N",
-    help="Repeat the audit on N half samples, and say whether they find the same people.",
+    help="Repeat the audit on N half samples, and say whether they find the same rows.",
 )
 explained = option(
     "--explained",

@@ -206,7 +206,7 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
     if far := say.deviations(row.standard_deviations):
         told += f" That is {far} standard deviations beyond chance, the search allowed for."
     if row.verdict == NONE_LARGER:
-        start = f"Closest to {FINDINGS[VIOLATION]}, by its lower limit:"
+        start = f"Closest to being {FINDINGS[VIOLATION]}, by its lower limit:"
         return f"{model}: {told_verdict(search)}. {start} {told}"
     overall = ""
     if not row.selection.by_difference and (ratio := _overall(row.selection)):

@@ -89,8 +89,8 @@ class Stability:
     def summary(self) -> str:
         """Tell how far the subgroups come back, in plain text."""
         lines = [
-            f"The audit was repeated on {self.n_repeats} half samples. Overlap is people in both "
-            "subgroups over people in either: 1 is the same people. What comes back need not be "
+            f"The audit was repeated on {self.n_repeats} half samples. Overlap is rows in both "
+            "subgroups over rows in either: 1 is the same rows. What comes back need not be "
             "there: where the models of the features are wrong, every half is wrong in the same way."
         ]
         for search, line in zip(self.searches, self.to_frame().to_dict("records"), strict=True):

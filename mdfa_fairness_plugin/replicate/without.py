@@ -169,7 +169,7 @@ class Explained:
         measure = "difference" if self.by_difference.any() else "ratio"
         lines = [
             "Each feature was left out in turn: the models of the features were fitted without it and "
-            f"the same people measured again. What is not named moves the {measure} no more than "
+            f"the same rows measured again. What is not named moves the {measure} no more than "
             "chance. Features that tell the same stand in for each other, so that none seems to "
             "explain much."
         ]

@@ -24,9 +24,9 @@ _NOW: Final = {
     "are held equal in are good reasons themselves. Then measure the same kind of people where this "
     "audit has not looked, with mdfa measure.",
     NONE_LARGER: "What now: nothing follows for smaller differences, nor for features that were not "
-    "audited. mdfa.rows_needed says how many people would show a smaller one.",
-    INSUFFICIENT: "What now: gather more people, or audit fewer groups and coarser features. "
-    "mdfa.rows_needed says how many people would show a difference.",
+    "audited. mdfa.rows_needed says how many rows would show a smaller one.",
+    INSUFFICIENT: "What now: gather more rows, or audit fewer groups and coarser features. "
+    "mdfa.rows_needed says how many rows would show a difference.",
 }
 
 

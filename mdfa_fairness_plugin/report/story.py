@@ -304,7 +304,7 @@ def _closest(case: Violation) -> tuple[str, ...]:
     else:
         chance = f"This cannot be told from chance ({say.p_text(case.p_value_adjusted)}, adjusted)."
         chance = " ".join(_given(chance, say.evidence_sentence(case)))
-    start = f"Closest to {FINDINGS[VIOLATION]}, by its lower limit:"
+    start = f"Closest to being {FINDINGS[VIOLATION]}, by its lower limit:"
     first = f"{start} {say.case_sentence(case)} {chance}"
     searched = say.searched_sentence(case)
     return _given(first, searched, spread_sentence(case), _beside(case), moved_sentence(case))

@@ -186,7 +186,7 @@ def test_nothing_found_is_told_with_the_size_that_would_have_been_seen():
         "as searched for would have been found with 80 % probability; smaller ones, and smaller "
         "subgroups, cannot be ruled out."
     ) in text
-    assert "Closest to unequal beyond chance, by its lower limit:" in text
+    assert "Closest to being unequal beyond chance, by its lower limit:" in text
     assert "This is not a finding of equal treatment." in text
 
 
@@ -385,7 +385,7 @@ def test_the_search_told_without_a_violation_is_the_one_it_is_ranked_by():
     large = granted(group="wide", delta=math.log(3), interval=(math.log(0.5), math.log(9)))
     sure = granted(group="sure", delta=math.log(1.1), interval=(math.log(0.95), math.log(1.3)))
     details = lines(tell(audit(large, sure))["found"])
-    assert details[0].startswith("Closest to unequal beyond chance, by its lower limit: ")
+    assert details[0].startswith("Closest to being unequal beyond chance, by its lower limit: ")
     assert "race = sure" in details[0]
     assert "argest difference" not in audit(large, sure).summary()
 

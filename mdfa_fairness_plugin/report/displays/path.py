@@ -114,8 +114,8 @@ class WorstCasePathDisplay(Display):
             return "No region of the path was measured."
         mass = self.mass[drawn]
         text = (
-            f"{self.effect.axis} of {self.label} in {int(drawn.sum())} nested regions, from a mass of "
-            f"{rounded(float(mass.min()), 2)} to {rounded(float(mass.max()), 2)}."
+            f"{self.effect.axis} of {self.label} in {int(drawn.sum())} nested subgroups, of masses "
+            f"from {rounded(float(mass.min()), 2)} to {rounded(float(mass.max()), 2)}."
         )
         marks = [("Everybody compared", self.everybody)]
         if self.kept[:2] != self.everybody[:2]:
@@ -186,7 +186,7 @@ class WorstCasePathDisplay(Display):
         style.finish(
             ax,
             palette,
-            x=f"Mass: share of those compared who are in the region{having}",
+            x=f"Mass: share of all that is compared that is in the subgroup{having}",
             y=f"{name}, {level}",
             title=self.label,
         )

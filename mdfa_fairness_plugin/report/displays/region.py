@@ -172,7 +172,7 @@ class RegionMapDisplay(Display):
         over = " and ".join(filter(None, self.features))
         text = (
             f"Where the subgroup lies by {over}: in {most} of {count(n, 'cell')} at least half of the "
-            "people are inside"
+            "rows are in the subgroup"
         )
         y, x = np.unravel_index(np.argsort(-np.nan_to_num(self.share), axis=None), drawn.shape)
         first = list(zip(x, y, strict=True))[: min(most, _MOST_NAMED)]
@@ -245,7 +245,7 @@ class RegionMapDisplay(Display):
             handletextpad=0.3,
             columnspacing=0.9,
             labelcolor=palette.ink,
-            title="Inside the subgroup, of 100 people there",
+            title="In the subgroup, of 100 rows there",
             title_fontsize=9,
         )
         legend.get_title().set_color(palette.ink)
