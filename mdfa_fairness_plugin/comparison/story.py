@@ -204,7 +204,7 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
         return f"{model}: {FINDINGS[INSUFFICIENT]}; {clean(row.reason, 200) or 'nothing was measured'}."
     told = say.case_sentence(search)
     if far := say.deviations(row.standard_deviations):
-        told += f" That is {far} standard deviations beyond chance, the search allowed for."
+        told += f" The finding is {far} standard deviations beyond chance, the search allowed for."
     if row.verdict == NONE_LARGER:
         start = f"Closest to being {FINDINGS[VIOLATION]}, by its lower limit:"
         return f"{model}: {told_verdict(search)}. {start} {told}"

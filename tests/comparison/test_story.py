@@ -310,3 +310,19 @@ def test_page_keeps_what_is_large_enough():
 def test_smallest_count_of_a_comparison_must_be_a_whole_number(wrong):
     with pytest.raises(InputError, match="min_cell"):
         _counted(200, [[60, 40], [30, 70]]).to_html(min_cell=wrong)
+
+
+def test_one_number_has_one_name_and_one_spelling():
+    """What a table says of a model's worst subgroup its sentence says, as the result has it."""
+    result = result_of(0.3)
+    table, sentences = tell(result)["models"].blocks[0], told(result, "cases")
+    place = table.header.index("Worst subgroup")
+    for row, sentence, own in zip(table.rows, sentences, result.to_dict()["rows"], strict=True):
+        value, _, span = row[place].partition(" ")
+        assert f"{value} times as often as" in sentence
+        assert f"{span.removesuffix(')')}, with 95 % confidence)" in sentence
+        assert float(value) == round(np.exp(own["delta"]), 1)
+    against = tell(result)["differences"].blocks[0]
+    assert "Worst subgroup" not in against.header
+    assert "Worst in this search" in against.header
+    assert "another search may be the worst of another model" in against.more
