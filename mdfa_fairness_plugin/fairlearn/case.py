@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -22,6 +23,8 @@ from mdfa_fairness_plugin.results import AuditResult
 from mdfa_fairness_plugin.settings import Settings, refuse_unknown
 
 CONTROLS = "control_features"
+# What an audit knows of each row besides its features, groups and outcome.
+BY_ROW = ("sample_weight", "clusters", "exposure")
 
 # A value per row, or several; frames of polars are arrays to type checkers.
 Column: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
@@ -99,22 +102,20 @@ def pair(
     y_pred: Columns,
     sensitive_features: Columns,
     audit_features: Columns,
-    sample_weight: Column | None = None,
-    clusters: Column | None = None,
-    exposure: Column | None = None,
+    by_row: Mapping[str, Column | None] = MappingProxyType({}),
     rows: ArrayLike | None = None,
     decided_by: str = "y_pred",
     others: Mapping[str, Any] | None = None,
 ) -> Case:
     """Read the arguments and pair their rows: by index where there is one, else by position.
 
-    ``decided_by`` is what the predictions are called; ``others`` are paired and kept as they are.
+    ``by_row`` are some of ``BY_ROW``; ``decided_by`` is what the predictions are called; ``others`` are
+    paired and kept as they are.
     """
     features = read_table(audit_features, "audit_features")
     sensitive = read_groups(sensitive_features, "sensitive_features", "sensitive_feature")
     given = read_table(y_pred, decided_by, column_name="y_pred")
-    weights = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
-    own = {"y_true": y_true, **weights}
+    own = {"y_true": y_true, **dict.fromkeys(BY_ROW), **by_row}
     read = {name: read_vector(value, name) for name, value in own.items() if value is not None}
     others = others or {}
     notes = WarningLog()

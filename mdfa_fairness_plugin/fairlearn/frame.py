@@ -205,9 +205,11 @@ class MDFAMetricFrame(MetricFrame):
             decided_by="y_pred" if decisions is None else "decisions",
             sensitive_features=sensitive_features,
             audit_features=audit_features,
-            sample_weight=_weight_of(params) if sample_weight is None else sample_weight,
-            clusters=clusters,
-            exposure=exposure,
+            by_row={
+                "sample_weight": _weight_of(params) if sample_weight is None else sample_weight,
+                "clusters": clusters,
+                "exposure": exposure,
+            },
             others=others,
         )
         labels = read_labels(case.only_repeat(), case.y_pred.argument)

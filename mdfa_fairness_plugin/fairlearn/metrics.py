@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from mdfa_fairness_plugin.data.containers import read_vector
 from mdfa_fairness_plugin.exceptions import InputError, nan_if_constant
 from mdfa_fairness_plugin.fairlearn.case import (
+    BY_ROW,
     Case,
     Column,
     Columns,
@@ -359,9 +360,11 @@ def _split(
     for name in ("sensitive_features", "audit_features"):
         if name not in arguments:
             raise TypeError(f"{caller}() missing required keyword-only argument: {name!r}")
-    names = ("sensitive_features", "audit_features", "sample_weight", "clusters", "exposure")
-    by_row = {name: arguments.pop(name) for name in (*names, "rows") if name in arguments}
-    return pair(y_true=y_true, y_pred=y_pred, **by_row), arguments
+    names = ("sensitive_features", "audit_features", "rows")
+    people, by_row = (
+        {name: arguments.pop(name) for name in own if name in arguments} for own in (names, BY_ROW)
+    )
+    return pair(y_true=y_true, y_pred=y_pred, by_row=by_row, **people), arguments
 
 
 def draw_predictions(
