@@ -79,13 +79,11 @@ def largest_detectable(searches: Sequence[Violation]) -> str:
 
 def one_sided(violations: Sequence[Violation]) -> str:
     """Why p is high beside intervals on the other side of no difference; empty if there is none."""
-    turned = [v for v in violations if effect_of(v).turned(v) and v.p_value_adjusted > 0.5]
-    if not turned:
+    if not any(effect_of(v).turned(v) and v.p_value_adjusted > 0.5 for v in violations):
         return ""
-    words = dict.fromkeys(effect_of(v).turned(v).rstrip("; ") for v in turned)
     return (
-        "p is one-sided: it asks whether the group gets more of what the search is about, so it is "
-        f"near 1 where the group gets it {' or '.join(words)}. "
+        "p is one-sided: it asks whether the group gets more often (or less, or more) what the search "
+        "is about, so it is near 1 where it is surely the other way round. "
     )
 
 

@@ -292,7 +292,7 @@ def subgroup_sentence(start: str, subgroup: Measured, search: Keyed) -> str:
 def ruled_sentence(violation: Violation) -> str:
     """The ratio of all who meet the rule, or the versions of it that each is told by."""
     own, n_printed = violation.rule_subgroup, violation.rule_rows
-    rule = "the rule" if n_printed in (0, own.n_rows) else "the rule made without their outcome"
+    rule = "the rule" if n_printed in (0, own.n_rows) else "the rule as made without their outcome"
     start = f"For all who meet {rule}, in the subgroup or not ({rows_in_brackets(own.n_rows)}),"
     return subgroup_sentence(start, own, violation)
 

@@ -319,7 +319,10 @@ def _beside(case: Violation) -> str:
 
 def _counts(result: AuditRecord) -> Section:
     case = _found_case(result)
-    blocks = () if case is None else (tables.frame_table(case.counts, "Rows in the subgroup"),)
+    if case is None:
+        return Section("counts", "", ())
+    caption = "Rows compared" if case.rule == EVERYBODY else "Rows in the subgroup"
+    blocks = (tables.frame_table(case.counts, caption),)
     return Section("counts", "", blocks, PLAIN)
 
 

@@ -198,7 +198,7 @@ def test_a_high_p_beside_an_interval_below_one_is_explained(told):
     turned = [v for v in result.violations if v.ratio_interval[1] < 1 and v.p_value_adjusted > 0.5]
     assert bool(turned) == ("p is one-sided" in text)
     below = replace(case, interval=(-0.4, -0.1), delta=-0.2, p_value_adjusted=1.0)
-    assert "near 1 where the group gets it less often" in one_sided((below,))
+    assert "near 1 where it is surely the other way round" in one_sided((below,))
     assert one_sided((case,)) == ""
 
 
