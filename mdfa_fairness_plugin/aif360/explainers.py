@@ -13,6 +13,7 @@ from mdfa_fairness_plugin.aif360.methods import AuditMethods
 from mdfa_fairness_plugin.aif360.metrics import BinaryLabelDatasetMetric
 from mdfa_fairness_plugin.aif360.question import EVENT_NAMES
 from mdfa_fairness_plugin.aif360.toolkit import part
+from mdfa_fairness_plugin.describe.decimals import amounts, ratios_text
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, NothingToAuditError
 from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION, Harm
 from mdfa_fairness_plugin.report.findings import FINDINGS
@@ -201,20 +202,20 @@ class MDFATextExplainer(MetricTextExplainer):
         """Tell where a number comes from, and how sure it is."""
         level = f"{worst.violation.confidence_level:.0%}"
         if worst.violation.outcome_type == "numeric":
-            low, high = worst.difference_interval
+            size, low, high = amounts((worst.difference, *worst.difference_interval))
             what = self._audited().audit().outcome_name or "the outcome"
             return (
-                f"{self._people(worst.group, worst) or 'everybody else'} get {worst.difference:.3g} "
+                f"{self._people(worst.group, worst) or 'everybody else'} get {size} "
                 f"{worst.direction} {what} than {self._people(worst.reference, worst) or 'all others'} "
-                f"on average, {level} interval {low:.3g} to {high:.3g}; {self._finding(worst)}"
+                f"on average, {level} interval {low} to {high}; {self._finding(worst)}"
             )
-        low, high = worst.interval
+        ratio, low, high = ratios_text((worst.ratio, *worst.interval))
         who = self._people(worst.reference, worst) or "all others"
         return (
-            f"{who} {_gets(worst.outcome)} {worst.ratio:.3g} times as often as "
+            f"{who} {_gets(worst.outcome)} {ratio} times as often as "
             f"{self._people(worst.group, worst) or 'everybody else'}"
             f"{_AMONG.get(self._audited().event, '')}, {level} "
-            f"interval {low:.3g} to {high:.3g}; {self._finding(worst)}"
+            f"interval {low} to {high}; {self._finding(worst)}"
         )
 
     def _finding(self, worst: Harm) -> str:
@@ -225,9 +226,9 @@ class MDFATextExplainer(MetricTextExplainer):
         if search.verdict == INSUFFICIENT:
             return f"undetermined: {search.reason}"
         if search.verdict != VIOLATION:
-            size = f"a ratio of {search.detectable_ratio:.3g}"
+            size = f"a ratio of {ratios_text((search.detectable_ratio,))[0]}"
             if search.by_difference:
-                size = f"a difference of {search.detectable_difference:.3g}"
+                size = f"a difference of {amounts((search.detectable_difference,))[0]}"
             return (
                 f"{FINDINGS[NONE_LARGER]}; searching for who {_gets(search.outcome)}, {size} in a mass "
                 f"of {search.detectable_mass:.3g} would have been found with 80 % probability"
@@ -235,10 +236,12 @@ class MDFATextExplainer(MetricTextExplainer):
         sure = f"{FINDINGS[VIOLATION]}, p = {search.p_value_adjusted:.2g} over all searches"
         if low > 0:
             return sure
-        own = self._people(search.group, worst) or "all others"
+        own, (ratio,) = (
+            self._people(search.group, worst) or "all others",
+            ratios_text((search.ratio,)),
+        )
         return (
-            f"this may be chance, but {own} {_gets(search.outcome)} {search.ratio:.3g} times as "
-            f"often: {sure}"
+            f"this may be chance, but {own} {_gets(search.outcome)} {ratio} times as often: {sure}"
         )
 
     def _people(self, value: Hashable, worst: Harm) -> str:

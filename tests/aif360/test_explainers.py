@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.aif360 import (
     MDFATextExplainer,
 )
 from mdfa_fairness_plugin.aif360.toolkit import part
+from mdfa_fairness_plugin.describe.decimals import ratios_text
 from mdfa_fairness_plugin.exceptions import InputTypeError
 
 MetricTextExplainer = part("explainers").MetricTextExplainer
@@ -97,12 +98,12 @@ def test_every_explanation_works_in_both_forms(xor_metric, classification_metric
 def test_our_explanations_name_who_gets_what_and_how_sure_it_is(xor_metric):
     worst = xor_metric.worst_case()
     who = {"unprivileged": "unprivileged (sex=Female)", "privileged": "privileged (sex=Male)"}
-    low, high = worst.interval
+    ratio, low, high = ratios_text((worst.ratio, *worst.interval))
     for name in OURS[:3]:
         text = getattr(MDFATextExplainer(xor_metric), name)()
         assert (
-            f"({who[worst.reference]} get the favorable outcome {worst.ratio:.3g} times as often as "
-            f"{who[worst.group]}, 95% interval {low:.3g} to {high:.3g}; unequal beyond chance, p ="
+            f"({who[worst.reference]} get the favorable outcome {ratio} times as often as "
+            f"{who[worst.group]}, 95% interval {low} to {high}; unequal beyond chance, p ="
         ) in text
     rule = worst.violation.rule
     assert rule in MDFATextExplainer(xor_metric).worst_case_subgroup()
@@ -128,7 +129,8 @@ def test_a_number_that_may_be_chance_is_not_called_beyond_it(dataset_of, lists, 
         told = replace(worst, interval=(low, 1.06))
         text = MDFATextExplainer(metric)._evidence(told)
         assert (f"interval {low:.3g} to 1.06; this may be chance, but" in text) == (low < 1)
-        others = f"{search.group} (sex=0) get the {search.outcome} outcome {search.ratio:.3g} times"
+        (ratio,) = ratios_text((search.ratio,))
+        others = f"{search.group} (sex=0) get the {search.outcome} outcome {ratio} times"
         assert (others in text) == (low < 1)
 
 

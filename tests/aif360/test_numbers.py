@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.aif360 import (
     worst_case_ratio,
 )
 from mdfa_fairness_plugin.aif360.toolkit import part
+from mdfa_fairness_plugin.describe.decimals import amounts
 from mdfa_fairness_plugin.exceptions import InputError
 
 RegressionDataset = part("datasets").RegressionDataset
@@ -100,10 +101,10 @@ def test_labels_of_a_regression_dataset_are_audited_as_numbers(metric, wages, qu
 
 def test_numbers_are_explained_in_both_forms(metric):
     worst = metric.worst_case()
-    low, high = worst.difference_interval
+    size, low, high = amounts((worst.difference, *worst.difference_interval))
     told = (
-        f"(unprivileged (sex=0) get {worst.difference:.3g} less wage than privileged (sex=1) on "
-        f"average, 95% interval {low:.3g} to {high:.3g}; unequal beyond chance, p ="
+        f"(unprivileged (sex=0) get {size} less wage than privileged (sex=1) on "
+        f"average, 95% interval {low} to {high}; unequal beyond chance, p ="
     )
     text, strict = MDFATextExplainer(metric), MDFAJSONExplainer(metric)
     for name in ("worst_case_difference", "worst_case_ratio", "worst_case_violation"):
@@ -111,7 +112,7 @@ def test_numbers_are_explained_in_both_forms(metric):
         answer = json.loads(getattr(strict, name)())
         assert answer["message"] == getattr(text, name)()
         assert (answer["difference"], answer["direction"]) == (worst.difference, "less")
-        assert answer["differenceInterval"] == [low, high]
+        assert answer["differenceInterval"] == list(worst.difference_interval)
     assert text.worst_case_difference().startswith(
         "Worst-case difference (by how much less of the number the group harmed most gets"
     )
