@@ -25,7 +25,7 @@ from mdfa_fairness_plugin.measure.intervals import (
     otherwise,
     standard_errors,
 )
-from mdfa_fairness_plugin.measure.means import MeanDifference, MeanRatio
+from mdfa_fairness_plugin.measure.means import MeanDifference, MeanRatio, Means
 from mdfa_fairness_plugin.measure.measured import Measured
 from mdfa_fairness_plugin.measure.power import Plan, named_detectable
 from mdfa_fairness_plugin.measure.sensitivity import e_value, missing_bounds
@@ -253,6 +253,9 @@ def _effects(
     if isinstance(rates, MeanDifference):
         delta, interval = _ratio_beside(one, rates, how, allowed)
     difference_interval = allowed.difference_interval(rates, *how)
+    measured, *_ = how
+    if isinstance(measured, Means) and measured.alike:  # nothing is known of an error then
+        interval = difference_interval = math.nan, math.nan
     own, others = rates.rates * one.of.unit if rates.observed else (math.nan, math.nan)
     return {
         "delta": delta,

@@ -44,6 +44,13 @@ class Means(Rates):
         variance = self.errors(0.0, products, hits)
         return self, np.array([variance, np.full_like(variance, np.inf)])
 
+    @property
+    def alike(self) -> bool:
+        """Whether everybody has the same number, so that nothing is known of its error."""
+        squares, hits, products = self.clustered.sum(axis=1)
+        centre = products / squares if squares > 0 else math.nan
+        return bool(hits - centre * products <= 1e-12 * hits)
+
     def errors(self, predicted: Any, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Variances of the means, by sums over clusters of what is not predicted.
 

@@ -53,6 +53,12 @@ class Measured:
         return issubclass(self.kind, Means)
 
     @property
+    def alike(self) -> bool:
+        """Whether everybody in the subgroup has the same number."""
+        rates = self.sums.region.rates
+        return isinstance(rates, Means) and rates.alike
+
+    @property
     def measure(self) -> str:
         """Whether sides are compared by a ratio or by a difference."""
         return "difference" if issubclass(self.kind, MeanDifference) else "ratio"

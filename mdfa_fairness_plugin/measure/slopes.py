@@ -24,6 +24,7 @@ class Slopes(MeanDifference):
     """Sums of which a slope is made; its place among both rates is the first, the other is zero."""
 
     observed = False
+    alike = False
 
     @classmethod
     def of_sums(cls, weight: np.ndarray, hits: np.ndarray, predicted: Any) -> np.ndarray:

@@ -48,7 +48,7 @@ def verdict_of(
     n_hits = one.sums.region.hit_clusters
     delta, low, measured_low = found
     level = 1.0 - settings.confidence_level
-    if np.isnan(delta) or np.isnan(adjusted_p[0]):
+    if np.isnan(delta) or np.isnan(adjusted_p[0]) or one.alike:
         return INSUFFICIENT, (
             "everybody in the subgroup has the same value"
             if one.of_means

@@ -55,6 +55,20 @@ def test_planted_difference_is_found_and_told(found):
     assert np.isnan(worst.detectable_delta)
 
 
+def test_where_everybody_gets_nothing_no_limit_is_stated(paid):
+    X, y, group = paid
+    none = y.where(X["a"] > -0.5, 0.0)
+    result = mdfa.audit(X, none, sensitive_features=group, groups=["p"], **NUMBERS)
+    asked = result.measure("a < -0.5")
+    for one in asked:
+        assert (one.verdict, np.isnan(one.difference_interval).all()) == (
+            "insufficient_evidence",
+            True,
+        )
+        assert one.reason == "everybody in the subgroup has the same value"
+    assert len(asked) == 2
+
+
 def test_one_search_each_for_less_and_more(found):
     assert [(v.group, v.outcome) for v in found.violations] == [
         (group, outcome) for group in "pqr" for outcome in ("less", "more")
