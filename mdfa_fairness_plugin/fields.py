@@ -44,8 +44,18 @@ def _two_floats(pair: Any) -> tuple[float, float]:
     return _float(low), _float(high)
 
 
+class Rounded(int):
+    """A count that a copy for printing gives roughly, and every text as "about 600"."""
+
+    def __format__(self, spec: str) -> str:
+        return f"about {int(self):{spec or 'd'}}"
+
+    def __str__(self) -> str:
+        return format(self)
+
+
 def _count(n: Any) -> int | None:
-    return None if n is None else int(n)
+    return n if n is None or isinstance(n, Rounded) else int(n)
 
 
 def said(

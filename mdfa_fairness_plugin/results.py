@@ -23,8 +23,9 @@ from mdfa_fairness_plugin.report.cyclonedx import to_cyclonedx
 from mdfa_fairness_plugin.report.junit import to_junit
 from mdfa_fairness_plugin.report.notebooks import fragment_of
 from mdfa_fairness_plugin.report.plain import as_json, to_plain, written
+from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.stored import stored_fields
-from mdfa_fairness_plugin.report.story import tell, tell_card, tell_page
+from mdfa_fairness_plugin.report.story import tell, tell_card, tell_page, tell_text
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -83,7 +84,7 @@ class AuditResult(Questions):
     def _repr_html_(self) -> str:
         return fragment_of(self)
 
-    def to_dict(self, *, rows: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, rows: bool = False, min_cell: int | None = None) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.
 
         See :func:`mdfa_fairness_plugin.report.plain.to_plain` for the conventions.
@@ -94,12 +95,26 @@ class AuditResult(Questions):
             Also tell of every row whether it is in each subgroup (``membership``), whether the
             numbers were measured on it (``held_out``) and whether it has no comparable row
             (``left_out``).
+        min_cell : int or None, default=None
+            Withhold what ``to_html`` does of counts below this: null stands for it. None keeps all.
 
         Returns
         -------
         dict
+
+        Raises
+        ------
+        InputError
+            If ``min_cell`` is no whole number of at least 1, or ``rows`` are asked for with it.
         """
-        return to_plain(self, rows=rows)
+        if min_cell is None:
+            return to_plain(self, rows=rows)
+        if rows:
+            raise InputError(
+                "rows: True was given with min_cell, but what is told row by row tells every count; "
+                "leave one of them out."
+            )
+        return {**to_plain(redact(self, min_cell).result), "min_cell": int(min_cell)}
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> AuditResult:
@@ -127,7 +142,13 @@ class AuditResult(Questions):
         """
         return AuditResult(**stored_fields(path))
 
-    def to_json(self, path: str | os.PathLike[str] | None = None, *, rows: bool = False) -> str:
+    def to_json(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        rows: bool = False,
+        min_cell: int | None = None,
+    ) -> str:
         """Give strict JSON, the same bytes for the same result.
 
         Parameters
@@ -136,12 +157,14 @@ class AuditResult(Questions):
             File to write as well.
         rows : bool, default=False
             Also what is told row by row, as in ``to_dict``: a character per row and search.
+        min_cell : int or None, default=None
+            Withhold what ``to_html`` does, as in ``to_dict``; ``from_json`` reads no such file.
 
         Returns
         -------
         str
         """
-        return written(as_json(to_plain(self, rows=rows)), path)
+        return written(as_json(self.to_dict(rows=rows, min_cell=min_cell)), path)
 
     def with_explained(self, explained: Explained) -> AuditResult:
         """Give a copy whose reports tell the ratio without each feature.
@@ -237,7 +260,11 @@ class AuditResult(Questions):
         return written(as_json(to_cyclonedx(self, min_cell)), path)
 
     def to_junit(
-        self, path: str | os.PathLike[str] | None = None, fail_above: float | None = None
+        self,
+        path: str | os.PathLike[str] | None = None,
+        fail_above: float | None = None,
+        *,
+        min_cell: int = 11,
     ) -> str:
         """Give JUnit XML, one test case per search, for continuous integration.
 
@@ -250,16 +277,29 @@ class AuditResult(Questions):
             difference in units of the outcome) is above this, as the gate of ``mdfa audit
             --fail-above`` has it; None: no search fails. Searches without enough evidence are
             skipped, with the reason.
+        min_cell : int, default=11
+            As in ``to_html``; the gate looks at what is withheld too.
 
         Returns
         -------
         str
         """
-        return written(to_junit(self, fail_above), path)
+        return written(to_junit(self, fail_above, min_cell), path)
 
-    def summary(self) -> str:
-        """Tell what was found in a page of plain text."""
-        return text.render(tell(self))
+    def summary(self, *, min_cell: int = 11) -> str:
+        """Tell what was found in a page of plain text.
+
+        Parameters
+        ----------
+        min_cell : int, default=11
+            Counts of people below this are withheld, with what would give them away, as in
+            ``to_html``; 1 tells every count.
+
+        Returns
+        -------
+        str
+        """
+        return text.render(tell_text(self, min_cell))
 
     def to_html(
         self,
@@ -281,7 +321,7 @@ class AuditResult(Questions):
         min_cell : int, default=11
             Counts of people below this are not printed, nor anything from which one could be
             worked out, so that nobody can be recognised; the page says how many numbers that
-            concerns. 1 prints every count. ``to_dict`` and ``to_json`` always hold them all.
+            concerns. 1 prints every count. ``to_dict`` and ``to_json`` hold them all by default.
         command : str, optional
             What made the result, shown as the way to make it again; by default Python code.
         title, source, author, date : str or None, default=None

@@ -53,7 +53,7 @@ def run(request: Request) -> None:
     )
     if not request.quiet:
         with as_wide_as(columns_of(sys.stdout)):
-            summary = result.summary()
+            summary = result.summary(min_cell=request.min_cell)
         say(f"{told.format(len(data.X))}\n")
         say(summary)
         show_notes(notes, summary)

@@ -449,8 +449,8 @@ min_cell = option(
     type=IntRange(min=1),
     default=11,
     metavar="N",
-    help="Counts of people below this are left out of the report, with what would give them away; "
-    "1 keeps all.",
+    help="Counts of people below this are left out of reports, of what is printed here and of --junit, "
+    "with what would give them away; 1 keeps all.",
 )
 show_records = option(
     "--show-records",

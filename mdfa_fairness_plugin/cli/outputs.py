@@ -85,11 +85,11 @@ def write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, 
     for option, path in request.outputs.items():
         try:
             if option == "--json" and path == STDOUT:
-                say(result.to_json().rstrip("\n"), as_is=True)
+                say(result.to_json(**_kept_back(request)).rstrip("\n"), as_is=True)
             elif option == "--json":
-                result.to_json(path)
+                result.to_json(path, **_kept_back(request))
             elif option == "--junit":
-                result.to_junit(path, fail_above=request.fail_above)
+                result.to_junit(path, fail_above=request.fail_above, min_cell=request.min_cell)
             elif option == "--cyclonedx":
                 result.to_cyclonedx(path, min_cell=request.min_cell)
             elif option == "--members":
@@ -113,6 +113,11 @@ def write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, 
         except OSError as error:
             failed[path] = error.strerror or str(error)
     return failed
+
+
+def _kept_back(request: Request) -> dict[str, int]:
+    """What JSON is to withhold."""
+    return {"min_cell": request.min_cell} if request.withhold else {}
 
 
 def _write_members(result: Any, path: Path, suffix: str) -> None:
@@ -185,7 +190,7 @@ def _tell(
     """Say the summary, more texts, notes that these do not repeat, and what was written."""
     # What is written for machines stays alone on stdout.
     is_alone = request.json_file == STDOUT
-    summary = "" if is_alone else result.summary()
+    summary = "" if is_alone else result.summary(min_cell=request.min_cell)
     if summary:
         say(summary)
     for text in more:

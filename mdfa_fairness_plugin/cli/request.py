@@ -109,6 +109,7 @@ class Request:
     plot: Path | None = None
     out: Path | None = None
     min_cell: int = 11
+    withhold: bool = False
     show_records: bool = False
     title: str | None = None
     source: str | None = None

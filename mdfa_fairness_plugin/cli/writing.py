@@ -59,3 +59,8 @@ table_file = option(
     help="Write a line per model to this file: its worst case beside its aggregate ratios, and with "
     "--metric what is shown of it. No count is withheld.",
 )
+withhold = option(
+    "--withhold",
+    is_flag=True,
+    help="Let --json leave out what --min-cell does; no command reads such a file back.",
+)

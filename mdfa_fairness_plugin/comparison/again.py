@@ -100,19 +100,26 @@ class MeasuredAgain:
         return written(as_json(told), path)
 
     def to_junit(
-        self, path: str | os.PathLike[str] | None = None, fail_above: float | None = None
+        self,
+        path: str | os.PathLike[str] | None = None,
+        fail_above: float | None = None,
+        *,
+        min_cell: int = 11,
     ) -> str:
         """Give JUnit XML, a test case per finding, as ``AuditResult.to_junit`` does."""
-        return written(to_junit(self.result, fail_above), path)
+        return written(to_junit(self.result, fail_above, min_cell), path)
 
-    def summary(self) -> str:
-        """Tell what holds in plain text."""
-        return text.render(self._told(self.old, self.answers))
+    def summary(self, *, min_cell: int = 11) -> str:
+        """Tell what holds in plain text, without small counts, as ``to_html`` does."""
+        return text.render(self._printed(min_cell))
 
     def to_html(self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11) -> str:
         """Give one self-contained page without small counts, as ``AuditResult.to_html`` does."""
+        return written(html.render_page(self._printed(min_cell)), path)
+
+    def _printed(self, min_cell: int) -> Document:
         old, new = (redact(own, min_cell).result for own in (self.old, self.result))
-        return written(html.render_page(self._told(old, new.asked)), path)
+        return self._told(old, new.asked)
 
     def _told(self, old: AuditRecord, answers: Sequence[AskedSubgroup]) -> Document:
         before = tuple(map(_finding, (old.violations[place] for place in self.places), answers))

@@ -83,7 +83,11 @@ class DiffResult:
         return written(as_json(self.to_dict()), path)
 
     def to_junit(
-        self, path: str | os.PathLike[str] | None = None, fail_above: float | None = None
+        self,
+        path: str | os.PathLike[str] | None = None,
+        fail_above: float | None = None,
+        *,
+        min_cell: int = 11,
     ) -> str:
         """Give JUnit XML, one test case per change.
 
@@ -93,12 +97,16 @@ class DiffResult:
             File to write as well.
         fail_above : float or None, default=None
             A change fails if the lower confidence limit of its ``delta`` is above this.
+        min_cell : int, default=11
+            As in ``to_html``; the gate looks at what is withheld too.
 
         Returns
         -------
         str
         """
-        return written(junit_of(self.cases, {"fail_above": fail_above}, fail_above), path)
+        printed = self._printed(min_cell).changes
+        cases = [case._replace(printed=own) for case, own in zip(self.cases, printed, strict=True)]
+        return written(junit_of(cases, {"fail_above": fail_above}, fail_above), path)
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -107,9 +115,9 @@ class DiffResult:
             Case(f"change of the {own.quantity}", own, change_sentence) for own in self.changes
         )
 
-    def summary(self) -> str:
-        """Tell what changed in plain text."""
-        return text.render(tell(self))
+    def summary(self, *, min_cell: int = 11) -> str:
+        """Tell what changed in plain text, without small counts, as ``to_html`` does."""
+        return text.render(tell(self._printed(min_cell)))
 
     def to_html(self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11) -> str:
         """Give one self-contained page: no scripts, nothing fetched.
@@ -134,6 +142,8 @@ class DiffResult:
 
     def _printed(self, min_cell: int) -> DiffResult:
         """The changes without the ratios that the pages of the two audits withhold."""
+        if min_cell == 1:
+            return self
         copies = changes_between(*(redact(own, min_cell).result for own in (self.old, self.new)))
         printed = []
         for own, copy in zip(self.changes, copies, strict=True):

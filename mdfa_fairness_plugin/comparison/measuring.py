@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mdfa_fairness_plugin.comparison.bench import Bench
-from mdfa_fairness_plugin.comparison.overall import Overall
+from mdfa_fairness_plugin.comparison.overall import Overall, fewest
 from mdfa_fairness_plugin.comparison.performance import (
     ERROR,
     R2,
@@ -203,9 +203,11 @@ class Figures:
                     "estimator": ADJUSTED_ESTIMATOR if known and self._adjusts else PLAIN_ESTIMATOR
                 }
             difference = own.ratio.delta - other.ratio.delta
+            parts = [fewest(theirs.value[m], theirs.s[m]) for m in (region.member, ~region.member)]
             out = replace(
                 out,
                 **figures,
+                fewest=min((n for n in parts if n is not None), default=None),
                 difference=difference,
                 difference_interval=self._paired(difference, own, other),
             )

@@ -74,9 +74,18 @@ class Overall:
                 "difference": size * rates.delta,
                 "difference_interval": (size * interval[0], size * interval[1]),
             }
-        return RateRatio(rates=(float(group), float(others)), n_rows=int(rows.sum()), **told)
+        told |= {"n_rows": int(rows.sum()), "fewest": fewest(outcome.value[rows], s[rows])}
+        return RateRatio(rates=(float(group), float(others)), **told)
 
     def _cluster(self, rows: np.ndarray) -> np.ndarray | None:
         """Whose rows these are; None if each is somebody else's."""
         cluster = self._bench.problem.cluster
         return None if cluster is None else cluster[rows]
+
+
+def fewest(value: np.ndarray, s: np.ndarray) -> int | None:
+    """Fewest rows of one side with or without an outcome; of numbers, of one side."""
+    sides = [value[s == side] for side in (1, -1) if (s == side).any()]
+    if np.isin(value, (0, 1)).all():
+        return min((int(n) for y in sides for n in (y.sum(), len(y) - y.sum())), default=None)
+    return min(map(len, sides), default=None)

@@ -32,6 +32,11 @@ ADJUSTED_ESTIMATOR: Final = "doubly_robust"
 PLAIN_ESTIMATOR: Final = "hajek"
 
 
+def _fewest() -> Any:
+    """Field of the smallest count that figures are made of, which is in no report; None: not known."""
+    return field(default=None, metadata=said("never", json="no"))
+
+
 def _told(default: Any) -> Any:
     """Field of comparisons of numbers and orders, in JSON where it says something."""
     return field(default=default, metadata=said("always", json="told"))
@@ -66,6 +71,8 @@ class RateRatio(_Measured):
         Whether less is searched for, so that the ratio is the others' mean over the group's.
     difference, difference_interval
         How much more the group gets, or less where that is searched for; NaN of a ratio.
+    fewest : int or None
+        Fewest rows of one side with or without the outcome, of numbers of one side.
     """
 
     rates: tuple[float, float] = _UNKNOWN_PAIR
@@ -75,6 +82,7 @@ class RateRatio(_Measured):
     less: bool = _told(False)
     difference: float = _told(math.nan)
     difference_interval: tuple[float, float] = _told(_UNKNOWN_PAIR)
+    fewest: int | None = _fewest()
 
     @property
     def ratio(self) -> float:
@@ -237,6 +245,8 @@ class Transfer(_Measured, Record):
         there, or less where that is searched for.
     split_difference_mean, split_difference_sd : float
         Of that over the splits.
+    fewest : int or None
+        Fewest rows of one side with or without the outcome there, of numbers of one side.
     """
 
     subgroup_of: Hashable
@@ -256,6 +266,7 @@ class Transfer(_Measured, Record):
     gap_interval: tuple[float, float] = _told(_UNKNOWN_PAIR)
     split_difference_mean: float = _told(math.nan)
     split_difference_sd: float = _told(math.nan)
+    fewest: int | None = _fewest()
 
     @property
     def effect(self) -> float:
@@ -340,7 +351,7 @@ class Alternative(_Measured, Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Difference(_Measured):
+class Difference(_Measured, Record):
     """A model against the baseline, measured on the same rows.
 
     Parameters

@@ -16,13 +16,14 @@ from mdfa_fairness_plugin.comparison.records import (
     ModelSearch,
     Transfer,
 )
-from mdfa_fairness_plugin.comparison.story import tell, tell_page
+from mdfa_fairness_plugin.comparison.story import tell, tell_page, tell_text
 from mdfa_fairness_plugin.comparison.tables import (
     alternative_frame,
     difference_frame,
     row_frame,
     transfer_frame,
 )
+from mdfa_fairness_plugin.comparison.withholding import as_printed
 from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 from mdfa_fairness_plugin.records import SearchKey
@@ -30,7 +31,7 @@ from mdfa_fairness_plugin.report import html, text
 from mdfa_fairness_plugin.report.byline import published
 from mdfa_fairness_plugin.report.junit import Case, cases_of, junit_of, properties_of
 from mdfa_fairness_plugin.report.notebooks import MIN_CELL, mark_of
-from mdfa_fairness_plugin.report.plain import as_json, plain_origin, plain_value, written
+from mdfa_fairness_plugin.report.plain import as_json, plain_origin, plain_value, to_plain, written
 from mdfa_fairness_plugin.results import AuditResult
 
 _FORMAT: Final = "mdfa-comparison-result"
@@ -205,13 +206,21 @@ class ComparisonResult:
         """
         return alternative_frame(self.alternatives, self.worst)
 
-    def to_dict(self, *, rows: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, rows: bool = False, min_cell: int | None = None) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.
 
         Conventions as for an audit. ``audits`` is a list with one audit per model that could be
         audited, with what is told row by row if ``rows`` are asked for; ``split_delta`` nested lists
-        (split, search, model whose subgroup it is, model measured).
+        (split, search, model whose subgroup it is, model measured). With ``min_cell`` null stands for
+        what ``to_html`` withholds.
         """
+        if min_cell is not None:
+            if rows:
+                raise InputError(
+                    "rows: True was given with min_cell, but what is told row by row tells every "
+                    "count; leave one of them out."
+                )
+            return {**as_printed(self, min_cell).to_dict(), "min_cell": int(min_cell)}
         return {
             "format": _FORMAT,
             "format_version": _FORMAT_VERSION,
@@ -228,7 +237,7 @@ class ComparisonResult:
             "transfers": plain_value(self.transfers),
             "differences": plain_value(self.differences),
             "audits": [
-                {"model": plain_label(model), "audit": audit.to_dict(rows=rows)}
+                {"model": plain_label(model), "audit": to_plain(audit, rows=rows)}
                 for model, audit in self.audits.items()
             ],
             "split_delta": plain_value(self.split_delta),
@@ -241,33 +250,46 @@ class ComparisonResult:
             **plain_origin(self.warnings, self.provenance),
         }
 
-    def to_json(self, path: str | os.PathLike[str] | None = None, *, rows: bool = False) -> str:
+    def to_json(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        rows: bool = False,
+        min_cell: int | None = None,
+    ) -> str:
         """Give strict JSON, the same bytes for the same result.
 
         Parameters
         ----------
         path : str or path-like, optional
             File to write as well.
-        rows : bool, default=False
+        rows, min_cell
             As for ``AuditResult.to_json``.
 
         Returns
         -------
         str
         """
-        return written(as_json(self.to_dict(rows=rows)), path)
+        return written(as_json(self.to_dict(rows=rows, min_cell=min_cell)), path)
 
     @property
     def cases(self) -> tuple[Case, ...]:
         """Every search of every model's own audit, as what gates look at."""
+        return self._cases(1)
+
+    def _cases(self, min_cell: int) -> tuple[Case, ...]:
         return tuple(
             case
             for model, audit in self.audits.items()
-            for case in cases_of(audit, f"model {label_text(model)}")
+            for case in cases_of(audit, f"model {label_text(model)}", min_cell)
         )
 
     def to_junit(
-        self, path: str | os.PathLike[str] | None = None, fail_above: float | None = None
+        self,
+        path: str | os.PathLike[str] | None = None,
+        fail_above: float | None = None,
+        *,
+        min_cell: int = 11,
     ) -> str:
         """Give JUnit XML, one test case per model and search, for continuous integration.
 
@@ -278,16 +300,19 @@ class ComparisonResult:
         fail_above : float or None, default=None
             A search fails if its lower confidence limit of delta is above this, as in
             ``AuditResult.to_junit``.
+        min_cell : int, default=11
+            As in ``to_html``; the gate looks at what is withheld too.
 
         Returns
         -------
         str
         """
-        return written(junit_of(self.cases, properties_of(self, fail_above), fail_above), path)
+        properties = properties_of(as_printed(self, min_cell), fail_above)
+        return written(junit_of(self._cases(min_cell), properties, fail_above), path)
 
-    def summary(self) -> str:
-        """Tell what was found in a page of plain text."""
-        return text.render(tell(self))
+    def summary(self, *, min_cell: int = 11) -> str:
+        """Tell what was found in a page of plain text, without small counts, as ``to_html`` does."""
+        return text.render(tell_text(self, min_cell))
 
     def to_html(
         self,

@@ -95,8 +95,18 @@ def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str
 def tell_page(result: ComparisonResult, min_cell: int, mark: str = "") -> Document:
     """The page as it may be printed, with its picture, whose parts' names end in ``mark``."""
     printed = as_printed(result, min_cell)
-    cells = f"Counts below {min_cell} are not printed, nor ratios of a model made from one."
-    return tell(printed, picture=_picture(printed, mark), cells=cells if min_cell > 1 else "")
+    return tell(printed, picture=_picture(printed, mark), cells=_cells_sentence(min_cell))
+
+
+def tell_text(result: ComparisonResult, min_cell: int) -> Document:
+    """The summary as it may be printed."""
+    return tell(as_printed(result, min_cell), cells=_cells_sentence(min_cell))
+
+
+def _cells_sentence(min_cell: int) -> str:
+    if min_cell <= 1:
+        return ""
+    return f"Counts below {min_cell} are not printed, nor what is made from one."
 
 
 def _picture(result: ComparisonResult, mark: str) -> Picture | None:
@@ -150,9 +160,10 @@ def _models(result: ComparisonResult) -> Table:
         cells += [_share(row.accuracy)] if truth else []
         if numbers:
             cells += [_share(row.r2), _number(row.mean_absolute_error)]
-        cells += [_overall(row.selection)]
+        cells += [_shown(row, "selection", _overall(row.selection))]
         if truth:
-            cells += [_overall(found) for found in (row.true_positive, row.false_positive)]
+            for name in ("true_positive", "false_positive"):
+                cells.append(_shown(row, name, _overall(getattr(row, name))))
         effect = effect_of_row(result, row)
         withheld = bool({"delta", "difference"} & row.withheld)
         cells += [everybody_cell(row, effect)]
@@ -343,7 +354,13 @@ def _differences(result: ComparisonResult) -> Section:
         own = [found[model, quantity] for quantity, _ in shown]
         signed = {"signed": last != ACCURACY or own[0].by_difference}
         cells = [
-            cell(effect_in(result, search, one.measure), one.difference, one.interval, **signed)
+            cell(
+                effect_in(result, search, one.measure),
+                one.difference,
+                one.interval,
+                withheld=bool(one.withheld),
+                **signed,
+            )
             for one in own
         ]
         if truth:

@@ -6,7 +6,18 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from mdfa_fairness_plugin.comparison.records import Alternative, ModelSearch, RateRatio, Transfer
+from mdfa_fairness_plugin.comparison.records import (
+    EVERYBODY,
+    FALSE_POSITIVE,
+    SELECTION,
+    TRUE_POSITIVE,
+    WORST_CASE,
+    Alternative,
+    Difference,
+    ModelSearch,
+    RateRatio,
+    Transfer,
+)
 from mdfa_fairness_plugin.records import AuditRecord, SearchKey, Violation
 from mdfa_fairness_plugin.report.redaction import redact
 
@@ -14,6 +25,19 @@ if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison.result import ComparisonResult
 
 _UNKNOWN: Final = (math.nan, math.nan)
+# Of a search: what its copy may withhold, and what it tells where its ratio is withheld.
+_OF_TABLES: Final = frozenset(
+    {"p_value_adjusted", "detectable_delta", "detectable_difference", "detectable_mass"}
+)
+_OF_THE_SET: Final = ("delta", "interval", "gamma", "mass", "difference", "difference_interval")
+# Figures of a row that a difference to the baseline is made of.
+_BEHIND: Final[dict[str, set[str]]] = {
+    WORST_CASE: {"delta", "difference"},
+    EVERYBODY: {"everybody_delta", "everybody_difference"},
+    SELECTION: {"selection"},
+    TRUE_POSITIVE: {"true_positive"},
+    FALSE_POSITIVE: {"false_positive"},
+}
 
 
 def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
@@ -32,59 +56,85 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
 
     def row_of(row: ModelSearch) -> ModelSearch:
         printed, hidden = searches.get((row.model, row.search), (None, False))
-        changes: dict[str, Any] = {}
+        changes: dict[str, Any] = {
+            name: RateRatio(n_rows=own.n_rows, measure=own.measure)
+            for name in ("selection", "true_positive", "false_positive")
+            if _few(own := getattr(row, name), min_cell)
+        }
         small = row.n_rows is not None and 0 < row.n_rows < min_cell
         if small or (printed is not None and printed.n_rows is None):
             changes |= {"n_rows": None, "share": math.nan}
         if printed is not None:
             changes["reason"] = printed.reason
-            if math.isnan(printed.detectable_mass):
-                changes["detectable_mass"] = math.nan
+            changes |= {name: getattr(printed, name) for name in _OF_TABLES & printed.withheld}
+            if printed.n_rows is not None:
+                changes |= {"n_rows": printed.n_rows, "share": printed.share}
         whole = None if printed is None else printed.population
         if whole is not None and whole.n_rows != 0 and not whole.measured:
             changes |= {"everybody_delta": math.nan, "everybody_interval": _UNKNOWN}
+            changes["selection"] = RateRatio(measure=row.selection.measure)
             if row.by_difference:
                 changes["everybody_difference"] = math.nan
                 changes["everybody_difference_interval"] = _UNKNOWN
-        if hidden:
-            least = (row.effect_interval[0], math.nan)
-            changes |= {"delta": math.nan, "interval": _UNKNOWN if row.by_difference else least}
-            changes |= {"gamma": math.nan, "mass": math.nan, "difference": math.nan}
-            changes["difference_interval"] = least if row.by_difference else _UNKNOWN
+        if hidden and printed is not None:
+            changes |= {name: getattr(printed, name) for name in _OF_THE_SET}
             name = "split_difference" if row.by_difference else "split_ratio"
             changes |= {f"{name}_mean": math.nan, f"{name}_sd": math.nan}
-        return dataclasses.replace(row, **changes, withheld=frozenset(changes) - {"reason"})
+        lost = frozenset(name for name in changes if getattr(row, name) is not changes[name])
+        return dataclasses.replace(row, **changes, withheld=lost - {"reason"})
 
     def transfer_of(one: Transfer) -> Transfer:
         hidden = searches.get((one.model, one.search), (None, False))[1]
         own = one.subgroup_of == one.model and hidden
-        if not own and not math.isinf(one.delta):
+        if not own and not math.isinf(one.delta) and not _few(one, min_cell):
             return one
-        size, ends = "delta", "interval"
-        if one.by_difference:
-            size, ends = "gap", "gap_interval"
-        low = getattr(one, ends)[0]
-        changes: dict[str, Any] = {size: math.nan, "difference": math.nan, "rates": _UNKNOWN}
-        changes[ends] = (low if math.isfinite(low) else math.nan, math.nan)
+        size, ends = ("gap", "gap_interval") if one.by_difference else ("delta", "interval")
+        changes: dict[str, Any] = dict.fromkeys((size, "difference"), math.nan)
+        changes |= dict.fromkeys((ends, "difference_interval", "rates", "split_rates"), _UNKNOWN)
+        name = "split_difference" if one.by_difference else "split_ratio"
+        changes |= {f"{name}_mean": math.nan, f"{name}_sd": math.nan}
         return dataclasses.replace(one, **changes, withheld=frozenset(changes))
+
+    def difference_of(one: Difference) -> Difference:
+        both = (r for r in every if r.search == one.search and r.model in (one.model, one.baseline))
+        lost: dict[str, Any] = {"difference": math.nan, "interval": _UNKNOWN}
+        if not any(row.withheld & _BEHIND.get(one.quantity, set()) for row in both):
+            return one
+        return dataclasses.replace(one, **lost, withheld=frozenset(lost))
 
     def alternative_of(one: Alternative) -> Alternative:
         own, base = (worst[model] for model in (one.model, one.baseline))
         changes: dict[str, Any] = {}
         if {"delta"} & (own.withheld | base.withheld) and not math.isnan(one.worst_difference):
             changes |= {"worst_difference": math.nan, "worst_interval": (math.nan, math.nan)}
-        if "everybody_delta" in own.withheld and not math.isnan(one.impact.ratio):
+        if not math.isnan(one.impact.ratio) and (
+            "everybody_delta" in own.withheld or _few(one.impact, min_cell)
+        ):
             changes["impact"] = RateRatio()
         return dataclasses.replace(one, **changes, withheld=frozenset(changes))
 
     worst = {model: row_of(result.worst(model)) for model in result.models}
+    every = tuple(map(row_of, result.rows))
     totals = [audit.n_samples for audit in audits.values()]
+    split = result.split_delta.copy()
+    for transfer in map(transfer_of, result.transfers):
+        if transfer.withheld and split.size:
+            place = result.searches.index(transfer.search)
+            models = [result.models.index(m) for m in (transfer.subgroup_of, transfer.model)]
+            split[:, place, models[0], models[1]] = math.nan
     return dataclasses.replace(
         result,
-        rows=tuple(map(row_of, result.rows)),
+        rows=every,
         transfers=tuple(map(transfer_of, result.transfers)),
+        differences=tuple(map(difference_of, result.differences)),
         alternatives=tuple(map(alternative_of, result.alternatives)),
         audits=audits,
+        split_delta=split,
         warnings=warned.warnings,
-        n_samples=None if None in totals else result.n_samples,
+        n_samples=None if None in totals else min(totals, default=result.n_samples),
     )
+
+
+def _few(own: RateRatio | Transfer, min_cell: int) -> bool:
+    """Whether figures are made of a count of a few."""
+    return own.fewest is not None and own.fewest < min_cell

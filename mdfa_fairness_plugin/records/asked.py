@@ -78,15 +78,15 @@ class AskedSubgroup(Keyed, Subgroup):
     verdict: str = text("always", Column("verdict", 5, 1, dtype=object), default=INSUFFICIENT)
     reason: str = text("rule", Column("reason", 26, 20, dtype=object))
     p_value_adjusted: float = number(
-        "always",
+        "cells",
         Column("p_value_adjusted", 10, 3),
         Column("standard_deviations", 43, 37, deviations_of),
     )
     share: float = number("rule", Column("share", 12, 7))
     confidence_level: float = number("always", default=0.95)
-    detectable_delta: float = number("always", Column("detectable_ratio", 19, 8, ratio_of))
+    detectable_delta: float = number("cells", Column("detectable_ratio", 19, 8, ratio_of))
     detectable_difference: float = field(
-        default=math.nan, metadata=said("always", settle=float, json="told")
+        default=math.nan, metadata=said("cells", settle=float, json="told")
     )
     depends_on_models: ModelDependence | None = field(default=None, metadata=said("rule"))
     membership: np.ndarray = rows(bool, "bits")

@@ -276,20 +276,20 @@ class Violation(Keyed, Measured, Viewed):
     confidence_level: float = number("always", default=0.95)
     gamma_lemma: float = number("cells", Column("gamma_lemma", 21))
     share: float = number("rule", Column("share", 12, 7))
-    statistic: float = number("always")
-    p_value: float = number("always", Column("p_value", 23))
+    statistic: float = number("cells")
+    p_value: float = number("cells", Column("p_value", 23))
     p_value_adjusted: float = number(
-        "always",
+        "cells",
         Column("p_value_adjusted", 10, 3),
         Column("standard_deviations", 43, 37, deviations_of),
     )
     detectable_delta: float = number(
-        "always",
+        "rule",
         Column("detectable_delta", 19, 8),
         Column("detectable_ratio", 29, 23, ratio_of),
     )
     detectable_difference: float = field(
-        default=math.nan, metadata=said("always", settle=float, json="told")
+        default=math.nan, metadata=said("rule", settle=float, json="told")
     )
     detectable_mass: float = number("rule", Column("detectable_mass", 30, 24))
     outcome_type: str = field(default="binary", metadata=said("always", json="told"))
@@ -312,7 +312,7 @@ class Violation(Keyed, Measured, Viewed):
     probability_interval: tuple[float, float] = _told_pair()
     rows_to_know: int = field(default=0, metadata=said("always", settle=int, json="told"))
     e_value: float = number("cells", Column("e_value", case=11))
-    e_value_limit: float = number("always", Column("e_value_limit", case=12))
+    e_value_limit: float = number("cells", Column("e_value_limit", case=12))
     propensity: np.ndarray = rows(np.float64)
     side: np.ndarray = rows(np.int8)
     score: np.ndarray = rows(np.float32)

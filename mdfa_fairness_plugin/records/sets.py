@@ -305,7 +305,7 @@ class Subgroup(Measured, Viewed):
     """
 
     label: str = text("always")
-    p_value: float = number("always")
+    p_value: float = number("cells")
     beside: bool = field(default=False, metadata=said("always", settle=bool))
     rule: str = text("always")
     rule_fidelity: float = number("always")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -21,7 +21,7 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.records.searches import Keyed
 from mdfa_fairness_plugin.report import text
-from mdfa_fairness_plugin.report.copies import lower_end, made_of_cells, printed, thin
+from mdfa_fairness_plugin.report.copies import Guard, made_of_cells, printed
 from mdfa_fairness_plugin.report.document import (
     Bullets,
     Document,
@@ -39,7 +39,7 @@ from mdfa_fairness_plugin.report.findings import (
     short_verdict,
     told_verdict,
 )
-from mdfa_fairness_plugin.report.sentences import case_sentence, p_number
+from mdfa_fairness_plugin.report.sentences import case_sentence, p_cell
 
 _WIDTH: Final = 80  # of a table as text
 _LEAST: Final = 12  # of its first column
@@ -85,7 +85,7 @@ def _table(caption: str, answers: list[AskedSubgroup]) -> Table:
             effect_cell(own, effect),
             interval_cell(own, effect),
             own.n_rows,
-            p_number(own.p_value_adjusted),
+            p_cell(own),
             power_cell(own),
             short_verdict(own),
         )
@@ -130,25 +130,21 @@ def _told(answers: list[AskedSubgroup]) -> str:
 def printable_asked(
     result: AuditRecord,
     first: Violation | None,
-    min_cell: int,
+    guard: Guard,
     masked: Callable[[str], str],
 ) -> tuple[AskedSubgroup, ...]:
-    """What may be printed: of thin cells the lower limit alone; no sizes that differ by few."""
-    whole = {
-        own.key: known(own.population.n_rows)
-        for own in result.violations
-        if own.population.measured
-    }
+    """What may be printed: estimates that tell of no few people; no sizes that differ by few."""
+    whole = {own.key: own.population for own in result.violations if own.population.measured}
     sizes = {known(own.n_rows) for own in result.asked} | {0}
-    sizes |= set(whole.values()) | ({known(first.n_rows)} if first is not None else set())
+    sizes |= {known(own.n_rows) for own in whole.values()}
+    sizes |= {known(first.n_rows)} if first is not None else set()
 
     def copy(own: AskedSubgroup) -> AskedSubgroup:
         n = known(own.n_rows)
-        few = any(0 < abs(n - other) < min_cell for other in sizes)
-        if thin(own.counts, min_cell):
-            allowed: dict[str, Any] = lower_end(own)
-        else:
-            allowed = made_of_cells(own)
+        few = any(0 < abs(n - other) < guard.min_cell for other in sizes)
+        everybody = [whole[own.key]] if own.key in whole else []
+        closed = guard.closed(own, *everybody) or own.sensitive_feature in guard.few
+        allowed = {} if closed else made_of_cells(own)
         if not few:
             allowed["share"] = own.share
         return printed(

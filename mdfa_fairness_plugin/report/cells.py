@@ -1,7 +1,7 @@
 """Which sums of counts may be printed, so that no count of a few people can be worked out.
 
-Counts below a smallest one are withheld (primary suppression), and so is every sum from which one
-of them could be worked out (complementary suppression).
+Counts below a smallest one are withheld (primary suppression). A sum from which one of them could be
+worked out (complementary suppression) is rounded if that is enough, and else withheld too.
 """
 
 from __future__ import annotations
@@ -9,42 +9,68 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import linprog
 
 from mdfa_fairness_plugin.describe.profile import PARTS, ROWS
-from mdfa_fairness_plugin.fields import known
+from mdfa_fairness_plugin.fields import Rounded, known
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 
 # A count, or a sum of counts, by the name it was entered with.
 Name = Hashable
 
 
+_SLACK: Final = 1e-9
+# How a sum is printed.
+WITHHELD, ROUNDED, EXACT = 0, 1, 2
+
+
+def grid(min_cell: int) -> int:
+    """What counts are rounded to: 1, 2 or 5 times a power of ten, at least twice the smallest told."""
+    tens = 10 ** math.floor(math.log10(2 * min_cell))
+    return next(step * tens for step in (1, 2, 5, 10) if step * tens >= 2 * min_cell)
+
+
+def rounded(n: float, step: int) -> Rounded:
+    """A count to the nearest full step, halves upwards."""
+    return Rounded(step * math.floor(n / step + 0.5))
+
+
+def block(n: float, width: int) -> tuple[int, int]:
+    """Numbers that are not told apart: 0 to one less than the width, and so on."""
+    first = width * int(n // width)
+    return first, first + width - 1
+
+
 def keep_safe(
     atoms: np.ndarray, printed: np.ndarray, protected: np.ndarray, min_cell: int
 ) -> np.ndarray:
-    """Choose which sums may be printed so that no protected one can be worked out.
+    """Choose how sums are printed so that no protected one can be worked out.
 
     Shapes: ``atoms`` (n_atoms,); ``printed`` (n_printed, n_atoms); ``protected`` (n_protected,
-    n_atoms); returns (n_printed,).
+    n_atoms); returns (n_printed,), each withheld, rounded or exact.
 
     Whoever knows the printed sums, and that counts are not negative, must find each protected sum
     possible over a range at least ``min_cell`` wide that reaches up to ``min_cell``: linear
     programs give the range. Sums are dropped, the smallest first, until that holds, and then put
-    back where they do no harm.
+    back, or back rounded, where they do no harm.
     """
-    values = printed @ atoms
+    values, step = printed @ atoms, grid(min_cell)
     is_protected = np.array(
         [any(np.array_equal(row, other) for other in protected) for row in printed], dtype=bool
     )
-    keep = ~is_protected if len(printed) else np.zeros(0, dtype=bool)
-    barred = ~keep
+    keep = np.where(is_protected, WITHHELD, EXACT)
     order = np.argsort(values, kind="stable")
+    rough = step * np.floor(values / step + 0.5)
 
     def open_still(target: np.ndarray, kept: np.ndarray) -> bool:
-        return _uncertain(target, printed[kept], values[kept], min_cell)
+        told, exact = kept > WITHHELD, kept[kept > WITHHELD] == EXACT
+        low = np.where(exact, values[told], rough[told] - step // 2)
+        high = np.where(exact, values[told], rough[told] + (step - 1) // 2)
+        return _uncertain(target, printed[told], low, high, min_cell)
 
     def exposed(kept: np.ndarray) -> np.ndarray | None:
         return next((target for target in protected if not open_still(target, kept)), None)
@@ -54,28 +80,33 @@ def keep_safe(
         chosen = candidates[0]
         for i in candidates:
             without = keep.copy()
-            without[i] = False
+            without[i] = WITHHELD
             if open_still(target, without):
                 chosen = i
                 break
-        keep[chosen] = False
-    for i in order[::-1]:
-        if not keep[i] and not barred[i]:
-            keep[i] = True
-            keep[i] = exposed(keep) is None
+        keep[chosen] = WITHHELD
+    for how in (EXACT, ROUNDED):
+        for i in order[::-1]:
+            if keep[i] or is_protected[i] or (how == ROUNDED and rough[i] < step):
+                continue
+            keep[i] = how
+            if exposed(keep) is not None:
+                keep[i] = WITHHELD
     return keep
 
 
-def _uncertain(target: np.ndarray, known: np.ndarray, values: np.ndarray, min_cell: int) -> bool:
-    """Whether a sum stays open over a range wide enough, given the sums that are known."""
+def _uncertain(
+    target: np.ndarray, known: np.ndarray, low: np.ndarray, high: np.ndarray, min_cell: int
+) -> bool:
+    """Whether a sum stays open over a range wide enough, given between what the known ones are."""
     if len(known) == 0:
         return True
-    ends = []
+    ends, rows = [], known.astype(float)
     for sign in (1.0, -1.0):
         solved = linprog(
             sign * target.astype(float),
-            A_eq=known.astype(float),
-            b_eq=values.astype(float),
+            A_ub=np.vstack([rows, -rows]),
+            b_ub=np.concatenate([high, -low]) + _SLACK,
             bounds=(0, None),
             method="highs",
         )
@@ -85,8 +116,8 @@ def _uncertain(target: np.ndarray, known: np.ndarray, values: np.ndarray, min_ce
             ends.append(sign * float(solved.fun))
         else:
             return False
-    low, high = ends
-    return high - low >= min_cell - 1e-6 and high >= min_cell - 1e-6
+    least, most = ends
+    return most - least >= min_cell - 1e-6 and most >= min_cell - 1e-6
 
 
 class Sums:
@@ -116,15 +147,15 @@ class Sums:
         if 0 < n < self.min_cell or (zero and n == 0):
             self._protected.append(parts)
 
-    def solve(self) -> dict[Name, bool]:
-        """Whether each sum may be printed."""
+    def solve(self) -> dict[Name, int]:
+        """How each sum may be printed."""
         if not self._protected:
-            return dict.fromkeys(self._printed, True)
+            return dict.fromkeys(self._printed, EXACT)
         values = np.array(list(self.atoms.values()), dtype=float)
         protected = np.unique(self._rows(self._protected), axis=0)
         printed = self._rows(list(self._printed.values()))
         keep = keep_safe(values, printed, protected, self.min_cell)
-        return {name: bool(k) for name, k in zip(self._printed, keep, strict=True)}
+        return {name: int(k) for name, k in zip(self._printed, keep, strict=True)}
 
     def _rows(self, sums: Sequence[Sequence[Name]]) -> np.ndarray:
         """Atoms in each sum, as a row of bool."""
@@ -140,13 +171,29 @@ class Kept:
     ``open_totals`` whether the size of everybody compared is no secret.
     """
 
-    sums: Mapping[Name, bool]
+    sums: Mapping[Name, int]
     has_table: bool
     open_totals: bool
+    min_cell: int
 
     def told(self, name: Name) -> bool:
-        """Whether a sum is printed; one that adds up to nothing else is."""
-        return self.sums.get(name, True)
+        """Whether a sum is printed as it is; one that adds up to nothing else is."""
+        return self.sums.get(name, EXACT) == EXACT
+
+    def count(self, name: Name, n: float) -> int | None:
+        """The sum as it is printed."""
+        how = self.sums.get(name, EXACT)
+        step = grid(self.min_cell)
+        return int(n) if how == EXACT else rounded(n, step) if how == ROUNDED else None
+
+    def ends(self, name: Name, n: float) -> tuple[int, int]:
+        """Between which numbers a cell may lie for all that is printed of it; see ``block``."""
+        if self.told(name):
+            return int(n), int(n)
+        middle, step = self.count(name, n), grid(self.min_cell)
+        if middle is None:
+            return block(n, self.min_cell)
+        return int(middle) - step // 2, int(middle) + (step - 1) // 2
 
 
 def choose(result: AuditRecord, shown: Violation | None, min_cell: int) -> Kept:
@@ -165,7 +212,8 @@ def choose(result: AuditRecord, shown: Violation | None, min_cell: int) -> Kept:
     return Kept(
         sums=kept,
         has_table=table is not None,
-        open_totals=kept.get("n_all", True) and not few_left_out,
+        open_totals=kept.get("n_all", EXACT) == EXACT and not few_left_out,
+        min_cell=min_cell,
     )
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
-from mdfa_fairness_plugin.fields import Record
-from mdfa_fairness_plugin.records import Measured
+from mdfa_fairness_plugin.fields import Record, Rounded
+from mdfa_fairness_plugin.records import Measured, Violation
 
 _Kind = TypeVar("_Kind", bound=Record)
+_MOST_VALUES: Final = 11  # of a cell, between the smallest and the largest that it may be
 
 
 def permitted(kind: type[Any], *marks: str) -> list[str]:
@@ -59,11 +61,86 @@ def made_of_cells(record: Measured) -> dict[str, Any]:
     return told
 
 
-def lower_end(record: Measured) -> dict[str, Any]:
-    """All that is told of a set with small cells: the cautious end of its interval."""
-    name = "difference_interval" if record.by_difference else "interval"
-    low, _ = record.effect_interval
-    return {name: (low if math.isfinite(low) else math.nan, math.nan)}
+def least(record: Violation, ends: np.ndarray) -> dict[str, Any]:
+    """All that is told of a set whose cells are not: what its lower limit is above, whatever they are.
+
+    ``ends`` (2, 2, 2) are the smallest and largest number of each side with and without the outcome
+    that agree with all that is printed. The same is told of all numbers between these, if rates and
+    limits move as those of counts with such weights do; and nothing if that may be chance.
+    """
+    low, far = record.interval[0], float(ndtri((1 + record.confidence_level) / 2))
+    if record.by_difference or math.isnan(low) or low <= 0:
+        return {}
+    cells, weight = two_outcomes(record.counts), _weights(record)
+    delta, error = _limits(cells.reshape(4, 1), weight)
+    pairs = ends.reshape(4, 2).tolist()
+    values = (np.unique(np.linspace(a, b, _MOST_VALUES).round()) for a, b in pairs)
+    worlds = np.stack([axis.ravel() for axis in np.meshgrid(*values)])
+    moved = 0.0
+    if math.isfinite(record.delta) and math.isfinite(low):
+        moved = record.delta - float(delta[0])
+        far = (record.delta - low) / float(error[0])
+    deltas, errors = _limits(worlds, weight)
+    bound = min(low, moved + float((deltas - far * errors).min()))
+    ratio = math.exp(bound)
+    whole = 1 if ratio >= 10 else 10  # as many digits as are read
+    ratio = math.floor(ratio * whole + 1e-9) / whole
+    return {"interval": (math.log(ratio), math.nan)} if ratio > 1 else {}
+
+
+def _limits(cells: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log ratio of the rates of counts (4, n), and its standard error; half a row stands for none.
+
+    ``weight`` is by how much more those of each side count who have the outcome.
+    """
+    group, group_rest, others, others_rest = np.maximum(cells, 0.5)
+    rates = [
+        w * k / (w * k + rest)
+        for w, k, rest in zip(weight, (group, others), (group_rest, others_rest), strict=True)
+    ]
+    n, m = group + group_rest, others + others_rest
+    return np.log(rates[0] / rates[1]), np.sqrt(1 / group - 1 / n + 1 / others - 1 / m)
+
+
+def _weights(record: Violation) -> np.ndarray:
+    """By how much more those of each side (2,) count who have the outcome, everybody's of few."""
+    weight = np.ones(2)
+    for own in (record.population, record):
+        if own.counts.shape == record.counts.shape:
+            rates, cells = np.array(own.rates), two_outcomes(own.counts)
+            known = (cells > 0).all(axis=1) & (rates > 0) & (rates < 1)
+            odds = cells[known, 0] / cells[known, 1]
+            weight[known] = rates[known] / (1 - rates[known]) / odds
+    return weight
+
+
+def two_outcomes(counts: pd.DataFrame) -> np.ndarray:
+    """Rows of both sides (2, 2) with the outcome searched for, which comes first, and without."""
+    cells = counts.to_numpy(dtype=float)
+    return np.column_stack([cells[:, 0], cells[:, 1:].sum(axis=1)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guard:
+    """Which sets of rows have estimates from which a few people could be counted."""
+
+    min_cell: int
+    untold: frozenset[tuple[float, ...]] = frozenset()  # cells of tables that are not all printed
+    few: frozenset[str] = frozenset()  # sensitive features with a group that few amounts are of
+
+    def closed(self, own: Measured, *wholes: Measured) -> bool:
+        """Whether a set has a small cell, or what is left of one that it is part of has."""
+        cells = own.counts.to_numpy(dtype=float)
+        if cells_of(own) in self.untold or thin(cells, self.min_cell):
+            return True
+        pairs = (w.counts.to_numpy(dtype=float) for w in wholes if w.counts.shape == cells.shape)
+        return any(thin(w - cells, self.min_cell) for w in pairs if (w >= cells).all())
+
+
+def cells_of(own: Measured) -> tuple[float, ...]:
+    """Cells of a table, whichever side and outcome it is told from; empty if they are not known."""
+    cells = own.counts.to_numpy(dtype=float)
+    return tuple(sorted(cells.ravel())) if cells.size else (-1.0,)
 
 
 def of_few(share: float, n: int, min_cell: int) -> bool:
@@ -71,24 +148,22 @@ def of_few(share: float, n: int, min_cell: int) -> bool:
     return 0.5 <= min(share, 1 - share) * n < min_cell
 
 
-def thin(counts: pd.DataFrame, min_cell: int) -> bool:
+def thin(counts: pd.DataFrame | np.ndarray, min_cell: int) -> bool:
     """Whether any cell by sensitive value and outcome is too small to print."""
-    if counts.empty:
+    cells = np.asarray(counts, dtype=float)
+    if not cells.size:
         return False
-    cells = counts.to_numpy(dtype=float)
     filled = cells.sum(axis=1, keepdims=True) > 0
     return bool(((cells < min_cell) & filled).any())
 
 
-def no_counts(counts: pd.DataFrame) -> pd.DataFrame:
+def no_counts(counts: pd.DataFrame, min_cell: int = 1) -> pd.DataFrame:
     """Counts of which each is withheld."""
     nothing = np.full(counts.shape, None, dtype=object)
     return pd.DataFrame(nothing, index=counts.index, columns=counts.columns)
 
 
 def rough_counts(counts: pd.DataFrame, min_cell: int) -> pd.DataFrame:
-    """Counts in tens or so, that sets which differ by a few people do not tell of these; or none."""
-    if thin(counts, min_cell):
-        return no_counts(counts)
+    """Counts in tens or so, that sets which differ by a few people do not tell of these."""
     step = max(10 * round(min_cell / 10), 5)
-    return (counts / step).round().astype(int) * step
+    return (counts / step).round().astype(int).map(lambda n: Rounded(n * step)).astype(object)

@@ -111,14 +111,13 @@ def _note(case: Violation | None, effect: Effect | None) -> str:
 
 
 def printable_features(
-    given: AuditRecord, violations: tuple[Violation, ...]
+    given: AuditRecord, case: Violation | None, violations: tuple[Violation, ...]
 ) -> tuple[tuple[AuditedFeature, ...], int]:
     """Features as they may be printed beside these copies of searches, and how many numbers are lost.
 
-    Of the search told first they say what they tell, unless its profile withholds of them; searches
+    Of the ``case`` told first they say what they tell, unless its profile withholds of them; searches
     that have their ratio have it without them too.
     """
-    case = shown_case(given)
     place = next((i for i, own in enumerate(given.violations) if own is case), None)
     if case is None or place is None:
         return tuple(_printed(own, None, violations) for own in given.features), 0

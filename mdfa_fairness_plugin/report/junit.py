@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.report.findings import FINDINGS
 from mdfa_fairness_plugin.report.reading import entries, leaks
+from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.sentences import case_sentence
 
 _SUITE: Final = "mdfa"
@@ -44,6 +45,8 @@ def limited(search: Any) -> tuple[str, float]:
 def told_limit(search: Any) -> str:
     """The same in words."""
     what, low = limited(search)
+    if math.isnan(low):
+        return what
     return f"{what} {low:.3f}" if what == DELTA else f"{what} {low:.4g}"
 
 
@@ -58,20 +61,23 @@ class Case(NamedTuple):
     about: str  # what sets it apart beside its search
     search: Any
     tell: Callable[[Any], str]
+    printed: Any = None  # the search as it may be printed; by default as it is
 
 
-def cases_of(result: AuditRecord, about: str = "") -> tuple[Case, ...]:
+def cases_of(result: AuditRecord, about: str = "", min_cell: int = 1) -> tuple[Case, ...]:
     """Searches and answers of an audit, ``about`` what if it is one of several."""
     searches: tuple[Violation | AskedSubgroup, ...] = (*result.violations, *result.asked)
+    copy = result if min_cell == 1 else redact(result, min_cell).result
     return tuple(
-        Case(f"where {own.label}" if isinstance(own, AskedSubgroup) else about, own, _told)
-        for own in searches
+        Case(f"where {own.label}" if isinstance(own, AskedSubgroup) else about, own, _told, told)
+        for own, told in zip(searches, (*copy.violations, *copy.asked), strict=True)
     )
 
 
-def to_junit(result: AuditRecord, fail_above: float | None = None) -> str:
-    """JUnit XML of an audit."""
-    return junit_of(cases_of(result), properties_of(result, fail_above), fail_above)
+def to_junit(result: AuditRecord, fail_above: float | None = None, min_cell: int = 1) -> str:
+    """JUnit XML of an audit, which prints no smaller counts."""
+    properties = properties_of(redact(result, min_cell).result, fail_above)
+    return junit_of(cases_of(result, min_cell=min_cell), properties, fail_above)
 
 
 def junit_of(
@@ -98,7 +104,7 @@ def junit_of(
     _add_properties(suite, properties)
     taken: dict[tuple[str, str], int] = {}
     for own, fails, skips in zip(cases, failed, skipped, strict=True):
-        violation = own.search
+        violation = own.search if own.printed is None else own.printed
         case = ET.SubElement(suite, "testcase", _name(own, taken))
         _add_properties(case, figures(violation, "case"))
         if fails:

@@ -49,6 +49,8 @@ def key_numbers(result: AuditRecord) -> Section:
             pairs.append((title, "infinite" if whole else effect.spanned(own)))
         elif not math.isnan(own.lower):
             pairs.append((title, f"at least {effect.text(effect.ends(own)[0])}"))
+        elif effect.fields[0] in own.withheld:
+            pairs.append((title, None))
         if size := effect.beside_span(own):
             pairs.append((beside, size))
         if by_rule is not None:
@@ -60,8 +62,8 @@ def key_numbers(result: AuditRecord) -> Section:
             pairs.append(("For everybody", effect.spanned(everybody)))
         if part is not None and math.isfinite(part.effect):
             pairs.append(("In a part of them", effect.spanned(part)))
-        if not math.isnan(case.p_value_adjusted):
-            pairs.append(("p, all searches", say.p_number(case.p_value_adjusted)))
+        if say.p_cell(case) != "":
+            pairs.append(("p, all searches", say.p_cell(case)))
         if far := say.deviations(case.standard_deviations):
             pairs.append(("Standard deviations", far))
         if case.n_rows != 0:

@@ -63,7 +63,7 @@ def pictures(given: AuditRecord, redaction: Redaction, mark: str = "") -> dict[s
     rows; all else is of the copy for printing.
     """
     result = redaction.result
-    shown, whole = shown_case(result), shown_case(given)
+    shown, whole = shown_case(result), redaction.shown
     made: dict[str, tuple[str, Callable[[], Display]]] = {
         key: (
             "Every search of this audit" if key == "searches" else f"Searches by {measure}",

@@ -132,7 +132,7 @@ def _bits(mask: np.ndarray) -> str:
 def _plain_balance(key: Any, value: Any) -> dict[str, Any]:
     feature, group = comparison(key)
     return {
-        **plain_value(diagnostics(value)),
+        **plain_value({k: v for k, v in diagnostics(value).items() if k != "withheld"}),
         "sensitive_feature": plain_label(feature),
         "group": plain_label(group),
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -24,17 +24,17 @@ from mdfa_fairness_plugin.records import (
     AuditRecord,
     GroupCounts,
     Measured,
-    ModelDependence,
     Silence,
-    Spread,
     Subgroup,
     Violation,
     WorstCasePath,
 )
 from mdfa_fairness_plugin.report.asked import printable_asked
-from mdfa_fairness_plugin.report.cells import Kept, choose
+from mdfa_fairness_plugin.report.cells import block, choose
 from mdfa_fairness_plugin.report.copies import (
-    lower_end,
+    Guard,
+    cells_of,
+    least,
     made_of_cells,
     no_counts,
     of_few,
@@ -42,6 +42,7 @@ from mdfa_fairness_plugin.report.copies import (
     printed,
     rough_counts,
     thin,
+    two_outcomes,
 )
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.features import printable_features
@@ -50,8 +51,19 @@ from mdfa_fairness_plugin.report.profile_cells import (
     ProfiledFeatures,
     printed_amounts,
     printed_profile,
+    tells_of_few,
 )
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, shown_case
+from mdfa_fairness_plugin.report.spaced import (
+    dependence,
+    missing_elsewhere,
+    overlap,
+    rule_rows,
+    spaced_path,
+    spread,
+)
+
+_MOST_TRIES: Final = 4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,6 +74,7 @@ class Redaction:
     result: AuditRecord
     min_cell: int
     n_withheld: int = 0  # numbers withheld
+    shown: Violation | None = None  # search of the result itself that the copy tells first
     # Fewest rows in a bin of the overlap histogram; 0 if it may not be drawn at all.
     overlap_min_rows: int = 1
     overlap_left_out: bool = True  # whether it may show the rows left out
@@ -78,16 +91,27 @@ def redact(result: AuditRecord, min_cell: int) -> Redaction:
     groups that the balance diagnostics give. A zero is protected where it tells the outcome of
     everyone in its row, and is not where it only says that there is nobody.
 
-    Of an estimate made from protected cells only the cautious end of the interval is kept: its
-    rates, its mass, and the ratio itself, which an empty cell makes infinite, would tell.
+    What is made of a table (estimates and their limits, rates, p, what would have been found) is
+    printed where every cell of it is, or no part of it is small. Else all that is told is what the
+    lower limit is above whichever number a protected cell may be, so that it tells none of them. Large
+    counts that would give a small one away are rounded if that is enough.
     """
     whole = isinstance(min_cell, int | np.integer) and not isinstance(min_cell, bool)
     if not whole or min_cell < 1:
         raise InputError(f"min_cell: a whole number of at least 1 expected, {min_cell!r} found.")
+    shown = shown_case(result)
     if min_cell == 1:
-        return Redaction(result=result, min_cell=1)
-    found = _Redactor(result, int(min_cell)).redacted()
-    features, n_lost = printable_features(result, found.result.violations)
+        return Redaction(result=result, min_cell=1, shown=shown)
+    for _ in range(_MOST_TRIES):
+        found = _Redactor(result, int(min_cell), shown).redacted()
+        first = shown_case(found.result)
+        place = [own is first for own in found.result.violations]
+        told = result.violations[place.index(True)] if True in place else None
+        if told is shown:
+            break
+        # What is told of searches may put another one first.
+        shown = told
+    features, n_lost = printable_features(result, found.shown, found.result.violations)
     copy = replace(found.result, features=features)
     return replace(found, result=copy, n_withheld=found.n_withheld + n_lost)
 
@@ -102,21 +126,22 @@ def cells_sentence(redaction: Redaction, where: str = "page") -> str:
     number = count(redaction.n_withheld, "number is", "numbers are")
     return (
         f"{rule}, and nothing from which one could be worked out: {number} withheld on this {where}, "
-        "in tables, sentences and pictures."
+        "in tables, sentences and pictures, or rounded."
     )
 
 
 class _Redactor:
     """One pass over a result, counting what is withheld."""
 
-    def __init__(self, result: AuditRecord, min_cell: int) -> None:
+    def __init__(self, result: AuditRecord, min_cell: int, shown: Violation | None) -> None:
         self.given = result
         self.min_cell = min_cell
         self.n_withheld = 0
-        self.shown = shown_case(result)
+        self.shown = shown
         self.kept = choose(result, self.shown, min_cell)
         self.totals_withheld = not self.kept.told("n_samples")
-        self.all_told = all(self.kept.sums.values())
+        self.all_told = all(map(self.kept.told, self.kept.sums))
+        self.guard = self._guard()
         self.profile = pd.DataFrame()
         if self.shown is not None:
             self.profile = printed_profile(self.shown.profile, min_cell, self.kept)
@@ -133,7 +158,7 @@ class _Redactor:
     def redacted(self) -> Redaction:
         """Give the copy of the result."""
         given = self.given
-        draw, left_out = _overlap(given, self.shown, self.kept, self.min_cell)
+        draw, left_out = overlap(given, self.shown, self.kept, self.min_cell)
         provenance = dict(given.provenance)
         if self.totals_withheld:
             provenance = {k: v for k, v in provenance.items() if not str(k).startswith("n_")}
@@ -148,7 +173,7 @@ class _Redactor:
             violations=tuple(map(self._violation, given.violations)),
             balance={key: self._balance(key, value) for key, value in given.balance.items()},
             excluded={
-                reason: n if self.kept.told(("excluded", reason)) else self.withhold()
+                reason: self._count(("excluded", reason), known(n))
                 for reason, n in given.excluded.items()
             },
             silence=tuple(map(self._silence, given.silence)),
@@ -156,12 +181,13 @@ class _Redactor:
             groups=self._groups(),
             warnings=tuple(replace(w, message=self._masked(w.message)) for w in given.warnings),
             provenance=provenance,
-            n_samples=self.withhold() if self.totals_withheld else given.n_samples,
+            n_samples=self._count("n_samples", known(given.n_samples)),
         )
         return Redaction(
             result=copy,
             min_cell=self.min_cell,
             n_withheld=self.n_withheld,
+            shown=self.shown,
             overlap_min_rows=self.min_cell if draw else 0,
             overlap_left_out=left_out,
         )
@@ -176,39 +202,54 @@ class _Redactor:
             profile = self.profile
             hidden = profile.isna().to_numpy() & violation.profile.notna().to_numpy()
             self.withhold(int(hidden.sum()))
+        n_told: int | None = n
         if shown and self.kept.has_table:
             counts = self._cells(violation.counts, "in")
-            size_told = self.kept.told("n_rows")
-        elif shown:
+            n_told = self._count("n_rows", n)
+        elif (self.small(n) if shown else not self._may_print_size(n, n_whole - n)) or (
+            shown and thin(violation.counts, self.min_cell)
+        ):
+            n_told = self.withhold()
+        size_told = n_told == n
+        if shown and not self.kept.has_table:
             counts = self._plain_counts(violation.counts)
-            size_told = not self.small(n)
-        else:
-            size_told = self._may_print_size(n, n_whole - n)
-            counts = rough_counts(violation.counts, self.min_cell)
-            profile = printed_profile(violation.profile, self.min_cell).iloc[1:]
+        open_cells = shown and self.kept.has_table and self._told_cells("in", violation)
+        few = violation.sensitive_feature in self.guard.few
+        closed = few or (not open_cells and self.guard.closed(violation, violation.population))
+        everybody = self._closed_everybody(violation)
+        if not shown:
+            rough = no_counts if closed else rough_counts
+            counts = rough(violation.counts, self.min_cell)
+            # The first lines are rows and rates of both sides.
+            profile = printed_profile(violation.profile, self.min_cell).iloc[2:]
         allowed = self._estimates(
-            violation, ("delta", "high", "rates", "gamma", "mass") if shown else ("delta", "high")
+            violation,
+            ("delta", "high", "rates", "gamma", "mass") if shown else ("delta", "high"),
+            closed=closed,
+            part="in" if shown else "",
         )
         n_elsewhere = known(self.given.n_samples) - n_whole
         if size_told and not (self.totals_withheld and self.small(n_elsewhere)):
             allowed["share"] = violation.share
         allowed |= self._rule_shares(violation, n)
+        found = ("detectable_delta", "detectable_difference")
+        allowed |= {} if everybody else {name: getattr(violation, name) for name in found}
         # A tenth of those who have the outcome tells how many these are.
         asked = not isinstance(self.given.alpha, str)
-        if asked or (self.all_told and not thin(violation.population.counts, self.min_cell)):
+        if asked or (self.all_told and not everybody):
             allowed |= {name: getattr(violation, name) for name in ("alpha", "detectable_mass")}
         elif shown and not math.isnan(violation.alpha):
             self.withhold()
         n_missing = known(violation.n_missing)
         few_missing = self.small(n_missing) or self.small(
-            _missing_elsewhere(self.given, violation, n_missing)
+            missing_elsewhere(self.given, violation, n_missing)
         )
-        if n_missing and (few_missing or not size_told):
+        if n_missing and (few_missing or closed or not size_told):
             allowed["n_missing"] = self.withhold()
         else:
             allowed |= {"n_missing": n_missing, "missing_bounds": violation.missing_bounds}
-        depends, n_moved = _dependence(violation, self.min_cell)
-        spread, n_spread = _spread(violation, self.min_cell)
+        depends, n_moved = dependence(violation, closed=closed)
+        spreading, n_spread = spread(violation, self.min_cell, closed=closed)
         self.withhold(n_moved + n_spread if shown else 0)
         parts = ("delta", "high") if shown else ()
         return printed(
@@ -216,24 +257,26 @@ class _Redactor:
             violation,
             **allowed,
             reason=self._masked(violation.reason),
-            n_rows=n if size_told else self.withhold(),
+            n_rows=n_told,
             counts=counts,
             profile=profile,
             amounts=amounts,
-            path=_spaced_path(violation, self.min_cell),
-            population=self._subgroup(violation.population, parts or ("delta",), whole=shown),
-            core=self._subgroup(violation.core, parts, within=n),
-            rule_subgroup=self._subgroup(violation.rule_subgroup, parts, within=n_whole),
-            rule_rows=_rule_rows(violation, self.min_cell),
+            path=WorstCasePath() if closed or everybody else spaced_path(violation, self.min_cell),
+            population=self._subgroup(
+                violation.population, parts or ("delta",), whole=shown, closed=everybody
+            ),
+            core=self._subgroup(violation.core, parts, violation, violation.population),
+            rule_subgroup=self._subgroup(violation.rule_subgroup, parts, violation.population),
+            rule_rows=rule_rows(violation, self.min_cell),
             searched=self._searched(violation, parts, size_told),
             depends_on_models=depends,
-            spread=spread,
+            spread=spreading,
         )
 
     def _searched(self, violation: Violation, shown: tuple[str, ...], size_told: bool) -> Subgroup:
         """The region before it was held beside everybody, whose size may be the reported one's."""
         told = shown if violation.searched is violation.beside else ()
-        own = self._subgroup(violation.searched, told, within=known(violation.population.n_rows))
+        own = self._subgroup(violation.searched, told, violation.population)
         if size_told or own.n_rows != violation.n_rows:
             return own
         return replace(own, n_rows=None, withheld=own.withheld | {"n_rows"})
@@ -251,12 +294,38 @@ class _Redactor:
         self.withhold(len(shares) - len(told))
         return told
 
-    def _estimates(self, record: Measured, shown: tuple[str, ...]) -> dict[str, Any]:
-        """What is made of cells: all of it, or only the lower end of the interval.
+    def _guard(self) -> Guard:
+        """Which tables are not printed in full, and whose amounts tell of a few."""
+        case, untold = self.shown, []
+        if case is not None and self.kept.has_table:
+            parts = (("in", case), ("all", case.population))
+            untold = [cells_of(own) for part, own in parts if not self._told_cells(part, own)]
+        few = {
+            own.sensitive_feature
+            for own in self.given.groups
+            if own.counted and tells_of_few(own.counted, self.min_cell)
+        }
+        return Guard(min_cell=self.min_cell, untold=frozenset(untold), few=frozenset(few))
 
-        ``shown`` names what a page would show of it, and so withholds.
+    def _told_cells(self, part: str, own: Measured) -> bool:
+        rows, columns = own.counts.shape
+        return all(self.kept.told((part, i, j)) for i in range(rows) for j in range(columns))
+
+    def _closed_everybody(self, violation: Violation) -> bool:
+        """Whether what is made of everybody compared by one search would tell of a few."""
+        return self.guard.closed(violation.population) or (
+            violation.sensitive_feature in self.guard.few
+        )
+
+    def _estimates(
+        self, record: Measured, shown: tuple[str, ...], *, closed: bool, part: str = ""
+    ) -> dict[str, Any]:
+        """What is made of cells: all of it, or only what the lower limit is above.
+
+        ``shown`` names what a page would show of it, and so withholds; ``part`` is the set's name
+        among the tables printed.
         """
-        if not thin(record.counts, self.min_cell):
+        if not closed:
             return made_of_cells(record)
         _, high = record.effect_interval
         numbers = {
@@ -267,29 +336,53 @@ class _Redactor:
             "mass": (record.mass,),
         }
         self.withhold(sum(not math.isnan(x) for name in shown for x in numbers[name]))
-        return lower_end(record)
+        counts = record.counts
+        if not isinstance(record, Violation) or counts.shape[0] != 2 or counts.shape[1] < 2:
+            return {}
+        cells = two_outcomes(counts)
+        if part and self.kept.has_table and cells.shape == counts.shape:
+            told = [[self.kept.ends((part, i, j), cells[i, j]) for j in (0, 1)] for i in (0, 1)]
+        else:
+            told = [[block(n, self.min_cell) for n in row] for row in cells]
+        return least(record, np.array(told))
 
     def _subgroup(
-        self, subgroup: Subgroup, shown: tuple[str, ...], *, within: int = 0, whole: bool = False
+        self,
+        subgroup: Subgroup,
+        shown: tuple[str, ...],
+        *wholes: Measured,
+        whole: bool = False,
+        closed: bool = False,
     ) -> Subgroup:
-        """A set of rows; ``within`` is the size of the one it is part of, ``whole`` if it is all."""
-        allowed = self._estimates(subgroup, shown)
+        """A set of rows, part of ``wholes``; ``whole`` if it is everybody in the search told first."""
+        closed = closed or self.guard.closed(subgroup, *wholes)
+        allowed = made_of_cells(subgroup)
+        if closed:
+            self._estimates(subgroup, shown, closed=True)
+            allowed = {}
         n = known(subgroup.n_rows)
-        told = not self.small(n) and not (within and self.small(abs(within - n)))
+        rests = (abs(known(own.n_rows) - n) for own in wholes[:1])
+        n_told: int | None = n
+        if self.small(n) or any(map(self.small, rests)):
+            n_told = None
         if whole and not self.kept.has_table:
-            told = told and self.kept.open_totals
+            n_told = n_told if self.kept.open_totals else None
         elif whole:
             allowed["counts"] = self._cells(subgroup.counts, "all")
-            told = told and self.kept.told("n_all")
-        if shown and not told:
+            n_told = self.kept.count("n_all", n) if n_told == n else None
+        if shown and n_told is None:
             self.withhold()
-        return printed(Subgroup, subgroup, **allowed, n_rows=n if told else None)
+        return printed(Subgroup, subgroup, **allowed, n_rows=n_told)
+
+    def _count(self, name: Any, n: int) -> int | None:
+        """A sum as it is printed, None if it is withheld."""
+        told = self.kept.count(name, n)
+        return self.withhold() if told is None else told
 
     def _cells(self, counts: pd.DataFrame, part: str) -> pd.DataFrame:
         table = counts.astype(object)
-        for i, j in np.ndindex(table.shape):
-            if not self.kept.told((part, i, j)):
-                table.iloc[i, j] = self.withhold()
+        for (i, j), n in np.ndenumerate(counts.to_numpy(dtype=int)):
+            table.iloc[i, j] = self._count((part, i, j), int(n))
         return table
 
     def _plain_counts(self, counts: pd.DataFrame) -> pd.DataFrame:
@@ -355,7 +448,7 @@ class _Redactor:
         return ProfiledFeatures(self.given, given, printed_profile(given, self.min_cell))
 
     def _asked(self) -> tuple[AskedSubgroup, ...]:
-        told = printable_asked(self.given, self.shown, self.min_cell, self._masked)
+        told = printable_asked(self.given, self.shown, self.guard, self._masked)
         lost = (own.withheld & {"n_rows", effect_of(own).fields[0]} for own in told)
         self.withhold(sum(map(len, lost)))
         return told
@@ -397,104 +490,3 @@ class _Redactor:
             return f"a withheld number of {part.unit}" if part.unit else "withheld"
 
         return "".join(map(shown, parts))
-
-
-def _overlap(
-    given: AuditRecord, shown: Violation | None, kept: Kept, min_cell: int
-) -> tuple[bool, bool]:
-    """Whether the overlap histogram may be drawn, and with the rows left out."""
-    if shown is None or len(shown.side) == 0:
-        return False, False
-    if not kept.has_table:
-        return True, False
-    totals = all(kept.told(("rows of all", side)) for side in (0, 1))
-    left = [int((shown.left_out & (shown.side == side)).sum()) for side in (1, -1)]
-    reasons = [r for r in given.excluded if "comparable" in r]
-    told = all(kept.told(("excluded", reason)) for reason in reasons)
-    return totals, told and not any(0 < n < min_cell for n in left)
-
-
-def _rule_rows(violation: Violation, min_cell: int) -> int | None:
-    """Whom the rule as printed holds for, unless a few make the difference to another size."""
-    n, own = known(violation.rule_rows), known(violation.rule_subgroup.n_rows)
-    others = (0, own, known(violation.n_rows), known(violation.population.n_rows))
-    return None if any(0 < abs(n - other) < min_cell for other in others) else n
-
-
-def _missing_elsewhere(result: AuditRecord, violation: Violation, n_missing: int) -> int:
-    """Rows without a value outside the subgroup, where some are inside."""
-    total = sum(
-        known(n)
-        for reason, n in result.excluded.items()
-        if "missing" in reason and violation.sensitive_feature in reason
-    )
-    return total - n_missing if n_missing > 0 else 0
-
-
-def _dependence(violation: Violation, min_cell: int) -> tuple[ModelDependence | None, int]:
-    """How the ratio moved, where the ratio itself may be printed, and how many numbers are withheld."""
-    given = violation.depends_on_models
-    if given is None:
-        return None, 0
-    if not thin(violation.counts, min_cell):
-        return printed(ModelDependence, given, **_effects(given), allowance=given.allowance), 0
-    lost, n = _no_effects(given)
-    return printed(ModelDependence, given, **lost), n + 1
-
-
-def _effects(given: ModelDependence | Spread) -> dict[str, tuple[float, ...]]:
-    return {"ratios": given.ratios, "differences": given.differences}
-
-
-def _no_effects(given: ModelDependence | Spread) -> tuple[dict[str, tuple[float, ...]], int]:
-    """As many as there are, none of them known."""
-    lost = {name: (math.nan,) * len(own) for name, own in _effects(given).items()}
-    return lost, sum(map(len, lost.values()))
-
-
-def _spread(violation: Violation, min_cell: int) -> tuple[Spread | None, int]:
-    """What other splits find, likewise, unless it tells of a few people; and how many are withheld.
-
-    An infinite ratio, or none at all, tells of an empty cell among the people of another split.
-    """
-    given = violation.spread
-    if given is None:
-        return None, 0
-    whole = all(0 < ratio < math.inf for ratio in given.ratios)
-    if thin(violation.counts, min_cell) or not (
-        whole and all(map(math.isfinite, given.differences))
-    ):
-        return printed(Spread, given, **_no_effects(given)[0]), 3
-    few = of_few(given.shared, known(violation.n_rows), min_cell)
-    shared = math.nan if few else given.shared
-    return printed(Spread, given, **_effects(given), shared=shared), int(few)
-
-
-def _spaced_path(violation: Violation, min_cell: int) -> WorstCasePath:
-    """Regions that differ from each other and from the marked ones by enough rows and cases."""
-    path = violation.path
-    n = len(path)
-    if n == 0 or len(path.mass) != n or len(path.n_rows) != n:
-        return WorstCasePath()
-    total = known(violation.population.n_rows)
-    rows = np.asarray(path.n_rows, dtype=float)
-    cases = np.asarray(path.mass, dtype=float) * total
-    anchors = [(0.0, 0.0), (float(total), violation.population.mass * total)]
-    anchors.append((float(known(violation.n_rows)), violation.mass * total))
-    chosen: list[int] = []
-    apart = 2 * min_cell
-    for i in np.argsort(-rows, kind="stable"):
-        if not np.isfinite(path.delta[i]) or not np.isfinite(cases[i]):
-            continue
-        spots = [*anchors, *((rows[k], cases[k]) for k in chosen)]
-        gaps = [(abs(rows[i] - r), abs(cases[i] - c)) for r, c in spots if not math.isnan(c)]
-        if all(r >= apart and c >= apart for r, c in gaps):
-            chosen.append(int(i))
-    chosen.sort()
-    low, high = np.asarray(path.interval_low), np.asarray(path.interval_high)
-    return WorstCasePath(
-        delta=np.asarray(path.delta)[chosen],
-        mass=np.asarray(path.mass)[chosen],
-        interval_low=low[chosen] if len(low) == n else low,
-        interval_high=high[chosen] if len(high) == n else high,
-    )

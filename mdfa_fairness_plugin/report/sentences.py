@@ -59,6 +59,18 @@ def p_text(p_value: float) -> str:
     return "p < 0.001" if p_value < 0.001 else f"p = {rounded(p_value, 2)}"
 
 
+def p_of(search: Any) -> str:
+    """The same of a search, adjusted over all."""
+    hidden = "p_value_adjusted" in search.withheld
+    return "p withheld" if hidden else f"{p_text(search.p_value_adjusted)}, adjusted"
+
+
+def p_cell(search: Any) -> str | None:
+    """The same in a table; None if it is withheld."""
+    hidden = "p_value_adjusted" in search.withheld
+    return None if hidden else p_number(search.p_value_adjusted)
+
+
 def p_number(p_value: float) -> str:
     """The same under a heading that says ``p``: ``0.012`` or ``< 0.001``; empty if unknown."""
     return "" if math.isnan(p_value) else p_text(p_value).removeprefix("p ").removeprefix("= ")

@@ -76,6 +76,11 @@ def stored_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{name}: no result of an audit that this version reads: {found}, {AUDIT_SCHEMA!r} "
             "expected. Audit the data again and write the result with to_json or --json."
         )
+    if "min_cell" in given:
+        raise InputError(
+            f"{name}: counts below {_short(given['min_cell'])} were withheld from it (min_cell), so "
+            "that it is no whole result. Write the result without min_cell to read it back."
+        )
     return _Reading(name, given).fields()
 
 

@@ -145,6 +145,13 @@ def tell_page(result: AuditRecord, min_cell: int, command: str | None = None) ->
     )
 
 
+def tell_text(result: AuditRecord, min_cell: int) -> Document:
+    """The summary as it may be printed."""
+    redaction = redact(result, min_cell)
+    cells = cells_sentence(redaction, "summary") if redaction.n_withheld else ""
+    return tell(redaction.result, cells=cells)
+
+
 def tell_card(result: AuditRecord, min_cell: int) -> Document:
     """The section of a model card as it may be printed."""
     redaction = redact(result, min_cell)
@@ -206,7 +213,8 @@ def _verdict(result: AuditRecord) -> Section:
     if case is None:
         text = _nothing_found(result)[1]
     elif math.isnan(case.p_value_adjusted):
-        text = f"Finding: {FINDINGS[VIOLATION]}."
+        hidden = " (p withheld)" if "p_value_adjusted" in case.withheld else ""
+        text = f"Finding: {FINDINGS[VIOLATION]}{hidden}."
     else:
         over = ", adjusted over all searches" if len(result.violations) > 1 else ""
         p = f"{say.p_text(case.p_value_adjusted)}{over}"
@@ -263,7 +271,7 @@ def _found(result: AuditRecord, cells: str) -> Section:
     return Section(
         "found",
         "What was found",
-        (Paragraphs(lines), Paragraphs(_given(cells), "note", media=frozenset({PAGE}))),
+        (Paragraphs(lines), Paragraphs(_given(cells), "note", media=frozenset({PAGE, TEXT}))),
         titled=frozenset({MARKDOWN}),
     )
 
@@ -302,7 +310,7 @@ def _closest(case: Violation) -> tuple[str, ...]:
     elif why:
         chance = f"That is not called unequal: {why}."
     else:
-        chance = f"This cannot be told from chance ({say.p_text(case.p_value_adjusted)}, adjusted)."
+        chance = f"This cannot be told from chance ({say.p_of(case)})."
         chance = " ".join(_given(chance, say.evidence_sentence(case)))
     start = f"Closest to being {FINDINGS[VIOLATION]}, by its lower limit:"
     first = f"{start} {say.case_sentence(case)} {chance}"
@@ -356,7 +364,7 @@ def _also(result: AuditRecord) -> Section:
                 say.case_sentence(v),
                 say.searched_sentence(v),
                 _beside(v),
-                f"({say.p_text(v.p_value_adjusted)}, adjusted.)",
+                f"({say.p_of(v)}.)",
                 say.evidence_sentence(v),
             )
         )

@@ -34,7 +34,7 @@ from mdfa_fairness_plugin.report.effects import (
 from mdfa_fairness_plugin.report.figures import told_apart
 from mdfa_fairness_plugin.report.findings import POWER, power_cell, short_verdict
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, shown_case
-from mdfa_fairness_plugin.report.sentences import deviations, p_number
+from mdfa_fairness_plugin.report.sentences import deviations, p_cell
 
 _WHOLE: Final = "Everybody"  # column of everybody compared
 _MOST_SEARCHES: Final = 16
@@ -64,7 +64,7 @@ def cell(value: Any) -> Value:
     if is_missing(value):
         return ""
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return f"{int(value):,d}"
+        return f"{value:,d}"
     if isinstance(value, float | np.floating):
         return rounded(float(value))
     return label_text(value)
@@ -92,8 +92,8 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
                 *((beside_cell(violation, effect),) if beside else ()),
                 effect_cell(violation.population, effect),
                 violation.n_rows,
-                p_number(violation.p_value_adjusted),
-                *((deviations(violation.standard_deviations),) if wide else ()),
+                p_cell(violation),
+                *((_far(violation),) if wide else ()),
                 power_cell(violation),
                 short_verdict(violation),
             )
@@ -124,6 +124,12 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
         text_last=True,
         more=f"and {count(n_more, 'more search', 'more searches')}" if n_more > 0 else "",
     )
+
+
+def _far(violation: Violation) -> Value:
+    """How far beyond chance a search is; None if that is withheld."""
+    hidden = "p_value_adjusted" in violation.withheld
+    return None if hidden else deviations(violation.standard_deviations)
 
 
 def _beside(case: Violation, beside: str, *, wide: bool) -> list[tuple[Value, ...]]:

@@ -45,12 +45,12 @@ class FakeAudit:
             "asked": (),
             "provenance": {},
             "worst_case": violations[0] if violations else None,
-            "summary": lambda: self.text,
+            "summary": lambda min_cell: self.text,
             "to_html": self._to_html,
             "group_table": lambda: self.groups,
             "pairs": lambda: self.paired,
             "to_json": self._to_json,
-            "to_junit": lambda path, fail_above: Path(path).write_text(
+            "to_junit": lambda path, fail_above, min_cell: Path(path).write_text(
                 f"<gate>{fail_above}</gate>"
             ),
         }

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from mdfa_fairness_plugin.report.cells import Sums, keep_safe
+from mdfa_fairness_plugin.report.cells import EXACT, ROUNDED, WITHHELD, Sums, grid, keep_safe
 
 
 def test_only_as_much_is_withheld_as_needed():
-    """One small cell in a table with its total: one other cell has to go, the total may stay."""
+    """One small cell in a table with its total: one other cell is rounded, the total may stay."""
     atoms = np.array([3.0, 40.0, 50.0, 60.0])
     printed = np.vstack([np.eye(4), np.ones(4)]).astype(bool)
     keep = keep_safe(atoms, printed, np.eye(4)[:1].astype(bool), 11)
-    assert keep.tolist() == [False, False, True, True, True]
+    assert keep.tolist() == [WITHHELD, ROUNDED, EXACT, EXACT, EXACT]
 
 
 def test_two_small_cells_do_not_hide_each_other():
@@ -20,7 +20,7 @@ def test_two_small_cells_do_not_hide_each_other():
     atoms = np.array([3.0, 4.0, 50.0, 60.0])
     printed = np.vstack([np.eye(4), np.ones(4)]).astype(bool)
     keep = keep_safe(atoms, printed, np.eye(4)[:2].astype(bool), 11)
-    assert keep.tolist() == [False, False, False, True, True]
+    assert keep.tolist() == [WITHHELD, WITHHELD, ROUNDED, EXACT, EXACT]
 
 
 def test_sums_are_known_by_name():
@@ -30,8 +30,12 @@ def test_sums_are_known_by_name():
     sums.atom("many", 40, printed=True)
     sums.printed("all", ["few", "many"])
     kept = sums.solve()
-    assert not kept["few"]
-    assert kept["many"] != kept["all"]
+    assert kept["few"] == WITHHELD
+    assert sorted([kept["many"], kept["all"]]) == [ROUNDED, EXACT]
+
+
+def test_what_counts_are_rounded_to_is_at_least_twice_the_smallest_told():
+    assert [grid(n) for n in (2, 3, 5, 11, 25, 30)] == [5, 10, 10, 50, 50, 100]
 
 
 def test_an_empty_cell_is_protected_where_it_tells():
@@ -42,4 +46,4 @@ def test_an_empty_cell_is_protected_where_it_tells():
         sums.atom("none", 0, printed=True, zero=telling)
         sums.atom("many", 40, printed=True)
         kept.append(sums.solve())
-    assert kept == [{"none": True, "many": True}, {"none": False, "many": True}]
+    assert kept == [{"none": EXACT, "many": EXACT}, {"none": WITHHELD, "many": EXACT}]

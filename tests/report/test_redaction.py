@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import json
 import math
 import re
 import warnings
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
+from scipy.stats import norm
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Message
+from mdfa_fairness_plugin.fields import Rounded
 from mdfa_fairness_plugin.records import (
     AuditRecord,
+    GroupCounts,
     ModelDependence,
     Silence,
     Spread,
@@ -26,7 +32,13 @@ from mdfa_fairness_plugin.records import (
     Violation,
     WorstCasePath,
 )
+from mdfa_fairness_plugin.report.cells import grid
+from mdfa_fairness_plugin.report.copies import Guard
+from mdfa_fairness_plugin.report.plain import as_json, to_plain
 from mdfa_fairness_plugin.report.redaction import printed, redact
+from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA, load_schema
+from mdfa_fairness_plugin.report.story import tell
+from mdfa_fairness_plugin.report.text import render
 
 SIDES, OUTCOMES = ["Black", "everyone else"], ["no", "yes"]
 
@@ -56,18 +68,23 @@ def subgroup(cells, **fields):
     )
 
 
-def audit(inside, everybody, *, excluded=(), **fields):
-    """An audit of one search with these rows by sensitive value and outcome."""
-    inside, everybody = np.asarray(inside), np.asarray(everybody)
+def profile_of(inside, everybody, kind):
+    """Table of a subgroup with these rows, of one feature."""
     s = np.repeat([1, 1, -1, -1], everybody.ravel())
     y = np.repeat([True, False, True, False], everybody.ravel())
     sizes = zip(everybody.ravel(), inside.ravel(), strict=True)
     member = np.concatenate([np.arange(n) < k for n, k in sizes])
-    kind = np.where(np.arange(len(s)) % 3 == 0, "a", "b").astype(object)
-    kind[:3] = "rare"
-    profile = profile_subgroup(
-        pd.DataFrame({"kind": kind}), s, member, group="Black", outcome=y, outcome_name="outcome no"
+    features = pd.DataFrame({"kind": np.full(len(s), kind, dtype=object)})
+    return profile_subgroup(
+        features, s, member, group="Black", outcome=y, outcome_name="outcome no"
     )
+
+
+def audit(inside, everybody, *, excluded=(), **fields):
+    """An audit of one search with these rows by sensitive value and outcome."""
+    inside, everybody = np.asarray(inside), np.asarray(everybody)
+    kind = np.where(np.arange(everybody.sum()) % 3 == 0, "a", "b").astype(object)
+    kind[:3] = "rare"
     violation = Violation(
         **{
             "sensitive_feature": "race",
@@ -84,7 +101,7 @@ def audit(inside, everybody, *, excluded=(), **fields):
             "counts": table(inside),
             "population": subgroup(everybody),
             "p_value_adjusted": 0.001,
-            "profile": profile,
+            "profile": profile_of(inside, everybody, kind),
             "rule": "age at most 24",
             "rule_precision": 0.9,
             "rule_recall": 0.95,
@@ -105,7 +122,8 @@ def audit(inside, everybody, *, excluded=(), **fields):
 def facts(result):
     """Everything the redacted copy says of the eight cells, as sums of them, and of rows left out.
 
-    Unknowns: the four cells inside, the four outside, the rows left out by reason.
+    Each with the least and the most it may be. Unknowns: the four cells inside, the four outside, the
+    rows left out by reason.
     """
     shown = result.violations[0]
     n = 8 + len(result.excluded)
@@ -114,7 +132,9 @@ def facts(result):
     def fact(places, value):
         row = np.zeros(n)
         row[list(places)] = 1
-        known.append((row, float(value)))
+        step = grid(11) if isinstance(value, Rounded) else 0
+        low = float(value) - step / 2
+        known.append((row, low, max(low, low + step - 1)))
 
     for i in range(2):
         for j in range(2):
@@ -153,8 +173,8 @@ def reach(known, n, target):
     for sign in (1, -1):
         found = linprog(
             sign * target,
-            A_eq=np.array([row for row, _ in known]) if known else None,
-            b_eq=[value for _, value in known] if known else None,
+            A_ub=np.array([sign * row for sign in (1, -1) for row, _, _ in known]),
+            b_ub=[most for _, _, most in known] + [-least for _, least, _ in known],
             bounds=[(0, 10_000)] * n,
         )
         assert found.success
@@ -187,9 +207,9 @@ def test_no_small_count_can_be_worked_out(seed):
     printed = redact(result, 11).result
     known, n = facts(printed)
     truth = np.concatenate([inside.ravel(), outside.ravel(), list(left.values())])
-    for row, value in known:
-        assert row @ truth == value
-        assert value >= 11
+    for row, least, most in known:
+        assert least <= row @ truth <= most
+        assert most >= 11
     for target in protected_sums(n):
         if target @ truth < 11:
             low, high = reach(known, n, target)
@@ -200,7 +220,8 @@ def test_no_small_count_can_be_worked_out(seed):
 def test_attacker_of_these_tests_would_find_a_cell_left_open():
     """With primary suppression alone the total gives the cell away."""
     truth = np.array([3.0, 40.0, 50.0, 60.0])
-    known = [(np.eye(4)[i], truth[i]) for i in (1, 2, 3)] + [(np.ones(4), truth.sum())]
+    known = [(np.eye(4)[i], truth[i], truth[i]) for i in (1, 2, 3)]
+    known += [(np.ones(4), truth.sum(), truth.sum())]
     assert reach(known, 4, np.eye(4)[0]) == pytest.approx([3, 3])
 
 
@@ -216,14 +237,26 @@ def test_nothing_small_nothing_withheld():
 
 
 def test_what_is_made_of_small_counts_keeps_only_its_cautious_end():
-    result = audit([[40, 60], [5, 90]], [[80, 160], [90, 300]])
+    """Of 5 of 95 all that is told is what 10 of 85 would give: those who are about 100 may be 75."""
+    delta, error = math.log(0.4 * 95 / 5), math.sqrt(1 / 40 - 1 / 100 + 1 / 5 - 1 / 95)
+    result = audit(
+        [[40, 60], [5, 90]],
+        [[80, 160], [90, 300]],
+        delta=delta,
+        interval=(delta - 1.96 * error, delta + 1.96 * error),
+        rates=(0.4, 5 / 95),
+    )
     shown = redact(result, 11).result.violations[0]
     assert math.isnan(shown.ratio)
-    assert shown.interval[0] == 0.4
-    assert all(map(math.isnan, (shown.interval[1], shown.mass, shown.gamma, *shown.rates)))
+    least = math.log(0.4 * 85 / 10) - 1.96 * math.sqrt(1 / 40 - 1 / 100 + 1 / 10 - 1 / 85)
+    assert 0 < least - shown.interval[0] < 0.06  # rounded down to 1.8
+    hidden = (shown.interval[1], shown.mass, shown.gamma, *shown.rates, shown.p_value_adjusted)
+    assert all(map(math.isnan, hidden))
     text = " ".join(result.to_html().split())
-    assert "at least 1.5 times as often" in text
-    assert "2.0 times" not in text
+    assert "at least 1.8 times as often" in text
+    assert "7.6 times" not in text
+    assert shown.counts.to_numpy().tolist() == [[40, 60], [None, 100]]
+    assert ">about 100<" in text
 
 
 @pytest.mark.parametrize("fewest", [5, 12])
@@ -254,7 +287,7 @@ def test_what_the_models_did_to_a_ratio_of_few_is_not_told(fewest):
     assert kept.withheld == ({"ratios", "allowance"} if few else set())
     assert math.isnan(shown.searched.delta) == math.isnan(shown.searched.mass) == few
     assert shown.searched.n_rows == shown.n_rows
-    assert shown.searched.p_value == 0.01
+    assert math.isnan(shown.searched.p_value) == few
     for text in (result.to_html(), result.to_model_card()):
         assert ("2.34" not in text) == few
     assert shown.reason == ("the ratio falls from withheld to 2" if few else told)
@@ -306,15 +339,22 @@ def test_how_many_everybody_are_does_not_tell_how_few_were_left_out(n_left_out):
 
 def test_infinite_ratio_does_not_tell_an_empty_cell():
     """Nobody else has the outcome: a few having it must read the same."""
+    far = 1.96 * math.sqrt(1 / 40 - 1 / 100 + 1 / 4 - 1 / 90)
+    delta = math.log(0.4 * 90 / 4)
     pages = [
         audit(
             [[40, 60], [k, 90 - k]],
             [[80, 160], [60, 300]],
             delta=d,
-            interval=(0.4, high),
+            interval=ends,
+            rates=(0.4, k / 90),
+            population=subgroup([[80, 160], [60, 300]], rates=(1 / 3, 1 / 6)),
             profile=pd.DataFrame(),
         )
-        for k, d, high in ((0, math.inf, math.inf), (4, 2.0, 2.5))
+        for k, d, ends in (
+            (0, math.inf, (math.inf, math.inf)),
+            (4, delta, (delta - far, delta + far)),
+        )
     ]
     first, second = (" ".join(page.to_html().split()) for page in pages)
     for text in (first, second):
@@ -332,7 +372,7 @@ def test_total_goes_where_it_would_give_the_rows_left_out_away():
     )
     page = " ".join(result.to_html().split())
     assert "634" not in page
-    assert "Audit of" not in page
+    assert "Audit of about 650 rows" in page
     assert "Some rows (number withheld) left out: missing sensitive value (race)." in page
     assert result.to_dict()["n_samples"] == 634
 
@@ -745,3 +785,242 @@ def test_a_rule_that_is_withheld_is_not_said_to_be_missing():
     assert table.count("withheld") == 4
     assert "no short rule" not in table
     assert "age above 90" not in page
+
+
+# -- an attacker who reads every number that is printed, and searches for the counts behind them
+
+MIN_CELL = 11
+_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
+
+
+def figures(cells, weights=1.0):
+    """Everything an audit says of a table, by formulas that anybody can look up."""
+    n = np.asarray(cells, dtype=float)
+    own = n * weights
+    rates = own[:, 0] / own.sum(axis=1)
+    delta = math.log(rates[0] / rates[1]) if rates[1] > 0 and rates[0] > 0 else math.inf
+    error = math.sqrt(sum(1 / k - 1 / m for k, m in zip(n[:, 0], n.sum(axis=1), strict=True) if k))
+    apart = math.sqrt(sum(r * (1 - r) / m for r, m in zip(rates, n.sum(axis=1), strict=True)))
+    interval = (delta - 1.96 * error, delta + 1.96 * error)
+    difference = rates[0] - rates[1]
+    p_value = 2 * float(norm.sf(abs(difference) / max(apart, 1e-9)))
+    mass = own[:, 0].sum() / own.sum()
+    return {
+        "delta": delta,
+        "interval": interval,
+        "rates": tuple(rates),
+        "difference": difference,
+        "difference_interval": (difference - 1.96 * apart, difference + 1.96 * apart),
+        "mass": mass,
+        "gamma": mass * (1 / (1 + math.exp(-min(delta, 50.0))) - 0.5),
+        "p_value": p_value,
+    }
+
+
+def world(inside, outside, weights=1.0, core=None):
+    """An audit of two searches, with sets, path, splits and estimates made of these counts alone."""
+    inside, outside = np.asarray(inside), np.asarray(outside)
+    everybody = inside + outside
+    own = figures(inside, weights)
+    whole = subgroup(everybody, **figures(everybody, weights))
+    core = np.minimum(inside, inside // 2 if core is None else core)
+    good = (1 - own["rates"][0]) / max(1 - own["rates"][1], 1e-9)
+    steps = [figures(t, weights) for t in (inside, everybody)]
+    result = audit(
+        inside,
+        everybody,
+        profile=profile_of(inside, everybody, "a"),
+        **own,
+        p_value_adjusted=min(1.0, 2 * own["p_value"]),
+        statistic=-float(norm.ppf(min(max(own["p_value"], 1e-300), 1 - 1e-9))),
+        e_value=math.exp(min(own["delta"], 50)),
+        e_value_limit=math.exp(min(own["interval"][0], 50)),
+        impact_ratio=good,
+        impact_interval=(good / 1.3, good * 1.3),
+        estimates={"doubly_robust": own["delta"], "hajek": own["delta"] + 0.1},
+        detectable_delta=2.8 * math.sqrt((1 / everybody.clip(1)).sum()),
+        population=whole,
+        core=subgroup(core, label="core", **figures(core, weights)),
+        searched=subgroup(inside, label="searched", **own),
+        rule_subgroup=subgroup(inside, label="rule", **own),
+        spread=Spread(ratios=(math.exp(own["delta"]), math.exp(own["delta"]) * 1.1), shared=0.8),
+        path=WorstCasePath(
+            delta=np.array([step["delta"] for step in steps]),
+            mass=np.array([step["mass"] for step in steps]),
+            n_rows=np.array([inside.sum(), everybody.sum()]),
+            threshold=np.array([1.0, 0.0]),
+            interval_low=np.array([step["interval"][0] for step in steps]),
+            interval_high=np.array([step["interval"][1] for step in steps]),
+        ),
+    )
+    # The same people told from the other side: the others get the other outcome more often.
+    turned = everybody[::-1, ::-1]
+    other = Violation(
+        sensitive_feature="race",
+        group="everyone else",
+        outcome="yes",
+        verdict="none_larger_than_detectable",
+        n_rows=int(turned.sum()),
+        share=1.0,
+        counts=table(turned),
+        population=Subgroup(
+            **{"label": "everybody", "n_rows": int(turned.sum()), "counts": table(turned)},
+            **figures(turned, weights),
+        ),
+        rule="everybody",
+        **figures(turned, weights),
+    )
+    return type(result)(
+        **{
+            name: getattr(result, name)
+            for name in ("n_samples", "outcome_labels", "sensitive_names", "feature_names")
+        },
+        violations=(*result.violations, other),
+    )
+
+
+def numbers_of(result):
+    """Every number that is printed of a result: page, card and test cases are made of the same copy."""
+    copy = redact(result, MIN_CELL).result
+    return [_NUMBER.findall(t) for t in (render(tell(copy)), as_json(to_plain(copy)))]
+
+
+def withheld(result):
+    """Which cells inside, outside and together may not be told: small ones, and what hides them."""
+    case, copy = result.violations[0], redact(result, MIN_CELL).result.violations[0]
+    inside, everybody = (t.to_numpy(dtype=int) for t in (case.counts, case.population.counts))
+    told = [c.counts.to_numpy(dtype=object) for c in (copy, copy.population)]
+    exact = [
+        np.array([n is not None and not isinstance(n, Rounded) for n in t.ravel()]).reshape(2, 2)
+        for t in told
+    ]
+    small = (everybody - inside < MIN_CELL) & (everybody - inside > 0)
+    return np.array([~exact[0], small, ~exact[1]]), exact
+
+
+def moves(tables, exact):
+    """Other tables that agree with every cell that is printed, by few rows and cells moved."""
+    signs = np.array(list(itertools.product((0, 1, -1), repeat=8))).reshape(-1, 2, 2, 2)
+    kept = ~(signs[:, 0].astype(bool) & exact[0]).any(axis=(1, 2))
+    kept &= ~(signs.sum(axis=1).astype(bool) & exact[1]).any(axis=(1, 2))
+    apart = np.abs(signs.sum(axis=(1, 3))).sum(axis=1) + np.abs(signs.sum(axis=(2, 3))).sum(axis=1)
+    order = np.lexsort((np.abs(signs).sum(axis=(1, 2, 3)), apart))
+    signs = signs[order[kept[order]]][1:]
+    for sign in signs[:40]:
+        for n in range(1, 9):
+            if (tables + n * sign >= 0).all():
+                yield tables + n * sign
+
+
+def consistent(inside, outside, weights=1.0, most=5):
+    """How many values of each withheld cell go with the very numbers that are printed."""
+    tables = np.array([inside, outside])
+    core = tables[0] // 2
+    truth = world(*tables, weights, core)
+    seen, (hidden, exact) = numbers_of(truth), withheld(truth)
+    cells = np.concatenate([tables, tables.sum(axis=0, keepdims=True)])
+    values = {place: {int(cells[place])} for place in map(tuple, np.argwhere(hidden))}
+    for other in moves(tables, exact):
+        cells = np.concatenate([other, other.sum(axis=0, keepdims=True)])
+        if all(len(v) >= most or int(cells[p]) in v for p, v in values.items()):
+            continue
+        if numbers_of(world(*other, weights, core)) == seen:
+            for place, known in values.items():
+                known.add(int(cells[place]))
+        if all(len(v) >= most for v in values.values()):
+            break
+    return {place: len(known) for place, known in values.items()}
+
+
+_OPEN = [[40, 100], [85, 210]]
+_WEIGHTS = np.array([[1.5, 0.7], [0.9, 1.2]])
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "weights"),
+    [
+        ([[40, 60], [5, 90]], _OPEN, 1.0),
+        ([[40, 60], [5, 90]], _OPEN, _WEIGHTS),
+        ([[40, 60], [0, 90]], _OPEN, _WEIGHTS),  # nobody else has the outcome
+        ([[40, 60], [30, 4]], _OPEN, 1.0),
+        ([[40, 60], [30, 90]], [[40, 3], [60, 210]], 1.0),  # few are left outside
+        ([[400, 600], [5, 900]], [[400, 1000], [850, 2100]], _WEIGHTS),
+    ],
+)
+def test_five_values_of_every_withheld_cell_go_with_all_that_is_printed(inside, outside, weights):
+    """Whoever knows every formula, and the weights, finds as many tables that print the same."""
+    found = consistent(inside, outside, weights)
+    assert len(found) >= 2
+    assert min(found.values()) >= 5
+
+
+def test_the_attacker_of_these_tests_finds_a_cell_where_estimates_are_printed(monkeypatch):
+    """Counts alone are withheld, as it used to be: limits and ratios leave one value of each."""
+    monkeypatch.setattr(Guard, "closed", lambda *_: False)
+    assert set(consistent([[40, 60], [5, 90]], _OPEN).values()) == {1}
+
+
+def test_pages_test_cases_and_cards_are_the_same_for_other_counts():
+    """Every byte, coordinates of pictures and what is read aloud of them as well."""
+    tables = [([[40, 60], [n, 95 - n]], [[40, 100], [85 + 5 - n, 210 - 5 + n]]) for n in (3, 5, 8)]
+    core, told = np.array([[20, 30], [2, 45]]), set()
+    for inside, outside in tables:
+        result = world(inside, outside, core=core)
+        texts = (result.to_html(), result.to_junit(), result.to_model_card(), result.summary())
+        told.add((*texts, result.to_json(min_cell=MIN_CELL)))
+    assert len(told) == 1
+    page = told.pop()[0]
+    assert "at least 1.8 times as often" in page
+    assert ">withheld<" in page
+
+
+def test_json_that_withholds_fits_the_schema_and_is_not_read_back(tmp_path):
+    result = world([[40, 60], [5, 90]], _OPEN)
+    told = json.loads(result.to_json(tmp_path / "told.json", min_cell=MIN_CELL))
+    jsonschema.Draft202012Validator(load_schema(AUDIT_SCHEMA)).validate(told)
+    assert told["min_cell"] == MIN_CELL
+    assert told["violations"][0]["counts"]["values"] == [[40, 60], [None, 100]]
+    assert told["violations"][0]["interval"][1] is None
+    assert "min_cell" not in result.to_dict()
+    with pytest.raises(InputError, match=r"counts below 11 were withheld .*without min_cell"):
+        type(result).from_json(tmp_path / "told.json")
+    with pytest.raises(InputError, match="rows: True was given with min_cell"):
+        result.to_json(rows=True, min_cell=MIN_CELL)
+
+
+def test_a_gate_looks_at_what_is_withheld_and_does_not_print_it():
+    result = world([[40, 60], [5, 90]], _OPEN)
+    low = result.violations[0].interval[0]
+    told = result.to_junit(fail_above=low - 0.01)
+    assert 'message="lower confidence limit of delta' in told
+    assert f"{low:.3f}" not in told
+    assert f"{low:.3f}" in result.to_junit(fail_above=low - 0.01, min_cell=1)
+
+
+def test_numbers_that_few_have_leave_no_mean():
+    """Three of a group have another wage than all others: its mean counts them."""
+    wages = {
+        "outcome_type": "numeric",
+        "outcome_scale": "amount",
+        "measure": "difference",
+        "outcome_sd": 2.0,
+        "outcome": "less",
+    }
+    sizes = pd.DataFrame([[100], [120]], index=SIDES, columns=["rows"])
+    own = {"counts": sizes, "n_rows": 220, "rates": (1.2, 2.0), "difference": 0.8}
+    case = Violation(
+        sensitive_feature="race",
+        group="Black",
+        difference_interval=(0.3, 1.3),
+        population=Subgroup(measure="difference", outcome_sd=2.0, **own),
+        **own,
+        **wages,
+    )
+    for counted, told in (((2, 3, 3), False), ((90, 99, 1), True)):
+        groups = GroupCounts(
+            sensitive_feature="race", group="Black", counts=(100,), rates=(1.2,), counted=counted
+        )
+        result = AuditResult(violations=(case,), groups=(groups,), n_samples=220)
+        copy = redact(result, MIN_CELL).result.violations[0]
+        assert math.isnan(copy.difference) != told
+        assert math.isnan(copy.population.rates[0]) != told
