@@ -97,7 +97,7 @@ def searches(result):
 
 
 def test_headline_says_who_how_many_how_much_of_what_and_against_whom():
-    text = flat(audit(refused(), granted()).summary())
+    text = flat(audit(refused(), granted()).summary(min_cell=1))
     assert (
         "In one subgroup (1,234 rows, 20 % of those compared), 95 % of it where age at most 24, those "
         'with race = Black get the outcome "no" 1.8 times as often as everyone else with equal audited '
@@ -128,7 +128,7 @@ def test_rows_of_the_same_people_are_said_to_be():
 
 def test_both_outcomes_are_told():
     """Being refused and being granted are two searches, both listed."""
-    text = audit(refused(), granted()).summary()
+    text = audit(refused(), granted()).summary(min_cell=1)
     table = text[text.index("ALL SEARCHES") :]
     assert re.search(r"race = Black +no +1\.8 +1\.4 to 2\.3 .* unequal beyond chance", table)
     assert re.search(r"race = Black +yes +1\.05 +0\.90 to 1\.20 .* 1\.3  not found unequal", table)
@@ -170,17 +170,17 @@ def test_the_rule_has_a_ratio_of_its_own():
 
 def test_further_violations_are_told_beside_the_worst():
     other = refused(group="Asian", interval=(0.1, 0.9), outcome="yes")
-    text = flat(audit(other, refused()).summary())
+    text = flat(audit(other, refused()).summary(min_cell=1))
     assert text.index("race = Black") < text.index("ALSO FOUND") < text.index("race = Asian")
 
 
 def test_reference_is_named():
-    text = flat(audit(refused(reference="White")).summary())
+    text = flat(audit(refused(reference="White")).summary(min_cell=1))
     assert "as often as those with race = White with equal audited features" in text
 
 
 def test_nothing_found_is_told_with_the_size_that_would_have_been_seen():
-    text = flat(audit(granted(), granted(detectable_delta=math.log(1.5))).summary())
+    text = flat(audit(granted(), granted(detectable_delta=math.log(1.5))).summary(min_cell=1))
     assert (
         "Nothing was found unequal beyond chance in 2 searches; a ratio of 1.5 in a subgroup as small "
         "as searched for would have been found with 80 % probability; smaller ones, and smaller "
@@ -217,14 +217,14 @@ def test_no_searches_at_all():
 
 def test_outcome_that_nobody_else_has_is_told_in_words():
     case = refused(delta=math.inf, interval=(math.log(3), math.inf))
-    text = flat(audit(case).summary())
+    text = flat(audit(case).summary(min_cell=1))
     assert "everyone else with equal audited features never do here, so that no ratio" in text
     assert "no ratio can be given (at least 3.0, with 95 % confidence)" in text
     assert "infinity times" not in text
 
 
 def test_outcome_that_the_group_never_has_is_told_in_words():
-    text = flat(audit(granted(delta=-math.inf, interval=(-5.0, 0.1), rule="")).summary())
+    text = flat(audit(granted(delta=-math.inf, interval=(-5.0, 0.1), rule="")).summary(min_cell=1))
     assert 'never get the outcome "yes" here' in text
 
 
@@ -472,19 +472,21 @@ def test_a_part_with_evidence_of_its_own_is_told_beside_everybody():
 
 def test_of_two_parts_the_one_surely_above_everybody_is_told():
     core = part("core", beside=True, interval=(math.log(2), 2.0))
-    text = flat(audit(everybody(core=core, searched=part("searched", beside=True))).summary())
+    text = flat(
+        audit(everybody(core=core, searched=part("searched", beside=True))).summary(min_cell=1)
+    )
     assert "In one subgroup (300 rows, 24 % of those compared), the ratio is 3.0 (2.0" in text
     assert "is not certain" not in text
 
 
 def test_what_is_not_sure_of_a_part_is_not_denied():
     """Its estimate may be higher: everybody are told as their lower limit is."""
-    text = flat(audit(everybody(searched=part("searched"), alpha=0.05)).summary())
+    text = flat(audit(everybody(searched=part("searched"), alpha=0.05)).summary(min_cell=1))
     assert (
         "This is about everybody compared (1,234 rows). Smaller subgroups from 1 in 20 on were looked "
         "for: none was found whose ratio is higher beyond doubt, by the lower end of its interval."
     ) in text
-    surer = flat(audit(everybody(core=part("core", interval=(0.4, 2.0)))).summary())
+    surer = flat(audit(everybody(core=part("core", interval=(0.4, 2.0)))).summary(min_cell=1))
     assert (
         "This is about everybody compared (1,234 rows). Among everybody compared, 40 of 50" in surer
     )
@@ -512,7 +514,7 @@ def test_size_and_evidence_are_told_in_the_words_of_auditors():
         "That is 3.0 standard deviations after allowing for the search (9.7 without).",
     )
     page = flat(html.unescape(result.to_html(min_cell=1)))
-    for text in (flat(result.summary()), flat(result.to_model_card(min_cell=1)), page):
+    for text in (flat(result.summary(min_cell=1)), flat(result.to_model_card(min_cell=1)), page):
         assert all(one in text for one in said)
     assert "Difference of rates" in page
     assert "SD: standard deviations beyond chance" in page
@@ -527,7 +529,7 @@ def test_size_and_evidence_are_told_in_the_words_of_auditors():
         3.0
     )
     # Where there is no evidence nothing is said, and no page tells of a difference of few people.
-    none = flat(audit(refused(p_value_adjusted=0.7, **told)).summary())
+    none = flat(audit(refused(p_value_adjusted=0.7, **told)).summary(min_cell=1))
     assert "standard deviations" not in none
     few = audit(replace(case, counts=pd.DataFrame([[40, 3], [15, 30]], index=["Black", "others"])))
     assert "21 percentage" not in flat(few.to_html())

@@ -165,6 +165,7 @@ def test_every_field_is_in_the_schema():
         "format",
         "format_version",
         "messages",
+        "min_cell",
         "worst_case",
     }
     assert properties(AUDIT_SCHEMA, "violation") == names(Violation) | {
