@@ -13,6 +13,7 @@ import numpy as np
 from mdfa_fairness_plugin.describe.wording import label_text, named
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.person.comparators import (
+    CALIPER,
     Comparators,
     around,
     counted,
@@ -71,6 +72,8 @@ class ContestationCard:
     ----------
     violation : Violation
         The search the card is about.
+    told : Violation
+        The same as it may be printed: without what would tell of fewer than ``min_cell`` people.
     outcome_name, group_name, others_name : str
         Its outcome and both sides, ready to show.
     side : {"group", "others", "unknown"}
@@ -85,6 +88,10 @@ class ContestationCard:
         Position in the audited data, if the person is in it.
     comparable : bool
         False if the audit left the person out because nobody on the other side is like them.
+    alike : bool
+        False if nobody audited, of either side, is nearer than half the usual distance of two people.
+    unseen : tuple of str
+        Features of which nobody audited has such a value: a level of its own, or a number beyond all.
     inside : bool or None
         Whether the person is in the subgroup: by a model that had not seen them if they were
         audited, by the average of all otherwise. None if this search kept no model.
@@ -110,6 +117,7 @@ class ContestationCard:
     """
 
     violation: Violation
+    told: Violation
     outcome_name: str
     group_name: str
     others_name: str
@@ -119,6 +127,8 @@ class ContestationCard:
     features: tuple[tuple[str, str], ...]
     row: int | None
     comparable: bool
+    alike: bool
+    unseen: tuple[str, ...]
     inside: bool | None
     score: float
     threshold: float
@@ -158,10 +168,10 @@ class ContestationCard:
         own = {
             f.name: plain_value(getattr(self, f.name))
             for f in fields(self)
-            if f.name != "violation"
+            if f.name not in ("violation", "told")
         }
         told = _OF_THE_SEARCH + (_OF_A_NUMBER if self.violation.outcome_scale else ())
-        search = {name: plain_value(getattr(self.violation, name)) for name in told}
+        search = {name: plain_value(getattr(self.told, name)) for name in told}
         own["features"] = _told_apart(self.features)
         return {
             "schema": CARD_SCHEMA,
@@ -257,7 +267,10 @@ def make_card(
     names = (named(violation.sensitive_feature, violation.group), others)
 
     shown_cell = 0 if show_records or min_cell <= 1 else int(min_cell)
+    copy = redact(result, max(shown_cell, 1)).result
+    place = [one is violation for one in result.violations].index(True)
     distance = squared_distance(problem.X[searched.rows], person.rows[0], features)
+    alike = bool((distance[~theirs] <= CALIPER).any())
     pool = around(searched.member, searched.scores) if inside else np.ones(len(own), dtype=bool)
     pool &= ~theirs
     sides = [nearest(distance, pool & (searched.s == s), cluster) for s in (1, -1)]
@@ -280,6 +293,7 @@ def make_card(
     people = _people(violation, searched, problem.source_row)
     return ContestationCard(
         violation=violation,
+        told=copy.violations[place],
         outcome_name=outcome_name,
         group_name=names[0],
         others_name=names[1],
@@ -292,6 +306,8 @@ def make_card(
         ),
         row=row,
         comparable=not left_out,
+        alike=alike,
+        unseen=person.unseen,
         inside=inside,
         score=score,
         threshold=float(searched.threshold),
@@ -300,12 +316,12 @@ def make_card(
         n_models_inside=int((by_model >= searched.threshold).sum()),
         meets_rule=bool(rule.applies(person.display)[0]) if rule.text else None,
         subgroup=(
-            in_subgroup(violation, people, 0, names[0], shown_cell),
-            in_subgroup(violation, people, 1, names[1], shown_cell),
+            in_subgroup(violation, copy.violations[place], people, 0, names[0], shown_cell),
+            in_subgroup(violation, copy.violations[place], people, 1, names[1], shown_cell),
         ),
         nearest=(counted_nearest(0), counted_nearest(1)),
         min_cell=int(min_cell),
-        not_held_equal=held_in_part(redact(result, max(shown_cell, 1)).result.warnings),
+        not_held_equal=held_in_part(copy.warnings),
         statement=result.statement,
     )
 

@@ -165,14 +165,17 @@ def counted(
 
 
 def in_subgroup(
-    violation: Violation, people: np.ndarray, i: int, label: str, min_cell: int
+    violation: Violation, told: Violation, people: np.ndarray, i: int, label: str, min_cell: int
 ) -> Comparators:
     """Rate of one side in the subgroup, not shown if a cell of either side is too small.
 
-    ``people`` (2, 2) are those of each side: all, and those with the outcome.
+    ``told`` is the search as it may be printed; ``people`` (2, 2) are those of each side: all, and
+    those with the outcome.
     """
     if violation.counts.empty:
         return Comparators(label=label)
+    if "rates" in told.withheld:
+        return Comparators(label=label, suppressed=True)
     n, hits = people
     rate = float(violation.rates[i])
     if violation.outcome_scale:

@@ -16,7 +16,7 @@ from mdfa_fairness_plugin.data.columns import find_label, listing, python_value
 from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import JOINT
-from mdfa_fairness_plugin.describe.wording import is_missing
+from mdfa_fairness_plugin.describe.wording import is_missing, label_text
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.records import AuditRecord, Violation, ranked
@@ -38,6 +38,7 @@ class Person:
     values: Mapping[str, Any]  # sensitive values by column; those not known are left out
     received: Hashable | None  # outcome, or how much of it
     row: int | None  # of the audited data
+    unseen: tuple[str, ...] = ()  # features of which nobody audited has such a value
     cuts: Mapping[Hashable, Cut] = field(default_factory=dict)  # of ordered outcomes
     labels: tuple[Hashable, ...] = ()  # outcomes that cuts are of
 
@@ -93,7 +94,7 @@ def find_person(
     refuse_probabilities(result, "explain_row")
     problem: AuditProblem = result.source.problem
     own = _audited_row(problem, row)
-    rows, display = _read_features(x, problem, own, row)
+    rows, display, unseen = _read_features(x, problem, own, row)
     numbers = problem.amount if problem.outcome_type == "numeric" else None
     received = _read_outcome(outcome, result) if numbers is None else _read_amount(outcome, numbers)
     values = _read_sensitive(sensitive, result)
@@ -112,6 +113,7 @@ def find_person(
         values=values,
         received=received,
         row=None if row is None else int(row),
+        unseen=unseen,
         cuts=problem.cuts,
         labels=problem.outcome_labels,
     )
@@ -143,8 +145,8 @@ def _audited_row(problem: AuditProblem, row: Any) -> int | None:
 
 def _read_features(
     x: Any, problem: AuditProblem, own: int | None, row: Any
-) -> tuple[RowView, pd.DataFrame]:
-    """Encoded and displayed features of the person, by value or by position."""
+) -> tuple[RowView, pd.DataFrame, tuple[str, ...]]:
+    """Encoded and displayed features of the person, by value or by position, and those nobody has."""
     if x is None:
         if row is None:
             raise InputError("x: None was given; pass the person's features, or their row.")
@@ -153,13 +155,22 @@ def _read_features(
                 f"row: row {row} has no weight and was not audited; pass its features as x."
             )
         there = problem.display.iloc[[own]].reset_index(drop=True)
-        return problem.encoded.take(np.array([own])), there
+        return problem.encoded.take(np.array([own])), there, ()
     encoder = problem.encoder
     table = _as_table(x, encoder.feature_names_in_)
     rows = encoder.rows(table)
     if own is not None and not _alike(problem.encoded.take(np.array([own])), rows).all():
         raise InputError(f"x: it differs from row {row} of the audited data; pass one of the two.")
-    return rows, encoder.display_frame(table)
+    display = encoder.display_frame(table)
+    beyond = (name for name in display if _beyond(problem.display[name], display[name].iloc[0]))
+    unseen = dict.fromkeys(label_text(name) for name in (*encoder.unseen(table), *beyond))
+    return rows, display, tuple(unseen) if own is None else ()
+
+
+def _beyond(audited: pd.Series, value: Any) -> bool:
+    """Whether a number is below or above that of everybody audited."""
+    numeric = pd.api.types.is_numeric_dtype(audited) and not is_missing(value)
+    return bool(numeric and not audited.min() <= value <= audited.max())
 
 
 def _alike(rows: RowView, person: RowView) -> np.ndarray:

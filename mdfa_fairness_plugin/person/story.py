@@ -35,7 +35,7 @@ from mdfa_fairness_plugin.report.sentences import (
     evidence_sentence,
     group_of,
     others_of,
-    p_text,
+    p_of,
 )
 from mdfa_fairness_plugin.report.statement import statement_section
 from mdfa_fairness_plugin.report.tables import frame_table
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from mdfa_fairness_plugin.person.card import ContestationCard
 
 _MAX_FEATURES: Final = 40
+_MOST_UNSEEN: Final = 5
 _NOW: Final = (
     "What now: ask for the reasons of this decision, and whether what is recorded of this person is "
     "right. How comparable people fared is told below."
@@ -112,7 +113,7 @@ def tell(card: ContestationCard) -> Document:
 
 def _unsaid(card: ContestationCard) -> tuple[str, ...]:
     first, *others = _UNSAID
-    return first.replace("rates", effect_of(card.violation).of, 1), *others
+    return first.replace("rates", effect_of(card.told).of, 1), *others
 
 
 def _person(card: ContestationCard) -> str:
@@ -122,11 +123,11 @@ def _person(card: ContestationCard) -> str:
         UNKNOWN: "sensitive value not known",
     }[card.side]
     got = "outcome not known" if card.received is None else f'outcome "{label_text(card.received)}"'
-    effect = effect_of(card.violation)
+    effect = effect_of(card.told)
     if isinstance(effect, OfMeans) and isinstance(card.received, float):
         ranks = effect.scale == RANK
         size = effect.average(card.received) if ranks else value_text(card.received)
-        got = f"{Phrase.of(card.violation).what or 'outcome'} {'above ' if ranks else ''}{size}"
+        got = f"{Phrase.of(card.told).what or 'outcome'} {'above ' if ranks else ''}{size}"
     shown = [f"{clean(name, 40)} {value}" for name, value in card.features[:_MAX_FEATURES]]
     if len(card.features) > _MAX_FEATURES:
         shown.append(f"and {len(card.features) - _MAX_FEATURES} more features")
@@ -139,6 +140,11 @@ def _standing(card: ContestationCard) -> tuple[str, ...]:
         return (
             "This audit cannot speak about this person: nobody on the other side is like them in "
             "the audited features, so they were left out of the comparison.",
+        )
+    if unlike := _unlike(card):
+        return (
+            f"This audit cannot speak about this person: {unlike}. What its models say of them is a "
+            "guess.",
         )
     if card.inside is None:
         return (
@@ -164,19 +170,29 @@ def _standing(card: ContestationCard) -> tuple[str, ...]:
     return (*lines, *_rule_lines(card))
 
 
+def _unlike(card: ContestationCard) -> str:
+    """That nobody audited is like the person, and in what; empty if somebody is."""
+    if card.unseen:
+        names = ", ".join(clean(name, 40) for name in card.unseen[:_MOST_UNSEEN])
+        more = len(card.unseen) - _MOST_UNSEEN
+        names += f" and {more} more" if more > 0 else ""
+        return f"nobody audited has such a value of {names}"
+    return "" if card.alike else "nobody audited is like them in the audited features"
+
+
 def _rule_lines(card: ContestationCard) -> tuple[str, ...]:
-    if card.meets_rule is None or card.violation.rule in ("", EVERYBODY):
+    if card.meets_rule is None or card.told.rule in ("", EVERYBODY):
         return ()
     verb = "meet" if card.meets_rule else "do not meet"
     return (
-        f"They {verb} the rule that describes the subgroup in short: "
-        f"{clean(card.violation.rule, 400)}.",
+        f"They {verb} the rule that describes the subgroup in short: {clean(card.told.rule, 400)}.",
     )
 
 
 def _finding(card: ContestationCard) -> tuple[str, ...]:
-    v = card.violation
-    if not v.measured:
+    v = card.told
+    lost = bool({"delta", "difference"} & v.withheld)
+    if not v.measured and not lost:
         return (f"Nothing could be measured: {clean(v.reason, 200) or 'no reason recorded'}.",)
     start = f"In the subgroup, {group_of(v)}"
     if v.rule == EVERYBODY:
@@ -184,7 +200,7 @@ def _finding(card: ContestationCard) -> tuple[str, ...]:
     told = effect_of(v).sentence(v, start, others_of(v))
     size = points_text(v.difference, v.difference_interval)
     size = f" The difference of the rates is {size}." if size and not is_number(v) else ""
-    p = "" if math.isnan(v.p_value_adjusted) else f" ({p_text(v.p_value_adjusted)}, adjusted)"
+    p = f" ({p_of(v)})" if lost or not math.isnan(v.p_value_adjusted) else ""
     lines = [f"{told}{size}", f"Finding: {FINDINGS[v.verdict]}{p}. {evidence_sentence(v)}".rstrip()]
     if card.has_outcome is False:
         lines.append(
@@ -212,13 +228,15 @@ def _comparison(card: ContestationCard) -> tuple[str, ...]:
 
 
 def _hidden(card: ContestationCard, what: str) -> str:
-    return f"{what} are not shown: some of them are below {card.min_cell}."
+    return f"{what} are withheld: some of them are below {card.min_cell}."
 
 
 def _certainty(card: ContestationCard) -> tuple[str, ...]:
-    v = card.violation
+    v = card.told
     lines = []
-    if card.n_models and card.threshold != -math.inf:
+    if unlike := _unlike(card):
+        lines.append(f"Whether this holds for them is not known: {unlike}.")
+    elif card.n_models and card.threshold != -math.inf:
         n = card.n_models_inside
         agree = n if card.inside else card.n_models - n
         where = "inside" if card.inside else "outside"
@@ -291,7 +309,7 @@ def _wilson(side: Comparators) -> tuple[float, float, float]:
 def _rates(card: ContestationCard, sides: Sequence[Comparators], caption: str, rate: str) -> Table:
     """Outcomes of both sides; empty if nobody was counted."""
     counted = any(side.n for side in sides)
-    effect = effect_of(card.violation)
+    effect = effect_of(card.told)
     of_means = isinstance(effect, OfMeans)
     write = effect.average if isinstance(effect, OfMeans) else percent
     rows = tuple(

@@ -92,7 +92,7 @@ def test_small_counts_of_others_are_not_shown_and_records_only_on_request(audito
         assert side.n is side.n_outcome is None
         assert np.isnan(side.rate)
     text = flat(few.summary())
-    assert "Counts of the nearest people are not shown: some of them are below 2000." in text
+    assert "Counts of the nearest people are withheld: some of them are below 2000." in text
     assert "Counts in the subgroup are not shown" in text
     open_card = auditor.explain_row([25, "A"], sensitive="f", show_records=True, n_comparators=3)
     assert [side.n for side in open_card.nearest] == [3, 3]
@@ -123,6 +123,54 @@ def test_nobody_near_enough_is_said(fitted, flat):
     card = auditor.explain_row([-9.0, 0.0], sensitive="f", show_records=True)
     assert card.nearest[1].n == 0
     assert "Nobody of everyone else is near enough to be compared." in flat(card.summary())
+
+
+@pytest.mark.parametrize(
+    ("who", "unseen"),
+    [([33.5, "Z"], ("town",)), ([250.0, "A"], ("age",)), ([250.0, "Z"], ("town", "age"))],
+)
+def test_of_somebody_unlike_anyone_audited_models_say_nothing(auditor, flat, who, unseen):
+    card = auditor.explain_row(who, sensitive="f", outcome="refused")
+    assert card.unseen == unseen
+    text = flat(card.summary())
+    named = f"nobody audited has such a value of {', '.join(unseen)}"
+    assert f"This audit cannot speak about this person: {named}." in text
+    assert "models of the audit put this person" not in text
+    assert json.loads(card.to_json())["unseen"] == [*unseen]
+
+
+def test_somebody_far_from_everybody_is_told_so(people, fitted, flat):
+    """Features whose values are all there, but not together."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=900)
+    X = np.column_stack([x, x + rng.normal(size=900) / 50])
+    s = np.where(np.arange(900) % 2 == 0, "f", "m")
+    y = (rng.random(900) < np.where((s == "f") & (x > 0), 0.8, 0.2)).astype(int)
+    often = {"learner": "tree", "n_splits": 2, "n_repeats": 1}
+    auditor = fitted(X, y, s, **often)
+    far = auditor.explain_row([-2.0, 2.0], sensitive="f")
+    near = auditor.explain_row([1.0, 1.0], sensitive="f")
+    assert (far.alike, far.unseen, near.alike) == (False, (), True)
+    assert "nobody audited is like them in the audited features" in flat(far.summary())
+    assert "cannot speak" not in near.summary()
+
+
+def test_a_card_gives_no_ratio_of_a_few(fitted, flat):
+    """Of the others three in the subgroup have the outcome: the exact ratio would count them."""
+    n = 800
+    s = np.repeat(["f", "m"], n // 2)
+    y = np.concatenate([np.arange(n // 2) < 120, np.arange(n // 2) < 3]).astype(int)
+    often = {"learner": "tree", "n_splits": 2, "n_repeats": 1, "outcomes": [1]}
+    auditor = fitted(pd.DataFrame({"x": np.tile([0.0, 1.0], n // 2)}), y, s, **often)
+    card = auditor.explain_row([0.0], sensitive="f", outcome=1)
+    told = json.loads(card.to_json())["search"]
+    assert told["ratio"] is None
+    assert told["interval"][1] is None
+    assert told["p_value_adjusted"] is None
+    assert "times as often as" in flat(card.summary())
+    assert "at least" in flat(card.summary())
+    every = json.loads(auditor.explain_row([0.0], sensitive="f", outcome=1, min_cell=1).to_json())
+    assert every["search"]["ratio"] > 20
 
 
 def test_people_the_audit_left_out_are_told_so(fitted, flat):
