@@ -93,7 +93,7 @@ def test_small_counts_of_others_are_not_shown_and_records_only_on_request(audito
         assert np.isnan(side.rate)
     text = flat(few.summary())
     assert "Counts of the nearest people are withheld: some of them are below 2000." in text
-    assert "Counts in the subgroup are not shown" in text
+    assert "Counts in the subgroup are withheld" in text
     open_card = auditor.explain_row([25, "A"], sensitive="f", show_records=True, n_comparators=3)
     assert [side.n for side in open_card.nearest] == [3, 3]
     assert [len(side.records) for side in open_card.nearest] == [3, 3]
