@@ -25,7 +25,7 @@ from mdfa_fairness_plugin.report.notebooks import fragment_of
 from mdfa_fairness_plugin.report.plain import as_json, to_plain, written
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.stored import stored_fields
-from mdfa_fairness_plugin.report.story import tell, tell_card, tell_page, tell_text
+from mdfa_fairness_plugin.report.story import tell, tell_page, tell_part
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -229,7 +229,7 @@ class AuditResult(Questions):
         InputError
             If ``min_cell`` is no whole number of at least 1.
         """
-        return written(markdown.render(tell_card(self, min_cell)), path)
+        return written(markdown.render(tell_part(self, min_cell)), path)
 
     def to_cyclonedx(
         self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11
@@ -299,7 +299,7 @@ class AuditResult(Questions):
         -------
         str
         """
-        return text.render(tell_text(self, min_cell))
+        return text.render(tell_part(self, min_cell, "summary"))
 
     def to_html(
         self,

@@ -152,7 +152,7 @@ def _standing(card: ContestationCard) -> tuple[str, ...]:
             *_rule_lines(card),
         )
     if card.threshold == -math.inf:
-        return (f"Yes: {everybody_sentence(card.violation).replace('This is about', 'it is', 1)}",)
+        return (f"Yes: {everybody_sentence(card.told).replace('This is about', 'it is', 1)}",)
     answer, scored = "Yes." if card.inside else "No.", not math.isnan(card.score)
     if scored:
         answer += (
@@ -269,7 +269,7 @@ def _certainty(card: ContestationCard) -> tuple[str, ...]:
 
 def _difference(card: ContestationCard) -> str:
     """How far the nearest of both sides are apart, and how far chance alone may have moved that."""
-    effect = effect_of(card.violation)
+    effect = effect_of(card.told)
     own, others = card.nearest if len(card.nearest) == 2 else (None, None)
     if own is None or others is None or not (own.n and others.n):
         return ""
@@ -277,7 +277,7 @@ def _difference(card: ContestationCard) -> str:
         return ""
     if isinstance(effect, OfMeans):
         gap = own.rate - others.rate
-        far = 1.96 * card.violation.outcome_sd * math.sqrt(1.0 / own.n + 1.0 / others.n)
+        far = 1.96 * card.told.outcome_sd * math.sqrt(1.0 / own.n + 1.0 / others.n)
         size, *span = Difference(scale=effect.scale).alike((gap, gap - far, gap + far))
         size = in_brackets(Difference(scale=effect.scale).with_unit(size, gap), span[0], span[1])
         what = "means"

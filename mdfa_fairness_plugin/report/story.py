@@ -145,18 +145,11 @@ def tell_page(result: AuditRecord, min_cell: int, command: str | None = None) ->
     )
 
 
-def tell_text(result: AuditRecord, min_cell: int) -> Document:
-    """The summary as it may be printed."""
+def tell_part(result: AuditRecord, min_cell: int, where: str = "card") -> Document:
+    """The section of a model card, or the summary, as it may be printed."""
     redaction = redact(result, min_cell)
-    cells = cells_sentence(redaction, "summary") if redaction.n_withheld else ""
-    return tell(redaction.result, cells=cells)
-
-
-def tell_card(result: AuditRecord, min_cell: int) -> Document:
-    """The section of a model card as it may be printed."""
-    redaction = redact(result, min_cell)
-    cells = cells_sentence(redaction, "card") if min_cell > 1 else ""
-    return tell(redaction.result, cells=cells)
+    said = min_cell > 1 and (where == "card" or redaction.n_withheld > 0)
+    return tell(redaction.result, cells=cells_sentence(redaction, where) if said else "")
 
 
 def _scope(result: AuditRecord, media: frozenset[str]) -> Section:

@@ -145,8 +145,8 @@ def test_the_rule_has_a_ratio_of_its_own():
         "to 2.3)."
     )
     case = refused(rule_subgroup=rule)
-    assert told in flat(audit(case).summary())
-    versions = flat(audit(replace(case, rule_rows=1620)).summary())
+    assert told in flat(audit(case).summary(min_cell=1))
+    versions = flat(audit(replace(case, rule_rows=1620)).summary(min_cell=1))
     assert told.replace("1,500", "1,620") in versions
     assert (
         "The rule's own ratio is measured on 1,500 rows, each told by a version of the rule made "
@@ -159,13 +159,13 @@ def test_the_rule_has_a_ratio_of_its_own():
     # said is of the subgroup.
     chance = replace(rule, interval=(-0.1, 1.0))
     for own in (replace(case, rule_rows=900), replace(case, rule_subgroup=chance)):
-        text = flat(audit(own).summary())
+        text = flat(audit(own).summary(min_cell=1))
         assert "In one subgroup (1,234 rows, 20 % of those compared), 95 % of it where age" in text
         assert "in the subgroup or not (1,500 rows), the ratio is 1.6" in text
-    badly = flat(audit(replace(case, rule_rows=900, rule_recall=0.3)).summary())
+    badly = flat(audit(replace(case, rule_rows=900, rule_recall=0.3)).summary(min_cell=1))
     assert "In one subgroup that no short rule describes well (1,234 rows" in badly
     for own in (refused(), refused(rule="everybody", rule_subgroup=rule)):
-        assert "the ratio is 1.6" not in flat(audit(own).summary())
+        assert "the ratio is 1.6" not in flat(audit(own).summary(min_cell=1))
 
 
 def test_further_violations_are_told_beside_the_worst():
@@ -361,7 +361,7 @@ def test_lines_fit_a_page_and_long_tables_are_cut():
 
 
 def test_columns_line_up_with_wide_characters():
-    text = audit(refused(group="東京"), granted(group="Oslo")).summary()
+    text = audit(refused(group="東京"), granted(group="Oslo")).summary(min_cell=1)
     rows = [line for line in text.split("\n") if line.startswith("race = ")]
     assert rows[0].index(" no ") + 2 == rows[1].index(" yes ")
 
@@ -387,7 +387,7 @@ def test_the_search_told_without_a_violation_is_the_one_it_is_ranked_by():
     details = lines(tell(audit(large, sure))["found"])
     assert details[0].startswith("Closest to being unequal beyond chance, by its lower limit: ")
     assert "race = sure" in details[0]
-    assert "argest difference" not in audit(large, sure).summary()
+    assert "argest difference" not in audit(large, sure).summary(min_cell=1)
 
 
 def test_a_column_without_a_name_is_quoted_everywhere():
@@ -397,7 +397,7 @@ def test_a_column_without_a_name_is_quoted_everywhere():
         sensitive_names=("",),
         feature_names=("",),
     )
-    text = flat(nameless.summary())
+    text = flat(nameless.summary(min_cell=1))
     assert "those with '' = Black" in text
     assert "no known ''" in text
     assert "Compared by: ''" in text
@@ -415,7 +415,7 @@ LEAK = AuditWarning(
 @pytest.mark.parametrize(
     "first",
     [
-        lambda result: result.summary(),
+        lambda result: result.summary(min_cell=1),
         lambda result: result.to_model_card(),
         lambda result: re.sub(r"<[^>]+>", " ", result.to_html().split("<body")[1]),
         lambda result: re.sub(r"<style.*?</style>|<[^>]+>", " ", result._repr_html_(), flags=re.S),
@@ -466,8 +466,8 @@ def test_a_part_with_evidence_of_its_own_is_told_beside_everybody():
     assert "In a part of them" in result.to_html(min_cell=1)
     # Also of a search that is not told first.
     other = audit(refused(group="Asian", interval=(0.7, 0.9)), result.violations[0])
-    assert told in flat(other.summary())
-    assert "In its worst part" not in flat(result.summary())
+    assert told in flat(other.summary(min_cell=1))
+    assert "In its worst part" not in flat(result.summary(min_cell=1))
 
 
 def test_of_two_parts_the_one_surely_above_everybody_is_told():
