@@ -22,7 +22,7 @@ from mdfa_fairness_plugin.report.byline import published
 from mdfa_fairness_plugin.report.cyclonedx import to_cyclonedx
 from mdfa_fairness_plugin.report.junit import to_junit
 from mdfa_fairness_plugin.report.notebooks import fragment_of
-from mdfa_fairness_plugin.report.plain import as_json, to_plain, written
+from mdfa_fairness_plugin.report.plain import as_json, to_plain, withheld_below, written
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.stored import stored_fields
 from mdfa_fairness_plugin.report.story import tell, tell_page, tell_part
@@ -102,19 +102,10 @@ class AuditResult(Questions):
         -------
         dict
 
-        Raises
-        ------
-        InputError
-            If ``min_cell`` is no whole number of at least 1, or ``rows`` are asked for with it.
         """
         if min_cell is None:
             return to_plain(self, rows=rows)
-        if rows:
-            raise InputError(
-                "rows: True was given with min_cell, but what is told row by row tells every count; "
-                "leave one of them out."
-            )
-        return {**to_plain(redact(self, min_cell).result), "min_cell": int(min_cell)}
+        return to_plain(redact(self, min_cell).result) | withheld_below(min_cell, rows=rows)
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> AuditResult:
@@ -289,15 +280,7 @@ class AuditResult(Questions):
     def summary(self, *, min_cell: int = 11) -> str:
         """Tell what was found in a page of plain text.
 
-        Parameters
-        ----------
-        min_cell : int, default=11
-            Counts of people below this are withheld, with what would give them away, as in
-            ``to_html``; 1 tells every count.
-
-        Returns
-        -------
-        str
+        Counts of people below ``min_cell`` are withheld, as in ``to_html``; 1 tells every count.
         """
         return text.render(tell_part(self, min_cell, "summary"))
 

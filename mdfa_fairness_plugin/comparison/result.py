@@ -24,14 +24,21 @@ from mdfa_fairness_plugin.comparison.tables import (
     transfer_frame,
 )
 from mdfa_fairness_plugin.comparison.withholding import as_printed
-from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
+from mdfa_fairness_plugin.describe.wording import plain_float, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.report import html, text
 from mdfa_fairness_plugin.report.byline import published
-from mdfa_fairness_plugin.report.junit import Case, cases_of, junit_of, properties_of
+from mdfa_fairness_plugin.report.junit import Case, cases_of_models, junit_of, properties_of
 from mdfa_fairness_plugin.report.notebooks import MIN_CELL, mark_of
-from mdfa_fairness_plugin.report.plain import as_json, plain_origin, plain_value, to_plain, written
+from mdfa_fairness_plugin.report.plain import (
+    as_json,
+    plain_origin,
+    plain_value,
+    to_plain,
+    withheld_below,
+    written,
+)
 from mdfa_fairness_plugin.results import AuditResult
 
 _FORMAT: Final = "mdfa-comparison-result"
@@ -215,12 +222,7 @@ class ComparisonResult:
         what ``to_html`` withholds.
         """
         if min_cell is not None:
-            if rows:
-                raise InputError(
-                    "rows: True was given with min_cell, but what is told row by row tells every "
-                    "count; leave one of them out."
-                )
-            return {**as_printed(self, min_cell).to_dict(), "min_cell": int(min_cell)}
+            return as_printed(self, min_cell).to_dict() | withheld_below(min_cell, rows=rows)
         return {
             "format": _FORMAT,
             "format_version": _FORMAT_VERSION,
@@ -275,14 +277,7 @@ class ComparisonResult:
     @property
     def cases(self) -> tuple[Case, ...]:
         """Every search of every model's own audit, as what gates look at."""
-        return self._cases(1)
-
-    def _cases(self, min_cell: int) -> tuple[Case, ...]:
-        return tuple(
-            case
-            for model, audit in self.audits.items()
-            for case in cases_of(audit, f"model {label_text(model)}", min_cell)
-        )
+        return cases_of_models(self.audits)
 
     def to_junit(
         self,
@@ -297,18 +292,16 @@ class ComparisonResult:
         ----------
         path : str or path-like, optional
             File to write as well.
-        fail_above : float or None, default=None
-            A search fails if its lower confidence limit of delta is above this, as in
-            ``AuditResult.to_junit``.
-        min_cell : int, default=11
-            As in ``to_html``; the gate looks at what is withheld too.
+        fail_above, min_cell
+            As for ``AuditResult.to_junit``.
 
         Returns
         -------
         str
         """
+        cases = cases_of_models(self.audits, min_cell)
         properties = properties_of(as_printed(self, min_cell), fail_above)
-        return written(junit_of(self._cases(min_cell), properties, fail_above), path)
+        return written(junit_of(cases, properties, fail_above), path)
 
     def summary(self, *, min_cell: int = 11) -> str:
         """Tell what was found in a page of plain text, without small counts, as ``to_html`` does."""
@@ -331,8 +324,7 @@ class ComparisonResult:
         path : str or path-like, optional
             File to write as well.
         min_cell : int, default=11
-            Counts of people below this are not printed, nor a model's ratio in its own subgroup
-            that is made from one; 1 prints all.
+            Counts of people below this are not printed, nor what is made from one; 1 prints all.
         title, source, author, date : str or None, default=None
             What the page is published as: its heading, where the data come from, who answers for it
             and since when; by default what ``statement`` says of the last three.

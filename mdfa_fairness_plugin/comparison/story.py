@@ -208,10 +208,11 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
     model, search = label_text(row.model), search_of(result, row)
     model += " (baseline)" if row.model == result.baseline and len(result.models) > 1 else ""
     known, few = not math.isnan(row.effect), "too few rows are behind it"
-    if row.verdict == INSUFFICIENT or not (known or math.isfinite(row.effect_interval[0])):
-        if row.verdict == NONE_LARGER:
-            name = effect_of_row(result, row).name
-            return f"{model}: {FINDINGS[NONE_LARGER]}. The {name} measured is withheld: {few}."
+    lost = row.withheld & {"delta", "difference"}
+    if row.verdict == NONE_LARGER and not known and lost:
+        name = effect_of_row(result, row).name
+        return f"{model}: {FINDINGS[NONE_LARGER]}. The {name} measured is withheld: {few}."
+    if row.verdict == INSUFFICIENT or not (known or lost):
         return f"{model}: {FINDINGS[INSUFFICIENT]}; {clean(row.reason, 200) or 'nothing was measured'}."
     told = say.case_sentence(search)
     if far := say.deviations(row.standard_deviations):
@@ -223,7 +224,8 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
     if not row.selection.by_difference and (ratio := _overall(row.selection)):
         name = "the DI" if result.outcome_labels else "overall"
         overall = f" With features not looked at, among everybody, the ratio is {ratio} ({name})."
-    withheld = "" if known else f" The size itself is withheld: {few}."
+    least = not known and math.isfinite(row.effect_interval[0])
+    withheld = f" The size itself is withheld: {few}." if least else ""
     beside = say.beside_sentence(search) if search.rule == EVERYBODY else ""
     more = " ".join(filter(None, (say.searched_sentence(search), beside)))
     return f"{model}: {told}{withheld} Finding: {FINDINGS[VIOLATION]}.{overall} {more}".rstrip()

@@ -74,6 +74,12 @@ def cases_of(result: AuditRecord, about: str = "", min_cell: int = 1) -> tuple[C
     )
 
 
+def cases_of_models(audits: Mapping[Any, AuditRecord], min_cell: int = 1) -> tuple[Case, ...]:
+    """The cases of the audits of several models."""
+    told = ((f"model {label_text(model)}", audit) for model, audit in audits.items())
+    return tuple(case for about, audit in told for case in cases_of(audit, about, min_cell))
+
+
 def to_junit(result: AuditRecord, fail_above: float | None = None, min_cell: int = 1) -> str:
     """JUnit XML of an audit, which prints no smaller counts."""
     properties = properties_of(redact(result, min_cell).result, fail_above)

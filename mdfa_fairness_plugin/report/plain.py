@@ -15,7 +15,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.describe.profile import VALUES
 from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
-from mdfa_fairness_plugin.exceptions import AuditWarning, Message, is_hidden
+from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, Message, is_hidden
 from mdfa_fairness_plugin.records import AskedSubgroup, AuditRecord, Violation
 from mdfa_fairness_plugin.report.files import written_beside
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
@@ -90,6 +90,16 @@ def plain_origin(warnings: Sequence[AuditWarning], provenance: Mapping[str, Any]
         ],
         "provenance": plain_value({k: v for k, v in provenance.items() if k not in _UNSTABLE}),
     }
+
+
+def withheld_below(min_cell: int, *, rows: bool) -> dict[str, int]:
+    """What such a dictionary says of small counts; refuses what is told row by row beside it."""
+    if rows:
+        raise InputError(
+            "rows: True was given with min_cell, but what is told row by row tells every count; leave "
+            "one of them out."
+        )
+    return {"min_cell": int(min_cell)}
 
 
 def as_json(plain: Mapping[str, Any]) -> str:

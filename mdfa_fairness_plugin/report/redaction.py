@@ -130,8 +130,8 @@ def cells_sentence(redaction: Redaction, where: str = "page") -> str:
     )
 
 
-class _Redactor:
-    """One pass over a result, counting what is withheld."""
+class _Counts:
+    """Counts and texts of a result as they may be printed, with how many numbers are withheld."""
 
     def __init__(self, result: AuditRecord, min_cell: int, shown: Violation | None) -> None:
         self.given = result
@@ -141,10 +141,6 @@ class _Redactor:
         self.kept = choose(result, self.shown, min_cell)
         self.totals_withheld = not self.kept.told("n_samples")
         self.all_told = all(map(self.kept.told, self.kept.sums))
-        self.guard = self._guard()
-        self.profile = pd.DataFrame()
-        if self.shown is not None:
-            self.profile = printed_profile(self.shown.profile, min_cell, self.kept)
 
     def small(self, n: float) -> bool:
         """Whether a count of people is too small to print."""
@@ -154,6 +150,57 @@ class _Redactor:
         """Count what is withheld, and give None, which stands for it."""
         self.n_withheld += n
         return None
+
+    def count(self, name: Any, n: int) -> int | None:
+        """A sum as it is printed, None if it is withheld."""
+        told = self.kept.count(name, n)
+        return self.withhold() if told is None else told
+
+    def cells(self, counts: pd.DataFrame, part: str) -> pd.DataFrame:
+        table = counts.astype(object)
+        for (i, j), n in np.ndenumerate(counts.to_numpy(dtype=int)):
+            table.iloc[i, j] = self.count((part, i, j), int(n))
+        return table
+
+    def plain_counts(self, counts: pd.DataFrame) -> pd.DataFrame:
+        """Counts whose place among the totals is unknown: all of them if any is small."""
+        if not thin(counts, self.min_cell):
+            return counts
+        self.withhold(counts.size)
+        return no_counts(counts)
+
+    def told_of(self, feature: Any, group: Any) -> bool:
+        """Whether the reasons for leaving rows out that concern one comparison are printed."""
+        own = [r for r in self.given.excluded if r.endswith(f"({feature}={group})")]
+        return all(self.kept.told(("excluded", reason)) for reason in own)
+
+    def masked(self, text: str) -> str:
+        """Text without its small counts, and none of rows if one is small or a total withheld."""
+        parts: tuple[str | Count, ...] = getattr(text, "parts", (text,))
+        rows = [c for c in parts if isinstance(c, Count) and c.unit.startswith("row")]
+        few = any(c.n < self.min_cell or self.small((c.of or c.n) - c.n) for c in rows)
+
+        def shown(part: str | Count) -> str:
+            if isinstance(part, str):
+                return part
+            hidden = few or self.totals_withheld if part in rows else self.small(part.n)
+            if not hidden:
+                return str(part)
+            self.withhold()
+            return f"a withheld number of {part.unit}" if part.unit else "withheld"
+
+        return "".join(map(shown, parts))
+
+
+class _Redactor(_Counts):
+    """One pass over a result, counting what is withheld."""
+
+    def __init__(self, result: AuditRecord, min_cell: int, shown: Violation | None) -> None:
+        super().__init__(result, min_cell, shown)
+        self.guard = self._guard()
+        self.profile = pd.DataFrame()
+        if self.shown is not None:
+            self.profile = printed_profile(self.shown.profile, min_cell, self.kept)
 
     def redacted(self) -> Redaction:
         """Give the copy of the result."""
@@ -173,15 +220,15 @@ class _Redactor:
             violations=tuple(map(self._violation, given.violations)),
             balance={key: self._balance(key, value) for key, value in given.balance.items()},
             excluded={
-                reason: self._count(("excluded", reason), known(n))
+                reason: self.count(("excluded", reason), known(n))
                 for reason, n in given.excluded.items()
             },
             silence=tuple(map(self._silence, given.silence)),
             asked=self._asked(),
             groups=self._groups(),
-            warnings=tuple(replace(w, message=self._masked(w.message)) for w in given.warnings),
+            warnings=tuple(replace(w, message=self.masked(w.message)) for w in given.warnings),
             provenance=provenance,
-            n_samples=self._count("n_samples", known(given.n_samples)),
+            n_samples=self.count("n_samples", known(given.n_samples)),
         )
         return Redaction(
             result=copy,
@@ -204,15 +251,15 @@ class _Redactor:
             self.withhold(int(hidden.sum()))
         n_told: int | None = n
         if shown and self.kept.has_table:
-            counts = self._cells(violation.counts, "in")
-            n_told = self._count("n_rows", n)
+            counts = self.cells(violation.counts, "in")
+            n_told = self.count("n_rows", n)
         elif (self.small(n) if shown else not self._may_print_size(n, n_whole - n)) or (
             shown and thin(violation.counts, self.min_cell)
         ):
             n_told = self.withhold()
         size_told = n_told == n
         if shown and not self.kept.has_table:
-            counts = self._plain_counts(violation.counts)
+            counts = self.plain_counts(violation.counts)
         open_cells = shown and self.kept.has_table and self._told_cells("in", violation)
         few = violation.sensitive_feature in self.guard.few
         closed = few or (not open_cells and self.guard.closed(violation, violation.population))
@@ -256,7 +303,7 @@ class _Redactor:
             Violation,
             violation,
             **allowed,
-            reason=self._masked(violation.reason),
+            reason=self.masked(violation.reason),
             n_rows=n_told,
             counts=counts,
             profile=profile,
@@ -368,41 +415,18 @@ class _Redactor:
         if whole and not self.kept.has_table:
             n_told = n_told if self.kept.open_totals else None
         elif whole:
-            allowed["counts"] = self._cells(subgroup.counts, "all")
+            allowed["counts"] = self.cells(subgroup.counts, "all")
             n_told = self.kept.count("n_all", n) if n_told == n else None
         if shown and n_told is None:
             self.withhold()
         return printed(Subgroup, subgroup, **allowed, n_rows=n_told)
-
-    def _count(self, name: Any, n: int) -> int | None:
-        """A sum as it is printed, None if it is withheld."""
-        told = self.kept.count(name, n)
-        return self.withhold() if told is None else told
-
-    def _cells(self, counts: pd.DataFrame, part: str) -> pd.DataFrame:
-        table = counts.astype(object)
-        for (i, j), n in np.ndenumerate(counts.to_numpy(dtype=int)):
-            table.iloc[i, j] = self._count((part, i, j), int(n))
-        return table
-
-    def _plain_counts(self, counts: pd.DataFrame) -> pd.DataFrame:
-        """Counts whose place among the totals is unknown: all of them if any is small."""
-        if not thin(counts, self.min_cell):
-            return counts
-        self.withhold(counts.size)
-        return no_counts(counts)
-
-    def _told_of(self, feature: Any, group: Any) -> bool:
-        """Whether the reasons for leaving rows out that concern one comparison are printed."""
-        own = [r for r in self.given.excluded if r.endswith(f"({feature}={group})")]
-        return all(self.kept.told(("excluded", reason)) for reason in own)
 
     def _balance(self, key: Any, value: Any) -> dict[str, Any]:
         found = diagnostics(value)
         copy = {n: found[n] for n in permitted(BalanceDiagnostics, "always") if n in found}
         outside = ("n_outside_support", "share_outside_support")
         n = found.get(outside[0])
-        if not self._told_of(*comparison(key)) or (isinstance(n, int | float) and self.small(n)):
+        if not self.told_of(*comparison(key)) or (isinstance(n, int | float) and self.small(n)):
             copy |= dict.fromkeys(outside, self.withhold(2))
         else:
             copy |= {name: found[name] for name in outside if name in found}
@@ -448,7 +472,7 @@ class _Redactor:
         return ProfiledFeatures(self.given, given, printed_profile(given, self.min_cell))
 
     def _asked(self) -> tuple[AskedSubgroup, ...]:
-        told = printable_asked(self.given, self.shown, self.guard, self._masked)
+        told = printable_asked(self.given, self.shown, self.guard, self.masked)
         lost = (own.withheld & {"n_rows", effect_of(own).fields[0]} for own in told)
         self.withhold(sum(map(len, lost)))
         return told
@@ -460,7 +484,7 @@ class _Redactor:
 
     def _silence(self, entry: Silence) -> Silence:
         n, own = known(entry.n_rows), known(entry.n_group)
-        if self.small(n) or not self._told_of(entry.sensitive_feature, entry.group):
+        if self.small(n) or not self.told_of(entry.sensitive_feature, entry.group):
             self.withhold(2)
             return printed(Silence, entry)
         return printed(
@@ -473,20 +497,3 @@ class _Redactor:
             rule=entry.rule,
             rule_fidelity=entry.rule_fidelity,
         )
-
-    def _masked(self, text: str) -> str:
-        """Text without its small counts, and none of rows if one is small or a total withheld."""
-        parts: tuple[str | Count, ...] = getattr(text, "parts", (text,))
-        rows = [c for c in parts if isinstance(c, Count) and c.unit.startswith("row")]
-        few = any(c.n < self.min_cell or self.small((c.of or c.n) - c.n) for c in rows)
-
-        def shown(part: str | Count) -> str:
-            if isinstance(part, str):
-                return part
-            hidden = few or self.totals_withheld if part in rows else self.small(part.n)
-            if not hidden:
-                return str(part)
-            self.withhold()
-            return f"a withheld number of {part.unit}" if part.unit else "withheld"
-
-        return "".join(map(shown, parts))
