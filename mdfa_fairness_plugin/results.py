@@ -25,7 +25,7 @@ from mdfa_fairness_plugin.report.notebooks import fragment_of
 from mdfa_fairness_plugin.report.plain import as_json, to_plain, withheld_below, written
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.stored import stored_fields
-from mdfa_fairness_plugin.report.story import tell, tell_page, tell_part
+from mdfa_fairness_plugin.report.story import tell_page, tell_part
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

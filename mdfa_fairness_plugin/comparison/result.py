@@ -16,7 +16,7 @@ from mdfa_fairness_plugin.comparison.records import (
     ModelSearch,
     Transfer,
 )
-from mdfa_fairness_plugin.comparison.story import tell, tell_page, tell_text
+from mdfa_fairness_plugin.comparison.story import tell_page, tell_text
 from mdfa_fairness_plugin.comparison.tables import (
     alternative_frame,
     difference_frame,

@@ -14,7 +14,7 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import AuditRecord, Subgroup, Violation, WorstCasePath
 from mdfa_fairness_plugin.records.views import shown_by
 from mdfa_fairness_plugin.report import html
-from mdfa_fairness_plugin.report.copies import lower_end, made_of_cells, no_counts, printed, thin
+from mdfa_fairness_plugin.report.copies import made_of_cells, no_counts, printed, thin
 from mdfa_fairness_plugin.report.displays import RatesDisplay, WorstCasePathDisplay
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import search_name
@@ -41,7 +41,8 @@ def mark_of(*figures: Any) -> str:
 def fragment_of(result: AuditRecord) -> str:
     """A result with what its page says and shows."""
     redaction = redact(result, MIN_CELL)
-    mark = mark_of(result.provenance.get("input_hash"), [own.delta for own in result.violations])
+    copy = redaction.result  # of exact figures a mark would tell
+    mark = mark_of(copy.provenance.get("input_hash"), [own.delta for own in copy.violations])
     drawn = pictures(result, redaction, mark)
     return html.render_fragment(tell(redaction.result, drawn=drawn))
 
@@ -49,7 +50,8 @@ def fragment_of(result: AuditRecord) -> str:
 def _search(search: Violation) -> str:
     alone = AuditRecord(violations=(search,), confidence_level=search.confidence_level)
     redaction = redact(alone, MIN_CELL)
-    mark = mark_of(search.delta, search.difference, search.interval, search.n_rows)
+    (copy,) = redaction.result.violations
+    mark = mark_of(copy.delta, copy.difference, copy.interval, copy.n_rows)
     told = tell(redaction.result, drawn=pictures(alone, redaction, mark))
     sections = tuple(own for own in told.sections if own.key in _OF_A_SEARCH)
     return html.render_fragment(replace(told, title=search_name(search, 40), sections=sections))
@@ -60,7 +62,7 @@ def _subgroup(given: Subgroup) -> str:
     own = printed(
         type(given),
         given,
-        **(lower_end(given) if few else made_of_cells(given)),
+        **({} if few else made_of_cells(given)),
         n_rows=None if n is None or 0 < n < MIN_CELL else n,
         counts=no_counts(counts) if few else counts,
     )
@@ -76,7 +78,7 @@ def _subgroup(given: Subgroup) -> str:
         partial(RatesDisplay, labels=sides, rate=rates, effect=effect, ratio=effect.told(own)[0]),
         "rates",
         "How often either side gets it",
-        mark_of(given.rates, given.n_rows),
+        mark_of(own.rates, own.n_rows),
     )
     numbers = Numbers(tuple((name, value) for name, value in pairs if value != ""))
     table = frame_table(own.counts, "Rows by outcome")
@@ -93,7 +95,7 @@ def _path(given: WorstCasePath) -> str:
     def draw() -> Display:
         return replace(WorstCasePathDisplay.from_violation(spaced), label="one search")
 
-    return _fragment(title, *_picture(draw, "path", title, mark_of(given.delta.tolist())))
+    return _fragment(title, *_picture(draw, "path", title, mark_of(spaced.path.delta.tolist())))
 
 
 def _picture(make: Callable[[], Display], key: str, title: str, mark: str) -> tuple[Block, ...]:
