@@ -110,7 +110,9 @@ class ComparisonResult:
 
     def _repr_html_(self) -> str:
         return html.render_fragment(
-            tell_page(self, MIN_CELL, mark_of([own.delta for own in self.rows]))
+            tell_page(
+                self, MIN_CELL, mark_of([own.delta for own in as_printed(self, MIN_CELL).rows])
+            )
         )
 
     def row(self, model: Hashable, search: SearchKey) -> ModelSearch:
