@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -176,13 +177,14 @@ def deliver(
     failed = write(request, result, page)
     if not request.quiet:
         with as_wide_as(columns_of(sys.stdout)):
-            _tell(request, result, notes, more, failed)
+            own = {name: page[name] for name in ("min_cell",) if name in page}
+            _tell(request, partial(result.summary, **own), notes, more, failed)
     refuse_unwritten(failed)
 
 
 def _tell(
     request: Request,
-    result: Any,
+    summarize: Callable[[], str],
     notes: list[str],
     more: Iterable[str],
     failed: Mapping[Path, str],
@@ -190,7 +192,7 @@ def _tell(
     """Say the summary, more texts, notes that these do not repeat, and what was written."""
     # What is written for machines stays alone on stdout.
     is_alone = request.json_file == STDOUT
-    summary = "" if is_alone else result.summary(min_cell=request.min_cell)
+    summary = "" if is_alone else summarize()
     if summary:
         say(summary)
     for text in more:

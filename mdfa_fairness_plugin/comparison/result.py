@@ -109,11 +109,8 @@ class ComparisonResult:
         return f"ComparisonResult({self.n_samples} rows; worst {name} {worst})"
 
     def _repr_html_(self) -> str:
-        return html.render_fragment(
-            tell_page(
-                self, MIN_CELL, mark_of([own.delta for own in as_printed(self, MIN_CELL).rows])
-            )
-        )
+        mark = mark_of([own.delta for own in as_printed(self, MIN_CELL).rows])
+        return html.render_fragment(tell_page(self, MIN_CELL, mark))
 
     def row(self, model: Hashable, search: SearchKey) -> ModelSearch:
         """Give one model in one search."""
@@ -220,8 +217,7 @@ class ComparisonResult:
 
         Conventions as for an audit. ``audits`` is a list with one audit per model that could be
         audited, with what is told row by row if ``rows`` are asked for; ``split_delta`` nested lists
-        (split, search, model whose subgroup it is, model measured). With ``min_cell`` null stands for
-        what ``to_html`` withholds.
+        (split, search, model whose subgroup it is, model measured); null for what is withheld.
         """
         if min_cell is not None:
             return as_printed(self, min_cell).to_dict() | withheld_below(min_cell, rows=rows)

@@ -174,6 +174,13 @@ class _Counts:
         own = [r for r in self.given.excluded if r.endswith(f"({feature}={group})")]
         return all(self.kept.told(("excluded", reason)) for reason in own)
 
+    def rule_shares(self, record: Violation | Silence, n: int) -> dict[str, float]:
+        """How well the rule of so many rows describes them, unless that tells of a few."""
+        shares = {"rule_precision": record.rule_precision, "rule_recall": record.rule_recall}
+        told = {k: share for k, share in shares.items() if not of_few(share, n, self.min_cell)}
+        self.withhold(len(shares) - len(told))
+        return told
+
     def masked(self, text: str) -> str:
         """Text without its small counts, and none of rows if one is small or a total withheld."""
         parts: tuple[str | Count, ...] = getattr(text, "parts", (text,))
@@ -278,7 +285,7 @@ class _Redactor(_Counts):
         n_elsewhere = known(self.given.n_samples) - n_whole
         if size_told and not (self.totals_withheld and self.small(n_elsewhere)):
             allowed["share"] = violation.share
-        allowed |= self._rule_shares(violation, n)
+        allowed |= self.rule_shares(violation, n)
         found = ("detectable_delta", "detectable_difference")
         allowed |= {} if everybody else {name: getattr(violation, name) for name in found}
         # A tenth of those who have the outcome tells how many these are.
@@ -333,13 +340,6 @@ class _Redactor(_Counts):
         if self.small(n) or self.small(abs(rest)):
             return False
         return self.kept.open_totals or rest != 0 or n == 0
-
-    def _rule_shares(self, record: Violation | Silence, n: int) -> dict[str, float]:
-        """How well the rule of so many rows describes them, unless that tells of a few."""
-        shares = {"rule_precision": record.rule_precision, "rule_recall": record.rule_recall}
-        told = {k: share for k, share in shares.items() if not of_few(share, n, self.min_cell)}
-        self.withhold(len(shares) - len(told))
-        return told
 
     def _guard(self) -> Guard:
         """Which tables are not printed in full, and whose amounts tell of a few."""
@@ -490,7 +490,7 @@ class _Redactor(_Counts):
         return printed(
             Silence,
             entry,
-            **self._rule_shares(entry, n),
+            **self.rule_shares(entry, n),
             n_rows=n,
             n_group=self.withhold() if self.small(own) or self.small(n - own) else own,
             share=entry.share,

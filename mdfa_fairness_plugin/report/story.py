@@ -136,12 +136,11 @@ def tell(
 def tell_page(result: AuditRecord, min_cell: int, command: str | None = None) -> Document:
     """The page as it may be printed, with pictures; ``command`` in the place of Python code."""
     redaction = redact(result, min_cell)
-    command = command or result.provenance.get("command")
     return tell(
         redaction.result,
         drawn=pictures(result, redaction),
         cells=cells_sentence(redaction),
-        code=clean(command) if command else rerun_code(result),
+        code=clean(command or result.provenance.get("command") or "") or rerun_code(result),
     )
 
 
@@ -206,8 +205,8 @@ def _verdict(result: AuditRecord) -> Section:
     if case is None:
         text = _nothing_found(result)[1]
     elif math.isnan(case.p_value_adjusted):
-        hidden = " (p withheld)" if "p_value_adjusted" in case.withheld else ""
-        text = f"Finding: {FINDINGS[VIOLATION]}{hidden}."
+        lost = "p_value_adjusted" in case.withheld
+        text = f"Finding: {FINDINGS[VIOLATION]}{' (p withheld)' if lost else ''}."
     else:
         over = ", adjusted over all searches" if len(result.violations) > 1 else ""
         p = f"{say.p_text(case.p_value_adjusted)}{over}"
