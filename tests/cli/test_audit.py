@@ -586,7 +586,7 @@ def test_gate_messages_are_safe_for_a_terminal(loans, mdfa, fake_audit, monkeypa
     monkeypatch.setattr(
         "mdfa_fairness_plugin.audit",
         lambda *args, **kwargs: replace(
-            fake_audit(*args, **kwargs), violations=(hostile,), summary=lambda: ""
+            fake_audit(*args, **kwargs), violations=(hostile,), summary=lambda min_cell: ""
         ),
         raising=False,
     )

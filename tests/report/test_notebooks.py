@@ -61,7 +61,6 @@ def test_every_search_opens_with_its_names_in_full():
         for caption in (
             "In the subgroup, at the same features",
             "Rows by outcome",
-            "As the subgroup grows",
         ):
             assert f"<caption>{caption}</caption>" in told
         assert "times as often" in told
