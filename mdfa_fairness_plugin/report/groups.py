@@ -139,7 +139,7 @@ def printable_groups(
     joint = by_feature[last]
     if last == JOINT.join(parts) and (hidden.any() or _apart(groups, cells, joint, min_cell)):
         hidden[joint] = True
-    if not _open(result, shown, kept, cells, by_feature, min_cell):
+    if not _open(result, shown, kept, cells, by_feature, hidden, min_cell):
         hidden[:] = True
     return tuple(
         _copy(own, min_cell, hide=bool(hide)) for own, hide in zip(groups, hidden, strict=True)
@@ -197,6 +197,7 @@ def _open(
     kept: Kept,
     cells: np.ndarray,
     by_feature: Mapping[str, np.ndarray],
+    hidden: np.ndarray,
     min_cell: int,
 ) -> bool:
     """Whether the counts of the search told first leave the groups free to be printed."""
@@ -221,5 +222,7 @@ def _open(
     ]
     left = np.array([cells[group].sum(axis=0), cells[others].sum(axis=0)]) - sides
     rest = cells[by_feature[shown.sensitive_feature]].sum(axis=0) - sides.sum(axis=0)
-    apart = np.vstack([left, left.sum(axis=0), rest])
+    # Of the others, those withheld are what the printed ones leave.
+    last = sides[1] - cells[[i for i in others if not hidden[i]]].sum(axis=0)
+    apart = np.vstack([left, left.sum(axis=0), rest, last])
     return bool((apart >= 0).all()) and not _telling(apart, min_cell).any()

@@ -6,7 +6,7 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -17,6 +17,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
+from mdfa_fairness_plugin.describe.decimals import alike, ratio_places
 from mdfa_fairness_plugin.describe.wording import for_xml, label_text, percent
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, Violation
@@ -41,6 +42,7 @@ from mdfa_fairness_plugin.report.redaction import Redaction
 from mdfa_fairness_plugin.report.tables import cell
 
 _MOST_ROWS: Final = 60
+_RATIO: Final = ("ratio", "ratio_low", "ratio_high")
 _WIDTH: Final = 7.2
 # Fits on a phone, in points.
 _SMALL: Final = 360
@@ -239,14 +241,11 @@ def numbers_table(
     frame: pd.DataFrame, withheld: Collection[tuple[int, str]] = frozenset()
 ) -> Table:
     """Put the numbers behind a picture into text; ``withheld`` are cells by row and column."""
-    shown = frame.head(_MOST_ROWS).to_numpy(dtype=object)
-    rows = [
-        tuple(
-            None if (i, name) in withheld else _cell(value, str(name))
-            for name, value in zip(frame.columns, row, strict=True)
-        )
-        for i, row in enumerate(shown)
-    ]
+    rows = []
+    for i, row in enumerate(frame.head(_MOST_ROWS).to_dict("records")):
+        told = {name: value for name, value in row.items() if (i, name) not in withheld}
+        texts = {name: _cell(value, str(name)) for name, value in told.items()} | _together(told)
+        rows.append(tuple(map(texts.get, frame.columns)))
     numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes]
     more = len(frame) - len(rows)
     return Table(
@@ -258,6 +257,12 @@ def numbers_table(
         n_text=[*numeric, True].index(True),
         more=f"and {more:,d} more rows" if more > 0 else "",
     )
+
+
+def _together(told: Mapping[Any, Any]) -> dict[Any, Value]:
+    """A ratio and what is known of its interval, with the same decimals."""
+    known = {name: told[name] for name in _RATIO if math.isfinite(told.get(name, math.nan))}
+    return dict(zip(known, alike(list(known.values()), ratio_places, none=1.0), strict=True))
 
 
 def _cell(value: Any, name: str) -> Value:

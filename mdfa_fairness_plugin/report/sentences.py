@@ -372,9 +372,10 @@ def paper_terms(violation: Violation) -> str:
 
 def unrecorded_sentence(violation: Violation) -> str:
     """How strong a feature not recorded must be to explain it (VanderWeele and Ding 2017)."""
-    whole, limit = violation.e_value, violation.e_value_limit
+    whole = violation.e_value if math.isfinite(violation.e_value) else math.nan
+    limit = violation.e_value_limit
     strength = limit if math.isnan(whole) else whole
-    if math.isnan(strength) or strength <= 1:
+    if not 1 < strength < math.inf:
         return ""
     size, makes, how = ratio_text(strength), "the outcome {} times as likely", ""
     if violation.by_difference:

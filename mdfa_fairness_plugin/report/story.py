@@ -368,7 +368,7 @@ def _also(result: AuditRecord) -> Section:
     best = next((v for v in every if v not in found), None)
     if best is not None:
         lines.append(
-            f"Advantage, which is the same seen from the other side: {say.case_sentence(best)}"
+            f"Advantage, which is others' harm seen from the other side: {say.case_sentence(best)}"
         )
     return Section("also", "Also found", (Bullets(tuple(lines)),))
 

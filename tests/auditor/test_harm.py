@@ -69,8 +69,8 @@ def test_harm_leads_and_its_mirror_is_no_second_violation(loans, plain, told):
     assert (other.worst_case.group, other.worst_case.outcome) == ("m", 1)
     assert other.worst_case.delta < plain.worst_case.delta
     text = " ".join(told.summary().split())
-    assert "Advantage, which is the same seen from the other side: Men are given a loan" in text
-    assert text.count("beyond chance") == 2  # the finding, and its row of the table
+    assert "Advantage, which is others' harm seen from the other side: Men are given a loan" in text
+    assert text.count("unequal beyond chance") == 2  # the finding, and its row of the table
     assert "advantage" in text[text.index("ALL SEARCHES") :]
 
 

@@ -128,6 +128,16 @@ def test_groups_of_an_audit_are_counted_printed_and_read_back(audited, tmp_path)
     assert again.violations[0].difference == result.violations[0].difference
 
 
+def test_others_less_the_groups_printed_are_not_those_withheld(audited):
+    """Ten of r are too few to audit, but are among everyone else, whom p is compared with."""
+    result, *_ = audited
+    p, q, unknown = result.groups
+    small = replace(q, group="r", counts=(8, 2))
+    fewer = replace(q, counts=(q.counts[0] - 8, q.counts[1] - 2))
+    told = redact(replace(result, groups=(p, fewer, small, unknown)), 11).result.groups
+    assert all(own.withheld for own in told)
+
+
 def test_a_few_who_were_not_compared_are_not_what_groups_leave(audited):
     """Of p three more than were compared: the table would tell of them."""
     result, *_ = audited

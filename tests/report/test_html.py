@@ -194,6 +194,14 @@ def test_what_an_unrecorded_feature_would_have_to_do_is_told():
     assert second < 3.4 < first
     chance = AuditResult(violations=(replace(told, e_value_limit=1.0),)).summary()
     assert "As chance alone might explain it too" in " ".join(chance.split())
+    # Nothing explains all of an infinite ratio; its limit may be explained.
+    never = AuditResult(violations=(replace(told, delta=math.inf, e_value=math.inf),)).summary()
+    assert "1.9 times as likely, could bring the ratio in the subgroup down to what chance" in (
+        " ".join(never.split())
+    )
+    assert "Could something" not in (
+        AuditResult(violations=(replace(told, e_value=math.inf, e_value_limit=math.inf),)).summary()
+    )
 
 
 def test_four_fifths_are_of_favourable_rates_and_no_verdict():

@@ -8,12 +8,13 @@ from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin.report import pictures
 from mdfa_fairness_plugin.report.displays import LoveDisplay
 from mdfa_fairness_plugin.report.displays.style import PALETTES
-from mdfa_fairness_plugin.report.pictures import draw
+from mdfa_fairness_plugin.report.pictures import draw, numbers_table
 
 
 def display(name="age"):
@@ -85,3 +86,19 @@ def test_same_bytes_whatever_the_settings(setting):
     with matplotlib.rc_context(setting):
         assert draw(display(), "love", "t", "d") == before
         assert matplotlib.rcParams[next(iter(setting))] == next(iter(setting.values()))
+
+
+def test_numbers_of_a_picture_have_the_decimals_of_tables():
+    """A ratio and its interval are read together; what is withheld has no part in that."""
+    frame = pd.DataFrame(
+        {
+            "search": ["a", "b"],
+            "ratio": [1.24, 7.0],
+            "ratio_low": [1.05, 1.8],
+            "ratio_high": [1.42, 1.05],
+        }
+    )
+    assert numbers_table(frame, {(1, "ratio_high")}).rows == (
+        ("a", "1.24", "1.05", "1.42"),
+        ("b", "7.0", "1.8", None),
+    )
