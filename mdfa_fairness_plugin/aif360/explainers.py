@@ -16,6 +16,8 @@ from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.describe.decimals import amounts, ratios_text
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, NothingToAuditError
 from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION, Harm
+from mdfa_fairness_plugin.report import sentences as say
+from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.findings import FINDINGS
 
 if TYPE_CHECKING:
@@ -109,6 +111,10 @@ _OF_NUMBERS = {
         "less is good, at equal features, in the region where that is worst"
     ),
 }
+_SLOPE = (
+    "how much less often, or less of a number, goes with so much more or less of the sensitive "
+    "quantity, at equal features, in the region where that is worst"
+)
 # Of whom an event is a rate; of all people if it is not named.
 _AMONG = {
     "false_positive": f", among those whose true label is {UNFAVORABLE}",
@@ -180,8 +186,11 @@ class MDFATextExplainer(MetricTextExplainer):
         return worst, "nothing could be measured"
 
     def _sentence(self, figure: _Figure, worst: Harm | None, why: str) -> str:
-        of_number = worst is not None and worst.violation.outcome_type == "numeric"
+        search = None if worst is None else worst.violation
+        of_number = search is not None and search.outcome_type == "numeric"
         meaning = _OF_NUMBERS.get(figure.field, figure.meaning) if of_number else figure.meaning
+        if figure is _DIFFERENCE and search is not None and not math.isnan(search.per):
+            meaning = _SLOPE
         name = f"{figure.title.capitalize()} ({meaning})"
         if worst is None:
             return f"{name}: not measured ({why})"
@@ -200,7 +209,11 @@ class MDFATextExplainer(MetricTextExplainer):
 
     def _evidence(self, worst: Harm) -> str:
         """Tell where a number comes from, and how sure it is."""
-        level = f"{worst.violation.confidence_level:.0%}"
+        search = worst.violation
+        if not math.isnan(search.per):
+            told = effect_of(search).sentence(search, say.group_of(search), "others")
+            return f"{told.removesuffix('.')}; {self._finding(worst)}"
+        level = f"{search.confidence_level:.0%}"
         if worst.violation.outcome_type == "numeric":
             size, low, high = amounts((worst.difference, *worst.difference_interval))
             what = self._audited().audit().outcome_name or "the outcome"
@@ -220,15 +233,14 @@ class MDFATextExplainer(MetricTextExplainer):
 
     def _finding(self, worst: Harm) -> str:
         search, low = worst.violation, worst.interval[0] - 1.0
-        of_number = search.outcome_type == "numeric"
-        if of_number:
+        if search.outcome_type == "numeric" or search.by_difference:
             low = worst.difference_interval[0]
         if search.verdict == INSUFFICIENT:
             return f"undetermined: {search.reason}"
         if search.verdict != VIOLATION:
             size = f"a ratio of {ratios_text((search.detectable_ratio,))[0]}"
             if search.by_difference:
-                size = f"a difference of {amounts((search.detectable_difference,))[0]}"
+                size = f"a {effect_of(search).larger(search.detectable_difference)}"
             return (
                 f"{FINDINGS[NONE_LARGER]}; searching for who {_gets(search.outcome)}, {size} in a mass "
                 f"of {search.detectable_mass:.3g} would have been found with 80 % probability"

@@ -79,6 +79,8 @@ class Change(Keyed, Record):
     measure : {"ratio", "difference", "none"}
         What both audits compare sides by: of a "difference" of means ``old``, ``new`` and ``delta`` are
         in units of the outcome; "none" if one compares by a ratio and the other by a difference.
+    per : float
+        How much more of a sensitive quantity slopes are for, as they are now; NaN between groups.
     """
 
     sensitive_feature: str = field(
@@ -110,6 +112,7 @@ class Change(Keyed, Record):
     new_interval: tuple[float, float] = pair("always", *_times("ratio_now", 14, 10))
     measure: str = field(default="ratio", metadata=said("always", json="told"))
     outcome_scale: str = field(default="", metadata=said("always", json="told"))
+    per: float = field(default=math.nan, metadata=said("always", settle=float, json="told"))
     old_verdict: str = text("always", Column("verdict_before", 16, 14, dtype=object))
     new_verdict: str = text("always", Column("verdict_now", 17, 15, dtype=object))
     old_rule: str = text("always", Column("rule_before", 21, 16, dtype=object))
@@ -158,7 +161,7 @@ def _of_search(
         name: getattr(shown, name)
         for name in (
             *("sensitive_feature", "group", "reference", "outcome", "harm"),
-            *("outcome_text", "group_text", "reference_text", "outcome_scale"),
+            *("outcome_text", "group_text", "reference_text", "outcome_scale", "per"),
         )
     }
     verdicts = ("" if old is None else old.verdict, "" if new is None else new.verdict)
@@ -184,7 +187,8 @@ def _figures(
         reason = f"sides were compared by the {old.measure} and are by the {new.measure}"
         return {"measure": "none", "status": UNKNOWN, "reason": reason}
     if old is not None:
-        own, span = old.effect, old.effect_interval
+        per = 1.0 if new is None or math.isnan(new.per) else new.per / old.per
+        own, span = per * old.effect, tuple(per * end for end in old.effect_interval)
         ends = [own + widen * (end - own) for end in span]
         told |= {"old": own, "old_interval": tuple(ends) if math.isfinite(own) else span}
     if new is not None:
@@ -195,7 +199,7 @@ def _figures(
         when = [] if old.measured else ["before"]
         when += [] if new.measured else ["now"]
         return told | {"status": UNKNOWN, "reason": f"not measured {' nor '.join(when)}"}
-    low, high = change_interval(new.effect, new.effect_interval, old.effect, told["old_interval"])
+    low, high = change_interval(new.effect, new.effect_interval, told["old"], told["old_interval"])
     was, is_now = (verdict == VIOLATION for verdict in verdicts)
     reason = ""
     if low > 0:
@@ -207,7 +211,7 @@ def _figures(
         if was != is_now:
             times = ("now", "before") if is_now else ("before", "now")
             reason = f"beyond chance {times[0]} and not {times[1]}, but chance explains the change"
-    delta = new.effect - old.effect
+    delta = new.effect - told["old"]
     return told | {"status": status, "reason": reason, "delta": delta, "interval": (low, high)}
 
 

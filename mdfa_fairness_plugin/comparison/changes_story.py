@@ -92,6 +92,8 @@ def change_sentence(change: Change) -> str:
     level = f"with {percent(change.confidence_level)} confidence"
     old, new = effect.alike([*map(effect.from_scale, (change.old, change.new))])
     size, *span = short(effect.alike([*map(effect.from_scale, (change.delta, *change.interval))]))
+    if not math.isnan(change.per) and size:
+        new, size = effect.with_unit(new, change.new), effect.with_unit(size, change.delta)
     if change.by_difference:
         moved = in_brackets(f", before {old}, a change of {size}", span[0], span[1], level)
     else:
@@ -111,7 +113,7 @@ def _said(change: Change, size: str) -> str:
     who, others = say.group_of(change), say.others_of(change)
     if change.by_difference:
         size = "an unknown amount" if size == "unknown" else size
-        return f"{who} {Phrase.of(change).by(size)} than {others}"
+        return f"{who} {Phrase.of(change).by(size)}{effect_of(change).each} than {others}"
     size = "an unknown number of" if size == "unknown" else size
     return f"{who} {gets(change)} {size} times as often as {others}"
 

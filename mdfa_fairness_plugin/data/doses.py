@@ -52,11 +52,13 @@ def as_quantity(
     known = column.labels.codes >= 0
     numbers = np.array([*column.labels.values, math.nan], dtype=float)[column.labels.codes]
     own, weights = numbers[known], weight[known]
-    centre = float(np.average(own, weights=weights))
-    deviation = math.sqrt(float(np.average((own - centre) ** 2, weights=weights)))
-    if not deviation > _LEAST_SPREAD * float(np.abs(own).max()):
+    with np.errstate(over="ignore", under="ignore"):
+        centre = float(np.average(own, weights=weights))
+        deviation = math.sqrt(float(np.average((own - centre) ** 2, weights=weights)))
+    if not _LEAST_SPREAD * float(np.abs(own).max()) < deviation < math.inf:
+        how = "hardly varies" if deviation < math.inf else "is too large to be squared"
         raise InputError(
-            f"sensitive_features: {column.name!r} hardly varies (standard deviation {deviation:g} "
+            f"sensitive_features: {column.name!r} {how} (standard deviation {deviation:g} "
             f"around {centre:g}). Pass it in other units, or from a reference nearer by."
         )
     middle = np.median(own)

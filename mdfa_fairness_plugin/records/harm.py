@@ -100,12 +100,13 @@ class Harm:
 
     def figure(self, name: str, metric: str) -> float:
         """``delta``, ``ratio``, ``difference`` or ``gamma``, or why the metric has none of a number."""
-        told = float(getattr(self, name))
-        if not math.isnan(told) or self.violation.outcome_type == "binary":
+        told, slope = float(getattr(self, name)), not math.isnan(self.violation.per)
+        if not (math.isnan(told) and (slope or self.violation.outcome_type != "binary")):
             return told
         steps = self.violation.outcome_scale == STEPS
         why = "steps of an order" if steps else "means that may be negative"
         why = "a number" if name == "gamma" else why
+        why = "a slope of a sensitive quantity" if slope else why
         raise InputError(f"{metric}: it is not defined of {why}. Use worst_case_difference.")
 
 

@@ -14,8 +14,8 @@ from mdfa_fairness_plugin.report.rates import RATES, Effect
 
 def is_number(found: Any) -> bool:
     """Whether a search or set of rows is about more or less of a number."""
-    scale = getattr(found, "outcome_scale", "")
-    return bool(scale) or not math.isnan(getattr(found, "outcome_sd", math.nan))
+    known = (getattr(found, name, math.nan) for name in ("outcome_sd", "per"))
+    return bool(getattr(found, "outcome_scale", "")) or not all(map(math.isnan, known))
 
 
 def effect_of(search: Any) -> Effect:

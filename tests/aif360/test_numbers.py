@@ -224,3 +224,22 @@ def test_functions_and_the_scan_take_numbers(frame, quick, metric, wages):
         mdfa_scan(X, true, **asked)
     with pytest.raises(InputError, match=r"^y_true: scores were given.*event='score'"):
         mdfa_scan(X, true, **(given | {"event": "selection"}))
+
+
+def test_slopes_are_explained_for_so_much_of_the_quantity(frame, quick):
+    """The older, the less often somebody of a high grade is paid more than seven."""
+    paid = frame["wage"] - (frame["age"] - 40) / 5 * (frame["grade"] > 0) > 7
+    dataset = BinaryLabelDataset(
+        df=frame[["grade", "age"]].assign(paid=paid.astype(float)),
+        label_names=["paid"],
+        protected_attribute_names=["age"],
+    )
+    metric = MDFADatasetMetric(dataset, **quick, sensitive_type="numeric", per=10)
+    text = MDFATextExplainer(metric)
+    told = text.worst_case_difference()
+    assert told.startswith("Worst-case difference (how much less often, or less of a number, goes")
+    size = f"{100 * metric.worst_case_difference():.1f}"
+    assert f"{size} percentage points more often for each 10 (" in told
+    assert "(those with " in told
+    assert "age get the outcome" in told
+    assert "not defined (worst_case_ratio: it is not defined of a slope" in text.worst_case_ratio()

@@ -154,6 +154,7 @@ def test_what_has_no_meaning_is_refused(aged, given, message):
         (lambda age: age.astype(str), "needs numbers, and 'age' holds"),
         (lambda age: age.mask(age > 65, np.inf), "holds inf"),
         (lambda age: 3 + 1e-12 * age, "hardly varies"),
+        (lambda age: 1e200 * age, "is too large to be squared"),
         (lambda age: pd.DataFrame({"u": age, "v": -age}), "takes one column, 2 found"),
     ],
 )

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin import AuditResult, Subgroup, Violation
 from mdfa_fairness_plugin.cli import main
+from mdfa_fairness_plugin.comparison.changes_story import change_sentence
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure.intervals import change_interval
 
@@ -222,3 +223,40 @@ def test_differences_of_means_change_by_hand():
     first = mdfa.diff(ratio, new).changes[0]
     assert (first.status, first.measure) == ("unknown", "none")
     assert first.reason == "sides were compared by the ratio and are by the difference"
+
+
+def test_slopes_change_by_hand():
+    """2 for each 10 (0 to 4) after .1 for each 1 (-.1 to .3): 1 more, by the root of 8 either way."""
+    who = {
+        "sensitive_feature": "age",
+        "group": "more",
+        "reference": "less",
+        "measure": "difference",
+    }
+
+    def changed(**asked):
+        old, new = (
+            Violation(
+                **who | asked,
+                difference=size,
+                difference_interval=(size - half, size + half),
+                per=per,
+                verdict=verdict,
+            )
+            for size, half, per, verdict in (
+                (0.1, 0.2, 1.0, "none_larger_than_detectable"),
+                (2.0, 2.0, 10.0, "none_larger_than_detectable"),
+            )
+        )
+        return mdfa.diff(audit(old), audit(new))
+
+    wage = {"outcome": "less", "outcome_type": "numeric", "outcome_scale": "amount"}
+    change = changed(**wage).changes[0]
+    assert (change.old, change.new, change.per) == (1.0, 2.0, 10.0)
+    assert change.interval == pytest.approx((1.0 - math.sqrt(8.0), 1.0 + math.sqrt(8.0)))
+    assert "get 2 less of the outcome for each 10 than" in change_sentence(change)
+    diff = changed(outcome="no", outcome_type="binary")
+    said = 'get the outcome "no" 200 percentage points more often for each 10 than'
+    assert said in change_sentence(diff.changes[0])
+    assert "a change of 100 percentage points (" in change_sentence(diff.changes[0])
+    assert np.isnan(diff.to_frame()["times"]).all()

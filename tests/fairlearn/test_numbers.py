@@ -294,3 +294,14 @@ def test_labels_have_a_difference_too(case):
     harm = worst_case(None, case.y_pred, **case.arguments)
     assert harm.difference == pytest.approx(harm.rates[1] - harm.rates[0])
     assert set(NUMBER_EVENTS).isdisjoint(EVENTS)
+
+
+def test_slopes_have_a_difference_alone(wages):
+    people = {**wages.people, "sensitive_features": wages.X["age"], "sensitive_type": "numeric"}
+    people["audit_features"] = wages.X[["grade"]]
+    chosen = (wages.predicted > 10).astype(int)
+    harm = worst_case(None, chosen, **people)
+    assert np.isfinite(harm.figure("difference", "worst_case_difference"))
+    for name in ("ratio", "delta", "gamma"):
+        with pytest.raises(InputError, match="metric: it is not defined of a slope of a sensitive"):
+            harm.figure(name, "metric")
