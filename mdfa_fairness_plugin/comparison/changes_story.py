@@ -104,7 +104,8 @@ def change_sentence(change: Change) -> str:
         return f"{what}, {text}; searched for {change.status}."
     if not size and (change.by_difference or not math.isinf(change.old)):
         get = "" if change.by_difference else f" {gets(change)}"
-        return f"{what}, {say.group_of(change)}{get}: {change.status}{why}."
+        lost = ", by numbers that are withheld" if change.withheld else ""
+        return f"{what}, {say.group_of(change)}{get}: {change.status}{lost}{why}."
     return f"{what}, {_said(change, new)}{moved}: {change.status}{why}."
 
 

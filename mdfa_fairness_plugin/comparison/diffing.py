@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.comparison.changes import Change, changes_between, notes_on
 from mdfa_fairness_plugin.comparison.changes_story import change_sentence, tell
+from mdfa_fairness_plugin.comparison.records import WORST_CASE
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fields import UNKNOWN_PAIR, frame_of
 from mdfa_fairness_plugin.report import html, text
@@ -21,6 +22,7 @@ from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.results import AuditResult
 
 _FORMAT = "mdfa-diff-result"
+_OF: Final = {WORST_CASE: "of the worst case"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,7 +114,8 @@ class DiffResult:
     def cases(self) -> tuple[Case, ...]:
         """The changes as what gates look at."""
         return tuple(
-            Case(f"change of the {own.quantity}", own, change_sentence) for own in self.changes
+            Case(f"change {_OF.get(own.quantity, 'for everybody')}", own, change_sentence)
+            for own in self.changes
         )
 
     def summary(self, *, min_cell: int = 11) -> str:

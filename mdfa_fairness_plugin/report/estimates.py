@@ -87,9 +87,9 @@ def rates_sentences(case: Violation, settings: Settings) -> tuple[str, ...]:
 def _bridge(case: Violation, start: str) -> str:
     """From counts as they are to the rates behind the ratio, and both quotients."""
     ratio, _, _ = effect_of(case).told(case)
-    first, second = rates_text(case.rates, ratio, percentage)
-    both = f"{first} of {group_of(case)} and {second} of {others_of(case)} get this outcome"
     size = points_text(case.difference, case.difference_interval)
+    first, second = rates_text(case.rates, ratio, percentage, size.partition(" ")[0])
+    both = f"{first} of {group_of(case)} and {second} of {others_of(case)} get this outcome"
     size = f", a difference of {size}" if size else ""
     quotient = f": {ratio} times as often{size}" if ratio not in ("", "inf") else size
     plain = _plain_counts(case)

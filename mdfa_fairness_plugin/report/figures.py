@@ -60,23 +60,32 @@ def points_text(difference: float, interval: tuple[float, float]) -> str:
 
 
 def rates_text(
-    rates: tuple[float, float], ratio: str, write: Callable[[float, int], str]
+    rates: tuple[float, float],
+    ratio: str,
+    write: Callable[[float, int], str],
+    difference: str = "",
 ) -> list[str]:
-    """Write two rates exactly enough for their quotient to be the ratio as it was written.
+    """Write two rates exactly enough for quotient and difference to be as they were written.
 
-    Where the ratio is not made of them, or there is none, exactly enough not to be nothing.
+    Where these are not made of them, or there are none, exactly enough not to be nothing.
     """
     own, other = rates
     quotient = own / other if own and other else math.nan
     if f"{quotient:,.{decimals(ratio)}f}" != ratio:
         ratio = ""
-    digits = next((n for n in range(MOST) if _leads_to(own, other, n, ratio)), MOST - 1)
+    if f"{100.0 * (own - other):,.{decimals(difference)}f}" != difference:
+        difference = ""
+    fitting = (n for n in range(MOST) if _leads_to(own, other, n, ratio, difference))
+    digits = next(fitting, MOST - 1)
     return [write(rate, digits) for rate in rates]
 
 
-def _leads_to(own: float, other: float, n: int, ratio: str) -> bool:
-    """Whether rates in percent, so rounded, are not nothing, and give the ratio if there is one."""
-    told = [round(100.0 * rate, n) for rate in (own, other) if rate]
+def _leads_to(own: float, other: float, n: int, ratio: str, difference: str) -> bool:
+    """Whether rates in percent, so rounded, are not nothing, and give what is made of them."""
+    first, second = (round(100.0 * rate, n) for rate in (own, other))
+    if difference and f"{first - second:,.{decimals(difference)}f}" != difference:
+        return False
+    told = [share for share, rate in ((first, own), (second, other)) if rate]
     if not ratio:
         return all(told)
     return all(told) and f"{told[0] / told[1]:,.{decimals(ratio)}f}" == ratio

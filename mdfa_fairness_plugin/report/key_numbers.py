@@ -67,7 +67,8 @@ def key_numbers(result: AuditRecord) -> Section:
         if far := say.deviations(case.standard_deviations):
             pairs.append(("Standard deviations", far))
         if case.n_rows != 0:
-            pairs.append(("Rows in the subgroup", case.n_rows))
+            where = "compared" if case.rule == EVERYBODY else "in the subgroup"
+            pairs.append((f"Rows {where}", case.n_rows))
     return Section("numbers", "", (Numbers(tuple(pairs)),), HTML, place="first")
 
 

@@ -167,6 +167,8 @@ def test_pages_escape_and_withhold():
     assert "withheld" in page
     assert "2.1" in changed.to_html(min_cell=1)  # exp(.75)
     assert "2.1" not in page
+    assert "larger, by numbers that are withheld." in " ".join(changed.summary().split())
+    assert 'name="change for everybody: ' in changed.to_junit()
 
 
 def test_the_command_has_a_gate_and_test_cases(tmp_path):

@@ -107,6 +107,10 @@ def test_rates_lead_to_the_ratio_as_it_is_printed():
             # Up to one in the last place where even thousandths of a percent are too coarse.
             assert abs(first / second - float(ratio)) < 1.51 * 10.0 ** -decimals(ratio)
     assert rates_text((0.24, 0.12), "2.0", frequency) == ["24 of 100", "12 of 100"]
+    # Whoever subtracts them finds the difference; one that is not made of them asks for nothing.
+    assert rates_text((0.1262, 0.0808), "1.6", percentage, "4.5") == ["12.6 %", "8.1 %"]
+    assert rates_text((0.1262, 0.0808), "1.6", percentage, "9.9") == ["13 %", "8 %"]
+    assert rates_text((0.0, 0.123), "", percentage, "-12") == ["0 %", "12 %"]
 
 
 def test_ratio_and_p_never_round_to_something_else():

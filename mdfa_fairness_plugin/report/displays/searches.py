@@ -98,10 +98,9 @@ class SearchesDisplay(ForestDisplay):
 
     def _sentence(self) -> str:
         n = count(len(self.labels), "search", "searches")
-        more = f", {self.n_omitted:,d} more not drawn" if self.n_omitted else ""
-        of_these = "of these " if more else ""
-        text = f"{self.effect.plural} of {n} with intervals{more}; "
-        text += f"{of_these}{self.verdicts.count(VIOLATION):,d} {FINDINGS[VIOLATION]}"
+        more = f", {self.n_omitted:,d} more not drawn; of those drawn," if self.n_omitted else ";"
+        text = f"{self.effect.plural} of {n} with intervals{more} "
+        text += f"{self.verdicts.count(VIOLATION):,d} {FINDINGS[VIOLATION]}"
         if ADVANTAGE in self.verdicts:
             text += f", {count(self.verdicts.count(ADVANTAGE), 'advantage')}"
         text += "."

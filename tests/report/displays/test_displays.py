@@ -317,7 +317,10 @@ def test_an_advantage_is_drawn_and_counted_as_no_violation():
     assert sorted(display.verdicts) == ["advantage", "violation"]
     assert "2 searches with intervals; 1 unequal beyond chance, 1 advantage." in display.alt_text
     fewer = SearchesDisplay.from_result(both, max_searches=1).alt_text
-    assert "1 search with intervals, 1 more not drawn; of these 1 unequal beyond chance." in fewer
+    assert (
+        "1 search with intervals, 1 more not drawn; of those drawn, 1 unequal beyond chance."
+        in fewer
+    )
     assert "advantage" not in SearchesDisplay.from_result(result).alt_text
 
 
