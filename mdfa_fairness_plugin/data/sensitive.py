@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
@@ -121,15 +120,14 @@ def warn_of_missing(n_missing: int, name: str, log: WarningLog) -> None:
 
 def refuse_labels(name: str, values: tuple[Hashable, ...]) -> None:
     """Refuse a sensitive quantity whose values are no numbers."""
-    strange = [
-        own
-        for own in values
-        if isinstance(own, bool) or not isinstance(own, numbers.Real) or not math.isfinite(own)
-    ]
+    number = Writing(kind="numeric").value
+    strange = [own for own in values if isinstance(own, str) or not math.isfinite(number(own))]
     if strange:
+        found = [own for own in strange if math.isnan(number(own))] or strange
         raise InputError(
             f"sensitive_features: sensitive_type='numeric' needs numbers, and {name!r} holds "
-            f"{listing(strange, 3)}. Leave sensitive_type out to compare groups."
+            f"{listing(found, 3)}. mdfa_fairness_plugin.to_quantities makes numbers of texts; leave "
+            "sensitive_type='numeric' out to compare groups."
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,6 +103,15 @@ def test_units_and_order_of_rows_change_nothing(aged, found):
     assert other.worst_case.difference == pytest.approx(found.worst_case.difference)
 
 
+def test_decimals_are_numbers(aged):
+    X, y, age = aged
+    one, other = (
+        mdfa.audit(X, y, sensitive_features=age.round(1).map(kind), **NUMBERS).worst_case
+        for kind in (float, lambda own: Decimal(str(own)))
+    )
+    assert one.difference == other.difference
+
+
 def test_groups_of_zero_and_one_are_told_as_by_a_difference(aged):
     X, y, age = aged
     old = (age > age.median()).astype(int)
@@ -152,6 +163,7 @@ def test_what_has_no_meaning_is_refused(aged, given, message):
     ("change", "message"),
     [
         (lambda age: age.astype(str), "needs numbers, and 'age' holds"),
+        (lambda age: age.astype(str).where(age.index != 3, "?"), "'age' holds '\\?'. mdfa_fair"),
         (lambda age: age.mask(age > 65, np.inf), "holds inf"),
         (lambda age: 3 + 1e-12 * age, "hardly varies"),
         (lambda age: 1e200 * age, "is too large to be squared"),
