@@ -110,7 +110,7 @@ def test_order_of_rows_changes_nothing(paid, found):
 
 
 def test_zeros_and_ones_by_their_ratio_agree_with_yes_and_no():
-    """Of eight such data sets people overlap by .92 (sd .02): models of numbers are fitted otherwise."""
+    """Of eight such data sets overlap is .92 (sd .02): models of numbers are fitted otherwise."""
     data = mdfa.datasets.make_synthetic(2_000, delta=3.0, random_state=1)
     given = {"sensitive_features": data.sensitive_features, "random_state": 0, "n_repeats": 1}
     yes = next(
