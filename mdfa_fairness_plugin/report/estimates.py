@@ -140,11 +140,12 @@ def _beside(case: Violation, settings: Settings) -> str:
     if not others:
         return ""
     told = {name: text for name, text in words.items() if name in others}
-    # As exact as the one reported.
-    values = effect.alike([effect.value(case), *(effect.from_scale(others[name]) for name in told)])
+    # As exact as the one reported with its interval.
+    stated = (*case.effect_interval, *(others[name] for name in told))
+    values = effect.alike([effect.value(case), *map(effect.from_scale, stated)])[3:]
     listed = "; ".join(
         f"{effect.in_cell(value)} {text.format(counts=effect.counts)}"
-        for value, text in zip(values[1:], told.values(), strict=True)
+        for value, text in zip(values, told.values(), strict=True)
     )
     text = f"The {effect.name} by other estimates: {listed}."
     low, high = case.effect_interval
