@@ -45,7 +45,6 @@ datasets.load_wages = partial(few, datasets.load_wages)
 """
 BEFORE = {
     "guide": FEW.format(step=4),
-    "gallery": FEW.format(step=2),
     "beyond_binary": FEW.format(step=4),
 }
 
