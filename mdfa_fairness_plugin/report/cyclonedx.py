@@ -22,7 +22,7 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import Document
-from mdfa_fairness_plugin.report.effects import effect_of, is_number
+from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, told_verdict
 from mdfa_fairness_plugin.report.groups import groups_blocks, highest_rates
 from mdfa_fairness_plugin.report.rates import Effect, gets
@@ -266,6 +266,6 @@ def _finding(search: Violation) -> str:
     why = "" if search.verdict == NONE_LARGER else clean(search.reason).rstrip(". ")
     finding = told_verdict(search) if search.verdict == NONE_LARGER else finding
     more = f" ({why})" if why else ""
-    often = "" if is_number(search) else " more often"
+    often = " more often" if search.outcome_type == "binary" else ""
     asked = f"{say.capital(say.group_of(search))} {gets(search)}{often}"
     return f"{asked} than {say.others_of(search)} with equal audited features: {finding}{more}."

@@ -81,6 +81,11 @@ def test_sentences_say_what_the_slope_is_for(found, refused):
     assert "percentage points more often for each 10 (" in text
     assert "Slope" in text
     assert refused.worst_case.outcome_type == "binary"
+    others = "than those with less age with equal audited features: not found unequal"
+    assert f'those with more age get the outcome \\"refused = no\\" more often {others}' in (
+        refused.to_cyclonedx().replace("Those", "those")
+    )
+    assert f"more age get more wage {others}" in found.to_cyclonedx()
 
 
 def test_yes_and_no_are_two_searches_seen_from_either_side(refused):
