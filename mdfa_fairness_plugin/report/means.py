@@ -302,8 +302,9 @@ class Slope(Difference):
 
     @property
     def each(self) -> str:  # type: ignore[override]
-        """How much more of it."""
-        return f" for each {amount_text(self.per)}"
+        """How much more of it, in all its digits."""
+        is_short = float(f"{self.per:.3g}") == self.per
+        return f" for each {amount_text(self.per) if is_short else f'{self.per:,.15g}'}"
 
     @property
     def unit(self) -> str:  # type: ignore[override]

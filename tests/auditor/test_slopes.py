@@ -10,6 +10,7 @@ import pytest
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.report.means import Slope
 
 N = 600
 FAST = {"learner": "tree", "n_splits": 2, "n_repeats": 1, "random_state": 0}
@@ -106,6 +107,14 @@ def test_units_and_order_of_rows_change_nothing(aged, found):
     )
     assert np.array_equal(other.worst_case.membership, found.worst_case.membership[order])
     assert other.worst_case.difference == pytest.approx(found.worst_case.difference)
+
+
+@pytest.mark.parametrize(
+    ("per", "text"),
+    [(1e-3, "0.001"), (2.5, "2.5"), (12_345.678, "12,345.678"), (4e6, "4,000,000")],
+)
+def test_what_slopes_are_for_is_told_in_full(per, text):
+    assert Slope(per=per).each == f" for each {text}"
 
 
 def test_decimals_are_numbers(aged):
