@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.records import Measured, Violation
 
 _Kind = TypeVar("_Kind", bound=Record)
 _MOST_VALUES: Final = 11  # of a cell, between the smallest and the largest that it may be
+_STEPS: Final = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
 
 
 def permitted(kind: type[Any], *marks: str) -> list[str]:
@@ -82,9 +83,9 @@ def least(record: Violation, ends: np.ndarray) -> dict[str, Any]:
         far = (record.delta - low) / float(error[0])
     deltas, errors = _limits(worlds, weight)
     bound = min(low, moved + float((deltas - far * errors).min()))
-    ratio = math.exp(bound)
-    whole = 1 if ratio >= 10 else 10  # as many digits as are read
-    ratio = math.floor(ratio * whole + 1e-9) / whole
+    # Limits of a few rows move otherwise: finer steps would tell these numbers apart.
+    size = 10.0 ** math.floor(bound / math.log(10.0))
+    ratio = size * max((step for step in _STEPS if size * step <= math.exp(bound)), default=1.0)
     return {"interval": (math.log(ratio), math.nan)} if ratio > 1 else {}
 
 

@@ -234,7 +234,8 @@ def _nothing_found(result: AuditRecord) -> tuple[str, str]:
         )
         return headline, f"Finding: {FINDINGS[INSUFFICIENT]}. {_NOT_EQUAL}"
     known = [v for v in seeing if math.isfinite(effect_of(v).detectable(v))]
-    where = f"in {count(len(seeing), 'search', 'searches')}"
+    harm = " for harm" if len(searches) < len(result.violations) else ""
+    where = f"in {count(len(seeing), 'search', 'searches')}{harm}"
     headline, extra = f"Nothing was found unequal beyond chance {where}", []
     if known:
         mass = max(coarser_mass(v) for v in seeing)
