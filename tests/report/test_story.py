@@ -188,6 +188,8 @@ def test_nothing_found_is_told_with_the_size_that_would_have_been_seen():
     ) in text
     assert "Closest to being unequal beyond chance, by its lower limit:" in text
     assert "This is not a finding of equal treatment." in text
+    both = audit(granted(harm=True), granted(harm=False)).summary(min_cell=1)
+    assert "beyond chance in 1 search for harm;" in flat(both)
 
 
 def test_masses_too_small_for_any_ratio_are_named():
