@@ -25,6 +25,7 @@ from mdfa_fairness_plugin.exceptions import (
     WeightWarning,
 )
 from mdfa_fairness_plugin.learn.given import GivenProbability
+from mdfa_fairness_plugin.measure.power import FEWEST_HITS
 from mdfa_fairness_plugin.measure.splitting import (
     HELD_BACK,
     draw_folds,
@@ -308,7 +309,15 @@ def too_few_weighted(
 ) -> str:
     """Say if a few heavy sampling weights or clusters leave too little to compare; empty if not."""
     weights, cluster, fewest = problem.sample_weight, problem.cluster, settings.min_group_size
-    if cluster is None and np.ptp(weights[contrast.s != 0]) == 0:
+    known = contrast.s != 0
+    if contrast.quantity is not None:  # so far off that all others hardly weigh
+        dose = weights[known] * contrast.quantity[known] ** 2
+        if (n := effective_sample_size(dose)) < FEWEST_HITS:
+            return (
+                "a few values are so far from all others that a slope rests on what "
+                f"{n:.1f} people have, and at least {FEWEST_HITS} are needed; groups can be compared"
+            )
+    if cluster is None and np.ptp(weights[known]) == 0:
         return ""
     if problem.probability is not None:
         expected = min(problem.probability[contrast.s == side].sum() for side in (1, -1))

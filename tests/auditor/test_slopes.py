@@ -117,6 +117,13 @@ def test_what_slopes_are_for_is_told_in_full(per, text):
     assert Slope(per=per).each == f" for each {text}"
 
 
+def test_few_values_far_off_are_too_few_to_measure_by(aged):
+    X, y, age = aged
+    result = mdfa.audit(X, y, sensitive_features=age.where(age.index > 0, 1e6), **NUMBERS)
+    assert {own.verdict for own in result.violations} == {"insufficient_evidence"}
+    assert all("rests on what 1.0 people have" in own.reason for own in result.violations)
+
+
 def test_decimals_are_numbers(aged):
     X, y, age = aged
     one, other = (
