@@ -287,7 +287,8 @@ class _Redactor(_Counts):
             allowed["share"] = violation.share
         allowed |= self.rule_shares(violation, n)
         found = ("detectable_delta", "detectable_difference")
-        allowed |= {} if everybody else {name: getattr(violation, name) for name in found}
+        if not (everybody or closed):
+            allowed |= {name: getattr(violation, name) for name in found}
         # A tenth of those who have the outcome tells how many these are.
         asked = not isinstance(self.given.alpha, str)
         if asked or (self.all_told and not everybody):

@@ -977,6 +977,13 @@ def test_lower_limits_of_whole_audits_do_not_count_a_few():
     assert np.exp(list(told)) == pytest.approx([5.0])
 
 
+@pytest.mark.parametrize("few", [5, 40])
+def test_what_would_have_been_found_in_a_subgroup_of_few_is_withheld(few):
+    """It is made of the errors of the cells, whose smallest count for most."""
+    result = audit([[40, 60], [few, 90]], [[80, 160], [90, 300]], detectable_delta=1.3, delta=0.8)
+    assert math.isnan(redact(result, 11).result.violations[0].detectable_delta) == (few < 11)
+
+
 def test_pages_test_cases_and_cards_are_the_same_for_other_counts():
     """Every byte, coordinates of pictures and what is read aloud of them as well."""
     tables = [([[40, 60], [n, 95 - n]], [[40, 100], [85 + 5 - n, 210 - 5 + n]]) for n in (3, 5, 8)]
