@@ -73,12 +73,7 @@ from mdfa_fairness_plugin.report.legends import (
 )
 from mdfa_fairness_plugin.report.opened import opened
 from mdfa_fairness_plugin.report.pictures import pictures
-from mdfa_fairness_plugin.report.reading import (
-    comparison,
-    entries,
-    held_in_part,
-    shown_case,
-)
+from mdfa_fairness_plugin.report.reading import comparison, entries, held_in_part, shown_case
 from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
 from mdfa_fairness_plugin.report.rerun import rerun_code
 from mdfa_fairness_plugin.report.statement import files_sentences, statement_section

@@ -65,7 +65,8 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     code = (
         "import dataclasses, sys\n"
         "import mdfa_fairness_plugin\n"
-        "told = dict(violations=(), asked=(), provenance={}, summary=lambda **given: 'line\\n' * 100_000)\n"
+        "told = dict(violations=(), asked=(), provenance={})\n"
+        "told['summary'] = lambda **given: 'line\\n' * 100_000\n"
         "result = dataclasses.make_dataclass('Result', told)(**told)\n"
         "mdfa_fairness_plugin.audit = lambda *args, **kwargs: result\n" + SCRIPT
     )
