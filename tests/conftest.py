@@ -18,7 +18,7 @@ from mdfa_fairness_plugin.learn import difference
 
 FOR_USERS = (
     (settings, "_MOST_REPEATS", settings._MOST_REPEATS),
-    (difference, "_TREES_OF_REPEATS", difference._TREES_OF_REPEATS),
+    (difference, "_TREES_OF_A_ROW", difference._TREES_OF_A_ROW),
 )
 
 
@@ -30,7 +30,7 @@ def cross_fitted_once():
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(settings, "_MOST_REPEATS", 1)
-        patch.setattr(difference, "_TREES_OF_REPEATS", 24)
+        patch.setattr(difference, "_TREES_OF_A_ROW", 24)
         yield
 
 

@@ -26,7 +26,7 @@ ONCE = """
 from mdfa_fairness_plugin import settings
 from mdfa_fairness_plugin.learn import difference
 
-settings._MOST_REPEATS, difference._TREES_OF_REPEATS = 1, 24
+settings._MOST_REPEATS, difference._TREES_OF_A_ROW = 1, 24
 """
 # Long walks through arrests and wages run on a part of them.
 FEW = """

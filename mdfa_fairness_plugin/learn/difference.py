@@ -20,10 +20,11 @@ from mdfa_fairness_plugin.learn.weighted import fit_weighted
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads
 
-# Trees that judge a row by one split into folds of every repeat, these together, and by each further
-# split. With 24 and with 67 in each of three repeats people found overlap as much (within .003, 1,000
-# and 4,000 rows), and half of 12 in further ones costs .03 of the overlap of two seeds' people.
-_TREES_OF_REPEATS, _FEWEST_TREES, _TREES_OF_OTHERS = 96, 24, 12
+# Trees that judge a row by one split into folds, twice as many by those of several repeats together,
+# and by each further split. Of three repeats' people, each found alone by 67 / 40 / 24 trees, overlap
+# with a planted region is .59 / .57 / .56 at 1,000 rows (delta .5), and .81 with 40 and 24 at 4,000;
+# half of 12 in further splits costs .03 of the overlap of two seeds' people.
+_TREES_OF_A_ROW, _FEWEST_TREES, _TREES_OF_OTHERS = 100, 24, 12
 # Into folds, of all repeats' trees. With 5, 10 and 20 splits of 200 trees a row in all, the people that
 # two seeds find in the arrests overlap by .82, .85 and .86.
 _SPLITS_OF_TREES = 20
@@ -47,7 +48,8 @@ class Trees(NamedTuple):
     def of(cls, n_rows: int, n_repeats: int = 1) -> Trees:
         """The more rows the fewer, but for the fewest."""
         share = min(MANY_ROWS / max(n_rows, 1), 1.0)
-        of_first = max(round(share * _TREES_OF_REPEATS / n_repeats), _FEWEST_TREES)
+        most = min(_TREES_OF_A_ROW, 2 * _TREES_OF_A_ROW / n_repeats)
+        of_first = max(round(share * most), _FEWEST_TREES)
         n_splits = max(int(share * _SPLITS_OF_TREES / n_repeats), 1) if n_repeats > 1 else 1
         return cls(of_first, _TREES_OF_OTHERS, n_splits, n_rows >= MANY_ROWS)
 

@@ -200,13 +200,13 @@ def test_repeats_are_averaged(learner):
 @pytest.mark.parametrize(
     ("n_rows", "n_repeats", "expected"),
     [
-        (100, 1, Trees(96, 12, 1, False)),
-        (3_999, 3, Trees(32, 12, 6, False)),
-        (4_000, 3, Trees(32, 12, 6, True)),
-        (8_000, 3, Trees(24, 12, 3, True)),
-        (9_900, 3, Trees(24, 12, 2, True)),
-        (10_000, 3, Trees(24, 12, 2, True)),
-        (15_000, 2, Trees(24, 12, 2, True)),
+        (100, 1, Trees(100, 12, 1, False)),
+        (3_999, 3, Trees(67, 12, 6, False)),
+        (4_000, 3, Trees(67, 12, 6, True)),
+        (8_000, 3, Trees(33, 12, 3, True)),
+        (9_900, 3, Trees(27, 12, 2, True)),
+        (10_000, 3, Trees(27, 12, 2, True)),
+        (15_000, 2, Trees(27, 12, 2, True)),
         (50_000, 1, Trees(24, 12, 1, True)),
     ],
 )
@@ -220,7 +220,7 @@ def test_as_many_trees_judge_a_row_as_asked_for():
     folds = np.arange(300) % 2
     for n_trees in (None, 7):
         found = difference_of(X, s, positive, e, m, folds, n_trees=n_trees)
-        assert {len(model.trees_) for model in found.models} == {n_trees or 96}
+        assert {len(model.trees_) for model in found.models} == {n_trees or 100}
 
 
 def test_rows_held_back_are_judged_by_every_repeat():
