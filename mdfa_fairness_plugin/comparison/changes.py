@@ -23,6 +23,7 @@ from mdfa_fairness_plugin.records import (
     Violation,
     ratio_of,
 )
+from mdfa_fairness_plugin.records.effects import Compared
 from mdfa_fairness_plugin.records.searches import Keyed
 from mdfa_fairness_plugin.report.reading import entries
 
@@ -49,7 +50,7 @@ def _times(name: str, table: int, case: int) -> tuple[Column, ...]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Change(Keyed, Record):
+class Change(Keyed, Compared, Record):
     """One ratio of two audits, before and now.
 
     Parameters
@@ -118,11 +119,6 @@ class Change(Keyed, Record):
     old_rule: str = text("always", Column("rule_before", 21, 16, dtype=object))
     new_rule: str = text("always", Column("rule_now", 22, 17, dtype=object))
     confidence_level: float = number("always", default=0.95)
-
-    @property
-    def by_difference(self) -> bool:
-        """Whether it is of a difference of means."""
-        return self.measure == "difference"
 
     @property
     def verdict(self) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mdfa_fairness_plugin.fields import Record, said
-from mdfa_fairness_plugin.records import INSUFFICIENT, SearchKey, deviations_of, ratio_of
+from mdfa_fairness_plugin.records import INSUFFICIENT, SearchKey, ratio_of
+from mdfa_fairness_plugin.records.effects import Compared, Effect, Tested
 
 _UNKNOWN_PAIR: Final = (math.nan, math.nan)
 
@@ -42,19 +43,8 @@ def _told(default: Any) -> Any:
     return field(default=default, metadata=said("always", json="told"))
 
 
-class _Measured:
-    """What has a ``measure``."""
-
-    measure: str
-
-    @property
-    def by_difference(self) -> bool:
-        """Whether sides are compared by the difference of their means."""
-        return self.measure == "difference"
-
-
 @dataclass(frozen=True, kw_only=True)
-class RateRatio(_Measured):
+class RateRatio(Compared):
     """Ratio of a rate or mean between the group and those it is compared with, features not looked at.
 
     Parameters
@@ -101,7 +91,7 @@ class RateRatio(_Measured):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ModelSearch(_Measured, Record):
+class ModelSearch(Tested, Record):
     """One model in one search: aggregate ratios beside the worst case.
 
     Parameters
@@ -179,39 +169,9 @@ class ModelSearch(_Measured, Record):
     r2: float = _told(math.nan)
     mean_absolute_error: float = _told(math.nan)
 
-    @property
-    def effect(self) -> float:
-        """What both sides are compared by: ``delta``, or ``difference``."""
-        return self.difference if self.by_difference else self.delta
-
-    @property
-    def effect_interval(self) -> tuple[float, float]:
-        """Interval on ``effect``."""
-        return self.difference_interval if self.by_difference else self.interval
-
-    @property
-    def detectable_ratio(self) -> float:
-        """As in ``Violation``."""
-        return ratio_of(self.detectable_delta)
-
-    @property
-    def standard_deviations(self) -> float:
-        """As in ``Violation``."""
-        return deviations_of(self.p_value_adjusted)
-
-    @property
-    def ratio(self) -> float:
-        """The paper's ``DT_G``, cross-fitted."""
-        return ratio_of(self.delta)
-
-    @property
-    def ratio_interval(self) -> tuple[float, float]:
-        """Interval on the ratio."""
-        return ratio_of(self.interval[0]), ratio_of(self.interval[1])
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Transfer(_Measured, Record):
+class Transfer(Effect, Record):
     """One model's outcomes inside the worst subgroup that was found for another.
 
     Parameters
@@ -273,19 +233,9 @@ class Transfer(_Measured, Record):
         """What both sides are compared by: ``delta``, or ``gap``."""
         return self.gap if self.by_difference else self.delta
 
-    @property
-    def ratio(self) -> float:
-        """Rate ratio of ``model``'s outcomes in the subgroup."""
-        return ratio_of(self.delta)
-
-    @property
-    def ratio_interval(self) -> tuple[float, float]:
-        """Interval on the ratio."""
-        return ratio_of(self.interval[0]), ratio_of(self.interval[1])
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Alternative(_Measured, Record):
+class Alternative(Compared, Record):
     """A model as an alternative to the baseline: how well it does, and how unequal it is.
 
     Parameters
@@ -351,7 +301,7 @@ class Alternative(_Measured, Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Difference(_Measured, Record):
+class Difference(Compared, Record):
     """A model against the baseline, measured on the same rows.
 
     Parameters

@@ -12,7 +12,7 @@ from mdfa_fairness_plugin.measure.means import MeanDifference, Means
 from mdfa_fairness_plugin.measure.power import Searching
 from mdfa_fairness_plugin.measure.sums import SEARCHED, SETS, RungOf, SearchSums, ValueOf
 from mdfa_fairness_plugin.records import SearchKey
-from mdfa_fairness_plugin.records.sets import DELTA_OF_DEVIATION
+from mdfa_fairness_plugin.records.effects import DELTA_OF_DEVIATION
 from mdfa_fairness_plugin.settings import Settings
 
 

@@ -10,6 +10,7 @@ from mdfa_fairness_plugin.records.audits import (
     harmful,
     ranked,
 )
+from mdfa_fairness_plugin.records.effects import deviations_of, ratio_of
 from mdfa_fairness_plugin.records.features import AuditedFeature
 from mdfa_fairness_plugin.records.groups import GroupCounts
 from mdfa_fairness_plugin.records.harm import Harm, worst_harm
@@ -27,8 +28,6 @@ from mdfa_fairness_plugin.records.sets import (
     Spread,
     Subgroup,
     WorstCasePath,
-    deviations_of,
-    ratio_of,
 )
 
 __all__ = [

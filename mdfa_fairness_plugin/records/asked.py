@@ -10,8 +10,9 @@ from typing import Final
 import numpy as np
 
 from mdfa_fairness_plugin.fields import Column, number, rows, said, text
+from mdfa_fairness_plugin.records.effects import Tested, deviations_of, ratio_of
 from mdfa_fairness_plugin.records.searches import INSUFFICIENT, Keyed
-from mdfa_fairness_plugin.records.sets import ModelDependence, Subgroup, deviations_of, ratio_of
+from mdfa_fairness_plugin.records.sets import ModelDependence, Subgroup
 
 # What holds of every set that was named, and is said with it.
 NOT_CONFIRMED: Final = (
@@ -22,7 +23,7 @@ NOT_CONFIRMED: Final = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class AskedSubgroup(Keyed, Subgroup):
+class AskedSubgroup(Keyed, Tested, Subgroup):
     """Rows that somebody named, and how unequally a group among them is treated.
 
     What a ``Violation`` says of a region that was searched for, and a ``Subgroup`` of any set, said of
@@ -90,16 +91,6 @@ class AskedSubgroup(Keyed, Subgroup):
     )
     depends_on_models: ModelDependence | None = field(default=None, metadata=said("rule"))
     membership: np.ndarray = rows(bool, "bits")
-
-    @property
-    def detectable_ratio(self) -> float:
-        """Smallest ratio that would have been called a violation here with 80 % probability."""
-        return ratio_of(self.detectable_delta)
-
-    @property
-    def standard_deviations(self) -> float:
-        """How far beyond chance: the normal deviate of ``p_value_adjusted``."""
-        return deviations_of(self.p_value_adjusted)
 
     def __repr__(self) -> str:
         return (

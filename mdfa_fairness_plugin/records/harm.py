@@ -7,8 +7,8 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.records.effects import ratio_of
 from mdfa_fairness_plugin.records.searches import STEPS, VIOLATION, Violation
-from mdfa_fairness_plugin.records.sets import ratio_of
 
 # What of a number or an order is good where the other is bad.
 _OPPOSITES = {"less": "more", "lower rank": "higher rank"}

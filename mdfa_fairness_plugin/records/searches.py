@@ -25,14 +25,13 @@ from mdfa_fairness_plugin.fields import (
     text,
     whole,
 )
+from mdfa_fairness_plugin.records.effects import Tested, deviations_of, ratio_of
 from mdfa_fairness_plugin.records.sets import (
     Measured,
     ModelDependence,
     Spread,
     Subgroup,
     WorstCasePath,
-    deviations_of,
-    ratio_of,
 )
 from mdfa_fairness_plugin.records.views import Viewed
 
@@ -98,7 +97,7 @@ def _two_floats(ends: Any) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Violation(Keyed, Measured, Viewed):
+class Violation(Keyed, Tested, Measured, Viewed):
     """Most unequally treated subgroup one search found, measured on held-out rows.
 
     A search is one-sided: it asks where rows with the sensitive value ``group`` get ``outcome``
@@ -370,23 +369,6 @@ class Violation(Keyed, Measured, Viewed):
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict: {self.verdict!r} is not one of {', '.join(VERDICTS)}.")
         super().__post_init__()
-
-    @property
-    def detectable_ratio(self) -> float:
-        """Smallest ratio that this search would have called a violation with 80 % probability.
-
-        In a subgroup of ``detectable_mass``, by a formula from the audit's own rows; ``inf`` if not
-        even a thousandfold one among everybody would have been. ``AuditResult.power`` simulates it.
-        """
-        return ratio_of(self.detectable_delta)
-
-    @property
-    def standard_deviations(self) -> float:
-        """How far beyond chance, after allowing for the search: the deviate of ``p_value_adjusted``.
-
-        ``statistic`` is the same without.
-        """
-        return deviations_of(self.p_value_adjusted)
 
     @property
     def beside(self) -> Subgroup | None:

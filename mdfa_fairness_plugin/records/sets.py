@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from mdfa_fairness_plugin.fields import (
     Column,
@@ -23,25 +22,11 @@ from mdfa_fairness_plugin.fields import (
     text,
     whole,
 )
+from mdfa_fairness_plugin.records.effects import DELTA_OF_DEVIATION, Effect, ratio_of
 from mdfa_fairness_plugin.records.views import Viewed
 
 _NO_VALUES: Final = partial(np.empty, 0, np.float64)
 _NO_COUNTS: Final = partial(np.empty, 0, np.intp)
-# Log ratio that says as much as a difference of one standard deviation (Chinn 2000).
-DELTA_OF_DEVIATION: Final = 0.91
-
-
-def ratio_of(delta: float) -> float:
-    """Rate ratio ``exp(delta)``; infinite where a float cannot hold it."""
-    try:
-        return math.exp(delta)
-    except OverflowError:
-        return math.inf
-
-
-def deviations_of(p_value: float) -> float:
-    """Standard deviations of a normal number that is larger with this probability."""
-    return float(-ndtri(p_value))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -179,7 +164,7 @@ class Spread(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Measured(Record):
+class Measured(Effect, Record):
     """How unequally a set of rows is treated; see ``Subgroup``."""
 
     delta: float = number("cells", Column("delta", 15, 2), Column("ratio", 6, 15, ratio_of))
@@ -208,31 +193,6 @@ class Measured(Record):
     measure: str = field(default="ratio", metadata=said("always", json="told"))
     outcome_sd: float = field(default=math.nan, metadata=said("always", settle=float, json="told"))
     per: float = field(default=math.nan, metadata=said("always", settle=float, json="told"))
-
-    @property
-    def by_difference(self) -> bool:
-        """Whether both sides are compared by the difference of their means."""
-        return self.measure == "difference"
-
-    @property
-    def effect(self) -> float:
-        """What both sides are compared by: ``delta``, or ``difference``."""
-        return self.difference if self.by_difference else self.delta
-
-    @property
-    def effect_interval(self) -> tuple[float, float]:
-        """Interval on ``effect``."""
-        return self.difference_interval if self.by_difference else self.interval
-
-    @property
-    def ratio(self) -> float:
-        """Outcome-rate ratio, ``exp(delta)``; the paper's ``DT_G``."""
-        return ratio_of(self.delta)
-
-    @property
-    def ratio_interval(self) -> tuple[float, float]:
-        """Interval on the ratio."""
-        return ratio_of(self.interval[0]), ratio_of(self.interval[1])
 
     @property
     def lower(self) -> float:
