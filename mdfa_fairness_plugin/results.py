@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,19 +17,19 @@ from mdfa_fairness_plugin.records import ratio_of
 from mdfa_fairness_plugin.records.audits import by_reason
 from mdfa_fairness_plugin.replicate import Explained
 from mdfa_fairness_plugin.replicate.repeats import searched, source_of
-from mdfa_fairness_plugin.report import html, markdown, text
-from mdfa_fairness_plugin.report.byline import published
+from mdfa_fairness_plugin.report import markdown, text
 from mdfa_fairness_plugin.report.cyclonedx import to_cyclonedx
-from mdfa_fairness_plugin.report.junit import to_junit
+from mdfa_fairness_plugin.report.junit import Case, printed_cases
 from mdfa_fairness_plugin.report.notebooks import fragment_of
 from mdfa_fairness_plugin.report.plain import as_json, to_plain, withheld_below, written
 from mdfa_fairness_plugin.report.redaction import redact
+from mdfa_fairness_plugin.report.reported import Reported
 from mdfa_fairness_plugin.report.stored import stored_fields
 from mdfa_fairness_plugin.report.story import tell_page, tell_part
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class AuditResult(Questions):
+class AuditResult(Questions, Reported):
     """Everything one audit found, and what it could not see.
 
     Parameters
@@ -250,32 +250,8 @@ class AuditResult(Questions):
         """
         return written(as_json(to_cyclonedx(self, min_cell)), path)
 
-    def to_junit(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        fail_above: float | None = None,
-        *,
-        min_cell: int = 11,
-    ) -> str:
-        """Give JUnit XML, one test case per search, for continuous integration.
-
-        Parameters
-        ----------
-        path : str or path-like, optional
-            File to write as well.
-        fail_above : float or None, default=None
-            A search fails if its lower confidence limit of delta (of numbers compared by it, of the
-            difference in units of the outcome) is above this, as the gate of ``mdfa audit
-            --fail-above`` has it; None: no search fails. Searches without enough evidence are
-            skipped, with the reason.
-        min_cell : int, default=11
-            As in ``to_html``; the gate looks at what is withheld too.
-
-        Returns
-        -------
-        str
-        """
-        return written(to_junit(self, fail_above, min_cell), path)
+    def _printed_cases(self, min_cell: int) -> tuple[Sequence[Case], Mapping[str, Any]]:
+        return printed_cases(self, min_cell)
 
     def summary(self, *, min_cell: int = 11) -> str:
         """Tell what was found in a page of plain text.
@@ -321,8 +297,7 @@ class AuditResult(Questions):
             If ``min_cell`` is no whole number of at least 1.
         """
         told = {"title": title, "source": source, "author": author, "date": date}
-        page = published(tell_page(self, min_cell, command), self.statement, **told)
-        return written(html.render_page(page), path)
+        return self._published(tell_page(self, min_cell, command), path, **told)
 
 
 def result_of(audit: Audit, log: WarningLog, seconds: float) -> AuditResult:

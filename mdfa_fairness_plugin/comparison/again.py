@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -30,13 +30,13 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.replicate.asked import Question, answers_to
 from mdfa_fairness_plugin.replicate.repeats import prepared
-from mdfa_fairness_plugin.report import html, text
 from mdfa_fairness_plugin.report.asked import Answers, asked_section
 from mdfa_fairness_plugin.report.document import Bullets, Document, Paragraphs, Section
 from mdfa_fairness_plugin.report.effects import effect_of
-from mdfa_fairness_plugin.report.junit import Case, cases_of, to_junit
+from mdfa_fairness_plugin.report.junit import Case, cases_of, printed_cases
 from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
 from mdfa_fairness_plugin.report.redaction import redact
+from mdfa_fairness_plugin.report.reported import Reported
 from mdfa_fairness_plugin.report.stored import stored_part
 from mdfa_fairness_plugin.report.story import warnings_section
 from mdfa_fairness_plugin.results import AuditResult
@@ -51,7 +51,7 @@ _NOTE: Final = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MeasuredAgain:
+class MeasuredAgain(Reported):
     """Old findings on new rows.
 
     Parameters
@@ -99,25 +99,10 @@ class MeasuredAgain:
         }
         return written(as_json(told), path)
 
-    def to_junit(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        fail_above: float | None = None,
-        *,
-        min_cell: int = 11,
-    ) -> str:
-        """Give JUnit XML, a test case per finding, as ``AuditResult.to_junit`` does."""
-        return written(to_junit(self.result, fail_above, min_cell), path)
+    def _printed_cases(self, min_cell: int) -> tuple[Sequence[Case], Mapping[str, Any]]:
+        return printed_cases(self.result, min_cell)
 
-    def summary(self, *, min_cell: int = 11) -> str:
-        """Tell what holds in plain text, without small counts, as ``to_html`` does."""
-        return text.render(self._printed(min_cell))
-
-    def to_html(self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11) -> str:
-        """Give one self-contained page without small counts, as ``AuditResult.to_html`` does."""
-        return written(html.render_page(self._printed(min_cell)), path)
-
-    def _printed(self, min_cell: int) -> Document:
+    def _page(self, min_cell: int) -> Document:
         old, new = (redact(own, min_cell).result for own in (self.old, self.result))
         return self._told(old, new.asked)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -15,10 +16,11 @@ from mdfa_fairness_plugin.comparison.changes_story import change_sentence, tell
 from mdfa_fairness_plugin.comparison.records import WORST_CASE
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fields import UNKNOWN_PAIR, frame_of
-from mdfa_fairness_plugin.report import html, text
-from mdfa_fairness_plugin.report.junit import Case, junit_of
+from mdfa_fairness_plugin.report.document import Document
+from mdfa_fairness_plugin.report.junit import Case
 from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
 from mdfa_fairness_plugin.report.redaction import redact
+from mdfa_fairness_plugin.report.reported import Reported
 from mdfa_fairness_plugin.results import AuditResult
 
 _FORMAT = "mdfa-diff-result"
@@ -26,7 +28,7 @@ _OF: Final = {WORST_CASE: "of the worst case"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DiffResult:
+class DiffResult(Reported):
     """What changed between two audits.
 
     Parameters
@@ -46,9 +48,6 @@ class DiffResult:
     def __repr__(self) -> str:
         told = ", ".join(own.status for own in self.changes if own.old_verdict or own.new_verdict)
         return f"DiffResult({told})"
-
-    def _repr_html_(self) -> str:
-        return html.render_fragment(tell(self))
 
     def to_frame(self) -> pd.DataFrame:
         """Give one row per search and quantity; ``times`` is the ratio now over the ratio before.
@@ -84,31 +83,10 @@ class DiffResult:
         """Give strict JSON, also as a file if there is a ``path``."""
         return written(as_json(self.to_dict()), path)
 
-    def to_junit(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        fail_above: float | None = None,
-        *,
-        min_cell: int = 11,
-    ) -> str:
-        """Give JUnit XML, one test case per change.
-
-        Parameters
-        ----------
-        path : str or path-like, optional
-            File to write as well.
-        fail_above : float or None, default=None
-            A change fails if the lower confidence limit of its ``delta`` is above this.
-        min_cell : int, default=11
-            As in ``to_html``; the gate looks at what is withheld too.
-
-        Returns
-        -------
-        str
-        """
+    def _printed_cases(self, min_cell: int) -> tuple[Sequence[Case], Mapping[str, Any]]:
         printed = self._printed(min_cell).changes
-        cases = [case._replace(printed=own) for case, own in zip(self.cases, printed, strict=True)]
-        return written(junit_of(cases, {"fail_above": fail_above}, fail_above), path)
+        told = zip(self.cases, printed, strict=True)
+        return [case._replace(printed=own) for case, own in told], {}
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -118,30 +96,8 @@ class DiffResult:
             for own in self.changes
         )
 
-    def summary(self, *, min_cell: int = 11) -> str:
-        """Tell what changed in plain text, without small counts, as ``to_html`` does."""
-        return text.render(tell(self._printed(min_cell)))
-
-    def to_html(self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11) -> str:
-        """Give one self-contained page: no scripts, nothing fetched.
-
-        Parameters
-        ----------
-        path : str or path-like, optional
-            File to write as well.
-        min_cell : int, default=11
-            Ratios that are made from counts of people below this are not printed; 1 prints all.
-
-        Returns
-        -------
-        str
-
-        Raises
-        ------
-        InputError
-            If ``min_cell`` is no whole number of at least 1.
-        """
-        return written(html.render_page(tell(self._printed(min_cell))), path)
+    def _page(self, min_cell: int) -> Document:
+        return tell(self._printed(min_cell))
 
     def _printed(self, min_cell: int) -> DiffResult:
         """The changes without the ratios that the pages of the two audits withhold."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -28,8 +28,8 @@ from mdfa_fairness_plugin.describe.wording import plain_float, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.report import html, text
-from mdfa_fairness_plugin.report.byline import published
-from mdfa_fairness_plugin.report.junit import Case, cases_of_models, junit_of, properties_of
+from mdfa_fairness_plugin.report.document import Document
+from mdfa_fairness_plugin.report.junit import Case, cases_of_models, properties_of
 from mdfa_fairness_plugin.report.notebooks import MIN_CELL, mark_of
 from mdfa_fairness_plugin.report.plain import (
     as_json,
@@ -39,6 +39,7 @@ from mdfa_fairness_plugin.report.plain import (
     withheld_below,
     written,
 )
+from mdfa_fairness_plugin.report.reported import Reported
 from mdfa_fairness_plugin.results import AuditResult
 
 _FORMAT: Final = "mdfa-comparison-result"
@@ -46,7 +47,7 @@ _FORMAT_VERSION: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ComparisonResult:
+class ComparisonResult(Reported):
     """Several models of the same people: aggregate ratios beside the worst case.
 
     Parameters
@@ -277,68 +278,16 @@ class ComparisonResult:
         """Every search of every model's own audit, as what gates look at."""
         return cases_of_models(self.audits)
 
-    def to_junit(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        fail_above: float | None = None,
-        *,
-        min_cell: int = 11,
-    ) -> str:
-        """Give JUnit XML, one test case per model and search, for continuous integration.
-
-        Parameters
-        ----------
-        path : str or path-like, optional
-            File to write as well.
-        fail_above, min_cell
-            As for ``AuditResult.to_junit``.
-
-        Returns
-        -------
-        str
-        """
+    def _printed_cases(self, min_cell: int) -> tuple[Sequence[Case], Mapping[str, Any]]:
         cases = cases_of_models(self.audits, min_cell)
-        properties = properties_of(as_printed(self, min_cell), fail_above)
-        return written(junit_of(cases, properties, fail_above), path)
+        return cases, properties_of(as_printed(self, min_cell))
 
     def summary(self, *, min_cell: int = 11) -> str:
         """Tell what was found in a page of plain text, without small counts, as ``to_html`` does."""
         return text.render(tell_text(self, min_cell))
 
-    def to_html(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        min_cell: int = 11,
-        title: str | None = None,
-        source: str | None = None,
-        author: str | None = None,
-        date: Any = None,
-    ) -> str:
-        """Give one self-contained page: no scripts, nothing fetched.
-
-        Parameters
-        ----------
-        path : str or path-like, optional
-            File to write as well.
-        min_cell : int, default=11
-            Counts of people below this are not printed, nor what is made from one; 1 prints all.
-        title, source, author, date : str or None, default=None
-            What the page is published as: its heading, where the data come from, who answers for it
-            and since when; by default what ``statement`` says of the last three.
-
-        Returns
-        -------
-        str
-
-        Raises
-        ------
-        InputError
-            If ``min_cell`` is no whole number of at least 1.
-        """
-        told = {"title": title, "source": source, "author": author, "date": date}
-        page = published(tell_page(self, min_cell), self.statement, **told)
-        return written(html.render_page(page), path)
+    def _page(self, min_cell: int) -> Document:
+        return tell_page(self, min_cell)
 
     def _check_model(self, model: Hashable) -> None:
         if model not in self.models:

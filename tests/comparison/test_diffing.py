@@ -166,7 +166,8 @@ def test_pages_escape_and_withhold():
     assert "\x1b" not in changed.summary()
     assert "withheld" in page
     assert "2.1" in changed.to_html(min_cell=1)  # exp(.75)
-    assert "2.1" not in page
+    assert "2.1" not in page + changed._repr_html_()
+    assert "By Ombuds" in changed.to_html(title="Two years", author="Ombuds")
     assert "larger, by numbers that are withheld." in " ".join(changed.summary().split())
     assert 'name="change for everybody: ' in changed.to_junit()
 
