@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
 STDOUT: Final = Path("-")
+
+
+def _asked(default: Any) -> Any:
+    """What other rows are asked, too, by ``mdfa measure`` and its like."""
+    return field(default=default, metadata={"recorded": True})
+
+
+def _setting(name: str = "", *, default: Any = None, recorded: bool = True) -> Any:
+    """A setting of the audit, by default of the field's own name."""
+    kept = {"recorded": True} if recorded else {}
+    return field(default=default, metadata={"setting": name, **kept})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,61 +31,61 @@ class Request:
     from_file: Path = Path()
     files: tuple[Path, ...] = ()
     again: bool = False
-    outcome: str = ""
+    outcome: str = _asked("")
     decided_by: tuple[str, ...] = ()  # columns of a condition that is the outcome
     outcomes: tuple[str, ...] = ()
-    sensitive: tuple[str, ...] = ()
-    truth: str | None = None
-    event: str | None = None
-    features: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    outcome_label: tuple[str, ...] = ()
-    favorable_label: str | None = None
-    outcome_name: str | None = None
-    outcome_names: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = _asked(())
+    truth: str | None = _asked(None)
+    event: str | None = _asked(None)
+    features: tuple[str, ...] = _asked(())
+    drop: tuple[str, ...] = _asked(())
+    outcome_label: tuple[str, ...] = _asked(())
+    favorable_label: str | None = _asked(None)
+    outcome_name: str | None = _setting()
+    outcome_names: tuple[str, ...] = _asked(())
     event_names: Mapping[Hashable, str] | None = None  # of the outcome that an event is
-    group_names: tuple[str, ...] = ()
+    group_names: tuple[str, ...] = _asked(())
     group: tuple[str, ...] = ()
-    reference: tuple[str, ...] = ()
-    weight: str | None = None
-    weight_type: str | None = None
-    cluster: str | None = None
-    decision_input: tuple[str, ...] = ()
-    exposure: str | None = None
-    outcome_type: str | None = None
-    ordered: tuple[str, ...] = ()
-    favorable: str | None = None
+    reference: tuple[str, ...] = _asked(())
+    weight: str | None = _asked(None)
+    weight_type: str | None = _setting()
+    cluster: str | None = _asked(None)
+    decision_input: tuple[str, ...] = _asked(())
+    exposure: str | None = _asked(None)
+    outcome_type: str | None = _setting()
+    ordered: tuple[str, ...] = _asked(())
+    favorable: str | None = _setting()
     row: int = 0
     # How its file is read.
-    separator: str | None = None
-    encoding: str = "utf-8-sig"
-    na_values: tuple[str, ...] = ()
-    decimal: str | None = None
-    thousands: str | None = None
-    date_format: str | None = None
-    categorical: tuple[str, ...] = ()
-    bins: tuple[str, ...] = ()
+    separator: str | None = _asked(None)
+    encoding: str = _asked("utf-8-sig")
+    na_values: tuple[str, ...] = _asked(())
+    decimal: str | None = _asked(None)
+    thousands: str | None = _asked(None)
+    date_format: str | None = _asked(None)
+    categorical: tuple[str, ...] = _asked(())
+    bins: tuple[str, ...] = _asked(())
     data_home: Path | None = None
     # How it is audited.
-    alpha: float | str | None = None
-    missing: str | None = None
-    drop_missing_outcomes: bool = False
-    merge_spellings: bool = False
-    balance: str | None = None
-    solver: str | None = None
-    learner: str | None = None
-    device: str | None = None
-    intersections: bool = False
-    estimator: str | None = None
-    min_ratio: float | None = None
-    compare_by: str | None = None
-    min_difference: float | None = None
-    robust: float | str | None = None
-    sensitive_probabilities: tuple[str, ...] = ()
-    sensitive_type: str | None = None
-    per: float | None = None
-    repeats: int | None = None
-    confidence_level: float | None = None
+    alpha: float | str | None = _setting()
+    missing: str | None = _setting()
+    drop_missing_outcomes: bool = _asked(False)
+    merge_spellings: bool = _setting(default=False)
+    balance: str | None = _setting()
+    solver: str | None = _setting()
+    learner: str | None = _setting()
+    device: str | None = _setting()
+    intersections: bool = _setting(default=False)
+    estimator: str | None = _setting()
+    min_ratio: float | None = _setting()
+    compare_by: str | None = _setting("measure")
+    min_difference: float | None = _setting()
+    robust: float | str | None = _setting()
+    sensitive_probabilities: tuple[str, ...] = _asked(())
+    sensitive_type: str | None = _setting()
+    per: float | None = _setting()
+    repeats: int | None = _setting("n_repeats")
+    confidence_level: float | None = _setting()
     baseline: str | None = None
     metric: str | None = None
     scores: tuple[str, ...] = ()
@@ -83,18 +94,18 @@ class Request:
     n_comparators: int = 5
     null_draws: int | None = None
     n_repeats: int | None = None
-    where: str | None = None
+    where: str | None = _asked(None)
     statement: Path | None = None
-    measure: tuple[str, ...] = ()
+    measure: tuple[str, ...] = _asked(())
     explained: bool = False
     group_pairs: bool = False
     name: str = "all"
     quick: bool = False
     reading: str = "both"
     numeric: bool = False
-    seed: int = 0
-    n_jobs: int | None = None
-    scheduler: str | None = None
+    seed: int = _setting("random_state", default=0)
+    n_jobs: int | None = _setting(recorded=False)
+    scheduler: str | None = _asked(None)
     # What is said, and where it is written.
     report: Path | None = None
     html_file: Path | None = None
@@ -121,32 +132,12 @@ class Request:
     @property
     def settings(self) -> dict[str, Any]:
         """Settings of an audit that were given."""
-        return given(
-            alpha=self.alpha,
-            missing=self.missing,
-            missing_outcome="exclude" if self.drop_missing_outcomes else None,
-            merge_spellings=self.merge_spellings or None,
-            weight_type=self.weight_type,
-            balance=self.balance,
-            solver=self.solver,
-            learner=self.learner,
-            device=self.device,
-            intersections=self.intersections or None,
-            estimator=self.estimator,
-            min_ratio=self.min_ratio,
-            outcome_type=self.outcome_type,
-            favorable=self.favorable,
-            measure=self.compare_by,
-            min_difference=self.min_difference,
-            robust=self.robust,
-            sensitive_type=self.sensitive_type,
-            per=self.per,
-            n_repeats=self.repeats,
-            confidence_level=self.confidence_level,
-            n_jobs=self.n_jobs,
-            random_state=self.seed,
-            outcome_name=self.outcome_name,
-        )
+        told = {
+            own.metadata["setting"] or own.name: getattr(self, own.name) for own in _with("setting")
+        }
+        # Of a switch only that it is on.
+        told = {name: None if value is False else value for name, value in told.items()}
+        return given(**told, missing_outcome="exclude" if self.drop_missing_outcomes else None)
 
     @property
     def writing(self) -> dict[str, str]:
@@ -184,19 +175,13 @@ class Request:
         return self.scheduler is not None or are_parts(self.file)
 
 
+def _with(metadata: str) -> list[Field[Any]]:
+    """Fields that say this of themselves."""
+    return [own for own in fields(Request) if metadata in own.metadata]
+
+
 # What a result of ``mdfa audit`` keeps of its request, by which other rows are asked the same.
-RECORDED: Final = frozenset(
-    {
-        "alpha", "balance", "bins", "categorical", "cluster", "compare_by", "confidence_level",
-        "date_format", "decimal", "decision_input", "device", "drop", "drop_missing_outcomes",
-        "encoding", "estimator", "event", "exposure", "favorable", "favorable_label", "features",
-        "group_names", "intersections", "learner", "measure", "merge_spellings", "min_difference",
-        "min_ratio", "missing", "na_values", "ordered", "outcome", "outcome_label", "outcome_name",
-        "outcome_names", "outcome_type", "per", "reference", "repeats", "robust", "scheduler", "seed",
-        "sensitive", "sensitive_probabilities", "sensitive_type", "separator", "solver", "thousands",
-        "truth", "weight", "weight_type", "where",
-    }
-)  # fmt: skip
+RECORDED: Final = frozenset(own.name for own in _with("recorded"))
 
 
 def given(**values: Any) -> dict[str, Any]:
