@@ -443,8 +443,10 @@ def main():
     parser.add_argument("--differences", type=float, nargs="*", default=[0.5])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--robust")
+    parser.add_argument("--repeats", type=int)
     args = parser.parse_args()
-    args.options = {} if args.robust is None else {"robust": args.robust}
+    given = {"robust": args.robust, "n_repeats": args.repeats}
+    args.options = {name: own for name, own in given.items() if own is not None}
     TABLES[args.table](args, Parallel(n_jobs=args.jobs))
 
 
