@@ -190,7 +190,9 @@ def figures_of(
     if one.search is not None:
         plan = Plan.of(sums.everybody, one.alpha, planned, settings, one.search, least)
         detectable, mass = plan.stated()
-    verdict, reason = verdict_of(one, adjusted_p, (delta, low, measured_low), detectable, settings)
+    detectable += allowed.rise  # models may hide as much
+    found = (delta, low, high, measured_low)
+    verdict, reason = verdict_of(one, adjusted_p, found, detectable, settings)
     n_rows, n_compared = sums.region.n_rows, sums.everybody.n_rows
     by_difference = one.measure == "difference"
     how = (sums.region.rates, confidence, spread, leftover)

@@ -37,16 +37,16 @@ def holds(
 def verdict_of(
     one: Measured,
     adjusted_p: tuple[float, float],
-    found: tuple[float, float, float],
+    found: tuple[float, float, float, float],
     detectable: float,
     settings: Settings,
 ) -> tuple[str, str]:
     """What can be said, and why not more.
 
-    Of an estimate, its lower limit, and that without allowance for the models.
+    Of an estimate, its limits, and the lower one without allowance for the models.
     """
     n_hits = one.sums.region.hit_clusters
-    delta, low, measured_low = found
+    delta, low, high, measured_low = found
     level = 1.0 - settings.confidence_level
     if np.isnan(delta) or np.isnan(adjusted_p[0]) or one.alike:
         return INSUFFICIENT, (
@@ -67,24 +67,30 @@ def verdict_of(
         return INSUFFICIENT, _falling(one)
     by_difference = one.measure == "difference"
     if plain and delta >= large:
-        return INSUFFICIENT, (
-            "the interval on the difference includes 0"
-            if by_difference
-            else "the interval on the ratio includes 1"
+        return (
+            INSUFFICIENT,
+            f"the interval on the {one.measure} includes {'0' if by_difference else '1'}",
         )
-    if plain and delta > 0:
+    if plain and delta > 0 and high < detectable:
         return NONE_LARGER, (
             f"the difference is beyond chance but below {_amount(one, large)} (min_difference)"
             if by_difference
             else f"the ratio is beyond chance but below {settings.least_ratio:g} (min_ratio)"
         )
     if not np.isfinite(detectable):
-        return INSUFFICIENT, (
-            f"there are too few rows: in no subgroup would even {math.log(1000.0):.0f} standard "
-            "deviations of difference have been told from chance with 80 % probability"
+        large_one = (
+            f"{math.log(1000.0):.0f} standard deviations of difference"
             if by_difference
-            else "there are too few rows: in no subgroup would even a thousandfold ratio have been "
-            "told from chance with 80 % probability"
+            else "a thousandfold ratio"
+        )
+        return INSUFFICIENT, (
+            f"there are too few rows: in no subgroup would even {large_one} have been told from chance "
+            "with 80 % probability"
+        )
+    if high > detectable:
+        return INSUFFICIENT, (
+            f"the interval on the {one.measure} holds more than would have been found with 80 % "
+            "probability"
         )
     return NONE_LARGER, ""
 

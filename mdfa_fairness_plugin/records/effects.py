@@ -74,9 +74,9 @@ class Tested(Effect):
     def detectable_ratio(self) -> float:
         """Smallest ratio that would have been called a violation here with 80 % probability.
 
-        Of a search, in a subgroup of ``detectable_mass``, by a formula from the audit's own rows;
-        ``inf`` if not even a thousandfold one among everybody would have been. ``AuditResult.power``
-        simulates it.
+        Of a search, in a subgroup of ``detectable_mass``, by a formula from the audit's own rows, and
+        with what models may still hide; ``inf`` if not even a thousandfold one among everybody would
+        have been. ``AuditResult.power`` simulates it.
         """
         return ratio_of(self.detectable_delta)
 

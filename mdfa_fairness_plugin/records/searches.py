@@ -120,7 +120,8 @@ class Violation(Keyed, Tested, Measured, Viewed):
     outcome_sd, per : float
         As for ``Subgroup``.
     verdict : {"violation", "none_larger_than_detectable", "insufficient_evidence"}
-        What can be said; none of the three is a clean bill of health.
+        What can be said; none of the three is a clean bill of health. None larger than would have
+        been found is said only where the interval holds none.
     reason : str
         Why there is not enough evidence, or why a ratio beyond chance is no violation; empty
         otherwise.

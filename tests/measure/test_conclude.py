@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from mdfa_fairness_plugin.measure.conclude import _Tested, figures_of
-from mdfa_fairness_plugin.measure.estimates import counts_frame
+from mdfa_fairness_plugin.measure.conclude import _Tested, conclude, figures_of
+from mdfa_fairness_plugin.measure.estimates import Rates, counts_frame
 from mdfa_fairness_plugin.measure.intervals import delta_interval, gamma_interval, mass_interval
+from mdfa_fairness_plugin.measure.means import MeanDifference, MeanRatio
 from mdfa_fairness_plugin.measure.measured import Measured, Widening
 from mdfa_fairness_plugin.measure.power import Plan
-from mdfa_fairness_plugin.measure.sums import SEARCHED, MeasuredRows, SearchSums
+from mdfa_fairness_plugin.measure.slopes import Slopes
+from mdfa_fairness_plugin.measure.sums import REGION, SEARCHED, MeasuredRows, RungOf, SearchSums
 from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.settings import Settings
 
@@ -278,3 +280,50 @@ def test_a_part_without_a_difference_is_rarely_told_however_plain_everybodys_is(
         one = replace(one, sums=sums, everybody=True, widening=plain)
         n_told += figures(one, level=0.05)["searched"].beside
     assert n_told <= 7
+
+
+def drawn(kind, rng):
+    """Forty to 400 rows, equal or not, of which lesser models tell more, less or the same."""
+    n = int(rng.integers(40, 400))
+    s = np.where(rng.random(n) < 0.5, 1, -1)
+    unequal, mean = rng.choice([0.0, 0.5, 1.5]), rng.choice([0.15, 0.5])
+    value = mean * np.exp(unequal * (s - 1) / 2 + 0.5 * rng.standard_normal(n))
+    value = rng.random(n) < value if kind is Rates else value
+    lesser = np.clip(mean + rng.choice([-0.3, -0.1, 0.0, 0.1]) * s * mean, 0.01, 0.99)
+    rows = replace(
+        rows_of(value, s),
+        y=np.zeros(n, dtype=np.intp),
+        outcome=np.full(n, mean),
+        kind=kind,
+        lesser=((np.ones(n), lesser),),
+        shares=(0.5,),
+    )
+    rows = replace(rows, dose=rng.uniform(0.2, 1.0, n)) if kind is Slopes else rows
+    ladder = tuple(RungOf(propensity_loss=0.7, outcome_loss=0.7, share=own) for own in (0.5, 1.0))
+    one = counted_rows(rows, rng.random(n) < rng.choice([0.1, 0.7, 1.0]))
+    return replace(one, ladder=ladder, alpha=rng.choice([0.05, 0.8]))
+
+
+@pytest.mark.parametrize("kind", [Rates, MeanRatio, MeanDifference, Slopes])
+def test_none_larger_is_said_of_no_interval_that_holds_larger_ones(kind):
+    """Of many tables; what models may still hide would not have been found either."""
+    rng, verdicts, beyond = np.random.default_rng(0), [], 0
+    settings = replace(SETTINGS, estimator="doubly_robust")
+    for i in range(24):
+        one = drawn(kind, rng)
+        (found,) = conclude([one], settings, LABELS)
+        by_difference = one.measure == "difference"
+        detectable = found["detectable_difference" if by_difference else "detectable_delta"]
+        _, high = found["difference_interval" if by_difference else "interval"]
+        verdicts.append(found["verdict"])
+        if verdicts[-1] == "none_larger_than_detectable":
+            assert high <= detectable < math.inf
+        elif "would have been found" in found["reason"]:
+            assert high > detectable
+            beyond += 1
+        if i < 8:
+            least = one.least(settings)
+            plan = Plan.of(one.sums.everybody, one.alpha, 0.05, settings, one.search, least)
+            assert detectable == pytest.approx(plan.stated()[0] + one.allowance(REGION).rise)
+    assert set(verdicts) >= {"violation", "none_larger_than_detectable"}
+    assert beyond
