@@ -20,12 +20,12 @@ from mdfa_fairness_plugin.aif360.groups import (
     PRIVILEGED,
     UNFAVORABLE,
     UNPRIVILEGED,
-    Clusters,
+    ByRow,
     Groups,
     check_lists,
     mask_of,
 )
-from mdfa_fairness_plugin.aif360.reading import audited_features, cluster_ids, outcomes
+from mdfa_fairness_plugin.aif360.reading import audited_features, outcomes, values_by_row
 from mdfa_fairness_plugin.aif360.toolkit import part, quiet
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.balance.balancer import overlap_weights
@@ -92,7 +92,7 @@ def compare_detectors(
     test_size: float = 0.3,
     random_state: int | None = None,
     audit_features: Sequence[str] | None = None,
-    clusters: Clusters = None,
+    clusters: ByRow = None,
     penalty: float = 1e-17,
     num_iters: int = 10,
     **auditor: Any,
@@ -163,10 +163,10 @@ def compare_detectors(
     argument, labelled = "classified_dataset.labels", classified_dataset
     if labelled is None:
         argument, labelled = "dataset.labels", dataset
-    ids = cluster_ids(dataset, clusters)
+    ids = values_by_row(dataset, clusters, "clusters")
     random_state = draw_seed(random_state)
     search_part, held_out = _split(
-        audited_features(dataset, audit_features=audit_features, clusters=clusters),
+        audited_features(dataset, audit_features=audit_features, by_row={"clusters": clusters}),
         low=mask_of(dataset, unprivileged_groups),
         high=mask_of(dataset, privileged_groups),
         weight=np.asarray(dataset.instance_weights, dtype=float).ravel(),

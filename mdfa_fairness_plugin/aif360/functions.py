@@ -37,6 +37,7 @@ def worst_case_violation(
     pos_label: Hashable = 1,
     sample_weight: ArrayLike | None = None,
     clusters: Hashable | ArrayLike | None = None,
+    exposure: Hashable | ArrayLike | None = None,
     **auditor: Any,
 ) -> float:
     """Log of ``worst_case_ratio``.
@@ -60,7 +61,7 @@ def worst_case_violation(
     pos_label : scalar, default=1
         Favorable label; any other is unfavorable.
     sample_weight : array-like of shape (n_samples,) or None, default=None
-    clusters : label, array-like of shape (n_samples,) or None, default=None
+    clusters, exposure : label, array-like of shape (n_samples,) or None, default=None
         As in ``mdfa_scan``.
     **auditor
         Arguments of ``MDFAuditor``.
@@ -86,9 +87,9 @@ def worst_case_violation(
 
         make_scorer(worst_case_violation, greater_is_better=False, prot_attr="sex", audit_features=X)
     """
-    people = {"audit_features": audit_features, "prot_attr": prot_attr, "clusters": clusters}
-    labels = {"event": event, "priv_group": priv_group, "pos_label": pos_label}
-    given: dict[str, Any] = people | labels | {"sample_weight": sample_weight} | auditor
+    people = {"audit_features": audit_features, "prot_attr": prot_attr, "priv_group": priv_group}
+    by_row = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
+    given: dict[str, Any] = people | {"event": event, "pos_label": pos_label} | by_row | auditor
     return _figure("delta", y_true, y_pred, **given)
 
 

@@ -27,7 +27,7 @@ Protected = bool | Collection[str]  # all or none of the protected attributes, o
 Protection: TypeAlias = "Hashable | ArrayLike | Sequence[Hashable | ArrayLike] | None"
 Table: TypeAlias = "pd.DataFrame | ArrayLike | spmatrix"
 Features: TypeAlias = "str | Sequence[str] | Table | None"
-Clusters: TypeAlias = "str | ArrayLike | None"  # a feature, or the ids
+ByRow: TypeAlias = "str | ArrayLike | None"  # a feature, or its values
 
 
 def check_lists(

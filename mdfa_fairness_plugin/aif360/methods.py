@@ -13,7 +13,7 @@ from mdfa_fairness_plugin.aif360.groups import (
     NEITHER,
     PRIVILEGED,
     UNPRIVILEGED,
-    Clusters,
+    ByRow,
     Features,
     Groups,
     Protected,
@@ -65,7 +65,7 @@ class AuditMethods:
         self,
         audit_features: Features,
         include_protected: Protected,
-        clusters: Clusters,
+        by_row: dict[str, ByRow],
         auditor: dict[str, Any],
     ) -> None:
         refuse_unknown(type(self).__name__, auditor, Settings.names(), first="its own and ")
@@ -76,7 +76,7 @@ class AuditMethods:
             )
         self._audit_features = audit_features
         self._include_protected = include_protected
-        self._clusters = clusters
+        self._by_row = by_row
         self._auditor = auditor
         self._last: tuple[str, Answer] | None = None
 
@@ -92,7 +92,7 @@ class AuditMethods:
             privileged=self.privileged_groups,
             audit_features=self._audit_features,
             include_protected=self._include_protected,
-            clusters=self._clusters,
+            by_row=self._by_row,
             auditor=self._auditor,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mdfa_fairness_plugin.aif360.groups import (
-    Clusters,
+    ByRow,
     Features,
     Groups,
     Protected,
@@ -57,6 +57,10 @@ class MDFADatasetMetric(SubgroupMethods, BinaryLabelDatasetMetric):
     clusters : str, array-like of shape (n,) or None, default=None
         Whose row each is, as in ``MDFAuditor.fit``: the feature that holds the ids, by which people
         are then not compared, or the ids, such as ``dataset.instance_names``.
+    exposure : str, array-like of shape (n,) or None, default=None
+        What counts are divided by, likewise, as in ``MDFAuditor.fit``; the values for a
+        ``RegressionDataset``, which scales features, and shifts counts of which the least is not 0: set
+        its ``labels`` to the counts then.
     **auditor
         Arguments of ``MDFAuditor``. Instance weights say how many people a row stands for, unless
         ``weight_type="frequency"``. ``outcomes`` may be given by name or by label;
@@ -99,7 +103,8 @@ class MDFADatasetMetric(SubgroupMethods, BinaryLabelDatasetMetric):
         *,
         audit_features: Features = None,
         include_protected: Protected = False,
-        clusters: Clusters = None,
+        clusters: ByRow = None,
+        exposure: ByRow = None,
         **auditor: Any,
     ) -> None:
         if hasattr(dataset, "protected_attribute_names"):
@@ -113,7 +118,8 @@ class MDFADatasetMetric(SubgroupMethods, BinaryLabelDatasetMetric):
             DatasetMetric.__init__(self, dataset, **lists)
         else:
             super().__init__(dataset, **lists)
-        self._keep(audit_features, include_protected, clusters, auditor)
+        by_row = {"clusters": clusters, "exposure": exposure}
+        self._keep(audit_features, include_protected, by_row, auditor)
 
 
 class MDFAClassificationMetric(SubgroupMethods, ClassificationMetric):
@@ -144,7 +150,7 @@ class MDFAClassificationMetric(SubgroupMethods, ClassificationMetric):
     features_from : {"dataset", "classified_dataset"} or None, default=None
         Whose features say who is alike. Needed only where the two differ, as after
         ``DisparateImpactRemover`` or ``LFR``, which AIF360's class refuses.
-    audit_features, include_protected, clusters, **auditor
+    audit_features, include_protected, clusters, exposure, **auditor
         As in ``MDFADatasetMetric``.
 
     Raises
@@ -166,7 +172,8 @@ class MDFAClassificationMetric(SubgroupMethods, ClassificationMetric):
         features_from: str | None = None,
         audit_features: Features = None,
         include_protected: Protected = False,
-        clusters: Clusters = None,
+        clusters: ByRow = None,
+        exposure: ByRow = None,
         **auditor: Any,
     ) -> None:
         if event not in EVENTS and event not in NUMBER_EVENTS:
@@ -194,4 +201,5 @@ class MDFAClassificationMetric(SubgroupMethods, ClassificationMetric):
                 super().__init__(dataset, classified_dataset, **lists)
         self.event = event
         self._features_from = features_from
-        self._keep(audit_features, include_protected, clusters, auditor)
+        by_row = {"clusters": clusters, "exposure": exposure}
+        self._keep(audit_features, include_protected, by_row, auditor)

@@ -16,7 +16,7 @@ from mdfa_fairness_plugin.aif360.groups import (
     PRIVILEGED,
     UNFAVORABLE,
     UNPRIVILEGED,
-    Clusters,
+    ByRow,
     Features,
     Groups,
     Protected,
@@ -27,10 +27,10 @@ from mdfa_fairness_plugin.aif360.groups import (
 )
 from mdfa_fairness_plugin.aif360.reading import (
     audited_features,
-    cluster_ids,
     fingerprint,
     happenings,
     has_numbers,
+    values_by_row,
     weights,
 )
 from mdfa_fairness_plugin.auditor import MDFAuditor
@@ -109,7 +109,7 @@ class Question:
     privileged: Groups
     audit_features: Features
     include_protected: Protected
-    clusters: Clusters
+    by_row: Mapping[str, ByRow]
     auditor: Mapping[str, Any]
 
     def key(self) -> str:
@@ -130,7 +130,7 @@ class Question:
             self.privileged,
             *_content(self.audit_features),
             self.include_protected,
-            pd.Series(cluster_ids(self.dataset, self.clusters), dtype=object).astype(str),
+            *(pd.Series(own, dtype=object).astype(str) for own in self._by_row().values()),
             *(one for pair in sorted(self.auditor.items()) for one in pair),
         )
 
@@ -156,7 +156,7 @@ class Question:
                 self.featured,
                 audit_features=cast("Sequence[str] | None", X),
                 include_protected=self.include_protected,
-                clusters=self.clusters,
+                by_row=self.by_row,
                 log=log,
             )
         if n_neither:
@@ -172,7 +172,7 @@ class Question:
                 found.outcome,
                 sensitive_features=sensitive,
                 sample_weight=weight,
-                clusters=cluster_ids(self.dataset, self.clusters),
+                **self._by_row(),
             )
         result = self._in_own_words(auditor.result_, found, n_neither, log)
         sides = sensitive.iloc[:, 0].dropna().unique().tolist()
@@ -198,6 +198,10 @@ class Question:
             f"{argument}: {outcome!r} is not among the outcomes 'favorable' (label {favorable:g}) "
             f"and 'unfavorable' (label {unfavorable:g})."
         )
+
+    def _by_row(self) -> dict[str, np.ndarray | None]:
+        """Clusters and exposure of each row."""
+        return {name: values_by_row(self.dataset, own, name) for name, own in self.by_row.items()}
 
     def _label_values(self) -> tuple[float | None, float | None]:
         """Labels that are favorable and unfavorable; None of numbers."""

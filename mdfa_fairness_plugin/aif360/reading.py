@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pandas as pd
 from mdfa_fairness_plugin.aif360.groups import (
     FAVORABLE,
     UNFAVORABLE,
-    Clusters,
+    ByRow,
     Protected,
     protected_frame,
 )
@@ -43,27 +44,29 @@ def audited_features(
     *,
     audit_features: Sequence[str] | None = None,
     include_protected: Protected = False,
-    clusters: Clusters = None,
+    by_row: Mapping[str, ByRow] = MappingProxyType({}),
     log: WarningLog | None = None,
 ) -> pd.DataFrame:
     """Features people are compared by; protected attributes that were asked for come last.
 
-    A feature that ``clusters`` names is none of them. The log is told of features left out because
-    they repeat a protected attribute.
+    Features named in ``by_row``, by argument, are none of them. The log is told of features left out
+    because they repeat a protected attribute.
     """
     names = [str(name) for name in dataset.feature_names]
     protected = list(dataset.protected_attribute_names)
     if isinstance(audit_features, str):
         audit_features = [audit_features]
     asked = _asked_protected(protected, audit_features, include_protected)
-    ids = clusters if isinstance(clusters, str) else None
-    if ids is not None and ids in (*(audit_features or ()), *asked):
-        raise InputError(
-            f"clusters: {ids!r} says whose row each is, so people cannot be compared by it. Leave it "
-            "out of audit_features and include_protected."
-        )
+    apart = {own: name for name, own in by_row.items() if isinstance(own, str)}
+    for own in (*(audit_features or ()), *asked):
+        if own in apart:
+            says = "what counts are divided by" if apart[own] == "exposure" else "whose row each is"
+            raise InputError(
+                f"{apart[own]}: {own!r} says {says}, so people cannot be compared by it. Leave it out "
+                "of audit_features and include_protected."
+            )
     if audit_features is None:
-        places = [place for place, name in enumerate(names) if name != ids]
+        places = [place for place, name in enumerate(names) if name not in apart]
         kept = _not_protected(dataset, names, places, protected, log)
     else:
         kept = _named(names, protected, audit_features)
@@ -239,21 +242,26 @@ def weights(dataset: StructuredDataset) -> np.ndarray | None:
     return None if (values == 1.0).all() else values
 
 
-def cluster_ids(dataset: StructuredDataset, clusters: Clusters) -> np.ndarray | None:
-    """Whose row each is: ids given, or those of the feature that is named; None if not known."""
-    if clusters is None:
+def values_by_row(dataset: StructuredDataset, given: ByRow, argument: str) -> np.ndarray | None:
+    """Values given, or those of the feature that is named; None if not known."""
+    if given is None:
         return None
-    if not isinstance(clusters, str):
-        ids = read_vector(clusters, "clusters")
-        check_length(ids, len(dataset.features), "dataset")
-        return ids.array(0)
-    names = [str(name) for name in dataset.feature_names]
-    if clusters not in names:
+    if not isinstance(given, str):
+        column = read_vector(given, argument)
+        check_length(column, len(dataset.features), "dataset")
+        return column.array(0)
+    if argument == "exposure" and has_numbers(dataset):
         raise InputError(
-            f"clusters: {clusters!r} is no feature of the dataset. Name one of {listing(names)}; or "
-            "pass the ids, one per row."
+            f"exposure: the feature {given!r} was named, and a RegressionDataset scales its features "
+            "to shares of their range. Pass the values, one per row."
         )
-    return np.asarray(dataset.features)[:, names.index(clusters)]
+    names = [str(name) for name in dataset.feature_names]
+    if given not in names:
+        raise InputError(
+            f"{argument}: {given!r} is no feature of the dataset. Name one of {listing(names)}; or "
+            f"pass {'the ids' if argument == 'clusters' else 'values'}, one per row."
+        )
+    return np.asarray(dataset.features)[:, names.index(given)]
 
 
 def fingerprint(*parts: object) -> str:

@@ -84,6 +84,7 @@ def mdfa_scan(
     pos_label: Hashable = None,
     sample_weight: ArrayLike | None = None,
     clusters: Hashable | ArrayLike | None = None,
+    exposure: Hashable | ArrayLike | None = None,
     include_protected: bool | Collection[Hashable] = False,
     **auditor: Any,
 ) -> MDFAScan:
@@ -117,6 +118,8 @@ def mdfa_scan(
     clusters : label, array-like of shape (n_samples,) or None, default=None
         Whose row each is, as in ``MDFAuditor.fit``: values, or the level of the index or column of
         ``X`` that has them; people are then not compared by it.
+    exposure : label, array-like of shape (n_samples,) or None, default=None
+        What counts are divided by, likewise.
     include_protected : bool or collection of column names, default=False
         Columns of ``X`` to compare people by although they are protected attributes: audited, or
         of the name of a level of its index.
@@ -148,6 +151,7 @@ def mdfa_scan(
         pos_label=pos_label,
         sample_weight=sample_weight,
         clusters=clusters,
+        exposure=exposure,
         include_protected=include_protected,
         **auditor,
     )
@@ -183,6 +187,7 @@ class Asked:
     pos_label: Hashable = None
     sample_weight: Any = None
     clusters: Any = None
+    exposure: Any = None
     include_protected: bool | Collection[Hashable] = False
     auditor: Mapping[str, Any]
 
@@ -203,13 +208,13 @@ class Asked:
         protected, named = people.protected(self.prot_attr)
         if self.priv_group is not None:
             protected = two_groups(protected, self.priv_group)
-        weight, whose = self.sample_weight, self.clusters
+        weight, by_row = self.sample_weight, {}
         if weight is not None:
             weight = people.values(weight, "sample_weight")
-        if is_label(whose) and whose is not None:
-            named = named | {whose}
-        if whose is not None:
-            whose = people.looked_up(whose, "clusters")
+        for own, value in (("clusters", self.clusters), ("exposure", self.exposure)):
+            if value is not None:
+                named |= {value} if is_label(value) else set()
+                by_row[own] = people.looked_up(value, own)
         table = people.without(named, self.include_protected)
         found, given = self._found(people, name), dict(self.auditor)
         of_numbers = self.event in NUMBER_EVENTS
@@ -221,7 +226,7 @@ class Asked:
                 found.outcome,
                 sensitive_features=protected,
                 sample_weight=found.weights(weight),
-                clusters=whose,
+                **by_row,
                 **given,
             )
         return people, table, replace(result, excluded=found.excluded(result.excluded))

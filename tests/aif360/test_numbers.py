@@ -243,3 +243,50 @@ def test_slopes_are_explained_for_so_much_of_the_quantity(frame, quick):
     assert "(those with " in told
     assert "age get the outcome" in told
     assert "not defined (worst_case_ratio: it is not defined of a slope" in text.worst_case_ratio()
+
+
+def test_counts_per_exposure_are_those_of_the_audit_itself(frame, lists, quick):
+    """By values, a feature or a column of X, by which nobody is compared then."""
+    rng = np.random.default_rng(5)
+    years = rng.integers(1, 5, N).astype(float)
+    stops = rng.poisson(years * np.where((frame["sex"] == 0) & (frame["grade"] > 0), 4.0, 1.0))
+    table = frame.assign(wage=stops)
+    dataset = RegressionDataset(
+        table, dep_var_name="wage", protected_attribute_names=["sex"], privileged_classes=[[1]]
+    )
+    X, sides = table_of(dataset)
+    numbers = {"outcome_type": "numeric", "favorable": "low"}
+    rows = {"sensitive_features": sides, "exposure": years}
+    direct = mdfa.audit(X, dataset.labels.ravel(), **rows, **numbers, **quick)
+    assert {v.measure for v in direct.violations} == {"ratio"}
+    own = {"favorable": "low", **quick}
+    same(MDFADatasetMetric(dataset, **lists, exposure=years, **own).audit(), direct)
+    scored = BinaryLabelDataset(
+        df=X.assign(sex=frame["sex"], paid=frame["sex"], years=years),
+        label_names=["paid"],
+        protected_attribute_names=["sex"],
+    )
+    scored.scores = dataset.labels
+    classified = MDFAClassificationMetric(
+        scored, scored.copy(deepcopy=True), **lists, event="score", exposure="years", **own
+    )
+    assert classified.worst_case_ratio() == direct.worst_harm.ratio > 2
+    asked = {"event": "score", "prot_attr": frame["sex"], "priv_group": 1, **own}
+    scan = mdfa_scan(X.assign(years=years), None, dataset.labels.ravel(), exposure="years", **asked)
+    same(scan.result, direct)
+    ratio = worst_case_ratio(
+        None, dataset.labels.ravel(), audit_features=X, exposure=years, **asked
+    )
+    assert ratio == direct.worst_harm.ratio
+    for data, asked, message in (
+        (
+            scored,
+            {"audit_features": ["years"]},
+            "exposure: 'years' says what counts are divided by",
+        ),
+        (scored, {"exposure": "yeers"}, "exposure: 'yeers' is no feature of the dataset"),
+        (dataset, {}, "exposure: the feature 'years' was named, and a RegressionDataset scales"),
+        (dataset, {"exposure": years[1:]}, "exposure: 499"),
+    ):
+        with pytest.raises(InputError, match=message):
+            MDFADatasetMetric(data, **lists, **({"exposure": "years"} | asked | own)).audit()
