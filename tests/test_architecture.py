@@ -69,6 +69,8 @@ MAX_FILE, MAX_CLASS, MAX_PARAMETERS = 500, 300, 9
 # What users call may name every choice, as may callbacks of commands.
 MANY_PARAMETERS = {
     "aif360/detectors.py: compare_detectors",
+    "aif360/functions.py: worst_case_violation",
+    "aif360/metrics.py: MDFAClassificationMetric.__init__",
     "aif360/scan.py: mdfa_scan",
     "auditor.py: MDFAuditor.__init__",
     "certifying.py: certify",
