@@ -286,6 +286,7 @@ def judge(
             nobody = np.zeros(problem.n_samples, dtype=bool)
             return Violation(
                 **named,
+                **search.scale,
                 reason=search.reason,
                 confidence_level=float(settings.confidence_level),
                 membership=nobody,

@@ -211,17 +211,21 @@ def _joined(predicted: tuple[Hashable, ...], truth: Labels) -> tuple[list[Hashab
     return values, np.array([*places, -1], dtype=np.intp)[truth.codes]
 
 
-def positive_label(pos_label: Any, labels: Sequence[Hashable]) -> Hashable:
-    """Label that means selected."""
+def positive_label(
+    pos_label: Any, labels: Sequence[Hashable], *, of_score: bool = False
+) -> Hashable:
+    """Label that means selected, or that a score tells."""
     if pos_label is None:
         for pair in ((0, 1), (-1, 1)):
             if all(find_label(label, pair) is not None for label in labels):
                 return 1
         amounts = len(labels) > 2 and all(map(is_real, labels))
+        means, other = "means selected", "audit numbers with event='score'"
+        if of_score:
+            means, other = "the score tells", "compare amounts with outcome_type='numeric'"
         raise InputError(
-            f"pos_label: the labels are {listing(labels)}; say which of them means selected, as in "
-            f"pos_label={labels[-1]!r}"
-            + ("; or audit numbers with event='score'." if amounts else ".")
+            f"pos_label: the labels are {listing(labels)}; say which of them {means}, as in "
+            f"pos_label={labels[-1]!r}{f'; or {other}' if amounts else ''}."
         )
     if find_label(pos_label, labels) is None and len(labels) > 1:
         raise InputError(

@@ -37,13 +37,16 @@ _MANY_NUMBERS = 100
 
 
 def leaked_features(
-    table: Table, columns: list[SensitiveFeature], log: WarningLog
+    table: Table, columns: list[SensitiveFeature], log: WarningLog, *, numbers: bool = False
 ) -> dict[Hashable, str]:
-    """Reasons to leave out features that repeat a sensitive column, or tell a value from the rest."""
+    """Reasons to leave out features that repeat a sensitive column, or tell a value from the rest.
+
+    Those of ``numbers`` do not: they are compared by all of their values.
+    """
     leaks: dict[Hashable, str] = {}
     for column in columns:
         names = [name for name in table.names if name not in leaks]
-        found = list(_repeats(table, names, column.labels))
+        found = list(_repeats(table, names, column.labels, numbers=numbers))
         if found:
             leaks.update(dict.fromkeys(found, f"repeats the sensitive feature {column.name!r}"))
             log.warn(
@@ -58,10 +61,10 @@ def _repeats(
     table: Table, names: Iterable[Hashable], labels: Labels, *, numbers: bool = False
 ) -> Iterator[Hashable]:
     """Columns that are other labels, one to one, or tell one of the labels from the rest."""
-    # With hardly two rows per value, any measurement is a one-to-one relabelling.
-    probe, places = _Probe(labels), {name: i for i, name in enumerate(table.names)}
-    few = 2 * len(labels.values) <= table.n_rows
-    few &= not (numbers and len(labels.values) >= _MANY_NUMBERS)
+    # With hardly two known rows per value, any measurement is a one-to-one relabelling.
+    probe, places = _Probe(labels, numbers), {name: i for i, name in enumerate(table.names)}
+    few = 2 * len(probe.counts) <= len(probe.codes)
+    few &= not (numbers and len(probe.counts) >= _MANY_NUMBERS)
     repeated_by = probe.is_repeated_by if few else probe.is_ordered_like
     yield from (name for name in names if repeated_by(table, places[name]))
 
@@ -69,8 +72,8 @@ def _repeats(
 class _Probe:
     """Compares features with labels on the rows where these are known."""
 
-    def __init__(self, labels: Labels) -> None:
-        labels = labels.used()
+    def __init__(self, labels: Labels, numbers: bool) -> None:
+        self.numbers, labels = numbers, labels.used()
         known = labels.codes >= 0
         self.rows = None if known.all() else np.flatnonzero(known)
         self.codes = labels.codes if self.rows is None else labels.codes[self.rows]
@@ -91,7 +94,8 @@ class _Probe:
             if not _same(image[self.codes[some]], values[some]).all():
                 return False
         distinct, sizes = np.unique(image, return_counts=True)
-        return len(distinct) == len(image) or (len(distinct) == 2 and bool((sizes == 1).any()))
+        one_of_them = not self.numbers and len(distinct) == 2 and bool((sizes == 1).any())
+        return len(distinct) == len(image) or one_of_them
 
     def is_ordered_like(self, table: Table, position: int) -> bool:
         """Whether a column has the order of labels of which nearly every row has another."""

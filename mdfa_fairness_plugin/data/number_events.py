@@ -160,7 +160,7 @@ def _calibration(
     if given.get("merge_spellings", False):
         truth = merged(truth)
         pos_label = asked_as(pos_label, truth.values)
-    positive = positive_label(pos_label, truth.values)
+    positive = positive_label(pos_label, truth.values, of_score=True)
     place = find_label(positive, truth.values)
     unknown = (truth.codes < 0) | np.isnan(predicted)
     outcome = _told(truth.codes == place, unknown, "calibration", _POSITIVE, "y_true")

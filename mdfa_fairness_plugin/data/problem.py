@@ -305,7 +305,7 @@ def build_problem(
             groups=asked_as(asked.groups, values),
             reference_group=asked_as(asked.reference_group, values),
         )
-    leaks = leaked_features(table, columns, log)
+    leaks = leaked_features(table, columns, log, numbers=numeric)
     encoder = FeatureEncoder(merge_spellings=merge).fit(
         table,
         log,

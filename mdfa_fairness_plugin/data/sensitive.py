@@ -85,7 +85,7 @@ def read_sensitive(
             labels = Labels(codes=np.where(absent, place, labels.codes), values=values)
         elif n_missing:
             excluded[f"missing sensitive value ({text})"] = n_missing
-            warn_of_missing(n_missing, text, log)
+            warn_of_missing(n_missing, text, log, numeric=numeric)
         present = labels.used().values
         if len(present) < 2:
             found = f"only {present[0]!r} was found" if present else "every value is missing"
@@ -107,14 +107,14 @@ def refuse_missing_sensitive(n_missing: int, name: str, missing: str) -> None:
         )
 
 
-def warn_of_missing(n_missing: int, name: str, log: WarningLog) -> None:
+def warn_of_missing(n_missing: int, name: str, log: WarningLog, *, numeric: bool = False) -> None:
     """Say how many rows are not compared for want of a sensitive value."""
+    advice = "" if numeric else " Pass missing='category' to audit them as a group."
     log.warn(
         MissingSensitiveWarning,
         "sensitive_features: ",
         Count(n_missing),
-        f" have no value in {name!r} and are not compared. Pass missing='category' to audit them as "
-        "a group.",
+        f" have no value in {name!r} and are not compared.{advice}",
     )
 
 

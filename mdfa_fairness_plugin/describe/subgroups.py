@@ -84,7 +84,8 @@ def part_described(
         # Worth telling only of as many as a subgroup holds, and if it says more than chance.
         told = not own.mass < figures["alpha"] and rule.fidelity > 0.5
         named = replace(own, rule=rule.text, rule_fidelity=rule.fidelity)
-        figures["rule_subgroup"] = named if told else Subgroup(label=own.label)
+        scale = {name: getattr(own, name) for name in ("measure", "outcome_sd", "per")}
+        figures["rule_subgroup"] = named if told else Subgroup(label=own.label, **scale)
     for name, inside in (("core", search.held_core), ("searched", search.held_searched)):
         if figures[name].beside and not inside.all():
             rule = rule_of(search, inside, problem).rule

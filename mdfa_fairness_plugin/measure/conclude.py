@@ -208,7 +208,7 @@ def figures_of(
         "alpha": one.alpha,
         "confidence_level": confidence,
         **_effects(one, rates, how, allowed),
-        "outcome_type": "numeric" if one.of_means and one.of.of_number else "binary",
+        "outcome_type": one.of.outcome_type(one.kind),
         **_as_estimated(one, (delta, low, high), shift),
         "gamma": rates.gamma,
         "gamma_interval": allowed.gamma_interval(
@@ -265,10 +265,7 @@ def _effects(
         "difference": rates.difference * size,
         "difference_interval": (difference_interval[0] * size, difference_interval[1] * size),
         "rates": (float(own), float(others)),
-        "measure": one.measure,
-        "outcome_sd": size if one.of_means else math.nan,
-        "per": one.of.per,
-    }
+    } | one.of.scale(one.kind)
 
 
 def _as_estimated(one: Measured, found: tuple[float, float, float], shift: float) -> dict[str, Any]:
@@ -340,7 +337,7 @@ def _subgroup(
     """Measurements of a set, as the result keeps them; a rule that nobody meets has none."""
     own = one.sums.sets[place]
     if place == RULE and own.n_rows == 0:
-        return Subgroup(label=SETS[place])
+        return Subgroup(label=SETS[place], **one.of.scale(one.kind))
     rates, leftover = one.rates(place, settings), one.leftover(place, settings)
     allowed = one.allowance(place)
     how = (own.rates, settings.confidence_level, one.widening.sets[place], leftover)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from mdfa_fairness_plugin.measure.estimates import (
     measure_leftover,
 )
 from mdfa_fairness_plugin.measure.leak import LeakSums
-from mdfa_fairness_plugin.measure.means import Means
+from mdfa_fairness_plugin.measure.means import MeanDifference, Means
 
 # Sets of rows measured in every search; what each repeat proposed alone comes after them.
 EVERYBODY, REGION, CORE, RULE, SEARCHED = range(5)
@@ -43,6 +44,18 @@ class ValueOf:
     def of_number(self) -> bool:
         """Whether the outcome is a number."""
         return self.counted_by == ROWS
+
+    def scale(self, kind: type[Rates]) -> dict[str, Any]:
+        """Fields of records that say what an effect is, and in which units."""
+        return {
+            "measure": "difference" if issubclass(kind, MeanDifference) else "ratio",
+            "outcome_sd": abs(self.unit) if issubclass(kind, Means) else math.nan,
+            "per": self.per,
+        }
+
+    def outcome_type(self, kind: type[Rates]) -> str:
+        """Whether what is compared is a number."""
+        return "numeric" if issubclass(kind, Means) and self.of_number else "binary"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

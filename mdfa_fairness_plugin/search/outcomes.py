@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,11 @@ class Outcome:
     def whole(self) -> float:
         """What an outcome and its complement add up to: to 1, more and less of a number to 0."""
         return 1.0 if self.value.dtype == bool else 0.0
+
+    @property
+    def scale(self) -> dict[str, Any]:
+        """Fields of a record that say what it is told in."""
+        return self.of.scale(self.kind) | {"outcome_type": self.of.outcome_type(self.kind)}
 
     def with_given(self, probability: np.ndarray | None) -> Outcome:
         """The same with the user's probabilities of the label, or with what is expected of a number."""

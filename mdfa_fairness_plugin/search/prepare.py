@@ -266,7 +266,7 @@ def searches_of(
             outcome=outcome.label,
         )
         if side is None:
-            searches.append(Search(key=key, reason=reason))
+            searches.append(Search(key=key, reason=reason, scale=outcome.scale))
         else:
             searches.append(Search(key=key, side=side, data=side.facing(outcome)))
     return searches

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -43,6 +43,9 @@ class Search:
 
     key: SearchKey
     reason: str = ""
+    scale: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # of one not made: what it would be told in
     side: Side = _NOT_YET
     data: SearchData = _NOT_YET
     solved: Solved = _NOT_YET

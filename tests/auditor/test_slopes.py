@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.exceptions import InputError, SmallGroupWarning
 from mdfa_fairness_plugin.report.means import Slope
 
 N = 600
@@ -159,6 +159,20 @@ def test_missing_ages_are_not_compared_and_results_are_read_back(aged, tmp_path)
     again = mdfa.AuditResult.from_json(path)
     assert again.to_json() == text
     assert again.summary() == result.summary()
+
+
+def test_searches_that_were_not_made_say_what_they_would_have_told(aged, tmp_path):
+    """Twenty known ages are too few to compare, and no feature repeats them."""
+    X, y, age = aged
+    with pytest.warns(SmallGroupWarning), pytest.warns(match=r"not compared\.$"):
+        few = mdfa.audit(X, y, sensitive_features=age[:20].reindex(X.index), per=10, **NUMBERS)
+    assert few.to_frame().shape[0] == len(few.violations) == 4
+    few.to_json(tmp_path / "few.json")
+    for v in (*few.violations, mdfa.AuditResult.from_json(tmp_path / "few.json").violations[0]):
+        assert v.reason.startswith("only 10 row(s)")
+        assert (v.measure, v.outcome_type, v.per) == ("difference", "numeric", 10.0)
+        assert v.outcome_sd > 0
+    assert "  Slope  " in few.summary()
 
 
 @pytest.mark.parametrize(

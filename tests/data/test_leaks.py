@@ -68,6 +68,31 @@ def test_a_copy_is_recognised_where_the_sensitive_value_is_known(data):
     assert problem.feature_names == ("age", "visits")
 
 
+def test_few_known_rows_do_not_make_features_repeat_a_quantity():
+    """Any measurement is one to one with twenty known ages, or with pairs of rows; a copy is more."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"])
+    twice = X.loc[np.repeat(np.arange(200), 2)].reset_index(drop=True)
+    ages = rng.permutation(400) + 20.0
+    few = np.where(np.arange(400) < 20, ages, np.nan)
+    steps = rng.choice([20.0, 30.0, 40.0], 400)
+    y = np.arange(400) % 2
+
+    def dropped(table, sensitive, kind="numeric"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return set(build_problem(table, y, sensitive, sensitive_type=kind).encoder.dropped_)
+
+    assert dropped(X, few) == set()
+    assert dropped(X, [f"{own:g}" if own == own else None for own in few], "auto") == set()
+    pairs = np.repeat(ages[:200], 2)
+    assert dropped(twice.assign(copy=-pairs), pairs) == {"copy"}
+    # One of three steps is no more than a part of a quantity, and all that a group is.
+    told = X.assign(copy=np.exp(steps), last=steps == 40)
+    assert dropped(told, steps) == {"copy"}
+    assert dropped(told, steps.astype(str), "auto") == {"copy", "last"}
+
+
 def test_a_feature_that_nearly_repeats_the_sensitive_one_stays(data):
     X, y, A = data
     nearly = (A["sex"] == "m").astype(int)

@@ -188,6 +188,8 @@ def test_who_is_underrated_is_found_with_the_size_in_units_of_the_prediction(wag
         ("score", {"favorable_label": 1}, r"^favorable_label: event='score' is of numbers. Say"),
         ("score", {"favorable": "up"}, r"^favorable: one of 'high', 'low' expected, 'up' found"),
         ("calibration", {}, r"^y_true: scores were given"),
+        ("calibration", {"y_true": [1, 2, 3, 4] * 2}, r"^pos_label: .* which of them the score tells, "
+         r"as in pos_label=4; or compare amounts with outcome_type='numeric'\.$"),
         ("selection", {"y_pred": list("abcd") * 2, "ordered": list("abcd"), "favorable_label": "a"},
          r"^favorable_label: of an order say"),
         ("no", {}, r"^event: one of 'selection', 'error'.*'calibration' expected, 'no' found"),
