@@ -15,7 +15,7 @@ from sklearn.base import clone
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.learners import seeded
 from mdfa_fairness_plugin.learn.links import LOGIT, Link
-from mdfa_fairness_plugin.learn.probability import CrossFittedMean, cross_fitted_mean
+from mdfa_fairness_plugin.learn.probability import CrossFittedMean, Shared, cross_fitted_mean
 from mdfa_fairness_plugin.learn.weighted import fit_weighted, takes_weights
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads
@@ -167,11 +167,13 @@ def repeated_probability(
     seeds: Sequence[int],
     ladder: bool = True,
     link: Link = LOGIT,
+    shared: Callable[[], Shared] | None = None,
     **options: Any,
 ) -> Any:
     """Predict ``E[y | x]`` out of fold by the user's estimator, if it is one, or by our own models.
 
-    Averaged over repeats, of folds of shape (n_repeats, n) and a seed each.
+    Averaged over repeats, of folds of shape (n_repeats, n) and a seed each. What our own models
+    share with others of the same rows is asked for if they are fitted.
     """
     repeats: list[Any] = []
     for own, seed in zip(folds, seeds, strict=True):
@@ -181,7 +183,8 @@ def repeated_probability(
         else:
             # How far boosting grows is asked once.
             given["n_rounds"] = repeats[0].n_rounds if repeats else None
-            one = cross_fitted_mean(X, y, own, ladder=ladder, **given)
+            rows = X if shared is None else shared()
+            one = cross_fitted_mean(rows, y, own, ladder=ladder, **given)
         repeats.append(one)
     return type(repeats[0]).averaged(repeats)
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize, nnls
 from scipy.special import expit, logit
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
 
+from mdfa_fairness_plugin.learn.bins import BinnedClassifier, BinnedRegressor
 from mdfa_fairness_plugin.numerics.basis import Standardiser
 
 # Predictions are kept off 0 and 1 so that odds and logarithms stay finite: one in a thousand.
@@ -55,7 +55,7 @@ class Logit:
 
     def boosting(self, **how: Any) -> Any:
         """An unfitted boosting."""
-        return HistGradientBoostingClassifier(**how)
+        return BinnedClassifier(**how)
 
     def score(self, model: Any, X: np.ndarray) -> np.ndarray:
         """What a model says."""
@@ -151,7 +151,7 @@ class Identity:
 
     def boosting(self, **how: Any) -> Any:
         """An unfitted boosting."""
-        return HistGradientBoostingRegressor(**how)
+        return BinnedRegressor(**how)
 
     def score(self, model: Any, X: np.ndarray) -> np.ndarray:
         """What a model says."""

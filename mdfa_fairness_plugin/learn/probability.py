@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mdfa_fairness_plugin.learn.bins import BinnedFeatures
 from mdfa_fairness_plugin.learn.levels import LevelAverages, LevelMeans
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
 from mdfa_fairness_plugin.learn.links import PROBABILITY_FLOOR as PROBABILITY_FLOOR
@@ -29,7 +30,27 @@ from mdfa_fairness_plugin.numerics.threads import in_threads
 # Rounds after which the large boosting is asked whether it still gets better.
 _ROUNDS = (12, 25, 50, 100, 200)
 
+# Bins of the small trees and of the large boosting's.
+_FEW_BINS, _MANY_BINS = 63, 255
+
 _CHUNK_ROWS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """Rows, and what all models of those in folds share, whatever they tell."""
+
+    rows: RowView
+    basis: QuadraticBasis
+    bins: tuple[BinnedFeatures | None, ...]  # few and many
+
+    @classmethod
+    def of(cls, X: np.ndarray | RowView, folds: np.ndarray, weight: np.ndarray) -> Shared:
+        """Of the rows in folds."""
+        rows, learning = _view(X), np.flatnonzero(folds >= 0)
+        seen, own_weight = rows.take(learning)[:], weight[learning]
+        bins = (BinnedFeatures.of(seen, own_weight > 0, most) for most in (_FEW_BINS, _MANY_BINS))
+        return cls(rows, QuadraticBasis.fit(seen, own_weight), tuple(bins))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,14 +127,14 @@ bounded = LOGIT.bounded
 
 
 def cross_fitted_probability(
-    X: np.ndarray | RowView, positive: np.ndarray, folds: np.ndarray, **options: Any
+    X: np.ndarray | RowView | Shared, positive: np.ndarray, folds: np.ndarray, **options: Any
 ) -> CrossFittedMean:
     """Predict :math:`Pr[positive | x]` out of fold, within [.001, .999], as ``cross_fitted_mean``."""
     return cross_fitted_mean(X, positive, folds, link=LOGIT, **options)
 
 
 def cross_fitted_mean(
-    X: np.ndarray | RowView,
+    X: np.ndarray | RowView | Shared,
     y: np.ndarray,
     folds: np.ndarray,
     *,
@@ -132,14 +153,14 @@ def cross_fitted_mean(
     beside it) see every row. With so few of them, what leaks from a row's own label into its prediction
     is of the order of five over the number of rows.
     """
-    X = _view(X)
-    weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    shared = X if isinstance(X, Shared) else Shared.of(X, folds, weight)
+    X, basis = shared.rows, shared.basis
     learning = np.flatnonzero(folds >= 0)
     own_y, own_weight, own_folds = np.asarray(y)[learning], weight[learning], folds[learning]
     link = link.fitted(own_y, own_weight)
     own_y = link.target(own_y)
-    basis = QuadraticBasis.fit(X.take(learning)[:], own_weight)
-    seen = _Seen.of(X.take(learning), basis)
+    seen = _Seen.of(X.take(learning), basis, shared.bins)
     held = [np.flatnonzero(own_folds == label) for label in np.unique(own_folds)]
     trained = [np.flatnonzero(own_folds != label) for label in np.unique(own_folds)]
     # Rows in no fold are judged by a model of all folds.
@@ -165,7 +186,7 @@ def cross_fitted_mean(
     def large(models: Sequence[_Models], n_rounds: int) -> np.ndarray:
         return judged(
             models,
-            lambda model, rows: model.large_scores(seen.X[rows], seen.levels[rows], n_rounds),
+            lambda model, rows: model.large_scores(seen.at(rows, False), n_rounds),
         )
 
     def rung(models: Sequence[_Models], own: _Combined, share: float) -> CrossFittedMean:
@@ -195,9 +216,11 @@ def cross_fitted_mean(
     best, grown_to, n_grown = lesser[-1], 0, 0
     for rounds in _ROUNDS if n_rounds is None else (n_rounds,) * (n_rounds > 0):
         if rounds > n_grown:
-            # To the second step at once: every fit finds the bins anew.
+            # To the second step at once: every fit asks the trees there are anew.
             n_grown = max(rounds, _ROUNDS[1]) if n_rounds is None else rounds
-            each(lambda model, rows, n=n_grown: model.grow(seen.X[rows], n), models, trained)
+            each(
+                lambda model, rows, n=n_grown: model.grow(seen.at(rows, False), n), models, trained
+            )
         scores[:, -1] = large(models, rounds)
         grown = _Combined.of(scores, own_y, own_weight, every, link)
         if n_rounds is None and not grown.loss < best.loss:
@@ -212,7 +235,7 @@ def cross_fitted_mean(
         half: list[_Models] = each(lambda rows: fit(rows, least=False), half_trained)
         scores = judged(half, lambda model, rows: model.scores(seen.at(rows)))
         if grown_to:
-            each(lambda model, rows: model.grow(seen.X[rows], grown_to), half, half_trained)
+            each(lambda model, rows: model.grow(seen.at(rows, False), grown_to), half, half_trained)
             scores[:, -1] = large(half, grown_to)
         for model in half:
             model.keep(grown_to)
@@ -243,16 +266,21 @@ class _Seen(NamedTuple):
     X: np.ndarray
     Z: np.ndarray
     levels: np.ndarray  # (n, k), k >= 0
+    bins: tuple[BinnedFeatures | None, ...] = (None, None)  # of rows that models are fitted to
 
     @classmethod
-    def of(cls, rows: RowView, basis: QuadraticBasis) -> _Seen:
+    def of(cls, rows: RowView, basis: QuadraticBasis, *bins: Any) -> _Seen:
         """All of these rows."""
         X, levels = rows[:], rows.levels
-        return cls(X, basis(X), np.empty((len(X), 0), dtype=np.int32) if levels is None else levels)
+        if levels is None:
+            levels = np.empty((len(X), 0), dtype=np.int32)
+        return cls(X, basis(X), levels, *bins)
 
-    def at(self, rows: np.ndarray) -> _Seen:
-        """Some of the rows."""
-        return _Seen(*(own[rows] for own in self))
+    def at(self, rows: np.ndarray, smooth: bool = True) -> _Seen:
+        """Some of the rows, as trees see them or all models do."""
+        bins = tuple(own and own.at(rows) for own in self.bins)
+        Z = self.Z[rows if smooth else rows[:0]]
+        return _Seen(self.X[rows], Z, self.levels[rows], bins)
 
 
 class _Models:
@@ -273,20 +301,26 @@ class _Models:
         self._n_rounds = 0
         if self._constant:
             return
-        # Bins of weighted rows are slow to find, and those of equally weighted ones the same.
         self._given = {"y": y, "sample_weight": None if np.ptp(weight) == 0 else weight}
         self._smooth = link.smooth(seen.Z, y, weight) if seen.Z.shape[1] else None
         # Few, small trees: 25 of 8 leaves come within 0.002 of the log-loss of 150 where nothing is a
         # rule, at a fifth of the time.
         self._few = [
             _boosting(
-                link, seed, max_leaf_nodes=leaves, max_iter=25, learning_rate=0.15, max_bins=63
-            ).fit(seen.X, **self._given)
+                link,
+                seed,
+                max_leaf_nodes=leaves,
+                max_iter=25,
+                learning_rate=0.15,
+                max_bins=_FEW_BINS,
+            ).fit_binned(seen.X, seen.bins[0], **self._given)
             for leaves in ((4, 8) if least else (8,))
         ]
         # Log-losses are within .003 of those of twice as many rounds at a rate of .1, on signs, trees,
         # steps and the paper's data, at half of the time.
-        self._large = _boosting(link, seed, max_leaf_nodes=31, learning_rate=0.2, warm_start=True)
+        self._large = _boosting(
+            link, seed, max_leaf_nodes=31, learning_rate=0.2, max_bins=_MANY_BINS, warm_start=True
+        )
         # Each row's levels are told by the other folds, or by other rows where one fold is all; beside
         # is what the features make of their rows, so that levels are not credited with that too.
         folds = folds if np.ptp(folds) else np.arange(len(folds)) % 5
@@ -298,11 +332,12 @@ class _Models:
         if self._told.shape[1]:
             self._leveled = link.smooth(_beside(seen.Z, self._told), y, weight)
 
-    def grow(self, X: np.ndarray, n_rounds: int) -> None:
+    def grow(self, seen: _Seen, n_rounds: int) -> None:
         """Let the large boosting grow to so many rounds, on the same rows."""
         if not self._constant:
-            large = self._large.set_params(max_iter=n_rounds)
-            large.fit(_beside(X, self._told), **self._given)
+            large, bins = self._large.set_params(max_iter=n_rounds), seen.bins[1]
+            bins = bins and bins.beside(self._told)
+            large.fit_binned(_beside(seen.X, self._told), bins, **self._given)
 
     def keep(self, n_rounds: int) -> None:
         """Predict by so many rounds, and forget the rows."""
@@ -324,7 +359,7 @@ class _Models:
                 self._smooth_scores(seen.Z),
                 few[-1],
                 *self._by_level(seen),
-                self.large_scores(seen.X, seen.levels, self._n_rounds) if large else np.zeros(n),
+                self.large_scores(seen, self._n_rounds) if large else np.zeros(n),
             ]
         )
 
@@ -343,11 +378,11 @@ class _Models:
         by_features = self.link.score(self._leveled, _beside(seen.Z, told))
         return [by_features, told[:, : seen.levels.shape[1]]]
 
-    def large_scores(self, X: np.ndarray, levels: np.ndarray, n_rounds: int) -> np.ndarray:
+    def large_scores(self, seen: _Seen, n_rounds: int) -> np.ndarray:
         """Scores of the large boosting after so many rounds, (n,)."""
-        if self._constant or len(X) == 0:
-            return np.full(len(X), self._level)
-        stages = self.link.staged(self._large, _beside(X, self._tell(levels)))
+        if self._constant or len(seen.X) == 0:
+            return np.full(len(seen.X), self._level)
+        stages = self.link.staged(self._large, _beside(seen.X, self._tell(seen.levels)))
         return np.ravel(next(itertools.islice(stages, n_rounds - 1, None)))
 
     def predict(self, seen: _Seen, coefficients: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ without a violation.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
 from mdfa_fairness_plugin.describe.wording import label_text, percent, rounded
 from mdfa_fairness_plugin.learn.given import repeated_probability
+from mdfa_fairness_plugin.learn.probability import Shared
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.pipeline import AuditSource, deltas_and_statistics
@@ -311,16 +313,19 @@ def _chances(
     rng = np.random.default_rng([seed, 1])
     unit = None if problem.unit is None else problem.unit[known]
     folds = draw_folds(codes[known], _N_FOLDS, rng, unit)
+    X, weight = problem.encoded.take(known), problem.sample_weight[known]
+    shared = functools.cache(lambda: Shared.of(X, folds, weight))
     # Of two values one model tells both.
     for value in modelled[:1] if n_values == len(modelled) == 2 else modelled:
         chances[known, value] = repeated_probability(
             propensity,
             PROPENSITY,
-            problem.encoded.take(known),
+            X,
             codes[known] == value,
             folds[np.newaxis],
-            sample_weight=problem.sample_weight[known],
+            sample_weight=weight,
             seeds=(seed,),
+            shared=shared,
         ).out_of_fold
     if n_values == len(modelled) == 2:
         chances[known, modelled[1]] = 1.0 - chances[known, modelled[0]]

@@ -27,7 +27,7 @@ from mdfa_fairness_plugin.learn.difference import (
 from mdfa_fairness_plugin.learn.given import GivenProbability, repeated_probability
 from mdfa_fairness_plugin.learn.learners import make_regressor
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
-from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
+from mdfa_fairness_plugin.learn.probability import CrossFittedProbability, Shared
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.numerics.rows import RowView
@@ -69,6 +69,11 @@ class Compared:
         self.cluster = None if problem.cluster is None else problem.cluster[self.rows]
         self.unit = None if problem.unit is None else problem.unit[self.rows]
         self._outcome_models: dict[Hashable, CrossFittedProbability] = {}
+
+    @cached_property
+    def shared(self) -> Shared:
+        """What all models of these rows share."""
+        return Shared.of(self.X, self.folds[0], self.base)
 
     def outcome_model(self, outcome: Outcome) -> CrossFittedProbability:
         """``Pr[Y = y | x]`` of the outcome that models are fitted to."""
@@ -113,6 +118,7 @@ class Compared:
             seeds=self.settings.repeated_seeds(stage, len(self.folds)),
             n_jobs=self.settings.n_jobs,
             ladder=self.ladder,
+            shared=lambda: self.shared,
         )
         return fit() if given is None else GivenProbability(given[self.rows], fit, link)
 
