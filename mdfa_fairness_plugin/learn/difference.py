@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from mdfa_fairness_plugin.learn.forest import MultiscaleForest
+from mdfa_fairness_plugin.learn.forest import MultiscaleForest, Ranked
 from mdfa_fairness_plugin.learn.weighted import fit_weighted
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads
@@ -155,11 +155,14 @@ def cross_fitted_difference(
     # Trees that judge a row together must not be cut alike.
     seeds = np.random.SeedSequence(random_state).generate_state(len(left_out)) if hurried else None
 
+    ranked = Ranked.of(X[learning]) if learner is None else None
+
     def fit(place: int) -> Any:
-        own = ~np.isin(folds[learning], left_out[place])
+        own = np.flatnonzero(~np.isin(folds[learning], left_out[place]))
+        if ranked is None:
+            return fit_weighted(clone(learner), X[learning[own]], target[own], weight[own])
         seed = random_state if seeds is None else int(seeds[place] >> 1)
-        model = MultiscaleForest(n_trees or 0, seed) if learner is None else clone(learner)
-        return fit_weighted(model, X[learning[own]], target[own], weight[own])
+        return MultiscaleForest(n_trees or 0, seed).fit(ranked.at(own), target[own], weight[own])
 
     models = tuple(
         in_threads(fit, ((place,) for place in range(len(left_out))), n_jobs, n_rows=len(learning))

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from mdfa_fairness_plugin.learn.forest import MultiscaleForest, Ranks
+from mdfa_fairness_plugin.learn.forest import MultiscaleForest, Ranked
 
 
 def test_finest_scale_is_the_mean_of_the_trees_own_predictions():
@@ -95,9 +95,10 @@ def test_ranks_are_scipys_and_cuts_part_the_same_rows():
     rng = np.random.default_rng(5)
     for column in (rng.normal(size=200), rng.integers(0, 5, 200), np.full(7, 3.0)):
         column = column.astype(np.float32)
-        ranks = Ranks.of(column)
-        np.testing.assert_array_equal(ranks.of_rows, rankdata(column) - 0.5)
+        ranked = Ranked.of(column[:, np.newaxis])
+        ranks = ranked.columns[0]
+        np.testing.assert_array_equal(ranked.ranks[:, 0], rankdata(column) - 0.5)
         cuts = rng.uniform(ranks.ranks[0], ranks.ranks[-1], 50)
         for cut, value in zip(cuts, ranks.values_at(cuts), strict=True):
             if len(ranks.ranks) > 1:
-                np.testing.assert_array_equal(ranks.of_rows <= cut, column <= value)
+                np.testing.assert_array_equal(ranked.ranks[:, 0] <= cut, column <= value)
