@@ -73,7 +73,7 @@ def test_what_the_audit_measured_is_measured_alike(planted):
     assert own.delta == pytest.approx(worst.delta, abs=1e-12)
     assert (own.n_rows, own.share) == (worst.n_rows, worst.share)
     assert own.depends_on_models.ratios == pytest.approx(worst.depends_on_models.ratios)
-    assert worst.interval[0] <= own.interval[0] < own.delta < own.interval[1] <= worst.interval[1]
+    assert worst.interval[0] <= own.interval[0] < own.delta <= own.interval[1] <= worst.interval[1]
     assert own.p_value <= worst.p_value
     pd.testing.assert_frame_equal(own.counts, worst.counts)
 
