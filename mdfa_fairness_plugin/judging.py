@@ -199,7 +199,8 @@ class Judging(BaseEstimator):
             The person's audited features; columns of other names are ignored. None: those of
             ``row``.
         sensitive : label, mapping of column to label, or None, default=None
-            The person's sensitive value. None: that of ``row``, or unknown.
+            The person's sensitive value. None: that of ``row``, or unknown. Of a sensitive quantity
+            None: who has more of it than people like them is known of audited rows.
         outcome : label or None, default=None
             The outcome the person got. None: that of ``row``, or unknown.
         n_comparators : int, default=5

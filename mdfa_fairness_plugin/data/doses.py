@@ -22,8 +22,13 @@ class Quantity:
     """What differences in a sensitive quantity are told by."""
 
     per: float  # how much more of it
-    deviation: float  # its standard deviation; models see it in units of that
+    centre: float  # its mean and its standard deviation; models see it in units of that
+    deviation: float
     values: np.ndarray  # (n_rows,), so; NaN where it is not known
+
+    def told(self, rows: np.ndarray) -> list[float]:
+        """As it was given, but for rounding."""
+        return [float(f"{own:.12g}") for own in self.centre + self.deviation * self.values[rows]]
 
     def turned(self, contrast: Contrast) -> Contrast:
         """The contrast with the quantity, or minus it where those with less are asked about."""
@@ -66,6 +71,7 @@ def as_quantity(
     labels = Labels(codes=np.where(known, ~(numbers > middle), -1), values=(MORE, LESS))
     quantity = Quantity(
         per=1.0 if per is None else float(per),
+        centre=centre,
         deviation=deviation,
         values=(numbers - centre) / deviation,
     )

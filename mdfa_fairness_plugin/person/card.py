@@ -32,6 +32,7 @@ from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
 from mdfa_fairness_plugin.report.reading import held_in_part
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.schema import CARD_SCHEMA
+from mdfa_fairness_plugin.report.sentences import group_of, others_of
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import check_whole
 
@@ -170,7 +171,9 @@ class ContestationCard:
             for f in fields(self)
             if f.name not in ("violation", "told")
         }
-        told = _OF_THE_SEARCH + (_OF_A_NUMBER if self.violation.outcome_scale else ())
+        v = self.violation
+        told = _OF_THE_SEARCH + (_OF_A_NUMBER if v.outcome_scale or v.by_difference else ())
+        told += () if math.isnan(v.per) else ("per",)
         search = {name: plain_value(getattr(self.told, name)) for name in told}
         own["features"] = _told_apart(self.features)
         return {
@@ -265,6 +268,8 @@ def make_card(
         else named(violation.sensitive_feature, violation.reference)
     )
     names = (named(violation.sensitive_feature, violation.group), others)
+    if problem.quantity is not None:
+        names = group_of(violation), others_of(violation)
 
     shown_cell = 0 if show_records or min_cell <= 1 else int(min_cell)
     copy = redact(result, max(shown_cell, 1)).result

@@ -172,7 +172,7 @@ def in_subgroup(
     ``told`` is the search as it may be printed; ``people`` (2, 2) are those of each side: all, and
     those with the outcome.
     """
-    if violation.counts.empty:
+    if violation.counts.empty or not math.isnan(violation.per):  # a slope has no rates of its sides
         return Comparators(label=label)
     if "rates" in told.withheld:
         return Comparators(label=label, suppressed=True)

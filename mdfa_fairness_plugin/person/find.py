@@ -75,11 +75,6 @@ def refuse_probabilities(result: AuditRecord, asked: str) -> None:
             f"{asked}: the groups of this audit are known by probability, so that nobody can be said "
             "to be of one; audit rows whose group is known for that."
         )
-    if result.source is not None and result.source.problem.quantity is not None:
-        raise InputError(
-            f"{asked}: it sets people of two groups beside each other, and this audit is of a "
-            "sensitive quantity. Audit groups for that, made with mdfa_fairness_plugin.to_groups."
-        )
 
 
 def find_person(
@@ -241,6 +236,14 @@ def _read_amount(outcome: Any, numbers: Amount) -> float | None:
 
 def _read_sensitive(sensitive: Any, result: AuditRecord) -> dict[str, Any]:
     """Sensitive values by column, those of combined columns included; unknown ones left out."""
+    if result.source.problem.quantity is not None:
+        if sensitive is not None:
+            raise InputError(
+                f"sensitive: {sensitive!r} was given, and this audit is of a sensitive quantity. Who "
+                "has more or less of it than people like them is known of audited rows alone: leave it "
+                "out, or name the row."
+            )
+        return {}
     known = list(dict.fromkeys(v.sensitive_feature for v in result.violations))
     parts = {part for name in known for part in name.split(JOINT)} | set(known)
     if isinstance(sensitive, pd.DataFrame):

@@ -26,7 +26,8 @@ def pairs(result: AuditRecord, n: int = 50, violation: Violation | None = None) 
 
     For a review of files: who is inside the subgroup, on the group's side and with the audited
     outcome, beside the nearest of the others inside it with another one (with the favourable one,
-    if that was said). Of a number, who gets less than on average beside who gets more. Unlike
+    if that was said). Of a number, who gets less than on average beside who gets more; of a sensitive
+    quantity, who has more of it than people like them beside who has less, or the reverse. Unlike
     outcomes of two similar people can be chance: pairs show what to look at, the rates of the
     subgroup (``violation.rates``) how often it happens.
 
@@ -157,6 +158,7 @@ def _framed(
     features = as_read(problem.display.iloc[rows], problem.encoder.displays_)
     labels = next(one for one in problem.sensitive if one.name == own.sensitive_feature).labels
     values: list[Any] = [labels.values[code] for code in labels.codes[rows]]
+    values = values if problem.quantity is None else problem.quantity.told(rows)
     outcomes: list[Any] = [outcome_at(problem, row) for row in rows]
     n = len(distance)
     columns = (

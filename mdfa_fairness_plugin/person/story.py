@@ -28,7 +28,8 @@ from mdfa_fairness_plugin.report.document import HTML, Document, Paragraphs, Sec
 from mdfa_fairness_plugin.report.effects import effect_of, is_number
 from mdfa_fairness_plugin.report.figures import in_brackets, points_text
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
-from mdfa_fairness_plugin.report.means import Difference, OfMeans, Phrase
+from mdfa_fairness_plugin.report.legends import quantity_sentence
+from mdfa_fairness_plugin.report.means import Difference, OfMeans, Phrase, Slope
 from mdfa_fairness_plugin.report.sentences import (
     capital,
     everybody_sentence,
@@ -117,13 +118,15 @@ def _unsaid(card: ContestationCard) -> tuple[str, ...]:
 
 
 def _person(card: ContestationCard) -> str:
+    effect = effect_of(card.told)
     who = {
         GROUP: f"of the group {card.group_name}",
         OTHERS: f"compared with {card.group_name}",
         UNKNOWN: "sensitive value not known",
     }[card.side]
+    if isinstance(effect, Slope) and card.side != UNKNOWN:
+        who = f"one of {card.group_name if card.side == GROUP else card.others_name}"
     got = "outcome not known" if card.received is None else f'outcome "{label_text(card.received)}"'
-    effect = effect_of(card.told)
     if isinstance(effect, OfMeans) and isinstance(card.received, float):
         ranks = effect.scale == RANK
         size = effect.average(card.received) if ranks else value_text(card.received)
@@ -202,6 +205,8 @@ def _finding(card: ContestationCard) -> tuple[str, ...]:
     size = f" The difference of the rates is {size}." if size and not is_number(v) else ""
     p = f" ({p_of(v)})" if lost or not math.isnan(v.p_value_adjusted) else ""
     lines = [f"{told}{size}", f"Finding: {FINDINGS[v.verdict]}{p}. {evidence_sentence(v)}".rstrip()]
+    if what := quantity_sentence(v):
+        lines.insert(1, what)
     if card.has_outcome is False:
         lines.append(
             f'The person got another outcome, "{label_text(card.received)}": this search is about '
@@ -275,6 +280,11 @@ def _difference(card: ContestationCard) -> str:
         return ""
     if math.isnan(own.rate) or math.isnan(others.rate):
         return ""
+    if isinstance(effect, Slope):
+        return (
+            "So few rows are a rough guide, and how much more or less the nearest have differs: the "
+            "slope is measured in the whole subgroup."
+        )
     if isinstance(effect, OfMeans):
         gap = own.rate - others.rate
         far = 1.96 * card.told.outcome_sd * math.sqrt(1.0 / own.n + 1.0 / others.n)
@@ -310,8 +320,8 @@ def _rates(card: ContestationCard, sides: Sequence[Comparators], caption: str, r
     """Outcomes of both sides; empty if nobody was counted."""
     counted = any(side.n for side in sides)
     effect = effect_of(card.told)
-    of_means = isinstance(effect, OfMeans)
-    write = effect.average if isinstance(effect, OfMeans) else percent
+    of_means = isinstance(effect, OfMeans) and bool(card.told.outcome_scale)
+    write = effect.average if isinstance(effect, OfMeans) and of_means else percent
     rows = tuple(
         (
             side.label,

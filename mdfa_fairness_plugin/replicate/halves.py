@@ -148,7 +148,9 @@ def stability(
     it too, and a false violation comes back as surely as a real one. ``Violation.depends_on_models``
     tells what rests on the models.
     """
-    source, n_repeats, seed = checked(result, n_repeats, "n_repeats", random_state, of_groups=False)
+    source, n_repeats, seed = checked(
+        result, n_repeats, "n_repeats", random_state, of_groups=False, of_known=False
+    )
     parts = repeat(lambda i: delayed(_half)(source, seed, i), n_repeats, n_jobs, progress)
     problem = source.problem
     n = len(result.violations)
@@ -157,10 +159,11 @@ def stability(
     frequency = np.full((n, problem.n_samples), np.nan)
     names = [display.name for display in problem.encoder.displays_]
     used = np.zeros((len(names), n))
+    compared = {(one.sensitive_feature, one.group): one.rows for one in problem.contrasts}
     for j, violation in enumerate(result.violations):
         if len(violation.side) == 0:  # a search that could not be made
             continue
-        rows = np.flatnonzero(violation.side[problem.source_row] != 0)
+        rows = np.flatnonzero(compared[violation.sensitive_feature, violation.group])
         own = violation.membership[problem.source_row][rows]
         told = [
             (i, part[j][0][rows]) for i, part in enumerate(parts) if part is not None and part[j]
@@ -215,6 +218,7 @@ def _half(
         y=problem.y[rows],
         amount=None if problem.amount is None else problem.amount.take(rows),
         sample_weight=problem.sample_weight[rows],
+        probability=None if problem.probability is None else problem.probability[rows],
         contrasts=tuple(c.take(rows) for c in problem.contrasts),
         sensitive=tuple(column.take(rows) for column in problem.sensitive),
         source_row=problem.source_row[rows],

@@ -17,6 +17,7 @@ import pandas as pd
 from joblib import delayed
 from scipy.stats import chi2
 
+from mdfa_fairness_plugin.data.amounts import MORE
 from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.data.contrasts import Contrast
 from mdfa_fairness_plugin.data.given import PROPENSITY
@@ -24,6 +25,7 @@ from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
 from mdfa_fairness_plugin.describe.wording import label_text, percent, rounded
 from mdfa_fairness_plugin.learn.given import repeated_probability
+from mdfa_fairness_plugin.learn.links import IDENTITY
 from mdfa_fairness_plugin.learn.probability import Shared
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
@@ -226,11 +228,15 @@ def null_distribution(
     the comparison too easy. Rows of a cluster that share a value are redrawn together. Unknown
     sensitive values stay unknown; every sensitive column is redrawn on its own.
 
+    Of a sensitive quantity :math:`S - E[S | x]` changes its sign at random, for all rows of a cluster
+    together: how far it varies then still goes with the features and with how far the outcome does,
+    as a shuffle of residuals would not keep it.
+
     The models of :math:`Pr[S | x]` are the audit's best. Where they miss how S hangs together with
     the features, so do the redraws, and a violation that is their bias looks as clear as a real one;
     ``Violation.depends_on_models`` looks for that.
     """
-    source, n_draws, seed = checked(result, n_draws, "n_draws", random_state)
+    source, n_draws, seed = checked(result, n_draws, "n_draws", random_state, of_groups=False)
     chances = chances_of(source, seed)
     observed = searched(result)
     parts = repeat(
@@ -274,6 +280,8 @@ def without_leak(
     problem: AuditProblem, chances: list[np.ndarray], rng: np.random.Generator
 ) -> AuditProblem:
     """The same rows with every sensitive column redrawn from its chances."""
+    if problem.quantity is not None:
+        return _without_slope(problem, chances[0], rng)
     redrawn = {
         column.name: _redrawn(column, chance, problem.cluster, rng)
         for column, chance in zip(problem.sensitive, chances, strict=True)
@@ -288,8 +296,10 @@ def without_leak(
 
 
 def chances_of(source: AuditSource, seed: int) -> list[np.ndarray]:
-    """Probabilities of the values of every sensitive column given the features."""
+    """Probabilities of the values of every sensitive column given the features, or their mean."""
     problem, propensity = source.problem, source.settings.propensity
+    if problem.quantity is not None:
+        return [_expected(problem, problem.quantity.values, seed, propensity)]
     return [_chances(problem, column, seed, propensity) for column in problem.sensitive]
 
 
@@ -330,6 +340,48 @@ def _chances(
     if n_values == len(modelled) == 2:
         chances[known, modelled[1]] = 1.0 - chances[known, modelled[0]]
     return chances / chances.sum(axis=1, keepdims=True)
+
+
+@one_blas_thread()
+def _expected(problem: AuditProblem, values: np.ndarray, seed: int, propensity: Any) -> np.ndarray:
+    """What a quantity is on average given the features, out of fold, shape (n_rows,)."""
+    known = np.flatnonzero(~np.isnan(values))
+    unit = None if problem.unit is None else problem.unit[known]
+    more = (values[known] > np.median(values[known])).astype(np.intp)
+    folds = draw_folds(more, _N_FOLDS, np.random.default_rng([seed, 1]), unit)
+    expected = np.full(len(values), np.nan)
+    expected[known] = repeated_probability(
+        propensity,
+        PROPENSITY,
+        problem.encoded.take(known),
+        values[known],
+        folds[np.newaxis],
+        link=IDENTITY,
+        sample_weight=problem.sample_weight[known],
+        seeds=(seed,),
+    ).out_of_fold
+    return expected
+
+
+def _without_slope(
+    problem: AuditProblem, expected: np.ndarray, rng: np.random.Generator
+) -> AuditProblem:
+    """The same rows with what a quantity is beyond what is expected of it of either sign."""
+    assert problem.quantity is not None
+    values = problem.quantity.values
+    whose = np.arange(len(values)) if problem.cluster is None else problem.cluster
+    _, own = np.unique(whose, return_inverse=True)
+    values = expected + rng.choice([-1.0, 1.0], size=len(values))[own] * (values - expected)
+    quantity = replace(problem.quantity, values=values)
+    more = np.where(values > np.nanmedian(values), 1, -1)
+    contrasts = (
+        replace(
+            quantity.turned(one),
+            s=np.where(one.s == 0, 0, more if one.group == MORE else -more).astype(np.int8),
+        )
+        for one in problem.contrasts
+    )
+    return replace(problem, quantity=quantity, contrasts=tuple(contrasts))
 
 
 def _given_chances(

@@ -35,9 +35,10 @@ def checked(
     random_state: int | None,
     *,
     of_groups: bool = True,
+    of_known: bool = True,
 ) -> tuple[AuditSource, int, int]:
     """What is repeated, how often, and by which seed."""
-    source = source_of(result, of_groups=of_groups)
+    source = source_of(result, of_groups=of_groups, of_known=of_known)
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
         raise InputError(f"{name}: a whole number of at least 1 expected, {number!r} found.")
     if random_state is None:
@@ -50,21 +51,21 @@ def checked(
     return source, int(number), int(random_state)
 
 
-def source_of(result: AuditRecord, *, of_groups: bool = True) -> AuditSource:
-    """What is repeated; refused of a quantity where it needs groups."""
+def source_of(result: AuditRecord, *, of_groups: bool = True, of_known: bool = True) -> AuditSource:
+    """What is repeated; refused of a quantity where it needs groups, of probabilities known ones."""
     if result.source is None:
         raise InputError(
             "result: it does not hold its data, so the audit cannot be repeated; use the result that "
             "MDFAuditor.fit or audit() returned."
         )
-    if result.source.problem.probability is not None:
+    if of_known and result.source.problem.probability is not None:
         raise InputError(
-            "result: its groups are known by probability, and repetitions, other rows and other "
-            "questions have no bounds yet. Ask audits of rows whose group is known."
+            "result: its groups are known by probability, so that no group can be drawn anew, and "
+            "other rows and questions have no bounds yet. Ask audits of rows whose group is known."
         )
     if of_groups and result.source.problem.quantity is not None:
         raise InputError(
-            "result: it is of a sensitive quantity, and redraws, plants, features left out and tables "
+            "result: it is of a sensitive quantity, and plants, features left out and tables "
             "of groups are about groups. Audit such, made with mdfa_fairness_plugin.to_groups."
         )
     return result.source

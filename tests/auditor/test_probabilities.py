@@ -156,6 +156,17 @@ def test_unknown_groups_are_refused():
         )
 
 
+def test_halves_of_certain_probabilities_are_those_of_groups():
+    X, y, s, _ = (own[:600] for own in draw(3.0, 3.0))
+    certain = pd.DataFrame({"w": s * 1.0, "m": 1.0 - s})
+    of_groups = mdfa.audit(X, y, sensitive_features=np.where(s, "w", "m"), outcomes=[1], **FAST)
+    told = mdfa.audit(X, y, sensitive_probabilities=certain, outcomes=[1], **FAST)
+    for one, other in zip(
+        told.stability(1).frequency, of_groups.stability(1).frequency, strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_nothing_is_repeated_without_bounds(found):
     result = found[-1]
     for ask in (lambda: result.null_distribution(3), lambda: result.measure("a > 0")):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.exceptions import InputError, SmallGroupWarning
+from mdfa_fairness_plugin.person.find import GROUP
+from mdfa_fairness_plugin.replicate.null import chances_of, without_leak
 from mdfa_fairness_plugin.report.means import Slope
+from mdfa_fairness_plugin.report.schema import CARD_SCHEMA, load_schema
 
 N = 600
 FAST = {"learner": "tree", "n_splits": 2, "n_repeats": 1, "random_state": 0}
@@ -211,7 +216,73 @@ def test_columns_that_are_no_quantity_are_refused(aged, change, message):
         mdfa.audit(X, y, sensitive_features=change(age), **NUMBERS)
 
 
-@pytest.mark.parametrize("ask", ["null_distribution", "explained", "group_table", "pairs"])
+@pytest.mark.parametrize("ask", ["power", "explained", "group_table"])
 def test_questions_about_groups_are_refused(found, ask):
     with pytest.raises(InputError, match="sensitive quantity"):
         getattr(found, ask)()
+
+
+def test_cards_and_pairs_set_those_with_more_beside_those_with_less(aged):
+    """The nearest who have more than people like them are paid less where a is above 0."""
+    X, y, age = aged
+    auditor = mdfa.MDFAuditor(per=10, **NUMBERS).fit(X, y, sensitive_features=age)
+    card = auditor.explain_row({"a": 0.5, "b": 0.2}, outcome=1000.0)
+    assert (card.side, card.inside, card.violation) == ("unknown", True, auditor.result_.worst_case)
+    older, younger = card.nearest
+    assert (older.label, younger.label) == ("those with more age", "those with less age")
+    assert older.rate < younger.rate - 50
+    assert [side.n for side in card.subgroup] == [None, None]
+    text = " ".join(card.summary().split())
+    assert "those with more age get 75.5 less wage for each 10 (64.3 to 82.7," in text
+    assert "More and less of age are more and less than people with the same features have" in text
+    told = json.loads(card.to_json())
+    jsonschema.validate(told, load_schema(CARD_SCHEMA))
+    assert (told["search"]["per"], told["search"]["difference"]) == (
+        10.0,
+        card.violation.difference,
+    )
+    # An audited person is on the side of their own residual.
+    side = auditor.result_.worst_case.side
+    for row in range(5):
+        own = auditor.explain_row(None, row=row)
+        more = side[row] > 0
+        assert (own.side == GROUP) == (own.violation.group == ("more" if more else "less"))
+        assert f"Person: one of those with {'more' if more else 'less'} age;" in own.summary()
+    with pytest.raises(InputError, match=r"^sensitive: 30 was given, and this audit is of a sens"):
+        auditor.explain_row(X.iloc[[0]], sensitive=30)
+    pairs = auditor.result_.pairs(20)
+    assert pairs["sensitive_value"].tolist() == pytest.approx(age[pairs.index].tolist())
+    apart = pairs.groupby("pair")[["sensitive_value", "outcome"]].agg(lambda own: -np.diff(own)[0])
+    assert (apart["sensitive_value"] > 0).mean() > 0.9
+    assert (apart["outcome"] < 0).all()
+
+
+def test_signs_drawn_anew_leave_no_slope_and_halves_find_it_again(aged, found):
+    null = found.null_distribution(9)
+    place = found.violations.index(found.worst_case)
+    assert null.p_values[place] == 0.1
+    assert np.abs(np.median(null.draws[:, place])) < 10 < found.worst_case.difference
+    assert null.spreads == pytest.approx(np.ones(4), abs=0.5)
+    assert found.stability(2).jaccard[:, place].min() > 0.6
+
+
+def test_redrawn_quantities_keep_their_mean_their_spread_and_their_clusters(aged):
+    X, y, age = aged
+    whose = np.arange(N) // 2
+    missing = age.mask(age > 60)
+    with pytest.warns(mdfa.exceptions.MissingSensitiveWarning):
+        result = mdfa.audit(X, y, sensitive_features=missing, clusters=whose, **NUMBERS)
+    problem = result.source.problem
+    (expected,) = chances_of(result.source, 0)
+    drawn = without_leak(problem, [expected], np.random.default_rng(0))
+    known = ~np.isnan(problem.quantity.values)
+    before, after = ((own.quantity.values - expected)[known] for own in (problem, drawn))
+    np.testing.assert_allclose(np.abs(after), np.abs(before))
+    sign = np.sign(before * after)
+    assert 0.4 < np.mean(sign > 0) < 0.6
+    for own in np.unique(problem.cluster[known]):
+        assert len(set(sign[problem.cluster[known] == own])) == 1
+    one, other = drawn.contrasts
+    np.testing.assert_array_equal(one.s, -other.s)
+    np.testing.assert_array_equal(one.s != 0, known)
+    np.testing.assert_array_equal(one.quantity, -other.quantity)
