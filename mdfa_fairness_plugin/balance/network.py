@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import expit
 
 from mdfa_fairness_plugin._optional import import_optional
+from mdfa_fairness_plugin.balance.descent import Adam, finished
 from mdfa_fairness_plugin.balance.fitted import FittedBalancer
 from mdfa_fairness_plugin.balance.mmd import FourierFeatures, mixture_bandwidths
 from mdfa_fairness_plugin.balance.training import Networks, Sample
@@ -27,8 +28,6 @@ logger = logging.getLogger(__name__)
 
 # Beyond this many rows of a group, a random sample of them is fitted to.
 _MOST_ROWS_PER_GROUP = 50_000
-# Of L-BFGS, once the minibatches are done.
-_FINISHING_STEPS = 100
 
 
 class MMDNetwork(FittedBalancer):
@@ -45,9 +44,12 @@ class MMDNetwork(FittedBalancer):
 
     ``lambda`` and the number of epochs (of ten minibatches) are those with the smallest mean loss
     (MMD, and risk if joint; without penalties) over the held-out folds of a cross-validation, whose
-    networks, one per fold and ``lambda``, are trained side by side. Training stops when no ``lambda``
-    has improved for ``patience`` epochs. The final network is then trained on all folds so long, from
-    several starts; that with the smallest loss takes 100 steps of L-BFGS more on all rows at once.
+    networks, one per fold and ``lambda``, are trained side by side; of several ``lambda`` that folds
+    do not tell apart (within a standard error of the smallest) the smallest, which balances best.
+    Training stops when no ``lambda`` has improved for ``patience`` epochs. The final network is then
+    trained on all folds so long, from several starts; that with the smallest loss is finished by
+    Gauss and Newton's steps for the MMD of all rows at once. Where joint, these move the weights'
+    own layer alone: ``phi`` stays as it was after the epochs that serve rows held out best.
 
     Parameters
     ----------
@@ -217,15 +219,22 @@ class MMDNetwork(FittedBalancer):
             return
         networks = self._networks(torch, sample, len(grid) * n_splits, rng)
         held_out = np.tile(np.arange(n_splits), len(grid))
-        losses = []
+        losses: list[np.ndarray] = []
         for _ in self._epochs(torch, networks, sample, np.repeat(grid, n_splits), held_out, rng):
             loss = sample.held_out_loss(networks, held_out)
-            losses.append(loss.reshape(len(grid), n_splits).mean(axis=1))
-            since_best = len(losses) - 1 - np.argmin(losses, axis=0)
+            losses.append(loss.reshape(len(grid), n_splits))
+            since_best = len(losses) - 1 - np.argmin(np.mean(losses, axis=2), axis=0)
             if since_best.min() >= self.patience:
                 break
-        self.held_out_loss_ = np.array(losses)
-        epoch, best = np.unravel_index(np.argmin(self.held_out_loss_), self.held_out_loss_.shape)
+        by_fold = np.array(losses)
+        self.held_out_loss_ = by_fold.mean(axis=2)
+        epochs = self.held_out_loss_.argmin(axis=0)
+        found = by_fold[epochs, np.arange(len(grid))]
+        behind = found - found[found.mean(axis=1).argmin()]
+        error = behind.std(axis=1, ddof=1) / math.sqrt(n_splits)
+        as_good = np.flatnonzero(behind.mean(axis=1) <= error)
+        best = as_good[grid[as_good].argmin()]
+        epoch = epochs[best]
         self.regularisation_, self.n_epochs_ = float(grid[best]), int(epoch)
         logger.debug(
             "mmd network: regularisation %g, %d epochs, held-out loss %.4f (untrained %.4f)",
@@ -244,27 +253,8 @@ class MMDNetwork(FittedBalancer):
                 break
         with torch.no_grad():
             best = int(sample.final_loss(networks, penalties).argmin())
-        return self._finished(torch, networks.some([best]).double(), sample.double()).export(0)
-
-    def _finished(self, torch, network, sample):
-        """The network once more on all rows at once, from where the minibatches left it."""
-        optimiser = torch.optim.LBFGS(
-            network.parameters(),
-            max_iter=_FINISHING_STEPS,
-            history_size=20,
-            tolerance_grad=1e-9,
-            tolerance_change=1e-12,
-            line_search_fn="strong_wolfe",
-        )
-
-        def loss():
-            optimiser.zero_grad()
-            found = sample.final_loss(network, np.array([self.regularisation_]))[0]
-            found.backward()
-            return found
-
-        optimiser.step(loss)
-        return network
+            network = finished(networks.some([best]), sample, self.regularisation_)
+        return network.export(0)
 
     def _networks(self, torch, sample, n_networks, rng):
         seed = int(rng.integers(2**31 - 1))
@@ -272,16 +262,12 @@ class MMDNetwork(FittedBalancer):
 
     def _epochs(self, torch, networks, sample, penalties, held_out, rng) -> Iterator[int]:
         """Train; yields the number of epochs done, from 0."""
-        optimiser = torch.optim.Adam(networks.parameters(), lr=self.learning_rate)
+        step = Adam(torch, networks.trained)
         yield 0
         for epoch in range(self.max_epochs):
-            left = (1 + math.cos(math.pi * epoch / self.max_epochs)) / 2
-            for group in optimiser.param_groups:
-                group["lr"] = self.learning_rate * left
+            rate = self.learning_rate * (1 + math.cos(math.pi * epoch / self.max_epochs)) / 2
             for rows in sample.batches(self.batch_size, rng):
-                optimiser.zero_grad()
-                sample.training_loss(networks, rows, penalties, held_out).sum().backward()
-                optimiser.step()
+                step(sample.training_loss(networks, rows, penalties, held_out).sum(), rate)
             yield epoch + 1
 
 

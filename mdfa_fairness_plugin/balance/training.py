@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import copy
 import math
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-_N_LAYERS = 4  # "four fully connected layers of 8 neurons", Section 3.4
+N_LAYERS = 4  # "four fully connected layers of 8 neurons", Section 3.4
 _N_NEURONS = 8
 # An epoch, after which the held-out loss is looked at.
 _STEPS_PER_EPOCH = 10
 # Keeps the average weight near one, which the bound is a multiple of; the MMD does not see their scale.
 _SCALE_PENALTY = 10.0
+# Rows whose slopes are held in memory at a time.
+_BLOCK = 8_192
 
 
 class Networks:
-    """Networks of the same shape, evaluated side by side."""
+    """Networks of the same shape, evaluated side by side; all that is trained is one tensor."""
 
     def __init__(self, torch, n_columns, n_networks, seed, max_weight, device):
         self._torch = torch
@@ -24,78 +28,97 @@ class Networks:
         self._max_weight = max_weight
         # Drawn on the CPU, so that every device starts from the same values.
         generator = torch.Generator().manual_seed(seed)
-
-        def matrix(n_inputs, n_outputs, gain):
-            drawn = torch.randn(
-                n_networks, n_inputs, n_outputs, generator=generator, dtype=torch.float32
-            )
-            return (drawn * gain / math.sqrt(n_inputs)).to(device).requires_grad_()
-
-        def offset(n_outputs, value, spread):
-            drawn = torch.randn(n_networks, 1, n_outputs, generator=generator, dtype=torch.float32)
-            return (value + spread * drawn).to(device).requires_grad_()
-
+        widths = [n_columns] + [_N_NEURONS] * N_LAYERS
         # x sigmoid(x) halves small inputs: a gain of 1.6 keeps the layers' spread.
-        self.layers = [
-            (
-                matrix(n_columns if k == 0 else _N_NEURONS, _N_NEURONS, 1.6),
-                offset(_N_NEURONS, 0, 0.1),
-            )
-            for k in range(_N_LAYERS)
-        ]
+        layers = [(*pair, 1.6, 0.0, 0.1) for pair in pairwise(widths)]
         # Starts at weights close to one.
-        start = -math.log(1 - 1 / max_weight)
-        self.weight = (matrix(_N_NEURONS, 1, 0.3), offset(1, start, 0.0))
-        self.certifying = (matrix(_N_NEURONS, 1, 0.3), offset(1, 0.0, 0.0))
+        heads = [(_N_NEURONS, 1, 0.3, value, 0.0) for value in (-math.log(1 - 1 / max_weight), 0.0)]
+        self._shapes: list[tuple[int, int]] = []
+        parts: list[Any] = []
+        for n_inputs, n_outputs, gain, value, spread in layers + heads:
+            for shape in ((n_inputs, n_outputs), (1, n_outputs)):
+                drawn = torch.randn(n_networks, *shape, generator=generator, dtype=torch.float32)
+                matrix = len(parts) % 2 == 0
+                drawn = drawn * gain / math.sqrt(n_inputs) if matrix else value + spread * drawn
+                parts.append(drawn.flatten(1))
+                self._shapes.append(shape)
+        self.trained = torch.cat(parts, dim=1).to(device).requires_grad_()
+        self.connections = torch.cat(
+            [torch.full_like(part[0], k % 2 == 0) for k, part in enumerate(parts)]
+        ).to(device)
 
     def some(self, which):
         """A few of the networks."""
+        return self.having(self.trained[which])
+
+    def having(self, trained):
+        """Networks of the same shape with other parameters."""
         own = copy.copy(self)
-        own._set([tuple(part[which] for part in pair) for pair in self._pairs()])
+        own.trained = trained
         return own
 
-    def double(self):
-        """The same in double precision, to be trained on."""
-        own = copy.copy(self)
-        pairs = self._pairs()
-        own._set([tuple(p.detach().double().requires_grad_() for p in pair) for pair in pairs])
-        return own
-
-    def _set(self, pairs):
-        *self.layers, self.weight, self.certifying = pairs
-
-    def parameters(self):
-        """Everything to be trained."""
-        return [part for pair in self._pairs() for part in pair]
-
-    def _pairs(self):
-        return [*self.layers, self.weight, self.certifying]
+    def pairs(self):
+        """Connections and offsets of each layer, then those of both outputs."""
+        parts = self.trained.split([math.prod(shape) for shape in self._shapes], dim=1)
+        parts = [part.unflatten(1, shape) for part, shape in zip(parts, self._shapes, strict=True)]
+        return list(zip(parts[::2], parts[1::2], strict=True))
 
     def __call__(self, Z):
         """Weights ``u`` and certifying scores, each of shape (n_networks, n)."""
         torch = self._torch
-        hidden = Z.expand(len(self.weight[0]), *Z.shape)
-        for matrix, offset in self.layers:
+        hidden = Z.expand(len(self.trained), *Z.shape)
+        *layers, weight, certifying = self.pairs()
+        for matrix, offset in layers:
             hidden = torch.nn.functional.silu(torch.baddbmm(offset, hidden, matrix))
-        score = torch.baddbmm(self.weight[1], hidden, self.weight[0])[..., 0]
-        certifying = torch.baddbmm(self.certifying[1], hidden, self.certifying[0])[..., 0]
-        return self._max_weight * torch.sigmoid(score - self._log_bound), certifying
+        score, certified = (
+            torch.baddbmm(offset, hidden, matrix)[..., 0] for matrix, offset in (weight, certifying)
+        )
+        return self._bounded(score), certified
+
+    def _bounded(self, score):
+        return self._max_weight * self._torch.sigmoid(score - self._log_bound)
+
+    def slopes(self, Z, first):
+        """Weights ``u`` of the first network, and their slopes in what ``trained_from`` tells.
+
+        Shapes (n,) and (n, n_trained).
+        """
+        torch = self._torch
+        *layers, (matrix, offset), _ = [(one[0], other[0]) for one, other in self.pairs()]
+        hidden, bends = [Z], []
+        for connections, start in layers:
+            bent = hidden[-1] @ connections + start
+            gate = torch.sigmoid(bent)
+            bends.append(gate * (1 + bent * (1 - gate)))
+            hidden.append(bent * gate)
+        u = self._bounded(hidden[-1] @ matrix + offset)
+        slope = u * (1 - u / self._max_weight)
+        parts = []
+        for k in range(N_LAYERS, first - 1, -1):
+            parts.append(slope)
+            parts.append((hidden[k][:, :, None] * slope[:, None, :]).flatten(1))
+            if k > 0:
+                slope = (slope @ matrix.T) * bends[k - 1]
+                matrix = layers[k - 1][0]
+        return u[:, 0], torch.cat(parts[::-1], dim=1)
+
+    def trained_from(self, first):
+        """Where in ``trained`` the layers from ``first`` lie, and after them the weights' output."""
+        sizes = [math.prod(shape) for shape in self._shapes]
+        return slice(sum(sizes[: 2 * first]), sum(sizes[:-2]))
 
     def squared_norm(self):
         """Sum of all squared connection weights, shape (n_networks,)."""
-        return sum((matrix**2).sum(dim=(1, 2)) for matrix, _ in self._pairs())
+        return (self.trained**2 * self.connections).sum(dim=1)
 
     def export(self, k):
         """Network ``k`` as NumPy arrays."""
-
-        def plain(pair):
-            matrix, offset = (part[k].detach().cpu().numpy().astype(float) for part in pair)
-            return matrix, offset[0]
-
-        matrix, offset = plain(self.weight)
+        *layers, weight, _ = [
+            [part[k].detach().cpu().numpy().astype(float) for part in pair] for pair in self.pairs()
+        ]
         return {
-            "layers": [plain(pair) for pair in self.layers],
-            "weight": (matrix[:, 0], float(offset[0])),
+            "layers": [(matrix, offset[0]) for matrix, offset in layers],
+            "weight": (weight[0][:, 0], float(weight[1][0, 0])),
         }
 
 
@@ -116,13 +139,12 @@ class Sample:
         self._torch = torch
         self.device = device
         self.n_columns = Z.shape[1]
-        self._with_diagonal = False
         self._n_positive = m = int(positive.sum())
-        self._fewest = min(m, len(Z) - m)
+        self.fewest = min(m, len(Z) - m)
         self._Z = tensor(Z)
         self._base = tensor(base)
         self._embedding = tensor(embedding)
-        self._label = None if label is None else tensor(label)
+        self.label = None if label is None else tensor(label)
         self._folds = folds[order]
         self._all = np.arange(m), np.arange(m, len(Z))
         n_folds = int(folds.max()) + 1
@@ -166,7 +188,7 @@ class Sample:
             base = self._tensor(kept.astype(np.float32))
         mean, square = (one[self._tensor(held_out)] for one in self._targets)
         mmd, mean_weight, risk = self._losses(networks, rows, base, mean, square)
-        penalties = self._tensor((penalties / self._fewest).astype(np.float32))
+        penalties = self._tensor((penalties / self.fewest).astype(np.float32))
         return (
             mmd
             + risk
@@ -190,15 +212,32 @@ class Sample:
         """Training loss on all rows."""
         return self.training_loss(networks, self._all, penalties, np.full(len(penalties), -1))
 
-    def double(self):
-        """The same in double precision, the MMD with its diagonal: what is left in these rows."""
-        own = copy.copy(self)
-        own._with_diagonal = True
-        for name in ("_Z", "_base", "_embedding", "_label"):
-            values = getattr(self, name)
-            setattr(own, name, None if values is None else values.double())
-        own._targets = tuple(one.double() for one in self._targets)
-        return own
+    def gaps(self, network, first=None):
+        """What is to be 0 on all rows, the MMD with its diagonal: its squares make up the loss.
+
+        One entry a feature of the kernel and one for the scale; with their slopes in what the layers
+        from ``first`` train, unless it is None.
+        """
+        torch, m = self._torch, self._n_positive
+        total: Any = 0.0
+        sloped: Any = 0.0
+        for start in range(0, m, _BLOCK):
+            rows = slice(start, min(start + _BLOCK, m))
+            base = self._base[rows, None]
+            told = torch.cat([self._embedding[rows], torch.ones_like(base)], dim=1) * base
+            if first is None:
+                u = network(self._Z[rows])[0][0]
+            else:
+                u, slopes = network.slopes(self._Z[rows], first)
+                sloped = sloped + told.T @ slopes
+            total = total + u @ told
+        mean, scale = total[:-1] / total[-1], self._base[:m].sum()
+        unit, spring = torch.sqrt(self._unit), math.sqrt(_SCALE_PENALTY)
+        gaps = torch.cat([(mean - self._targets[0][-1]) / unit, spring * (total[-1:] / scale - 1)])
+        if first is None:
+            return gaps
+        of_mean = (sloped[:-1] - mean[:, None] * sloped[-1]) / total[-1] / unit
+        return gaps, torch.cat([of_mean, spring * sloped[-1:] / scale])
 
     def _tensor(self, values):
         return self._torch.as_tensor(values, device=self.device)
@@ -207,7 +246,7 @@ class Sample:
         """Scaled unbiased MMD, mean weight and certifying risk of each network."""
         torch = self._torch
         m = len(rows[0])
-        rows = self._tensor(rows[0] if self._label is None else np.concatenate(rows))
+        rows = self._tensor(rows[0] if self.label is None else np.concatenate(rows))
         u, score = networks(self._Z[rows])
         base = self._base[rows].expand_as(u)
         if kept is not None:
@@ -215,17 +254,12 @@ class Sample:
         weighted = u[:, :m] * base[:, :m]
         plus = weighted / weighted.sum(dim=1, keepdim=True).clamp_min(1e-12)
         mean = plus @ self._embedding[rows[:m]]
-        if self._with_diagonal:
-            mmd = ((mean - target) ** 2).sum(dim=1) / self._unit
-        else:
-            mmd = (
-                _without_diagonal(mean, plus) + square - 2 * (mean * target).sum(dim=1)
-            ) / self._unit
+        mmd = (_without_diagonal(mean, plus) + square - 2 * (mean * target).sum(dim=1)) / self._unit
         mean_weight = weighted.sum(dim=1) / base[:, :m].sum(dim=1).clamp_min(1e-12)
-        if self._label is None:
+        if self.label is None:
             return mmd, mean_weight, torch.zeros_like(mmd)
         minus = base[:, m:] / base[:, m:].sum(dim=1, keepdim=True).clamp_min(1e-12)
-        logistic = torch.nn.functional.softplus(-self._label[rows] * score)
+        logistic = torch.nn.functional.softplus(-self.label[rows] * score)
         # Each group carries half the weight; the weights themselves are left out of the gradient.
         risk = (plus.detach() * logistic[:, :m]).sum(dim=1) + (minus * logistic[:, m:]).sum(dim=1)
         return mmd, mean_weight, risk / 2

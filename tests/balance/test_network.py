@@ -1,5 +1,6 @@
 """The paper's network: bounded, reproducible, leaving torch as it was."""
 
+import math
 import pickle
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from mdfa_fairness_plugin.balance import MMDNetwork
+from mdfa_fairness_plugin.balance.descent import finished
 from mdfa_fairness_plugin.balance.mmd import FourierFeatures, diagnose_mmd
 from mdfa_fairness_plugin.balance.training import Networks, Sample
 from mdfa_fairness_plugin.exceptions import InputError, OptionalDependencyError
@@ -38,11 +40,23 @@ def test_weights_balance_and_follow_the_true_odds(fitted, quadratic):
     assert w[group].sum() == pytest.approx((~group).sum())
 
 
-def test_regularisation_and_epochs_have_the_smallest_held_out_loss(fitted):
+def test_epochs_have_the_smallest_held_out_loss(fitted):
     loss = fitted.held_out_loss_
     best = list(fitted.regularisation_grid).index(fitted.regularisation_)
-    assert loss[fitted.n_epochs_, best] == loss.min()
+    assert loss[fitted.n_epochs_, best] == loss[:, best].min()
     assert loss.min() < loss[0].min()
+
+
+@pytest.mark.parametrize(("apart", "chosen"), [(0.05, 0.01), (0.5, 1.0)])
+def test_the_smallest_regularisation_is_chosen_of_those_as_good(torch, monkeypatch, apart, chosen):
+    """Of two, held out by five folds: a difference within its standard error (.1) is none."""
+    differences = apart + 0.1 * math.sqrt(5) * np.array([-1.0, -0.5, 0.0, 0.5, 1.0]) / 0.79
+    loss = np.concatenate([1.0 + differences, np.ones(5)])
+    monkeypatch.setattr(Sample, "held_out_loss", lambda *arguments: loss)
+    settings = {"regularisation_grid": (0.01, 1.0), "max_epochs": 1, "n_restarts": 1}
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    s = np.where(np.arange(40) % 2, 1, -1)
+    assert MMDNetwork(random_state=0, **settings).fit(X, s).regularisation_ == chosen
 
 
 def test_training_stops_early(fitted):
@@ -88,7 +102,7 @@ def test_layers_start_with_features_of_every_size(torch):
     networks = Networks(torch, 5, 20, 0, 10.0, "cpu")
     Z = torch.as_tensor(np.random.default_rng(0).normal(size=(500, 5)), dtype=torch.float32)
     hidden = Z.expand(20, 500, 5)
-    for matrix, offset in networks.layers:
+    for matrix, offset in networks.pairs()[:-2]:
         hidden = torch.nn.functional.silu(hidden @ matrix + offset)
     spread = hidden.std(dim=1).mean()
     assert 0.25 < spread < 1.5
@@ -182,7 +196,8 @@ def test_the_risk_reaches_the_weights_through_shared_layers_only(torch):
     for given in (None, label):
         sample, networks = _sample_and_networks(torch, label=given)
         sample.training_loss(networks, rows, np.zeros(2), np.full(2, -1)).sum().backward()
-        gradients.append([networks.weight[0].grad, networks.layers[0][0].grad])
+        pairs = networks.having(networks.trained.grad).pairs()
+        gradients.append([pairs[-2][0], pairs[0][0]])
     assert torch.allclose(gradients[0][0], gradients[1][0], atol=1e-7)
     assert not torch.allclose(gradients[0][1], gradients[1][1], atol=1e-4)
 
@@ -205,11 +220,10 @@ def test_all_is_computed_on_the_device_asked_for(torch, monkeypatch, joint):
     networks = Networks(torch, 2, 2, 0, 10.0, "meta")
     (rows,) = {tuple(map(len, rows)): rows for rows in sample.batches(16, rng)}.values()
     sample.training_loss(networks, rows, np.ones(2), np.array([0, 1])).sum().backward()
-    one = networks.some([1]).double()
-    loss = sample.double().final_loss(one, np.ones(1))
-    loss[0].backward()
-    assert all(part.grad is not None for pair in one.layers for part in pair)
-    assert {part.device.type for part in one.parameters()} == {"meta"}
+    with torch.no_grad():
+        gaps, slopes = sample.gaps(networks.some([1]), 1)
+    assert slopes.shape == (33, 233 - 8)
+    assert {one.device.type for one in (networks.trained.grad, gaps, slopes)} == {"meta"}
     # What comes back to the CPU is asked for by name.
     monkeypatch.setattr(torch.Tensor, "cpu", lambda self: torch.zeros(self.shape))
     assert sample.held_out_loss(networks, np.array([0, 1])).shape == (2,)
@@ -218,7 +232,7 @@ def test_all_is_computed_on_the_device_asked_for(torch, monkeypatch, joint):
 def test_loss_of_a_minibatch_worked_by_hand(torch):
     """Unbiased MMD over that of equal weights, a penalty on connections, 10 on the scale.
 
-    The penalty is of 0.4 over the 20 rows of a group. What L-BFGS finishes has the diagonal.
+    The penalty is of 0.4 over the 20 rows of a group. What is finished has the diagonal.
     """
     base = np.random.default_rng(1).uniform(0.5, 2.0, 40)
     sample, networks = _sample_and_networks(torch, base=base)
@@ -226,8 +240,8 @@ def test_loss_of_a_minibatch_worked_by_hand(torch):
     with torch.no_grad():
         u = networks(torch.as_tensor(Z, dtype=torch.float32))[0].numpy()[0]
         found = sample.final_loss(networks, np.array([0.4, 0.0])).numpy()[0]
-        in_sample = sample.double().final_loss(networks.double(), np.zeros(2)).numpy()[0]
-        connections = sum((pair[0][0] ** 2).sum() for pair in networks._pairs()).item()
+        in_sample = float((sample.gaps(networks.some([0])) ** 2).sum())
+        connections = sum((pair[0][0] ** 2).sum() for pair in networks.pairs()).item()
     waves, group = FourierFeatures.draw(2, 16, 1.0, 0)(Z), np.arange(40) % 2 == 0
     gram = waves @ waves.T
 
@@ -244,6 +258,39 @@ def test_loss_of_a_minibatch_worked_by_hand(torch):
     assert found == pytest.approx(mmd2 + 0.02 * connections + 10 * (scale - 1) ** 2, rel=1e-4)
     plain = (one - two) @ gram @ (one - two) / (equal @ gram @ equal)
     assert in_sample == pytest.approx(plain + 10 * (scale - 1) ** 2, rel=1e-4)
+
+
+@pytest.mark.parametrize("first", [1, 4])
+def test_slopes_are_those_of_small_steps(torch, first):
+    sample, networks = _sample_and_networks(torch)
+    free = networks.trained_from(first)
+    network = networks.having(networks.trained.detach()[:1].double())
+    for name in ("_Z", "_base", "_embedding", "_targets"):
+        of = getattr(sample, name)
+        setattr(sample, name, [one.double() for one in of] if name == "_targets" else of.double())
+    gaps, slopes = sample.gaps(network, first)
+    assert torch.allclose(gaps, sample.gaps(network))
+    for k, place in list(enumerate(range(free.start, free.stop)))[::5]:
+        moved = network.trained.clone()
+        moved[0, place] += 1e-6
+        small = (sample.gaps(network.having(moved)) - gaps) / 1e-6
+        assert torch.allclose(slopes[:, k], small, atol=1e-4)
+
+
+def test_finishing_leaves_phi_of_the_joint_objective(torch):
+    """And every layer but the first moves where there is no risk; the loss goes down in both."""
+    for label in (None, np.where(np.arange(40) < 15, 1, -1)):
+        sample, networks = _sample_and_networks(torch, label=label)
+        before = networks.some([0])
+        after = finished(before, sample, 0.0)
+        moved = [bool((one[0] != other[0]).any()) for one, other in _layers(before, after)]
+        assert moved == ([False] * 4 if label is not None else [False] + [True] * 3)
+        with torch.no_grad():
+            assert (sample.gaps(after) ** 2).sum() < (sample.gaps(before) ** 2).sum()
+
+
+def _layers(*networks):
+    return list(zip(*(network.pairs()[:-2] for network in networks), strict=True))
 
 
 def test_training_does_not_see_the_fold_held_out(torch):

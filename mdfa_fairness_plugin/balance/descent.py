@@ -1,0 +1,80 @@
+"""How the MMD network is trained: by Adam on minibatches, then on all rows by Gauss and Newton."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mdfa_fairness_plugin.balance.training import N_LAYERS
+
+# Levenberg and Marquardt's: how often at most, and the share of the loss a step is worth taking for.
+_STEPS = 30
+_LEAST_GAIN = 1e-3
+_TRIES = 8
+# The first layer has as many connections as features; what it gives is left as it is.
+_FIRST = 1
+
+
+class Adam:
+    """Kingma and Ba's steps of one tensor, with their constants; torch's import takes a second."""
+
+    def __init__(self, torch, trained):
+        self._torch = torch
+        self._trained = trained
+        self._mean, self._square = torch.zeros_like(trained), torch.zeros_like(trained)
+        self._n_steps = 0
+
+    def __call__(self, loss, rate):
+        """Take one step down."""
+        torch = self._torch
+        (slope,) = torch.autograd.grad(loss, self._trained)
+        self._n_steps += 1
+        self._mean.lerp_(slope, 0.1)
+        self._square.mul_(0.999).addcmul_(slope, slope, value=0.001)
+        size = (self._square / (1 - 0.999**self._n_steps)).sqrt_().add_(1e-8)
+        with torch.no_grad():
+            self._trained.addcdiv_(self._mean, size, value=-rate / (1 - 0.9**self._n_steps))
+
+
+def finished(network, sample, penalty):
+    """The network trained on all rows at once, without the risk.
+
+    The loss is a sum of squares, of as many as features of the kernel: a few steps that take what is
+    squared for linear (Levenberg and Marquardt's) lead to where hundreds down the slope do. ``phi``
+    of the joint objective stays as the minibatches made it, the weights' own layer moves.
+    """
+    first = _FIRST if sample.label is None else N_LAYERS
+    free = network.trained_from(first)
+    ridge = penalty / sample.fewest * _plain(network.connections)[free]
+    trained = network.trained.detach()
+
+    def at(place):
+        moved = trained.clone()
+        moved[0, free] = moved.new_tensor(place)
+        return network.having(moved)
+
+    def loss(place):
+        return float((_plain(sample.gaps(at(place))) ** 2).sum() + ridge @ place**2)
+
+    place, damping = _plain(trained[0])[free], 1e-3
+    now = loss(place)
+    for _ in range(_STEPS):
+        gaps, slopes = map(_plain, sample.gaps(at(place), first))
+        curved = slopes.T @ slopes + np.diag(ridge)
+        downhill = slopes.T @ gaps + ridge * place
+        size = np.diagonal(curved).mean() * np.eye(len(place))
+        for _ in range(_TRIES):
+            moved = place - np.linalg.solve(curved + damping * size, downhill)
+            then = loss(moved)
+            if then < now:
+                break
+            damping *= 4.0
+        else:
+            break
+        place, before, now, damping = moved, now, then, max(damping / 5.0, 1e-9)
+        if before - now < _LEAST_GAIN * before:
+            break
+    return at(place)
+
+
+def _plain(tensor):
+    return tensor.detach().cpu().numpy().astype(float)
