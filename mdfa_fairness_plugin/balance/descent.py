@@ -1,4 +1,4 @@
-"""How the MMD network is trained: by Adam on minibatches, then on all rows by Gauss and Newton."""
+"""How the MMD network is trained: by Adam on minibatches, then by Gauss and Newton on all rows."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from mdfa_fairness_plugin.balance.training import N_LAYERS
 
-# Levenberg and Marquardt's: how often at most, and the share of the loss a step is worth taking for.
-_STEPS = 30
-_LEAST_GAIN = 1e-3
+# More steps leave less imbalance in the rows fitted to but not in others, and where weights reach their
+# bound gamma drifts: of 5,000 rows with mu = -0.3 it is off by .0016 after 12 and by .0065 after 30.
+_STEPS = 12
 _TRIES = 8
 # The first layer has as many connections as features; what it gives is left as it is.
 _FIRST = 1
@@ -70,9 +70,7 @@ def finished(network, sample, penalty):
             damping *= 4.0
         else:
             break
-        place, before, now, damping = moved, now, then, max(damping / 5.0, 1e-9)
-        if before - now < _LEAST_GAIN * before:
-            break
+        place, now, damping = moved, then, max(damping / 5.0, 1e-9)
     return at(place)
 
 

@@ -4,8 +4,8 @@
     python tests/benchmarks/network.py --device cuda     # the same on a GPU
 
 Imbalance is the MMD as a share of that of equal weights, on the rows fitted to and on as many new ones;
-the error of gamma is that of the half disc's certificate (Section 4.1) on the rows fitted to. "Bounded" is
-entropy balancing whose weights keep to ten times their average, as the paper's do.
+the error of gamma is that of the half disc's certificate (Section 4.1) on the rows fitted to. "Bounded"
+is entropy balancing whose weights keep to ten times their average, as the paper's do.
 """
 
 from __future__ import annotations
