@@ -71,7 +71,8 @@ class CrossFittedMean:
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Mean of new rows, averaged over the folds' models, or by the model of all folds."""
-        return self.link.bounded(_average(self.models, self.basis, X, self.coefficients))
+        [mean] = _averages(self.models, self.basis, X, [self.coefficients])
+        return self.link.bounded(mean)
 
     @classmethod
     def averaged(cls, repeats: Sequence[CrossFittedMean]) -> CrossFittedMean:
@@ -189,24 +190,28 @@ def cross_fitted_mean(
             lambda model, rows: model.large_scores(seen.at(rows, False), n_rounds),
         )
 
-    def rung(models: Sequence[_Models], own: _Combined, share: float) -> CrossFittedMean:
+    def rungs(
+        models: Sequence[_Models], several: Sequence[_Combined], share: float
+    ) -> list[CrossFittedMean]:
         models = models[-1:] if len(others) else models
-        coefficients = np.tile(own.coefficients, (len(models), 1))
-        mean = np.empty(len(X))
-        mean[learning] = own.out_of_fold
+        coefficients = [np.tile(own.coefficients, (len(models), 1)) for own in several]
+        told = np.empty((len(several), len(X)))
+        told[:, learning] = [own.out_of_fold for own in several]
         if len(others):
-            asked = X.take(others)
-            mean[others] = _average(models, basis, asked, coefficients, n_jobs)
-        return CrossFittedMean(
-            out_of_fold=link.bounded(mean),
-            basis=basis,
-            models=tuple(models),
-            coefficients=coefficients,
-            loss=own.loss,
-            share=share,
-            n_rounds=grown_to,
-            link=link,
-        )
+            told[:, others] = _averages(models, basis, X.take(others), coefficients, n_jobs)
+        return [
+            CrossFittedMean(
+                out_of_fold=link.bounded(mean),
+                basis=basis,
+                models=tuple(models),
+                coefficients=by,
+                loss=own.loss,
+                share=share,
+                n_rounds=grown_to,
+                link=link,
+            )
+            for mean, by, own in zip(told, coefficients, several, strict=True)
+        ]
 
     models: list[_Models] = each(fit, trained)
     scores = judged(models, lambda model, rows: model.scores(seen.at(rows)))
@@ -228,10 +233,8 @@ def cross_fitted_mean(
         best, grown_to = grown, rounds
     for model in models:
         model.keep(grown_to)
-    if not ladder:
-        return rung(models, best, 1.0)
-    rungs = [rung(models, own, 1.0) for own in lesser]
-    if half_trained:
+    *less, most = rungs(models, [*lesser, best] if ladder else [best], 1.0)
+    if ladder and half_trained:
         half: list[_Models] = each(lambda rows: fit(rows, least=False), half_trained)
         scores = judged(half, lambda model, rows: model.scores(seen.at(rows)))
         if grown_to:
@@ -241,8 +244,8 @@ def cross_fitted_mean(
             model.keep(grown_to)
         use = every if grown_to else every[:-1]
         own = _Combined.of(scores, own_y, own_weight, use, link)
-        rungs.append(rung(half, own, share))
-    return replace(rung(models, best, 1.0), lesser=tuple(rungs))
+        less += rungs(half, [own], share)
+    return replace(most, lesser=tuple(less))
 
 
 def _halves(folds: np.ndarray, others: bool) -> tuple[float, list[np.ndarray]]:
@@ -317,8 +320,8 @@ class _Models:
             for leaves in ((4, 8) if least else (8,))
         ]
         # Log-losses are within .003 of those of twice as many rounds at a rate of .1, on signs, trees,
-        # steps and the paper's data, at half of the time; and of 31 leaves within .005 but for chequered
-        # boards (within .012 either way), at four fifths (51 designs, 1,000 to 40,000 rows). With 63 bins
+        # steps and the paper's data, at half of the time; and of 31 leaves within .005, of chequered
+        # boards .012, at four fifths (51 designs, 1,000 to 40,000 rows). With 63 bins
         # boards of 16,000 rows lose .06.
         self._large = _boosting(
             link, seed, max_leaf_nodes=16, learning_rate=0.2, max_bins=_MANY_BINS, warm_start=True
@@ -387,10 +390,6 @@ class _Models:
         stages = self.link.staged(self._large, _beside(seen.X, self._tell(seen.levels)))
         return np.ravel(next(itertools.islice(stages, n_rounds - 1, None)))
 
-    def predict(self, seen: _Seen, coefficients: np.ndarray) -> np.ndarray:
-        """Mean by a combination of the models."""
-        return _combine(self.scores(seen, large=coefficients[-1] > 0), coefficients, self.link)
-
 
 def _beside(features: np.ndarray, told: np.ndarray) -> np.ndarray:
     """Features, and what is told of levels beside them if there is anything."""
@@ -407,25 +406,31 @@ def _boosting(link: Link, seed: int, **how: Any) -> Any:
     )
 
 
-def _average(
+def _averages(
     models: Sequence[_Models],
     basis: QuadraticBasis,
     X: np.ndarray | RowView,
-    coefficients: np.ndarray,
+    several: Sequence[np.ndarray],
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Average mean by all models, in chunks: the basis is many times as wide as X."""
+    """Average mean by all models for several combinations, each (n_models, n_coefficients).
+
+    In chunks: the basis is many times as wide as X.
+    """
 
     def judge(start: int) -> np.ndarray:
         some = np.arange(start, min(start + _CHUNK_ROWS, len(view)))
-        seen = _Seen.of(view.take(some), basis)
-        said = (model.predict(seen, own) for model, own in zip(models, coefficients, strict=True))
-        return sum(said, np.zeros(len(some)))
+        seen, told = _Seen.of(view.take(some), basis), np.zeros((len(several), len(some)))
+        for i, model in enumerate(models):
+            scores = model.scores(seen, large=any(own[i, -1] > 0 for own in several))
+            for mean, own in zip(told, several, strict=True):
+                mean += _combine(scores, own[i], model.link)
+        return told
 
     view = _view(X)
     starts = range(0, len(X), _CHUNK_ROWS)
     pieces = in_threads(judge, ((start,) for start in starts), n_jobs, n_rows=len(X))
-    return np.concatenate([np.empty(0), *pieces]) / max(len(models), 1)
+    return np.hstack([np.empty((len(several), 0)), *pieces]) / max(len(models), 1)
 
 
 def _view(X: np.ndarray | RowView) -> RowView:

@@ -197,12 +197,12 @@ class RungSums(Sums):
         weights, outcome = (own[member] for own in rows.lesser[rung])
         lesser = weights * (value - outcome)
         best = rows.weights[member] * (value - rows.outcome[member])
-        amounts = (weights, weights * value, weights * outcome)
+        amounts = (weights * own for own in (1.0, value, outcome))  # one at a time
         weight, hits, predicted = (np.bincount(side, own, 2) for own in amounts)
         if rows.cluster is not None:
             lesser, best, side = by_cluster(rows.cluster[member], side, lesser, best)
-        products = (lesser**2, lesser * best, best**2)
-        left = np.array([np.bincount(side, own, 2) for own in products])
+        products = ((lesser, lesser), (lesser, best), (best, best))
+        left = np.array([np.bincount(side, own * other, 2) for own, other in products])
         share = rows.shares[rung] if rows.shares else 1.0
         return cls(weight=weight, hits=hits, predicted=predicted, left=left, share=share)
 

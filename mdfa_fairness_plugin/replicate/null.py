@@ -17,6 +17,7 @@ import pandas as pd
 from joblib import delayed
 from scipy.stats import chi2
 
+from mdfa_fairness_plugin.arguments import settled
 from mdfa_fairness_plugin.data.amounts import MORE
 from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.data.contrasts import Contrast
@@ -27,6 +28,7 @@ from mdfa_fairness_plugin.describe.wording import label_text, percent, rounded
 from mdfa_fairness_plugin.learn.given import repeated_probability
 from mdfa_fairness_plugin.learn.links import IDENTITY
 from mdfa_fairness_plugin.learn.probability import Shared
+from mdfa_fairness_plugin.measure.means import Means
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.pipeline import AuditSource, deltas_and_statistics
@@ -42,6 +44,9 @@ from mdfa_fairness_plugin.replicate.repeats import (
     search_text,
     searched,
 )
+from mdfa_fairness_plugin.search.ground import Compared
+from mdfa_fairness_plugin.search.outcomes import outcomes_of
+from mdfa_fairness_plugin.search.prepare import audit_folds, by_column
 
 _N_FOLDS = 5
 # Values with fewer rows have no model of their own: they are redrawn at their overall rate.
@@ -232,12 +237,16 @@ def null_distribution(
     together: how far it varies then still goes with the features and with how far the outcome does,
     as a shuffle of residuals would not keep it.
 
+    Of the outcome, which no redraw changes, every repetition is told by the audit's own models, unless
+    it compares pairs of several values or leaves out rows whose value is unknown.
+
     The models of :math:`Pr[S | x]` are the audit's best. Where they miss how S hangs together with
     the features, so do the redraws, and a violation that is their bias looks as clear as a real one;
     ``Violation.depends_on_models`` looks for that.
     """
     source, n_draws, seed = checked(result, n_draws, "n_draws", random_state, of_groups=False)
     chances = chances_of(source, seed)
+    source = replace(source, problem=_with_outcomes(source))
     observed = searched(result)
     parts = repeat(
         lambda i: delayed(_null_draw)(source, chances, seed, i), n_draws, n_jobs, progress
@@ -293,6 +302,28 @@ def without_leak(
     return replace(
         problem, contrasts=contrasts, sensitive=tuple(redrawn[c.name] for c in problem.sensitive)
     )
+
+
+@one_blas_thread()
+def _with_outcomes(source: AuditSource) -> AuditProblem:
+    """Outcomes as the audit's own models expect them, where no redraw changes the rows compared."""
+    problem, settings = source.problem, settled(source.settings, source.problem)
+    every = all(one.rows.all() for one in problem.contrasts if not one.reason)
+    if problem.given.outcome is not None or not every:
+        return problem
+    folds = audit_folds(problem, next(by_column(problem.contrasts)), settings)
+    rows = np.ones(problem.n_rows, dtype=bool)
+    compared = Compared(problem, rows, folds, settings, ladder=False)
+    given = {}
+    for outcome in outcomes_of(problem):
+        mean = compared.outcome_model(outcome).out_of_fold
+        if issubclass(outcome.kind, Means):
+            mean = mean * abs(outcome.of.unit)
+        elif outcome.flip:
+            mean = 1.0 - mean
+        given[outcome.label] = np.full(problem.n_samples, np.nan)
+        given[outcome.label][problem.source_row] = mean
+    return replace(problem, given=replace(problem.given, outcome=given))
 
 
 def chances_of(source: AuditSource, seed: int) -> list[np.ndarray]:

@@ -102,10 +102,14 @@ def prepared(
 def rerun(
     problem: AuditProblem, settings: Settings, ask: Callable[[Search], Any] | None = None
 ) -> list[Search] | None:
-    """Every search again, its models asked; None if there is no common ground."""
+    """Every search again, its models asked; None if there is no common ground.
+
+    Without lesser models, and what each repeat finds alone, where nothing is asked.
+    """
     with _quietly():
         own = settled(settings, problem)
-        return solve(problem, own, WarningLog(), judged_parts(problem.n_rows, own), ask)
+        parts, ladder = judged_parts(problem.n_rows, own), ask is not None
+        return solve(problem, own, WarningLog(), parts, ask, ladder=ladder)
     return None
 
 

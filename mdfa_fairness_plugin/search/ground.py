@@ -344,6 +344,7 @@ class Side:
             weighing=weighing,
             folds=ground.folds,
             other_folds=ground.other_folds,
+            tells_alone=ground.compared.ladder,
             held_out=ground.held_out,
             alpha=outcome.alpha(settings, value, ground.base),
             confidence_level=float(settings.confidence_level),

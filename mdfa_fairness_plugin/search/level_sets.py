@@ -71,6 +71,7 @@ class SearchData:
     parts: tuple[int, ...] = ()  # folds judged
     # Folds of the other repeats of cross-fitting; models of the first judge by ``folds``.
     other_folds: tuple[np.ndarray, ...] = ()
+    tells_alone: bool = True  # whether what each repeat finds is asked for
     models: Models | None = None
     weighing: Any = None  # ``Weighing`` that the weights are by
     maps: Any = None  # ``FeatureMap`` of each part, where models see a network's features

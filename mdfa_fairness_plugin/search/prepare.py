@@ -45,12 +45,17 @@ _MANY_OUTSIDE = 0.05
 
 
 def prepare(
-    problem: AuditProblem, settings: Settings, log: WarningLog, parts: tuple[int, ...]
+    problem: AuditProblem,
+    settings: Settings,
+    log: WarningLog,
+    parts: tuple[int, ...],
+    *,
+    ladder: bool = True,
 ) -> Iterator[list[Search]]:
     """One search per contrast and outcome, ready to be solved; those on one ground together."""
     outcomes = outcomes_of(problem)
     looked_at: set[GivenProbability] = set()
-    each = _prepared(problem, outcomes, settings, log, parts)
+    each = _prepared(problem, outcomes, settings, log, parts, ladder)
     for _, own in itertools.groupby(each, key=operator.itemgetter(0)):
         searches = [search for _, searches in own for search in searches]
         warn_of_seen(searches, outcomes, log, looked_at)
@@ -63,13 +68,14 @@ def _prepared(
     settings: Settings,
     log: WarningLog,
     parts: tuple[int, ...],
+    ladder: bool,
 ) -> Iterator[tuple[Ground | None, list[Search]]]:
     """Searches of every contrast, and the ground they are made on, if there is one."""
     refused: list[OverlapError] = []
     last = None
     for contrasts in by_column(problem.contrasts):
         folds = audit_folds(problem, contrasts, settings)
-        grounds = Grounds(problem, contrasts, folds, parts, settings)
+        grounds = Grounds(problem, contrasts, folds, parts, settings, ladder=ladder)
         for contrast in contrasts:
             reason = contrast.reason or too_few_weighted(contrast, problem, settings, log)
             ground = side = None

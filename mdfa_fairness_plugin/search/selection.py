@@ -275,7 +275,7 @@ def choose(
     """Choose a region on the deciding rows and tell for all rows who is inside.
 
     What is proposed, and the scores of all rows by name, are averaged over repeats. If there are
-    several, ``alone`` are those of one split of each by itself.
+    several, ``alone`` are those of one split of each by itself, chosen by if the data ask for it.
     """
     deciding = data.deciding
     every = (deciding == data.held_out).all()
@@ -296,8 +296,9 @@ def choose(
         return _agreed(data, selection, judged)
 
     chosen = told(parted if alone else parted[:1], propose, scores_of)
+    asked = alone if data.tells_alone else ()
     by_repeat = [
-        told([own], *scoring) for own, scoring in zip(parted[: len(alone)], alone, strict=True)
+        told([own], *scoring) for own, scoring in zip(parted[: len(asked)], asked, strict=True)
     ]
     return Chosen(*chosen, tuple(Alone(own.member, searched) for _, own, searched in by_repeat))
 

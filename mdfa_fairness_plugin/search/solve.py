@@ -25,6 +25,7 @@ def solve(
     ask: Ask | None = None,
     *,
     keep_models: bool = False,
+    ladder: bool = True,
 ) -> list[Search]:
     """Find the region of every search that can be made, and ask its models what is wanted of them.
 
@@ -43,7 +44,7 @@ def solve(
         share = 0.95 * (n_ready + 2 * n_made) / (3 * n_searches)
         say(settings, "%d made", n_made, share=share)
 
-    for own in prepare(problem, settings, log, parts):
+    for own in prepare(problem, settings, log, parts, ladder=ladder):
         if own[0].made:
             told(n_made + len(own))
         searches += _solved(own, settings, problem.n_rows, ask, keep_models)

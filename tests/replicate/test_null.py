@@ -11,7 +11,13 @@ import pytest
 from mdfa_fairness_plugin.data.problem import build_problem
 from mdfa_fairness_plugin.exceptions import MDFAWarning
 from mdfa_fairness_plugin.pipeline import deltas_and_statistics
-from mdfa_fairness_plugin.replicate.null import NullDistribution, _chances, _redrawn, _sides
+from mdfa_fairness_plugin.replicate.null import (
+    NullDistribution,
+    _chances,
+    _redrawn,
+    _sides,
+    _with_outcomes,
+)
 from mdfa_fairness_plugin.replicate.repeats import rerun
 
 
@@ -42,10 +48,12 @@ def test_without_a_violation_the_observed_is_one_of_many(nothing):
 
 
 def test_draws_are_measured_as_the_audit_is(nothing):
-    """The audit's own searches, measured by what measures a draw: its deltas and statistics."""
+    """The audit's own searches, made and measured as those of a draw are: its deltas and statistics."""
     source = nothing.source
-    searches = rerun(source.problem, source.settings)
-    delta, statistic, everybody = deltas_and_statistics(searches, source.problem, source.settings)
+    problem = _with_outcomes(source)
+    assert problem.given_outcome(1) is not None
+    searches = rerun(problem, source.settings)
+    delta, statistic, everybody = deltas_and_statistics(searches, problem, source.settings)
     np.testing.assert_allclose(delta, [v.delta for v in nothing.violations])
     np.testing.assert_allclose(statistic, [v.statistic for v in nothing.violations])
     np.testing.assert_allclose(np.abs(everybody), np.abs(everybody[0]))
