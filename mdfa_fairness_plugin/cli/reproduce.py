@@ -42,6 +42,7 @@ def run(request: Request) -> None:
                 data_home=request.data_home,
                 n_jobs=request.n_jobs,
                 progress=not request.quiet and sys.stderr.isatty(),
+                keep=request.out,
                 **asked,
             )
         with as_wide_as(console.columns_of(sys.stdout)):

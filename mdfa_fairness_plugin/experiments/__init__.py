@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+from dataclasses import replace
+from pathlib import Path
 
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.experiments.experiment import Options, run
+from mdfa_fairness_plugin.experiments.experiment import Kept, Options, run
 from mdfa_fairness_plugin.experiments.reproduction import Comparison, Reproduction
 from mdfa_fairness_plugin.settings import check_choice
 
@@ -27,6 +29,7 @@ def reproduce(
     progress: bool = False,
     quick: bool = False,
     reading: str = "both",
+    keep: str | os.PathLike[str] | None = None,
 ) -> Reproduction:
     """Make one table or figure of the paper again.
 
@@ -49,6 +52,9 @@ def reproduce(
     reading : {"paper", "ours", "both"}, default="both"
         Whose method: the system as published (one network of the joint objective, Algorithm 1; needs
         torch), this package's, or both side by side.
+    keep : path or None, default=None
+        Folder in which every split is kept as it ends, in ``NAME.part``, until all are made: a call
+        that asks for the same takes up what was kept.
 
     Returns
     -------
@@ -78,4 +84,6 @@ def reproduce(
         quick=quick,
         reading=reading,
     )
+    if keep is not None:
+        options = replace(options, kept=Kept(Path(keep) / f"{name}.part", options.asked))
     return run(name, experiment, options)

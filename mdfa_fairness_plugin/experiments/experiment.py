@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,11 +17,62 @@ import pandas as pd
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
-from mdfa_fairness_plugin.experiments.reproduction import Comparison, Panel, Reproduction
+from mdfa_fairness_plugin.experiments.reproduction import (
+    Comparison,
+    Panel,
+    Reproduction,
+    versions,
+)
 
 NETWORK_LEFT_OUT = "MMD network: left out (a quick run, or torch is not installed)."
 
 _Result = TypeVar("_Result")
+
+
+class Kept:
+    """Results of single splits in a file, one a line, for a run that is killed to be taken up.
+
+    Results are dicts and lists of numbers and text. Lines made for something else, or by other
+    versions, are written over.
+    """
+
+    def __init__(self, file: Path, asked: Mapping[str, Any]) -> None:
+        self.file = file
+        self.seconds = 0.0  # that what was kept took
+        self._since = time.perf_counter()
+        self._found: dict[str, list[Any]] = {}
+        first = {"asked": dict(asked), "versions": versions()}
+        lines = list(_lines(file))
+        if lines[:1] == [first]:
+            for line in lines[1:]:
+                self._found.setdefault(line["label"], []).append(line["result"])
+                self.seconds += line["seconds"]
+        # Once more: a line cut short would spoil the next.
+        self.file.write_text("".join(json.dumps(line) + "\n" for line in [first, *lines[1:]]))
+
+    def of(self, label: str) -> list[Any]:
+        """Results under a label, in order."""
+        return [*self._found.get(label, ())]
+
+    def add(self, label: str, result: Any) -> Any:
+        """Keep a result; gives it as it will be read."""
+        before, self._since = self._since, time.perf_counter()
+        line = {"label": label, "seconds": self._since - before, "result": result}
+        text = json.dumps(line, default=lambda value: value.tolist())
+        with self.file.open("a", encoding="utf-8") as stream:
+            stream.write(text + "\n")
+        return json.loads(text)["result"]
+
+
+def _lines(file: Path) -> Iterator[Any]:
+    """Lines up to one that was cut short."""
+    if not file.exists():
+        return
+    for line in file.read_text(encoding="utf-8").splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            return
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +86,7 @@ class Options:
     progress: bool = False
     quick: bool = False
     reading: str = "both"
+    kept: Kept | None = None  # what was made of the same before, and where more is kept
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -73,14 +127,15 @@ class Options:
     ) -> list[_Result]:
         """Call ``task``, which other processes must be able to import, once per tuple, in order.
 
-        The results are the same for every ``n_jobs``.
+        The results are the same for every ``n_jobs``; those kept are not made again.
         """
-        calls = (delayed(_quietly)(task, one) for one in arguments)
+        found = [] if self.kept is None else self.kept.of(label)
+        calls = (delayed(_quietly)(task, one) for one in arguments[len(found) :])
         results = Parallel(n_jobs=self.n_jobs, return_as="generator")(calls)
-        bar = tqdm(
-            results, total=len(arguments), desc=label, leave=False, disable=not self.progress
-        )
-        return list(bar)
+        shown = {"desc": label, "leave": False, "disable": not self.progress}
+        for one in tqdm(results, total=len(arguments), initial=len(found), **shown):
+            found.append(one if self.kept is None else self.kept.add(label, one))
+        return found
 
 
 def _quietly(task: Callable[..., _Result], arguments: tuple[Any, ...]) -> _Result:
@@ -111,6 +166,7 @@ class Experiment:
 def run(name: str, experiment: Experiment, options: Options) -> Reproduction:
     """Make a table or figure as its description says."""
     started = time.perf_counter()
+    before = 0.0 if options.kept is None else options.kept.seconds
     data = () if experiment.load is None else (experiment.load(options),)
     runs = experiment.runs(options, *data)
     counts = {counted: options.share(share) for counted, share in experiment.repeats.items()}
@@ -128,5 +184,5 @@ def run(name: str, experiment: Experiment, options: Options) -> Reproduction:
         remarks=tuple(experiment.remarks(runs, *data)),
         panels=tuple(experiment.panels(runs)),
         asked=options.asked,
-        seconds=time.perf_counter() - started,
+        seconds=time.perf_counter() - started + before,
     )

@@ -40,10 +40,11 @@ def _runs(options: Options) -> pd.DataFrame:
     seeds = options.seeds(options.share(SETS_PER_SPLIT))
     methods = (FOREST, LEVEL_SET) if options.quick else (SVM, FOREST, LEVEL_SET)
     tasks = [(method, seed) for method in methods for seed in seeds]
-    return pd.concat(options.repeat(_path, tasks, "Figure 1b"), ignore_index=True)
+    paths = options.repeat(_path, tasks, "Figure 1b")
+    return pd.concat([pd.DataFrame(path) for path in paths], ignore_index=True)
 
 
-def _path(method: str, seed: int) -> pd.DataFrame:
+def _path(method: str, seed: int) -> dict[Any, Any]:
     """Held-out delta and mass at every step of one search, on the scale of Algorithm 1's ``t``."""
     forest = RandomForestClassifier(n_estimators=50, min_samples_leaf=25)
     search: dict[str, Any] = {"learner": forest, "solver": "level_set"}
@@ -57,7 +58,8 @@ def _path(method: str, seed: int) -> pd.DataFrame:
     ratio = np.exp(found.path.threshold) if method == LEVEL_SET else found.path.threshold
     steps = 2.0 * (ratio - 1.0) / XI
     path = {"t": steps, "delta": found.path.delta, "mass": found.path.mass}
-    return pd.DataFrame({"method": method, "seed": seed, **path}).sort_values("t")
+    table = pd.DataFrame({"method": method, "seed": seed, **path})
+    return table.sort_values("t").to_dict(orient="list")
 
 
 def _on_grid(runs: pd.DataFrame, method: str, column: str) -> np.ndarray:

@@ -77,7 +77,9 @@ def build_cases(names: Sequence[str], models: Sequence[str], options: Options) -
             sensitive=data["sensitive"].iloc[data["judged"]].reset_index(drop=True),
             group=data["group"],
             y=data["y"][data["judged"]],
-            outcomes={model: one for model, one in found.items() if not isinstance(one, str)},
+            outcomes={
+                model: np.array(one) for model, one in found.items() if not isinstance(one, str)
+            },
             absent={model: one for model, one in found.items() if isinstance(one, str)},
             everything=data.get("everything"),
         )

@@ -160,7 +160,7 @@ class Reproduction:
                 "name": self.name,
                 "title": self.title,
                 "asked": self.asked,
-                "settings": self.settings | {"versions": _versions()},
+                "settings": self.settings | {"versions": versions()},
                 "comparisons": self.to_frame().to_dict(orient="records"),
                 "remarks": list(self.remarks),
                 "panels": [
@@ -197,6 +197,8 @@ class Reproduction:
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write the comparisons and runs as CSV, everything as JSON, the text, and figures as PNG.
 
+        Splits that ``reproduce`` kept in the folder are not needed any more, and removed.
+
         Parameters
         ----------
         folder : path
@@ -221,6 +223,7 @@ class Reproduction:
             # Without the date or the library's version the same numbers give the same file.
             with written_beside(files[-1]) as part:
                 figure.savefig(part, dpi=150, metadata={"Software": None})
+        (folder / f"{self.name}.part").unlink(missing_ok=True)
         return files
 
 
@@ -229,13 +232,14 @@ def stored(name: str, asked: Mapping[str, Any], folder: str | os.PathLike[str]) 
     place = Path(folder)
     try:
         found = json.loads((place / f"{name}.json").read_text(encoding="utf-8"))
-        same = found["asked"] == dict(asked) and found["settings"]["versions"] == _versions()
+        same = found["asked"] == dict(asked) and found["settings"]["versions"] == versions()
         return (place / f"{name}.txt").read_text(encoding="utf-8").rstrip("\n") if same else None
     except (OSError, ValueError, KeyError):
         return None
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """What made the numbers."""
     return {
         "mdfa_fairness_plugin": __version__,
         "python": platform.python_version(),

@@ -57,6 +57,7 @@ def test_one_experiment(mdfa, fake, tmp_path):
         "progress": False,
         "quick": False,
         "reading": "both",
+        "keep": out,
     }
 
 

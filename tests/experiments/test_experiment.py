@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mdfa_fairness_plugin.experiments.experiment import Experiment, Options, run
+from mdfa_fairness_plugin.experiments.experiment import Experiment, Kept, Options, run
 from mdfa_fairness_plugin.experiments.reproduction import beside, summarise
 
 
@@ -56,6 +57,36 @@ def test_results_come_in_order_for_any_number_of_processes(n_jobs):
     arguments = [(10.0**k, k) for k in range(6)]
     found = Options(n_jobs=n_jobs).repeat(_draw, arguments, "x")
     assert found == [_draw(*one) for one in arguments]
+
+
+def _draw_unless_last(scale, seed):
+    if seed == 3:
+        raise KeyboardInterrupt
+    return {"value": np.float64(_draw(scale, seed)), "who": [seed, "x", math.inf]}
+
+
+def test_splits_are_kept_as_they_end_and_taken_up(tmp_path):
+    """A run that is killed, even in the middle of a line, loses the split it was at."""
+    arguments = [(1.0, k) for k in range(4)]
+    file = tmp_path / "x.part"
+    with pytest.raises(KeyboardInterrupt):
+        Options(kept=Kept(file, {"n": 4})).repeat(_draw_unless_last, arguments, "x")
+    file.write_text(file.read_text()[:-5])
+    assert len(Kept(file, {"n": 4}).of("x")) == 2
+    again = Kept(file, {"n": 4})
+    assert again.seconds > 0
+    made = []
+
+    def drawn(scale, seed):
+        made.append(seed)
+        return _draw_unless_last(scale, seed - 10) | {"who": [seed, "x", math.inf]}
+
+    found = Options(kept=again).repeat(drawn, [(1.0, k + 10) for k in range(3)], "x")
+    assert made == [12]
+    assert found == [
+        {"value": _draw(1.0, k), "who": [k + 10 * (k == 2), "x", math.inf]} for k in range(3)
+    ]
+    assert Kept(file, {"n": 5}).of("x") == []
 
 
 def test_progress_is_written_to_stderr_alone(capsys):
