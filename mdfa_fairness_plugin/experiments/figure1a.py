@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.datasets import make_synthetic
-from mdfa_fairness_plugin.experiments.assembled import SYSTEM, assemble
+from mdfa_fairness_plugin.experiments.assembled import (
+    ALPHAS,
+    SYSTEM,
+    VARIANTS,
+    OneThingChanged,
+    Published,
+    assemble,
+    variant_tasks,
+)
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
 from mdfa_fairness_plugin.experiments.planted import (
     IMBALANCE,
@@ -38,6 +46,8 @@ SIZES = (1000, 5000)
 QUICK_POINTS = (0, 2, 5, 7)
 # Fifty data sets per point at the default of 100 splits: the error of the mean is then below 0.03.
 SETS_PER_SPLIT = 0.5
+# Where alpha, auditor class and weights are changed: delta = ln 3.
+CHANGED_AT = 5
 WHOLE = "whole subgroup"
 INNER = "inner half"
 KNOWN = "true region known"
@@ -71,18 +81,18 @@ def _runs(options: Options) -> pd.DataFrame:
     ]
     n_system = options.share(_SYSTEM_SETS_PER_SPLIT)
     systems = [
-        (size, k, seed)
-        for size, k, seed in tasks
-        if options.as_in_paper and seed in options.seeds(n_sets, size, k)[:n_system]
+        (name, size, k, seed)
+        for size, k in dict.fromkeys((size, k) for size, k, _ in tasks)
+        for name, seed in variant_tasks(options, options.seeds(n_sets, size, k)[:n_system])
+        if name == SYSTEM or k == CHANGED_AT
     ]
-    return pd.DataFrame(
-        options.repeat(_one_set, tasks * options.as_ours, "Figure 1a")
-        + options.repeat(_one_system, systems, "Figure 1a, the paper's system")
-    )
+    found = options.repeat(_one_system, systems, "Figure 1a, the paper's system")
+    sets = options.repeat(_one_set, tasks * options.as_ours, "Figure 1a")
+    return pd.DataFrame([*sets, *(row for rows in found for row in rows)])
 
 
-def _one_system(size: int, k: int, seed: int) -> dict[str, Any]:
-    """The paper's system on one data set: the ratio of line 4 on the rows held out."""
+def _one_system(name: str, size: int, k: int, seed: int) -> list[dict[str, Any]]:
+    """The paper's system on one data set: the ratio of line 4 on the rows held out, by alpha."""
     delta = float(FIGURE1A_DELTAS[k])
     data = make_synthetic(size, delta, IMBALANCE, random_state=seed)
     answers = assemble(
@@ -90,11 +100,35 @@ def _one_system(size: int, k: int, seed: int) -> dict[str, Any]:
         data.sensitive_features.to_numpy(),
         data.y.to_numpy() == 1,
         seed,
-        alphas=(ALPHA_IN_PAPER,),
-        learner=CrossValidated("svm_rbf"),
+        alphas=ALPHAS if k == CHANGED_AT else (ALPHA_IN_PAPER,),
+        **{"learner": CrossValidated("svm_rbf"), **VARIANTS[name]},
     )
-    row = {"n_rows": size, "k": k, "delta": delta, "seed": seed}
-    return row | {MACHINE: answers.rates(ALPHA_IN_PAPER).delta}
+    row = {"n_rows": size, "k": k, "delta": delta, "seed": seed, "search": name}
+    found = {alpha: answers.rates(alpha).delta for alpha in answers.inside}
+    rows = [{**row, "alpha": alpha, "estimate": value} for alpha, value in found.items()]
+    return [
+        one | {MACHINE: one["estimate"]}
+        if name == SYSTEM and one["alpha"] == ALPHA_IN_PAPER
+        else one
+        for one in rows
+    ]
+
+
+def _by_alpha(runs: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Published]]:
+    """Runs of the paper's system at one delta, by sample size, and where the figure is drawn."""
+    own = runs[runs["k"] == CHANGED_AT]
+    if "search" not in own:
+        return
+    for size, some in own[own["search"].notna()].groupby("n_rows"):
+        value, band = (float(one[CHANGED_AT]) for one in FIGURE1A[int(str(size))])
+        title = f"estimate at delta = {FIGURE1A_DELTAS[CHANGED_AT]:.2f}, {size:,} rows"
+        yield some, {"estimate": (title, (value, band))}
+
+
+_CHANGED = OneThingChanged(
+    parts=_by_alpha,
+    why="the paper does not print its alpha: it is changed alone, and so are auditor class and weights",
+)
 
 
 def _one_set(size: int, k: int, seed: int) -> dict[str, Any]:
@@ -125,6 +159,7 @@ def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
                 quantity = f"bias at delta = {delta:.2f}, {size:,} rows"
                 paper = math.nan if column == KNOWN else (published[k] - delta, bands[k])
                 yield beside(quantity, column, bias, paper, why=why)
+    yield from _CHANGED.compare(runs)
 
 
 def _columns(runs: pd.DataFrame) -> dict[str, str]:
@@ -157,6 +192,7 @@ def _remarks(runs: pd.DataFrame) -> Iterator[str]:
             drawn = [k for k in np.flatnonzero(bands > 0) if k in found]
             near = sum(abs(found[k] - published[k]) <= bands[k] for k in drawn)
             yield f"{size:,} rows, {MACHINE}: in the paper's band at {near} of {len(drawn)} points."
+    yield from _CHANGED.remarks(runs)
     lost = int(np.isinf(runs[WHOLE]).sum()) if WHOLE in runs else 0
     if lost:
         yield (
@@ -174,6 +210,7 @@ def _panels(runs: pd.DataFrame) -> Iterator[Panel]:
         x = FIGURE1A_DELTAS[drawn]
         curves.append(Curve(label="paper", x=x, y=published[drawn] - x, published=True))
         yield bias_panel(f"{size:,} rows", "planted delta", "the estimate", curves)
+    yield from _CHANGED.panels(runs)
 
 
 EXPERIMENT = Experiment(

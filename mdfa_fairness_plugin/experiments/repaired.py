@@ -25,6 +25,8 @@ from mdfa_fairness_plugin.experiments.experiment import Options
 from mdfa_fairness_plugin.repairs import make_repair
 
 EQUALIZED_ODDS = "Red-LC (equalized odds)"
+# As the paper repaired: text as numbers in the order of the alphabet.
+CODES = "DI-LC (integer codes)"
 MODELS = ("LC", "DI-LC", "Red-LC", EQUALIZED_ODDS)
 # The authors' reduction equalises odds, to within 0.05.
 _OPTIONS = {EQUALIZED_ODDS: {"eps": 0.05}}
@@ -94,6 +96,8 @@ def _answers(
     y = data["y"]
     answers = np.zeros(len(y), dtype=int)
     seen, sensitive = data["seen"], data["sensitive"]
+    if model == CODES:
+        model, seen = "DI-LC", pd.DataFrame(_codes(seen), columns=seen.columns)
     try:
         for train, test in data["parts"]:
             options = _OPTIONS.get(model, {})

@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import Bunch
 
 from mdfa_fairness_plugin.auditor import audit
 from mdfa_fairness_plugin.datasets import load_compas
 from mdfa_fairness_plugin.experiments.assembled import (
-    SYSTEM,
+    VARIANTS,
+    OneThingChanged,
     Published,
     Rows,
-    along_alpha,
-    alpha_panels,
     assemble,
     numbers,
-    within_one_deviation,
+    variant_tasks,
 )
 from mdfa_fairness_plugin.experiments.experiment import NETWORK_LEFT_OUT, Experiment, Options
 from mdfa_fairness_plugin.experiments.profiles import Profile
@@ -41,14 +39,6 @@ ALPHAS = (0.0035, 0.005, 0.01, 0.02, 0.05)
 # A tenth of those called high risk; where the profile is put beside the paper's.
 ALPHA = 0.01
 DEFAULT = "default search"
-FOREST = "forest of depth 2 on the features"
-# The system, then one thing changed at a time: the auditor class (the authors' code has a forest), and
-# the weights besides.
-VARIANTS: dict[str, dict[str, Any]] = {
-    SYSTEM: {},
-    FOREST: {"phi": False},
-    f"{FOREST}, entropy weights": {"phi": False, "balance": "entropy"},
-}
 _PROFILE = Profile(sides=("AA", "Other"), titles=TABLE2_ROWS)
 _ALONG: Published = {
     "priors_count AA": ("Prior Felonies, AA", TABLE2_VIOLATION["priors_count"][0]),
@@ -77,8 +67,8 @@ _BALANCED = (
 
 def _runs(options: Options, data: Bunch) -> pd.DataFrame:
     seeds = options.seeds(options.n_splits)
-    names = [*VARIANTS] * options.as_in_paper + [DEFAULT] * options.as_ours
-    tasks = [(name, seed) for name in names for seed in seeds]
+    tasks = variant_tasks(options, seeds, len(seeds))
+    tasks += [(DEFAULT, seed) for seed in seeds if options.as_ours]
     found = options.repeat(partial(_one_split, data), tasks, "Table 2")
     return pd.DataFrame([row for rows in found for row in rows])
 
@@ -100,16 +90,13 @@ def _one_split(data: Bunch, name: str, seed: int) -> list[dict[str, Any]]:
             random_state=seed,
         )
         return rows.of_violation(ALPHA, result.violations[0])
-    settings = dict(VARIANTS[name])
-    if not settings.get("phi", True):
-        settings["learner"] = RandomForestClassifier(n_estimators=50, max_depth=2)
     answers = assemble(
         numbers(data.X),
         np.where(is_group, 1, -1),
         data.y.to_numpy() == 1,
         seed,
         alphas=ALPHAS,
-        **settings,
+        **VARIANTS[name],
     )
     return rows.of_answers(answers)
 
@@ -140,15 +127,16 @@ def _compare(runs: pd.DataFrame, data: Bunch) -> Iterator[Comparison]:
             (summarise(own["ratio_balanced"]), "balanced in G", math.nan, _BALANCED),
         ):
             yield beside("Ratio of high risk", f"{reading}, {search}", ours, paper, why=reason)
-    yield from along_alpha(_of_paper(runs), _ALONG, _TESTED)
+    yield from _CHANGED.compare(runs)
 
 
-def _of_paper(runs: pd.DataFrame) -> pd.DataFrame:
-    return runs[runs["search"] != DEFAULT]
+_CHANGED = OneThingChanged(
+    parts=lambda runs: [(runs[runs["search"] != DEFAULT], _ALONG)], why=_TESTED
+)
 
 
 def _remarks(runs: pd.DataFrame, data: Bunch) -> Iterator[str]:
-    yield from within_one_deviation(_of_paper(runs), _ALONG)
+    yield from _CHANGED.remarks(runs)
     plain = runs[runs["search"] == DEFAULT]
     if len(plain):
         everybody = int((plain["share"] > 0.999).sum())
@@ -163,5 +151,5 @@ EXPERIMENT = Experiment(
     runs=_runs,
     compare=_compare,
     remarks=_remarks,
-    panels=lambda runs: alpha_panels(_of_paper(runs), _ALONG),
+    panels=_CHANGED.panels,
 )

@@ -13,17 +13,18 @@ import pandas as pd
 from mdfa_fairness_plugin.balance.support import common_support
 from mdfa_fairness_plugin.comparison import ComparisonResult, compare
 from mdfa_fairness_plugin.experiments.assembled import (
-    SYSTEM,
+    ALPHAS,
+    VARIANTS,
+    OneThingChanged,
     Published,
-    along_alpha,
-    alpha_panels,
     assemble,
     numbers,
-    within_one_deviation,
+    variant_tasks,
 )
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
 from mdfa_fairness_plugin.experiments.published import TABLE3
 from mdfa_fairness_plugin.experiments.repaired import (
+    CODES,
     DATA_SETS,
     EQUALIZED_ODDS,
     MODELS,
@@ -39,8 +40,6 @@ from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.settings import ALPHA_IN_PAPER
 
 DONE_PROPERLY = "done properly"
-# From a fifth to twice the usual 0.05.
-ALPHAS = (0.01, 0.02, 0.05, 0.1)
 # A network and up to hundreds of fits of 11,000 rows per split and model of Adult.
 SYSTEM_SHARE = 0.5
 _BY_ALPHA = (
@@ -100,6 +99,8 @@ class _Audited:
 
 def _load(options: Options) -> list[_Audited]:
     models = tuple(model for model in MODELS if not (options.quick and model == EQUALIZED_ODDS))
+    if options.as_in_paper:
+        models += (CODES,)
     return [
         _Audited(
             case=case,
@@ -141,23 +142,25 @@ def _runs(options: Options, data: list[_Audited]) -> pd.DataFrame:
         for i, ratio in enumerate(np.exp(one.result.split_delta[:, 0, k, k]))
     ]
     cases = {one.case.name: one.case for one in data if options.as_in_paper}
-    seeds = options.seeds(options.share(SYSTEM_SHARE))
     tasks = [
-        (case, model, seed) for case in cases.values() for model in case.outcomes for seed in seeds
+        (case, model, name, seed)
+        for case in cases.values()
+        for model in case.outcomes
+        for name, seed in variant_tasks(options, options.seeds(options.share(SYSTEM_SHARE)))
     ]
     found = options.repeat(_one_split, tasks, "Table 3, the paper's system")
     return pd.DataFrame([*rows, *(row for one in found for row in one)])
 
 
-def _one_split(case: Case, model: str, seed: int) -> list[dict[str, Any]]:
+def _one_split(case: Case, model: str, name: str, seed: int) -> list[dict[str, Any]]:
     """DT_G of Algorithm 1's answer among the rows held out, at every alpha."""
     s = np.where(case.sensitive == case.group, 1, -1)
     positive = case.outcomes[model] == 1
-    answers = assemble(numbers(case.X), s, positive, seed, alphas=ALPHAS)
+    answers = assemble(numbers(case.X), s, positive, seed, alphas=ALPHAS, **VARIANTS[name])
     return [
         {
             "data": case.name,
-            "search": SYSTEM,
+            "search": name,
             "model": model,
             "alpha": alpha,
             "seed": seed,
@@ -170,15 +173,17 @@ def _one_split(case: Case, model: str, seed: int) -> list[dict[str, Any]]:
 
 def _by_alpha(runs: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Published]]:
     """Runs of the paper's system on one data set and model, and the figure published."""
-    own = runs[runs["search"] == SYSTEM]
+    own = runs[runs["search"] != DONE_PROPERLY]
     for (data, model), some in own.groupby(["data", "model"], sort=False) if len(own) else ():
         mean, deviation, _ = TABLE3[str(data), str(model).partition(" (")[0]]
         yield some, {"ratio": (f"{data}, {model}: DT_G", (mean, deviation))}
 
 
+_CHANGED = OneThingChanged(parts=_by_alpha, why=_BY_ALPHA)
+
+
 def _compare(runs: pd.DataFrame, data: list[_Audited]) -> Iterator[Comparison]:
-    for some, published in _by_alpha(runs):
-        yield from along_alpha(some, published, _BY_ALPHA)
+    yield from _CHANGED.compare(runs)
     for one in data:
         if one.result is not None:
             yield from _of_models(one.case, one.result)
@@ -232,8 +237,7 @@ def _by_everything(case: Case, random_state: int) -> Iterator[Comparison]:
 
 
 def _remarks(runs: pd.DataFrame, data: list[_Audited]) -> Iterator[str]:
-    for some, published in _by_alpha(runs):
-        yield from within_one_deviation(some, published)
+    yield from _CHANGED.remarks(runs)
     for one in data:
         case, result = one.case, one.result
         if result is None:
@@ -258,6 +262,6 @@ EXPERIMENT = Experiment(
     runs=_runs,
     compare=_compare,
     remarks=_remarks,
-    panels=lambda runs: (panel for own in _by_alpha(runs) for panel in alpha_panels(*own)),
+    panels=_CHANGED.panels,
     repeats={"splits": 1.0, "of the paper's system": SYSTEM_SHARE},
 )

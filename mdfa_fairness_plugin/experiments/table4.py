@@ -14,14 +14,14 @@ from sklearn.utils import Bunch
 from mdfa_fairness_plugin.auditor import audit
 from mdfa_fairness_plugin.datasets import load_adult
 from mdfa_fairness_plugin.experiments.assembled import (
-    SYSTEM,
+    ALPHAS,
+    VARIANTS,
+    OneThingChanged,
     Published,
     Rows,
-    along_alpha,
-    alpha_panels,
     assemble,
     numbers,
-    within_one_deviation,
+    variant_tasks,
 )
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
 from mdfa_fairness_plugin.experiments.profiles import Profile
@@ -37,7 +37,6 @@ from mdfa_fairness_plugin.settings import ALPHA_IN_PAPER
 MODELS = ("LC", "Red-LC")
 # A full audit of 16,281 rows per split: half of the splits.
 SPLITS_SHARE = 0.5
-ALPHAS = (0.01, 0.02, 0.05, 0.1)
 DEFAULT = "default search"
 _BY_ALPHA = (
     "the classifiers are done properly; at every alpha the women in G are better educated, older and "
@@ -64,13 +63,8 @@ def _load(options: Options) -> _Data:
 
 def _runs(options: Options, data: _Data) -> pd.DataFrame:
     seeds = options.seeds(options.share(SPLITS_SHARE))
-    searches = [SYSTEM] * options.as_in_paper + [DEFAULT] * options.as_ours
-    tasks = [
-        (search, model, seed)
-        for search in searches
-        for model in data.case.outcomes
-        for seed in seeds
-    ]
+    own = variant_tasks(options, seeds) + [(DEFAULT, seed) for seed in seeds if options.as_ours]
+    tasks = [(search, model, seed) for search, seed in own for model in data.case.outcomes]
     found = options.repeat(partial(_one_split, *data), tasks, "Table 4")
     return pd.DataFrame([row for rows in found for row in rows])
 
@@ -82,9 +76,9 @@ def _one_split(
     is_group = (case.sensitive == case.group).to_numpy()
 
     rows = Rows(_PROFILE, coded.X, is_group, search=search, model=model, seed=seed)
-    if search == SYSTEM:
+    if search != DEFAULT:
         s, positive = np.where(is_group, 1, -1), case.outcomes[model] == 1
-        answers = assemble(numbers(case.X), s, positive, seed, alphas=ALPHAS)
+        answers = assemble(numbers(case.X), s, positive, seed, alphas=ALPHAS, **VARIANTS[search])
         return rows.of_answers(answers)
     result = audit(
         case.X,
@@ -101,7 +95,7 @@ def _one_split(
 
 def _by_alpha(runs: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Published]]:
     """Runs of the paper's system on one model's answers, and the women's means published."""
-    for model, own in runs[runs["search"] == SYSTEM].groupby("model", sort=False):
+    for model, own in runs[runs["search"] != DEFAULT].groupby("model", sort=False):
         published = TABLE4_VIOLATION[str(model)]
         yield (
             own,
@@ -110,6 +104,9 @@ def _by_alpha(runs: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Published]]:
                 for feature, title in TABLE4_ROWS.items()
             },
         )
+
+
+_CHANGED = OneThingChanged(parts=_by_alpha, why=_BY_ALPHA)
 
 
 def _population(coded: Bunch) -> Iterator[Comparison]:
@@ -121,8 +118,7 @@ def _compare(runs: pd.DataFrame, data: _Data) -> Iterator[Comparison]:
     yield from _population(data.coded)
     for model, own in runs[runs["search"] == DEFAULT].groupby("model", sort=False):
         yield from _PROFILE.of_subgroup(own, str(model), TABLE4_VIOLATION[str(model)], _REASON)
-    for own, published in _by_alpha(runs):
-        yield from along_alpha(own, published, _BY_ALPHA)
+    yield from _CHANGED.compare(runs)
     for model, reason in data.case.absent.items():
         yield beside("all rows", f"violation, {model}", math.nan, why=reason)
 
@@ -134,8 +130,7 @@ def _remarks(runs: pd.DataFrame, data: _Data) -> Iterator[str]:
             f"{search}, {model}, alpha {alpha}: G holds {own['share'].mean():.0%} of the rows; "
             f"balanced ratio {ratio:.2f} (raw {raw:.2f})."
         )
-    for own, published in _by_alpha(runs):
-        yield from within_one_deviation(own, published)
+    yield from _CHANGED.remarks(runs)
 
 
 EXPERIMENT = Experiment(
@@ -144,6 +139,6 @@ EXPERIMENT = Experiment(
     runs=_runs,
     compare=_compare,
     remarks=_remarks,
-    panels=lambda runs: (panel for own in _by_alpha(runs) for panel in alpha_panels(*own)),
+    panels=_CHANGED.panels,
     repeats={"splits": SPLITS_SHARE},
 )

@@ -10,11 +10,13 @@ import pytest
 
 from mdfa_fairness_plugin.datasets import make_synthetic
 from mdfa_fairness_plugin.experiments.assembled import (
-    along_alpha,
-    alpha_panels,
+    SYSTEM,
+    VARIANTS,
+    OneThingChanged,
     assemble,
-    within_one_deviation,
+    variant_tasks,
 )
+from mdfa_fairness_plugin.experiments.experiment import Options
 from mdfa_fairness_plugin.experiments.formulas import draw_train
 
 
@@ -40,13 +42,23 @@ PUBLISHED = {"age": ("Age", (49.0, 2.0)), "alpha": ("no deviation", (0.0, math.n
 
 
 def test_along_alpha_worked_by_hand():
-    first, _, second, _ = along_alpha(RUNS, PUBLISHED, "why")
+    changed = OneThingChanged(parts=lambda runs: [(runs, PUBLISHED)], why="why")
+    first, second, *_ = sorted(changed.compare(RUNS), key=lambda one: one.quantity != "Age")
     assert (first.reading, first.ours, first.paper) == ("x, alpha = 0.01", 42.0, 49.0)
     assert second.ours == 50.5
-    (line,) = within_one_deviation(RUNS, PUBLISHED)
+    (line,) = changed.remarks(RUNS)
     assert line == "x: within one published deviation by alpha: Age at 0.05; no deviation at none."
-    panel, _ = alpha_panels(RUNS, PUBLISHED)
+    panel, _ = changed.panels(RUNS)
     ours, paper = panel.curves
     assert ours.y.tolist() == [42.0, 50.5]
     assert paper.published
     assert paper.y == pytest.approx([49.0, 49.0])
+
+
+def test_what_is_changed_in_the_system_is_run_on_fewer_splits(monkeypatch):
+    monkeypatch.setattr(Options, "has_network", True)
+    tasks = variant_tasks(Options(reading="paper"), range(20))
+    assert [name for name, _ in tasks].count(SYSTEM) == 20
+    for name in VARIANTS.keys() - {SYSTEM}:
+        assert [seed for own, seed in tasks if own == name] == [0, 1, 2, 3]
+    assert variant_tasks(Options(reading="ours"), range(20)) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin.experiments import figure1a, reproduce
@@ -23,6 +24,32 @@ def test_figure1a(check, monkeypatch):
         figure1a.KNOWN,
         "paper",
     ]
+
+
+def test_one_thing_is_changed_at_one_delta():
+    """Means by search and alpha beside where the figure is drawn at ln 3."""
+    runs = [
+        {
+            "n_rows": 1000,
+            "k": 5,
+            "delta": 1.1,
+            "seed": i,
+            "search": name,
+            "alpha": a,
+            "estimate": i + a,
+        }
+        for name in ("x", "y")
+        for a in (0.02, 0.05)
+        for i in range(2)
+    ]
+    table = pd.DataFrame(runs)
+    first = next(figure1a._CHANGED.compare(table))
+    assert (first.ours, first.paper, first.paper_sd) == (0.52, 1.29, 0.68)
+    (line, _) = figure1a._CHANGED.remarks(table)
+    assert line.endswith("estimate at delta = 1.10, 1,000 rows at none.")
+    (panel,) = figure1a._CHANGED.panels(table)
+    assert [curve.label for curve in panel.curves] == ["x", "y", "paper"]
+    assert list(figure1a._by_alpha(table.drop(columns="search"))) == []
 
 
 def test_the_papers_grid_of_deltas():

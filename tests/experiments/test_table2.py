@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from mdfa_fairness_plugin.experiments import reproduce, table2
+from mdfa_fairness_plugin.experiments import assembled, reproduce, table2
 
 
 def test_table2_by_algorithm_1(data_home, check, monkeypatch):
     """The population as printed; the smaller alpha, the fewer people and the larger the raw ratio."""
     pytest.importorskip("torch", reason="the paper's reading has the network")
-    entropy = f"{table2.FOREST}, entropy weights"
-    monkeypatch.setattr(table2, "VARIANTS", {entropy: table2.VARIANTS[entropy]})
+    entropy = f"{assembled.FOREST}, entropy weights"
+    monkeypatch.setattr(assembled, "VARIANTS", {entropy: assembled.VARIANTS[entropy]})
     made = check(reproduce("table2", data_home=data_home, n_splits=2, reading="paper"))
     population = [one for one in made.comparisons if one.reading == "population"]
     assert len(population) == 10
