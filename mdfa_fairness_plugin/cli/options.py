@@ -12,18 +12,12 @@ from click import Choice, FloatRange, IntRange, argument, option
 
 from mdfa_fairness_plugin.cli.beyond import BEYOND, UNLIKE_GROUPS, exposure
 from mdfa_fairness_plugin.cli.kinds import ShareOr, refuse_nan, unless_probable
+from mdfa_fairness_plugin.cli.models import MODELS
 from mdfa_fairness_plugin.cli.request import are_parts
 from mdfa_fairness_plugin.cli.writing import OUTPUT
 
 Option = Callable[[Any], Any]
 
-# As the registry of the balance stage, which is slow to import.
-BALANCES = ("auto", "mmd_network", "kernel_matching", "entropy", "propensity", "overlap", "none")
-SOLVERS = ("auto", "orthogonal", "level_set", "iterative")
-LEARNERS = (
-    "auto", "random_forest", "gradient_boosting", "svm_rbf", "svm_linear", "logistic", "tree",
-    "network_features",
-)  # fmt: skip
 ESTIMATORS = ("doubly_robust", "hajek", "raw", "unweighted")
 # As mdfa_fairness_plugin.data.events.EVENTS and those of numbers, likewise.
 EVENTS = (
@@ -243,14 +237,6 @@ merge_spellings = option(
     is_flag=True,
     help="Take labels for one that differ only in capital letters, blanks at the ends or a dot at the "
     "end, such as Male, male and 'male '. Default: warn of them.",
-)
-balance = option("--balance", type=Choice(BALANCES), help="How the groups are made comparable.")
-solver = option("--solver", type=Choice(SOLVERS), help="How the subgroup is searched for.")
-learner = option(
-    "--learner", type=Choice(LEARNERS), help="Models that the subgroup is searched with."
-)
-device = option(
-    "--device", metavar="NAME", help="Where the MMD network computes: cpu or cuda. Needs torch."
 )
 intersections = option(
     "--intersections",
@@ -486,10 +472,7 @@ AUDIT = (
     alpha,
     missing,
     intersections,
-    balance,
-    solver,
-    learner,
-    device,
+    *MODELS,
     estimator,
     min_ratio,
     repeats,

@@ -74,6 +74,8 @@ class Request:
     balance: str | None = _setting()
     solver: str | None = _setting()
     learner: str | None = _setting()
+    representation: str | None = _setting()
+    complexity: str | None = _setting()
     device: str | None = _setting()
     intersections: bool = _setting(default=False)
     estimator: str | None = _setting()

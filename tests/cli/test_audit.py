@@ -923,7 +923,9 @@ def test_pairs_are_written_where_single_people_may_be_seen(loans, mdfa, fake_aud
 
 def test_settings_of_the_search_reach_the_audit(loans, mdfa, fake_audit):
     some = ("--sensitive", "sex", "--intersections", "--solver", "level_set", "--learner", "tree")
-    assert mdfa(*audit_arguments(loans, *some, "--device", "cpu")).exit_code == 0
+    some += ("--representation", "phi", "--complexity", "cross_validated", "--device", "cpu")
+    assert mdfa(*audit_arguments(loans, *some)).exit_code == 0
     call = fake_audit.call
     asked = {"intersections": True, "solver": "level_set", "learner": "tree", "device": "cpu"}
+    asked |= {"representation": "phi", "complexity": "cross_validated"}
     assert {name: call[name] for name in asked} == asked

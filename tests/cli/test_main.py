@@ -10,7 +10,7 @@ import pytest
 
 import mdfa_fairness_plugin
 from mdfa_fairness_plugin.balance import BALANCERS
-from mdfa_fairness_plugin.cli import main, options
+from mdfa_fairness_plugin.cli import main, models, options
 from mdfa_fairness_plugin.learn.learners import LEARNERS
 from mdfa_fairness_plugin.search.solvers import SOLVERS
 from mdfa_fairness_plugin.settings import Estimator
@@ -112,12 +112,12 @@ def test_progress_is_for_terminals_only(tmp_path):
 
 def test_every_way_to_balance_can_be_asked_for():
     """The command line has a list of its own, as the registry is slow to import."""
-    assert ("auto", *BALANCERS) == options.BALANCES
+    assert ("auto", *BALANCERS) == models.BALANCES
 
 
 def test_every_solver_and_learner_can_be_asked_for():
-    assert ("auto", *SOLVERS) == options.SOLVERS
-    assert {"auto", *LEARNERS} == set(options.LEARNERS)
+    assert ("auto", *SOLVERS) == models.SOLVERS
+    assert {"auto", *LEARNERS} == set(models.LEARNERS)
 
 
 def test_every_estimate_can_be_asked_for():
