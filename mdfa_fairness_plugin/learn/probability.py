@@ -321,8 +321,8 @@ class _Models:
         ]
         # Log-losses are within .003 of those of twice as many rounds at a rate of .1, on signs, trees,
         # steps and the paper's data, at half of the time. Of few rows 16 leaves tell as much as 31
-        # (.0005 more on the mean of 49 designs of 1,000 to 16,000 rows), at four fifths; of 40,000 .005 less
-        # where outcomes are nearly certain. With 63 bins chequered boards of 16,000 lose .06.
+        # (.0005 more on the mean of 49 designs of 1,000 to 16,000 rows), at four fifths; of 40,000
+        # .005 less where outcomes are nearly certain. With 63 bins boards of 16,000 lose .06.
         leaves = min(max(len(y) // 1_000, 16), 31)
         self._large = _boosting(
             link,
