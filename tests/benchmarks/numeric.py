@@ -16,7 +16,8 @@ the planted search's members with it, bias and absolute error of its difference 
 of the noise, and the error where the half disc is known. ``alarms`` has nothing to find, and
 counts audits with a violation; ``coverage`` counts intervals that hold the truth in the set they are
 of. ``rivals`` needs econml. ``slopes`` has a sensitive quantity: false alarms without a slope, and
-overlap, bias and coverage where the outcome falls with it in the half disc.
+overlap, bias and coverage where the outcome falls with it in the half disc; the last column covers with
+all that features tell known.
 """
 
 from __future__ import annotations
@@ -344,7 +345,10 @@ OF_RATES = 0.3  # of the slope asked for, where rates fall
 
 
 def of_quantity(kind, n, seed, slope):
-    """A quantity that goes with the features, and an outcome that falls with it in the half disc."""
+    """A quantity that goes with the features, and an outcome that falls with it in the half disc.
+
+    Besides, what the quantity is beyond what features tell, and what they tell of the outcome.
+    """
     data = make_synthetic(n_samples=n, delta=0.0, random_state=seed)
     rng = np.random.default_rng(20_000 + seed)
     X, region = data.X.to_numpy(), np.asarray(data.region)
@@ -362,15 +366,24 @@ def of_quantity(kind, n, seed, slope):
         y = (rng.random(n) < np.clip(rate - OF_RATES * slope * region * beyond, 0.0, 1.0)).astype(
             int
         )
-        return data.X, y, quantity, region, scale
+        return data.X, y, quantity, region, scale, (beyond, np.clip(rate, 0.0, 1.0))
     noise = noise_of("lognormal" if kind == "lognormal" else "gaussian", n, rng)
-    return data.X, mean + noise - slope * region * beyond, quantity, region, scale
+    y = mean + noise - slope * region * beyond
+    return data.X, y, quantity, region, scale, (beyond, mean)
+
+
+def known_slope(y, beyond, expected):
+    """Ends of least squares with robust errors, all that features tell being known; above 0 is less."""
+    slope = beyond @ (expected - y) / (beyond @ beyond)
+    left = beyond * (expected - y - slope * beyond)
+    far = 1.959964 * math.sqrt(left @ left) / (beyond @ beyond)
+    return slope - far, slope + far
 
 
 def one_slope(kind, n, seed, slope, options):
     """Whether anything is called a violation; overlap, and what is said of slopes that are known."""
     warnings.simplefilter("ignore", MDFAWarning)
-    X, y, quantity, region, scale = of_quantity(kind, n, seed, slope)
+    X, y, quantity, region, scale, all_known = of_quantity(kind, n, seed, slope)
     labels = kind in ("yes/no", "rare")
     result = mdfa.audit(
         X,
@@ -388,19 +401,19 @@ def one_slope(kind, n, seed, slope, options):
         (known,) = result.measure(region, violation=v)
     size = OF_RATES * slope if labels else slope
 
-    def hold(found, inside):
+    def hold(interval, inside):
         truth = size * np.average(region, weights=inside * scale**2)
-        low, high = found.difference_interval
-        return low <= truth <= high
+        return interval[0] <= truth <= interval[1]
 
     return (
         any(own.verdict == "violation" for own in result.violations),
         min(own.p_value_adjusted for own in result.violations) < 0.05,
         overlap(v.membership, region),
         known.difference - size if slope else math.nan,
-        hold(known, region) if slope else math.nan,
-        hold(v, v.membership),
-        hold(v.population, np.ones(n)),
+        hold(known.difference_interval, region) if slope else math.nan,
+        hold(v.difference_interval, v.membership),
+        hold(v.population.difference_interval, np.ones(n)),
+        hold(known_slope(y, *all_known), np.ones(n)),
     )
 
 
@@ -408,6 +421,7 @@ def slopes(args, pool):
     """The table of a sensitive quantity: slopes of none, and those asked for."""
     print(
         "kind                n  slope  violations  p < .05  overlap   bias  known  found  everybody"
+        "  all told"
     )
     kinds = ("normal", "heteroscedastic", "skewed", "lognormal", "yes/no", "rare")
     for kind in args.kinds or kinds:
@@ -445,7 +459,8 @@ def main():
     parser.add_argument("--robust")
     parser.add_argument("--repeats", type=int)
     args = parser.parse_args()
-    given = {"robust": args.robust, "n_repeats": args.repeats}
+    robust = args.robust if args.robust in (None, "rank") else float(args.robust)
+    given = {"robust": robust, "n_repeats": args.repeats}
     args.options = {name: own for name, own in given.items() if own is not None}
     TABLES[args.table](args, Parallel(n_jobs=args.jobs))
 
