@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -178,26 +178,18 @@ def _warn_of_few(few: dict[SearchKey, Message], log: WarningLog) -> None:
         )
 
 
+# What a search says of itself, whatever it finds.
+_SAID: Final = (
+    *("sensitive_feature", "group", "reference", "outcome"),
+    *("outcome_text", "group_text", "reference_text", "outcome_scale"),
+    *("outcome_type", "measure", "outcome_sd", "per", "harm"),
+    *("confidence_level", "membership", "held_out"),
+)
+
+
 def _not_made(sample: Violation) -> Violation:
     """The search of a sample as one that found nothing."""
-    return Violation(
-        sensitive_feature=sample.sensitive_feature,
-        group=sample.group,
-        reference=sample.reference,
-        outcome=sample.outcome,
-        outcome_text=sample.outcome_text,
-        group_text=sample.group_text,
-        reference_text=sample.reference_text,
-        outcome_scale=sample.outcome_scale,
-        outcome_type=sample.outcome_type,
-        measure=sample.measure,
-        outcome_sd=sample.outcome_sd,
-        per=sample.per,
-        harm=sample.harm,
-        confidence_level=sample.confidence_level,
-        membership=sample.membership,
-        held_out=sample.held_out,
-    )
+    return Violation(**{name: getattr(sample, name) for name in _SAID})
 
 
 # -- what the sample leaves open

@@ -128,7 +128,8 @@ _WORDS: Final = (
     ),
     (
         FINDINGS[NONE_LARGER].capitalize(),
-        "chance may explain what was found. No finding of equal treatment",
+        f"chance may explain what was found, and the rows leave open no more than what {POWER} is told "
+        "for. No finding of equal treatment",
     ),
     (
         POWER,

@@ -166,6 +166,14 @@ def alarms(args, pool):
             print(f"{kind:15s} {n:5d}   {len(rows):4d}   {found:6d}     {small:6d}", flush=True)
 
 
+def known_slope(y, beyond, expected):
+    """Ends of least squares with robust errors, all that features tell being known; above 0 is less."""
+    slope = beyond @ (expected - y) / (beyond @ beyond)
+    left = beyond * (expected - y - slope * beyond)
+    far = 1.959964 * math.sqrt(left @ left) / (beyond @ beyond)
+    return slope - far, slope + far
+
+
 def one_cover(n, seed, difference, kind, options):
     """Whether intervals of the planted search hold the truth in its own set."""
     warnings.simplefilter("ignore", MDFAWarning)
@@ -185,12 +193,18 @@ def one_cover(n, seed, difference, kind, options):
             truth = truth if v.outcome == "less" else -truth
             low, high = part.difference_interval
             hold.append(low <= truth <= high)
-    return hold
+    X, e = data.X.to_numpy(), np.asarray(data.propensity)
+    mean = 10.0 + X[:, 0] + 0.5 * X[:, 1] ** 2 - difference * e * region
+    low, high = known_slope(y, (s == 1) - e, mean)
+    truth = difference * np.average(region, weights=e * (1 - e))
+    return [*hold, low <= truth <= high]
 
 
 def coverage(args, pool):
     """The table of coverage."""
-    print("noise            n  diff   planted: region  everybody   other: region  everybody")
+    print(
+        "noise            n  diff   planted: region  everybody   other: region  everybody   all told"
+    )
     for kind in args.kinds or ("gaussian", "lognormal"):
         for n in args.sizes:
             for difference in args.differences:
@@ -370,14 +384,6 @@ def of_quantity(kind, n, seed, slope):
     noise = noise_of("lognormal" if kind == "lognormal" else "gaussian", n, rng)
     y = mean + noise - slope * region * beyond
     return data.X, y, quantity, region, scale, (beyond, mean)
-
-
-def known_slope(y, beyond, expected):
-    """Ends of least squares with robust errors, all that features tell being known; above 0 is less."""
-    slope = beyond @ (expected - y) / (beyond @ beyond)
-    left = beyond * (expected - y - slope * beyond)
-    far = 1.959964 * math.sqrt(left @ left) / (beyond @ beyond)
-    return slope - far, slope + far
 
 
 def one_slope(kind, n, seed, slope, options):
