@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
+from mdfa_fairness_plugin.auditor import audit
 from mdfa_fairness_plugin.balance import EntropyBalancing, MMDNetwork
 from mdfa_fairness_plugin.experiments.experiment import Options
 from mdfa_fairness_plugin.experiments.formulas import draw_train
@@ -29,6 +30,7 @@ from mdfa_fairness_plugin.search.certificate import coincidence, halves
 from mdfa_fairness_plugin.search.iterative import run_algorithm_1
 
 SYSTEM = "the paper's system"
+DEFAULT = "default search"
 FOREST = "forest of depth 2 on the features"
 # Section 3.4's auditor sees phi.
 _LOGISTIC = CrossValidated("logistic")
@@ -151,6 +153,22 @@ class Rows:
             "ratio_unweighted": float(np.exp(raw)),
             "ratio_balanced": float(np.exp(balanced)),
         }
+
+
+def profiled(
+    rows: Rows, X: pd.DataFrame, outcome: Any, sensitive: Any, group: str, name: str, seed: int,
+    *, alphas: Sequence[float], alpha: float,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Rows of one split: of the system or a variant at every alpha, or of the default search at one."""
+    if name == DEFAULT:
+        who = {"sensitive_features": sensitive, "groups": [group], "outcomes": [1]}
+        split = {"evaluation": "holdout", "random_state": seed}
+        return rows.of_violation(
+            alpha, audit(X, outcome, alpha=alpha, **who, **split).violations[0]
+        )
+    s = np.where(np.ravel(sensitive) == group, 1, -1)
+    given = (numbers(X), s, np.asarray(outcome) == 1, seed)
+    return rows.of_answers(assemble(*given, alphas=alphas, **VARIANTS[name]))
 
 
 Published = Mapping[str, tuple[str, tuple[float, float]]]

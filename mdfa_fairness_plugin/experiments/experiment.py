@@ -92,10 +92,7 @@ class Options:
     def asked(self) -> dict[str, Any]:
         """What decides the numbers."""
         return {
-            "n_splits": self.n_splits,
-            "random_state": self.random_state,
-            "quick": self.quick,
-            "reading": self.reading,
+            name: getattr(self, name) for name in ("n_splits", "random_state", "quick", "reading")
         }
 
     @property

@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.datasets import make_synthetic
 from mdfa_fairness_plugin.experiments.assembled import (
     ALPHAS,
     SYSTEM,
     VARIANTS,
     OneThingChanged,
     Published,
-    assemble,
     variant_tasks,
 )
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
 from mdfa_fairness_plugin.experiments.planted import (
     IMBALANCE,
+    assembled_on_planted,
     audit_planted,
     inner_half,
     overlap,
@@ -94,24 +93,15 @@ def _runs(options: Options) -> pd.DataFrame:
 def _one_system(name: str, size: int, k: int, seed: int) -> list[dict[str, Any]]:
     """The paper's system on one data set: the ratio of line 4 on the rows held out, by alpha."""
     delta = float(FIGURE1A_DELTAS[k])
-    data = make_synthetic(size, delta, IMBALANCE, random_state=seed)
-    answers = assemble(
-        data.X.to_numpy(),
-        data.sensitive_features.to_numpy(),
-        data.y.to_numpy() == 1,
-        seed,
-        alphas=ALPHAS if k == CHANGED_AT else (ALPHA_IN_PAPER,),
-        **{"learner": CrossValidated("svm_rbf"), **VARIANTS[name]},
-    )
+    alphas = ALPHAS if k == CHANGED_AT else (ALPHA_IN_PAPER,)
+    auditor = {"learner": CrossValidated("svm_rbf"), **VARIANTS[name]}
+    answers, _ = assembled_on_planted(size, delta, seed, alphas, **auditor)
     row = {"n_rows": size, "k": k, "delta": delta, "seed": seed, "search": name}
-    found = {alpha: answers.rates(alpha).delta for alpha in answers.inside}
-    rows = [{**row, "alpha": alpha, "estimate": value} for alpha, value in found.items()]
-    return [
-        one | {MACHINE: one["estimate"]}
-        if name == SYSTEM and one["alpha"] == ALPHA_IN_PAPER
-        else one
-        for one in rows
-    ]
+    rows = [row | {"alpha": alpha, "estimate": answers.rates(alpha).delta} for alpha in alphas]
+    for one in rows:
+        if name == SYSTEM and one["alpha"] == ALPHA_IN_PAPER:
+            one[MACHINE] = one["estimate"]
+    return rows
 
 
 def _by_alpha(runs: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Published]]:

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.datasets import make_synthetic
-from mdfa_fairness_plugin.experiments.assembled import assemble
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
 from mdfa_fairness_plugin.experiments.formulas import balancing_weights, certify_split
 from mdfa_fairness_plugin.experiments.planted import (
     IMBALANCE,
+    assembled_on_planted,
     audit_planted,
     draw_with_mass,
     overlap,
@@ -93,13 +92,10 @@ def _one_set(measured: str, learner: str, delta: float, seed: int) -> dict[str, 
 
 def _estimate(learner: str, delta: float, seed: int) -> dict[str, Any]:
     if learner != OURS:
-        data = make_synthetic(N_ROWS, delta, IMBALANCE, random_state=seed)
-        s, positive = data.sensitive_features.to_numpy(), data.y.to_numpy() == 1
-        answers = assemble(
-            data.X.to_numpy(), s, positive, seed, alphas=(ALPHA,), learner=CrossValidated(learner)
-        )
-        inside, region = answers.inside[ALPHA], data.region[answers.held_out]
-        found = {AT_ALPHA: answers.rates(ALPHA).delta, "overlap": overlap(inside, region)}
+        auditor = {"learner": CrossValidated(learner)}
+        answers, region = assembled_on_planted(N_ROWS, delta, seed, (ALPHA,), **auditor)
+        within = overlap(answers.inside[ALPHA], region)
+        found = {AT_ALPHA: answers.rates(ALPHA).delta, "overlap": within}
         return {WHOLE: math.nan, "truth": delta, **found}
     data, violation = audit_planted(N_ROWS, delta, seed, alpha=ALPHA)
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils import Bunch
 
 from mdfa_fairness_plugin.auditor import audit
 from mdfa_fairness_plugin.datasets import make_synthetic
+from mdfa_fairness_plugin.experiments.assembled import Answers, assemble
 from mdfa_fairness_plugin.fields import known
 from mdfa_fairness_plugin.records import Violation
 
@@ -21,6 +23,16 @@ def audit_planted(n_rows: int, delta: float, seed: int, **settings: Any) -> tupl
     data = make_synthetic(n_rows, delta, IMBALANCE, random_state=seed)
     who = {"sensitive_features": data.sensitive_features, "groups": [1], "outcomes": [1]}
     return data, audit(data.X, data.y, random_state=seed, **who, **settings).violations[0]
+
+
+def assembled_on_planted(
+    n_rows: int, delta: float, seed: int, alphas: Sequence[float], **settings: Any
+) -> tuple[Answers, np.ndarray]:
+    """What the paper's system answers on such data, and the half disc among the rows held out."""
+    data = make_synthetic(n_rows, delta, IMBALANCE, random_state=seed)
+    s, positive = data.sensitive_features.to_numpy(), data.y.to_numpy() == 1
+    answers = assemble(data.X.to_numpy(), s, positive, seed, alphas=alphas, **settings)
+    return answers, data.region[answers.held_out]
 
 
 def inner_half(found: Violation) -> float:

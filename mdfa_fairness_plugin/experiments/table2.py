@@ -7,19 +7,16 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
-from mdfa_fairness_plugin.auditor import audit
 from mdfa_fairness_plugin.datasets import load_compas
 from mdfa_fairness_plugin.experiments.assembled import (
-    VARIANTS,
+    DEFAULT,
     OneThingChanged,
     Published,
     Rows,
-    assemble,
-    numbers,
+    profiled,
     variant_tasks,
 )
 from mdfa_fairness_plugin.experiments.experiment import NETWORK_LEFT_OUT, Experiment, Options
@@ -38,7 +35,6 @@ GROUP = "African-American"
 ALPHAS = (0.0035, 0.005, 0.01, 0.02, 0.05)
 # A tenth of those called high risk; where the profile is put beside the paper's.
 ALPHA = 0.01
-DEFAULT = "default search"
 _PROFILE = Profile(sides=("AA", "Other"), titles=TABLE2_ROWS)
 _ALONG: Published = {
     "priors_count AA": ("Prior Felonies, AA", TABLE2_VIOLATION["priors_count"][0]),
@@ -78,27 +74,8 @@ def _one_split(data: Bunch, name: str, seed: int) -> list[dict[str, Any]]:
     is_group = (data.sensitive_features["race"] == GROUP).to_numpy()
     table = data.X.assign(high_risk=data.y)
     rows = Rows(_PROFILE, table, is_group, search=name, seed=seed)
-    if name == DEFAULT:
-        result = audit(
-            data.X,
-            data.y,
-            sensitive_features=data.sensitive_features[["race"]],
-            alpha=ALPHA,
-            groups=[GROUP],
-            outcomes=[1],
-            evaluation="holdout",
-            random_state=seed,
-        )
-        return rows.of_violation(ALPHA, result.violations[0])
-    answers = assemble(
-        numbers(data.X),
-        np.where(is_group, 1, -1),
-        data.y.to_numpy() == 1,
-        seed,
-        alphas=ALPHAS,
-        **VARIANTS[name],
-    )
-    return rows.of_answers(answers)
+    race = data.sensitive_features[["race"]]
+    return profiled(rows, data.X, data.y, race, GROUP, name, seed, alphas=ALPHAS, alpha=ALPHA)
 
 
 def _compare(runs: pd.DataFrame, data: Bunch) -> Iterator[Comparison]:

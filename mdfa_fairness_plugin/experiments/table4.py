@@ -7,20 +7,17 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
-from mdfa_fairness_plugin.auditor import audit
 from mdfa_fairness_plugin.datasets import load_adult
 from mdfa_fairness_plugin.experiments.assembled import (
     ALPHAS,
-    VARIANTS,
+    DEFAULT,
     OneThingChanged,
     Published,
     Rows,
-    assemble,
-    numbers,
+    profiled,
     variant_tasks,
 )
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
@@ -37,7 +34,6 @@ from mdfa_fairness_plugin.settings import ALPHA_IN_PAPER
 MODELS = ("LC", "Red-LC")
 # A full audit of 16,281 rows per split: half of the splits.
 SPLITS_SHARE = 0.5
-DEFAULT = "default search"
 _BY_ALPHA = (
     "the classifiers are done properly; at every alpha the women in G are better educated, older and "
     "work more than all, by less than published: classes on the features themselves find sharper groups"
@@ -74,23 +70,9 @@ def _one_split(
 ) -> list[dict[str, Any]]:
     """Means in G among the rows held out, by gender; of the paper's system at every alpha."""
     is_group = (case.sensitive == case.group).to_numpy()
-
     rows = Rows(_PROFILE, coded.X, is_group, search=search, model=model, seed=seed)
-    if search != DEFAULT:
-        s, positive = np.where(is_group, 1, -1), case.outcomes[model] == 1
-        answers = assemble(numbers(case.X), s, positive, seed, alphas=ALPHAS, **VARIANTS[search])
-        return rows.of_answers(answers)
-    result = audit(
-        case.X,
-        case.outcomes[model],
-        sensitive_features=case.sensitive,
-        groups=[case.group],
-        outcomes=[1],
-        alpha=ALPHA_IN_PAPER,
-        evaluation="holdout",
-        random_state=seed,
-    )
-    return rows.of_violation(ALPHA_IN_PAPER, result.violations[0])
+    who = (case.X, case.outcomes[model], case.sensitive, case.group)
+    return profiled(rows, *who, search, seed, alphas=ALPHAS, alpha=ALPHA_IN_PAPER)
 
 
 def _by_alpha(runs: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Published]]:
