@@ -54,6 +54,11 @@ class Rounded(int):
         return format(self)
 
 
+def is_exact(n: int | None) -> bool:
+    """Whether a count of a copy for printing is the count itself."""
+    return n is not None and not isinstance(n, Rounded)
+
+
 def _count(n: Any) -> int | None:
     return n if n is None or isinstance(n, Rounded) else int(n)
 

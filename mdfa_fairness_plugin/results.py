@@ -21,7 +21,7 @@ from mdfa_fairness_plugin.report import markdown, text
 from mdfa_fairness_plugin.report.cyclonedx import to_cyclonedx
 from mdfa_fairness_plugin.report.junit import Case, printed_cases
 from mdfa_fairness_plugin.report.notebooks import fragment_of
-from mdfa_fairness_plugin.report.plain import as_json, to_plain, withheld_below, written
+from mdfa_fairness_plugin.report.plain import as_json, in_print, to_plain, written
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.reported import Reported
 from mdfa_fairness_plugin.report.stored import stored_fields
@@ -105,7 +105,7 @@ class AuditResult(Questions, Reported):
         """
         if min_cell is None:
             return to_plain(self, rows=rows)
-        return to_plain(redact(self, min_cell).result) | withheld_below(min_cell, rows=rows)
+        return in_print(to_plain(redact(self, min_cell).result), min_cell, rows=rows)
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> AuditResult:

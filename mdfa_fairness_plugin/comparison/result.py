@@ -33,10 +33,10 @@ from mdfa_fairness_plugin.report.junit import Case, cases_of_models, properties_
 from mdfa_fairness_plugin.report.notebooks import MIN_CELL, mark_of
 from mdfa_fairness_plugin.report.plain import (
     as_json,
+    in_print,
     plain_origin,
     plain_value,
     to_plain,
-    withheld_below,
     written,
 )
 from mdfa_fairness_plugin.report.reported import Reported
@@ -221,7 +221,7 @@ class ComparisonResult(Reported):
         (split, search, model whose subgroup it is, model measured); null for what is withheld.
         """
         if min_cell is not None:
-            return as_printed(self, min_cell).to_dict() | withheld_below(min_cell, rows=rows)
+            return in_print(as_printed(self, min_cell).to_dict(), min_cell, rows=rows)
         return {
             "format": _FORMAT,
             "format_version": _FORMAT_VERSION,

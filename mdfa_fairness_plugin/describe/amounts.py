@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.data.problem import AuditProblem
-from mdfa_fairness_plugin.describe.profile import side_labels
+from mdfa_fairness_plugin.describe.cells import values_counted
+from mdfa_fairness_plugin.describe.profile import VALUES, side_labels
 from mdfa_fairness_plugin.search.search import Search
 
+EVERYBODY: Final = "everybody"
 INSIDE: Final = "inside"
 OUTSIDE: Final = "outside"
 ROWS: Final = "rows"
@@ -19,20 +21,26 @@ QUANTILES: Final = {"q10": 0.1, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q90": 0.9
 
 
 def amounts_of(search: Search, problem: AuditProblem) -> pd.DataFrame:
-    """Rows measured and their quantiles, by part and sensitive value; empty of yes and no."""
+    """Rows measured and their quantiles, by part and sensitive value; empty of yes and no.
+
+    With what is counted of its values among everybody, inside and outside, of either side.
+    """
     key, held = search.key, search.data.held_out
     if problem.amount is None or not problem.is_amount(key.outcome):
         return pd.DataFrame()
     rows, inside, s = search.rows[held], search.held_member, search.s[held]
     values, weight = problem.amount.told[rows], problem.sample_weight[rows]
-    found = {}
-    for part, member in ((INSIDE, inside), (OUTSIDE, ~inside)):
+    found, counted = {}, []
+    for part, member in ((EVERYBODY, inside | True), (INSIDE, inside), (OUTSIDE, ~inside)):
         for side, label in zip((1, -1), side_labels(key.group, key.reference), strict=True):
             own = member & (s == side)
-            if own.any():
+            counted.append(values_counted(values[own]))
+            if own.any() and part != EVERYBODY:
                 found[part, label] = [int(own.sum()), *_quantiles(values[own], weight[own])]
     frame = pd.DataFrame.from_dict(found, orient="index", columns=[ROWS, *QUANTILES])
-    return frame.set_axis(pd.MultiIndex.from_tuples(list(found)), axis=0)
+    frame = frame.set_axis(pd.MultiIndex.from_tuples(list(found)), axis=0)
+    frame.attrs[VALUES] = {ROWS: tuple(counted)}
+    return frame
 
 
 def _quantiles(values: np.ndarray, weight: np.ndarray) -> list[float]:

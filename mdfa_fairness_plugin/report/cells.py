@@ -1,252 +1,175 @@
-"""Which sums of counts may be printed, so that no count of a few people can be worked out.
+"""What is printed of counts that add up, so that no count of a few people can be worked out.
 
-Counts below a smallest one are withheld (primary suppression). A sum from which one of them could be
-worked out (complementary suppression) is rounded if that is enough, and else withheld too.
+All that is printed stays the same when a count below the smallest one told becomes any other such
+number, and its neighbours make up for it: so every number below the smallest goes with the print.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import linprog
 
 from mdfa_fairness_plugin.describe.profile import PARTS, ROWS
-from mdfa_fairness_plugin.fields import Rounded, known
+from mdfa_fairness_plugin.fields import Rounded, is_exact, known
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 
-# A count, or a sum of counts, by the name it was entered with.
+# A count, or a sum of counts, by its name.
 Name = Hashable
 
 
-_SLACK: Final = 1e-9
-# How a sum is printed.
-WITHHELD, ROUNDED, EXACT = 0, 1, 2
-
-
 def grid(min_cell: int) -> int:
-    """What counts are rounded to: 1, 2 or 5 times a power of ten, at least twice the smallest told."""
-    tens = 10 ** math.floor(math.log10(2 * min_cell))
-    return next(step * tens for step in (1, 2, 5, 10) if step * tens >= 2 * min_cell)
+    """What counts are rounded to: 1, 2 or 5 times a power of ten, about the smallest count told."""
+    tens = 10 ** (len(str(min_cell - 1)) - 1)
+    return next(step * tens for step in (1, 2, 5, 10) if step * tens >= min_cell - 1)
 
 
-def rounded(n: float, step: int) -> Rounded:
+def rounded(n: float, min_cell: int) -> Rounded:
     """A count to the nearest full step, halves upwards."""
-    return Rounded(step * math.floor(n / step + 0.5))
+    step = grid(min_cell)
+    return Rounded(step * int(n / step + 0.5))
 
 
-def block(n: float, width: int) -> tuple[int, int]:
-    """Numbers that are not told apart: 0 to one less than the width, and so on."""
-    first = width * int(n // width)
-    return first, first + width - 1
+def few_of(cells: np.ndarray, min_cell: int) -> np.ndarray:
+    """Which cells are too small to print; an empty one tells nothing where its whole row is empty."""
+    few: np.ndarray = (cells < min_cell) & (cells.sum(axis=-1, keepdims=True) > 0)
+    return few
 
 
-def keep_safe(
-    atoms: np.ndarray, printed: np.ndarray, protected: np.ndarray, min_cell: int
-) -> np.ndarray:
-    """Choose how sums are printed so that no protected one can be worked out.
+@dataclass(frozen=True)
+class Hidden:
+    """The one count of a few of a side: its part, its outcome and one that makes up for it."""
 
-    Shapes: ``atoms`` (n_atoms,); ``printed`` (n_printed, n_atoms); ``protected`` (n_protected,
-    n_atoms); returns (n_printed,), each withheld, rounded or exact.
+    part: int
+    outcome: int
+    other: int
 
-    Whoever knows the printed sums, and that counts are not negative, must find each protected sum
-    possible over a range at least ``min_cell`` wide that reaches up to ``min_cell``: linear
-    programs give the range. Sums are dropped, the smallest first, until that holds, and then put
-    back, or back rounded, where they do no harm.
-    """
-    values, step = printed @ atoms, grid(min_cell)
-    is_protected = np.array(
-        [any(np.array_equal(row, other) for other in protected) for row in printed], dtype=bool
-    )
-    keep = np.where(is_protected, WITHHELD, EXACT)
-    order = np.argsort(values, kind="stable")
-    rough = step * np.floor(values / step + 0.5)
+    @classmethod
+    def of(cls, sides: np.ndarray, min_cell: int) -> Hidden | None:
+        """Of cells (2, n_outcomes) inside and outside; None if others may be small, too."""
+        places, most = np.argwhere(few_of(sides, min_cell)), min_cell - 1
+        if len(places) != 1 or sides.shape[1] < 2:
+            return None
+        part, outcome = (int(i) for i in places[0])
+        whole = sides.sum(axis=0)
+        # Of what is told, so that it is the same whatever the count is.
+        other = int(np.argmax(np.where(np.arange(len(whole)) == outcome, -1, whole)))
+        pair, empty = sides[part, [outcome, other]].sum(), not sides[1 - part].any()
+        enough = empty or (whole[outcome] - most >= min_cell and whole[other] - pair >= min_cell)
+        return cls(part, outcome, other) if enough and pair - most >= min_cell else None
 
-    def open_still(target: np.ndarray, kept: np.ndarray) -> bool:
-        told, exact = kept > WITHHELD, kept[kept > WITHHELD] == EXACT
-        low = np.where(exact, values[told], rough[told] - step // 2)
-        high = np.where(exact, values[told], rough[told] + (step - 1) // 2)
-        return _uncertain(target, printed[told], low, high, min_cell)
-
-    def exposed(kept: np.ndarray) -> np.ndarray | None:
-        return next((target for target in protected if not open_still(target, kept)), None)
-
-    while keep.any() and (target := exposed(keep)) is not None:
-        candidates = [i for i in order if keep[i]]
-        chosen = candidates[0]
-        for i in candidates:
-            without = keep.copy()
-            without[i] = WITHHELD
-            if open_still(target, without):
-                chosen = i
-                break
-        keep[chosen] = WITHHELD
-    for how in (EXACT, ROUNDED):
-        for i in order[::-1]:
-            if keep[i] or is_protected[i] or (how == ROUNDED and rough[i] < step):
-                continue
-            keep[i] = how
-            if exposed(keep) is not None:
-                keep[i] = WITHHELD
-    return keep
-
-
-def _uncertain(
-    target: np.ndarray, known: np.ndarray, low: np.ndarray, high: np.ndarray, min_cell: int
-) -> bool:
-    """Whether a sum stays open over a range wide enough, given between what the known ones are."""
-    if len(known) == 0:
-        return True
-    ends, rows = [], known.astype(float)
-    for sign in (1.0, -1.0):
-        solved = linprog(
-            sign * target.astype(float),
-            A_ub=np.vstack([rows, -rows]),
-            b_ub=np.concatenate([high, -low]) + _SLACK,
-            bounds=(0, None),
-            method="highs",
-        )
-        if solved.status == 3:  # unbounded
-            ends.append(-sign * math.inf)
-        elif solved.success:
-            ends.append(sign * float(solved.fun))
-        else:
-            return False
-    least, most = ends
-    return most - least >= min_cell - 1e-6 and most >= min_cell - 1e-6
-
-
-class Sums:
-    """Counts, and the sums of them that are to be printed or protected."""
-
-    def __init__(self, min_cell: int) -> None:
-        self.min_cell = min_cell
-        self.atoms: dict[Name, int] = {}
-        self._printed: dict[Name, Sequence[Name]] = {}
-        self._protected: list[Sequence[Name]] = []
-
-    def atom(self, name: Name, n: int, *, printed: bool = False, zero: bool = False) -> None:
-        """Add a count; ``zero`` protects it even if it is 0."""
-        self.atoms[name] = n
-        self.protect([name], zero=zero)
-        if printed:
-            self._printed[name] = [name]
-
-    def printed(self, name: Name, parts: Sequence[Name], *, zero: bool = False) -> None:
-        """Add a sum that is to be printed."""
-        self._printed[name] = parts
-        self.protect(parts, zero=zero)
-
-    def protect(self, parts: Sequence[Name], *, zero: bool = False) -> None:
-        """Protect a sum if it is small."""
-        n = sum(self.atoms[part] for part in parts)
-        if 0 < n < self.min_cell or (zero and n == 0):
-            self._protected.append(parts)
-
-    def solve(self) -> dict[Name, int]:
-        """How each sum may be printed."""
-        if not self._protected:
-            return dict.fromkeys(self._printed, EXACT)
-        values = np.array(list(self.atoms.values()), dtype=float)
-        protected = np.unique(self._rows(self._protected), axis=0)
-        printed = self._rows(list(self._printed.values()))
-        keep = keep_safe(values, printed, protected, self.min_cell)
-        return {name: int(k) for name, k in zip(self._printed, keep, strict=True)}
-
-    def _rows(self, sums: Sequence[Sequence[Name]]) -> np.ndarray:
-        """Atoms in each sum, as a row of bool."""
-        cells = [[name in parts for name in self.atoms] for parts in sums]
-        return np.array(cells, dtype=bool).reshape(len(sums), len(self.atoms))
+    def told(self, sides: np.ndarray, min_cell: int) -> tuple[dict[int, Any], dict[int, Any]]:
+        """What is told of both outcomes inside and of everybody, as of half of the smallest count."""
+        places, half = (self.outcome, self.other), min_cell // 2
+        whole, own = sides.sum(axis=0), dict.fromkeys(places, float(half))
+        own[self.other] = sides[self.part, list(places)].sum() - half
+        roughly = {j: rounded(n, min_cell) for j, n in own.items()} | {self.outcome: None}
+        if not sides[1 - self.part].any():
+            return ({} if self.part else roughly), roughly
+        if self.part == 0:
+            return roughly, {}
+        return {j: rounded(whole[j] - n, min_cell) for j, n in own.items()}, {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """Which of the numbers that add up are printed.
+    """How the numbers that add up are printed.
 
     ``has_table`` says whether the counts of the search told first are among them, and
     ``open_totals`` whether the size of everybody compared is no secret.
     """
 
-    sums: Mapping[Name, int]
+    sums: Mapping[Name, int | None]
     has_table: bool
     open_totals: bool
-    min_cell: int
 
     def told(self, name: Name) -> bool:
         """Whether a sum is printed as it is; one that adds up to nothing else is."""
-        return self.sums.get(name, EXACT) == EXACT
+        return is_exact(self.sums.get(name, 0))
 
     def count(self, name: Name, n: float) -> int | None:
         """The sum as it is printed."""
-        how = self.sums.get(name, EXACT)
-        step = grid(self.min_cell)
-        return int(n) if how == EXACT else rounded(n, step) if how == ROUNDED else None
-
-    def ends(self, name: Name, n: float) -> tuple[int, int]:
-        """Between which numbers a cell may lie for all that is printed of it; see ``block``."""
-        if self.told(name):
-            return int(n), int(n)
-        middle, step = self.count(name, n), grid(self.min_cell)
-        if middle is None:
-            return block(n, self.min_cell)
-        return int(middle) - step // 2, int(middle) + (step - 1) // 2
+        return self.sums.get(name, int(n))
 
 
 def choose(result: AuditRecord, shown: Violation | None, min_cell: int) -> Kept:
     """Choose what is printed of the tables and totals that add up to each other."""
-    sums = Sums(min_cell)
     left_out = {reason: known(n) for reason, n in result.excluded.items()}
-    for reason, n in left_out.items():
-        sums.atom(("excluded", reason), n, printed=True)
+    sums: dict[Name, int | None] = {
+        ("excluded", reason): None if _few(n, min_cell) else n for reason, n in left_out.items()
+    }
     table = None if shown is None else _read_table(shown)
+    learned = np.zeros((2, 2))
+    if table is not None:
+        *cells, learned = table
+        sums |= _told_table(np.array(cells), learned, min_cell)
     if shown is not None:
-        compared = _enter_table(sums, *table) if table is not None else []
-        _add_up(sums, result, shown, left_out, compared)
-    kept = sums.solve()
+        rest = _elsewhere(result, shown, left_out, learned)
+        few = [n for n in rest if _few(n, min_cell)]
+        if few:
+            given = known(result.n_samples) - sum(few) + len(few) * (min_cell // 2)
+            sums["n_samples"] = rounded(given, min_cell)
+    few_left_out = _few(list(left_out.values()), min_cell)
     # With rows left out, the sizes of everybody compared give each other away.
-    few_left_out = any(0 < n < min_cell for n in left_out.values())
-    return Kept(
-        sums=kept,
-        has_table=table is not None,
-        open_totals=kept.get("n_all", EXACT) == EXACT and not few_left_out,
-        min_cell=min_cell,
-    )
+    open_totals = is_exact(sums.get("n_all", 0)) and not few_left_out
+    return Kept(sums=sums, has_table=table is not None, open_totals=open_totals)
 
 
-def _add_up(
-    sums: Sums,
-    result: AuditRecord,
-    shown: Violation,
-    left_out: Mapping[str, int],
-    compared: list[Name],
-) -> None:
-    """Rows given = rows compared + rows left out, where that is so: one side gives the other."""
+def _elsewhere(
+    result: AuditRecord, shown: Violation, left_out: Mapping[str, int], learned: np.ndarray
+) -> list[float]:
+    """Rows given but not compared: left out, learned from, or of another value than the two.
+
+    Empty where rows stand for several, and do not add up to those given.
+    """
     name = f"({shown.sensitive_feature}={shown.group})"
-    reasons = [
-        reason
+    own = [
+        n
         for reason, n in left_out.items()
         if n and (name in reason or "=" not in reason.rpartition("(")[2])
     ]
-    n_whole = known(shown.population.n_rows)
-    n_compared = sum(sums.atoms[atom] for atom in compared) if compared else n_whole
-    rest = known(result.n_samples) - n_compared - sum(left_out[reason] for reason in reasons)
-    if rest < 0:
-        # Rows that stand for several do not add up to the rows given.
-        return
-    parts: list[Name] = [("excluded", reason) for reason in reasons]
-    if rest > 0:
-        # Rows with another value than the two compared, or that the models learned from.
-        sums.atom("rest", rest)
-        parts.append("rest")
-    if not compared and n_compared > 0:
-        sums.atom("compared", n_compared)
-        compared = ["compared"]
-    if compared:
-        sums.printed("n_samples", [*parts, *compared])
+    parts = [*own, *learned.ravel().tolist()]
+    n_compared = known(shown.population.n_rows)
+    rest = known(result.n_samples) - n_compared - sum(parts)
+    return [*parts, rest] if n_compared and rest >= 0 else []
+
+
+def _told_table(cells: np.ndarray, learned: np.ndarray, min_cell: int) -> dict[Name, Any]:
+    """What is told of cells (2, 2, n_outcomes) inside and outside by side, and of their sums.
+
+    A side with one count of a few tells roughly what makes up for it. Where others may be few as
+    well none of its cells inside is told, and of neither side if the side itself may be.
+    """
+    told: dict[Name, Any] = {}
+    whole, few = cells.sum(axis=0), np.any(few_of(cells, min_cell), axis=(0, 2)).tolist()
+    hidden = [Hidden.of(cells[:, i], min_cell) for i in (0, 1)]
+    sizes, is_open = cells.sum(axis=2), [not few[i] or hidden[i] is not None for i in (0, 1)]
+    thin = [not is_open[i] and _few(sizes[:, i], 2 * min_cell - 1) for i in (0, 1)]
+    sides_told = not any(thin) and not _few(learned, min_cell)
+    all_sides_told = not _few(whole.sum(axis=1), min_cell)
+    for i, found in enumerate(hidden):
+        inside = is_open[i] and not any(thin)
+        everybody = inside or (all_sides_told and not few_of(whole[i], min_cell).any())
+        for j in range(cells.shape[2]):
+            told["in", i, j] = int(cells[0, i, j]) if inside else None
+            told["all", i, j] = int(whole[i, j]) if everybody else None
+        if inside and found:
+            for part, own in zip(("in", "all"), found.told(cells[:, i], min_cell), strict=True):
+                told |= {(part, i, j): n for j, n in own.items()}
+        rows, of_all = sizes[0, i] + learned[0, i], sizes[:, i].sum() + learned[:, i].sum()
+        told["rows", i] = int(rows) if sides_told else None
+        all_told = all_sides_told and not _few(learned, min_cell)
+        told["rows of all", i] = int(of_all) if all_told else None
+    n, n_all = int(sizes[0].sum()), int(sizes.sum())
+    return told | {"n_all": n_all, "n_rows": None if _few([n, n_all - n], min_cell) else n}
+
+
+def _few(counts: Any, min_cell: int) -> bool:
+    """Whether any of these is of a few people."""
+    return any(0 < n < min_cell for n in np.ravel(counts))
 
 
 def _read_table(violation: Violation) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -284,41 +207,3 @@ def profiled_rows(profile: pd.DataFrame) -> np.ndarray | None:
     """Rows that a profile counts, of population and subgroup by sensitive value."""
     own = profile_columns(profile)
     return None if own is None else profile.iloc[0].to_numpy(dtype=float)[np.array(own)]
-
-
-def _enter_table(
-    sums: Sums, inside: np.ndarray, outside: np.ndarray, learned: np.ndarray
-) -> list[Name]:
-    """Enter the cells, their totals and what is printed of them; give the atoms of everybody."""
-    n_sides, n_outcomes = inside.shape
-    sides, outcomes = range(n_sides), range(n_outcomes)
-    for part, cells in (("in", inside), ("out", outside)):
-        for i in sides:
-            # An empty cell of a row tells everybody's outcome there.
-            telling = cells[i].sum() > 0
-            for j in outcomes:
-                sums.atom((part, i, j), int(cells[i, j]), printed=part == "in", zero=telling)
-    learning: list[Name] = []
-    if learned.any():  # after cross-fitting there are none, and everybody knows
-        for part, n in zip(("in", "out"), learned, strict=True):
-            for i in sides:
-                learning.append(("learning", part, i))
-                sums.atom(learning[-1], int(n[i]))
-    for i in sides:
-        some = bool(inside[i].sum() + outside[i].sum() > 0)
-        for j in outcomes:
-            sums.printed(("all", i, j), [("in", i, j), ("out", i, j)], zero=some)
-    for i in sides:
-        own, rest = ([(part, i, j) for j in outcomes] for part in ("in", "out"))
-        extra = [name for name in learning if name[2] == i]  # type: ignore[index]
-        sums.printed(("rows", i), [*own, *extra[:1]])
-        sums.printed(("rows of all", i), [*own, *rest, *extra])
-        sums.protect(own)
-        sums.protect(rest)
-        sums.protect([*own, *rest])
-        sums.protect([*rest, *extra[1:]])
-    own, rest = ([(part, i, j) for i in sides for j in outcomes] for part in ("in", "out"))
-    sums.printed("n_rows", own)
-    sums.printed("n_all", [*own, *rest])
-    sums.protect(rest)
-    return [*own, *rest, *learning]

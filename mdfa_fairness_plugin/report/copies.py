@@ -8,13 +8,16 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from mdfa_fairness_plugin.fields import Record, Rounded
+from mdfa_fairness_plugin.measure.intervals import PLAINEST
+from mdfa_fairness_plugin.measure.limits import ratio_limits
 from mdfa_fairness_plugin.records import Measured, Violation
+from mdfa_fairness_plugin.report.cells import few_of
 
 _Kind = TypeVar("_Kind", bound=Record)
-_MOST_VALUES: Final = 11  # of a cell, between the smallest and the largest that it may be
 _STEPS: Final = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
 
 
@@ -62,45 +65,66 @@ def made_of_cells(record: Measured) -> dict[str, Any]:
     return told
 
 
-def least(record: Violation, ends: np.ndarray) -> dict[str, Any]:
-    """All that is told of a set whose cells are not: what its lower limit is above, whatever they are.
+def least(record: Violation, min_cell: int) -> dict[str, Any]:
+    """All that is told of a set with few in a cell: what its lower limit is above, whatever that is.
 
-    ``ends`` (2, 2, 2) are the smallest and largest number of each side with and without the outcome
-    that agree with all that is printed. The same is told of all numbers between these, if rates and
-    limits move as those of counts with such weights do; and nothing if that may be chance.
+    The same is told of all numbers below ``min_cell``, with as many rows on either side, if limits
+    move as those of counts with such weights do; and nothing if that may be chance.
     """
-    low, far = record.interval[0], float(ndtri((1 + record.confidence_level) / 2))
-    if record.by_difference or math.isnan(low) or low <= 0:
+    low = record.interval[0]
+    if record.by_difference or not 0 < low < math.inf:
         return {}
     cells, weight = two_outcomes(record.counts), _weights(record)
-    delta, error = _limits(cells.reshape(4, 1), weight)
-    pairs = ends.reshape(4, 2).tolist()
-    values = (np.unique(np.linspace(a, b, _MOST_VALUES).round()) for a, b in pairs)
-    worlds = np.stack([axis.ravel() for axis in np.meshgrid(*values)])
-    moved = 0.0
-    if math.isfinite(record.delta) and math.isfinite(low):
-        moved = record.delta - float(delta[0])
-        far = (record.delta - low) / float(error[0])
-    deltas, errors = _limits(worlds, weight)
-    bound = min(low, moved + float((deltas - far * errors).min()))
+    depends = record.depends_on_models
+    fall = 0.0 if depends is None else depends.allowance
+
+    def limit(counts: np.ndarray, z: float) -> np.ndarray:
+        return _lower(counts, weight, z) - fall
+
+    def apart(z: float) -> float:
+        return float(limit(cells, z)[0]) - low
+
+    z = float(ndtri((1 + record.confidence_level) / 2))
+    if apart(0.0) > 0 > apart(PLAINEST):
+        z = float(brentq(apart, 0.0, PLAINEST))
+    bound = min(low, float(limit(_worlds(record, cells, min_cell), z).min()))
+    if not bound > 0:
+        return {}
     # Limits of a few rows move otherwise: finer steps would tell these numbers apart.
     size = 10.0 ** math.floor(bound / math.log(10.0))
     ratio = size * max((step for step in _STEPS if size * step <= math.exp(bound)), default=1.0)
     return {"interval": (math.log(ratio), math.nan)} if ratio > 1 else {}
 
 
-def _limits(cells: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Log ratio of the rates of counts (4, n), and its standard error; half a row stands for none.
+def _worlds(record: Violation, cells: np.ndarray, min_cell: int) -> np.ndarray:
+    """Counts (4, n) that agree with all that may be printed, with the sizes of both sides."""
+    whole = record.population.counts
+    others = two_outcomes(whole) - cells if whole.shape == record.counts.shape else 0 * cells
+    others = np.maximum(others, 0.0)
+    axes = []
+    for own, rest in zip(cells, others, strict=True):
+        reach = [own[0], own[0]]
+        for part, start, sign in ((own, 0.0, 1.0), (rest, own[0] + rest[0], -1.0)):
+            few, n = few_of(part, min_cell), float(part.sum())
+            if few.any():
+                ends = (0.0, n) if few.all() or n < 2 * min_cell - 1 else (0.0, min_cell - 1.0)
+                ends = (n - ends[1], n) if few[1] and not few[0] and ends[1] < n else ends
+                reach += [start + sign * end for end in ends]
+        axes.append(np.arange(max(min(reach), 0.0), min(max(reach), own.sum()) + 1.0))
+    group, other = (axis.ravel() for axis in np.meshgrid(*axes))
+    return np.stack([group, cells[0].sum() - group, other, cells[1].sum() - other])
+
+
+def _lower(cells: np.ndarray, weight: np.ndarray, z: float) -> np.ndarray:
+    """Lower limit of the log ratio of rates of counts (4, n).
 
     ``weight`` is by how much more those of each side count who have the outcome.
     """
-    group, group_rest, others, others_rest = np.maximum(cells, 0.5)
-    rates = [
-        w * k / (w * k + rest)
-        for w, k, rest in zip(weight, (group, others), (group_rest, others_rest), strict=True)
-    ]
-    n, m = group + group_rest, others + others_rest
-    return np.log(rates[0] / rates[1]), np.sqrt(1 / group - 1 / n + 1 / others - 1 / m)
+    group, group_rest, others, others_rest = cells.reshape(4, -1)
+    hits, rest = np.array([group, others]), np.array([group_rest, others_rest])
+    weighted = weight[:, np.newaxis] * hits
+    low: np.ndarray = ratio_limits(weighted / (weighted + rest), hits + rest, z)[0]
+    return low
 
 
 def _weights(record: Violation) -> np.ndarray:
@@ -152,10 +176,7 @@ def of_few(share: float, n: int, min_cell: int) -> bool:
 def thin(counts: pd.DataFrame | np.ndarray, min_cell: int) -> bool:
     """Whether any cell by sensitive value and outcome is too small to print."""
     cells = np.asarray(counts, dtype=float)
-    if not cells.size:
-        return False
-    filled = cells.sum(axis=1, keepdims=True) > 0
-    return bool(((cells < min_cell) & filled).any())
+    return bool(cells.size and few_of(cells, min_cell).any())
 
 
 def no_counts(counts: pd.DataFrame, min_cell: int = 1) -> pd.DataFrame:

@@ -203,7 +203,7 @@ def _open(
     """Whether the counts of the search told first leave the groups free to be printed."""
     # What is inside the subgroup adds up to no group.
     inside = [name for name in kept.sums if name == "n_rows" or name[0] in ("in", "rows")]  # type: ignore[index]
-    if not all(told for name, told in kept.sums.items() if name not in inside):
+    if not all(kept.told(name) for name in kept.sums if name not in inside):
         return False
     if shown is None or shown.population.counts.empty:
         return True

@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.records import (
     Violation,
 )
 from mdfa_fairness_plugin.report.findings import FINDINGS
+from mdfa_fairness_plugin.report.plain import few_digits
 from mdfa_fairness_plugin.report.reading import entries, leaks
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.sentences import case_sentence
@@ -168,8 +169,8 @@ def _add_properties(parent: ET.Element, values: Mapping[str, Any]) -> None:
     """Properties of what is known."""
     properties = ET.SubElement(parent, "properties")
     for name, value in values.items():
-        shown = plain_float(value) if isinstance(value, float) else value
-        if shown is not None and shown != "":
+        shown = plain_float(few_digits(value)) if isinstance(value, float) else value
+        if shown not in (None, "", "-inf"):
             ET.SubElement(properties, "property", {"name": name, "value": _text(shown, 500)})
 
 

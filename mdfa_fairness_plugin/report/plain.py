@@ -26,6 +26,8 @@ _FORMAT_VERSION: Final = 3
 _NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
 # Differ between two runs of the same audit.
 _UNSTABLE: Final = frozenset({"timings"})
+# What the user gave.
+_AS_GIVEN: Final = frozenset({"confidence_level", "provenance"})
 
 
 def to_plain(result: AuditRecord, *, rows: bool = False) -> dict[str, Any]:
@@ -92,14 +94,33 @@ def plain_origin(warnings: Sequence[AuditWarning], provenance: Mapping[str, Any]
     }
 
 
-def withheld_below(min_cell: int, *, rows: bool) -> dict[str, int]:
-    """What such a dictionary says of small counts; refuses what is told row by row beside it."""
+def in_print(plain: dict[str, Any], min_cell: int, *, rows: bool) -> dict[str, Any]:
+    """The same of a copy for printing, in as many digits as it is printed with.
+
+    Refuses what is told row by row beside it.
+    """
     if rows:
         raise InputError(
             "rows: True was given with min_cell, but what is told row by row tells every count; leave "
             "one of them out."
         )
-    return {"min_cell": int(min_cell)}
+    return _in_few_digits(plain) | {"min_cell": int(min_cell)}
+
+
+def few_digits(value: float) -> float:
+    """A number in three digits, or to one decimal: shares in all their digits would tell counts."""
+    if not math.isfinite(value) or value == 0:
+        return value
+    return round(value, max(2 - math.floor(math.log10(abs(value))), 1))
+
+
+def _in_few_digits(value: Any) -> Any:
+    """Likewise all numbers of lists and dictionaries."""
+    if isinstance(value, dict):
+        return {k: own if k in _AS_GIVEN else _in_few_digits(own) for k, own in value.items()}
+    if isinstance(value, list):
+        return [_in_few_digits(own) for own in value]
+    return few_digits(value) if isinstance(value, float) else value
 
 
 def as_json(plain: Mapping[str, Any]) -> str:

@@ -161,6 +161,12 @@ def tells_of_few(counted: tuple[int, ...], min_cell: int) -> bool:
     return n_others < min_cell or (n_values < _FEWEST_VALUES and n_rarest < min_cell)
 
 
+def mean_of_few(violation: Violation, min_cell: int) -> bool:
+    """Whether a mean in a subgroup, or outside it, tells how many of a side have a rare number."""
+    counted = violation.amounts.attrs.get(VALUES, {}).values()
+    return any(tells_of_few(own, min_cell) for of_sides in counted for own in of_sides)
+
+
 def printed_amounts(violation: Violation, min_cell: int) -> pd.DataFrame:
     """Quantiles with enough people on either side, rounded so that they are nobody's own."""
     frame = violation.amounts

@@ -30,7 +30,7 @@ from mdfa_fairness_plugin.records import (
     WorstCasePath,
 )
 from mdfa_fairness_plugin.report.asked import printable_asked
-from mdfa_fairness_plugin.report.cells import block, choose
+from mdfa_fairness_plugin.report.cells import choose
 from mdfa_fairness_plugin.report.copies import (
     Guard,
     cells_of,
@@ -42,13 +42,13 @@ from mdfa_fairness_plugin.report.copies import (
     printed,
     rough_counts,
     thin,
-    two_outcomes,
 )
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.features import printable_features
 from mdfa_fairness_plugin.report.groups import printable_groups
 from mdfa_fairness_plugin.report.profile_cells import (
     ProfiledFeatures,
+    mean_of_few,
     printed_amounts,
     printed_profile,
     tells_of_few,
@@ -268,7 +268,7 @@ class _Redactor(_Counts):
         if shown and not self.kept.has_table:
             counts = self.plain_counts(violation.counts)
         open_cells = shown and self.kept.has_table and self._told_cells("in", violation)
-        few = violation.sensitive_feature in self.guard.few
+        few = violation.sensitive_feature in self.guard.few or mean_of_few(violation, self.min_cell)
         closed = few or (not open_cells and self.guard.closed(violation, violation.population))
         everybody = self._closed_everybody(violation)
         if not shown:
@@ -280,7 +280,6 @@ class _Redactor(_Counts):
             violation,
             ("delta", "high", "rates", "gamma", "mass") if shown else ("delta", "high"),
             closed=closed,
-            part="in" if shown else "",
         )
         n_elsewhere = known(self.given.n_samples) - n_whole
         if size_told and not (self.totals_withheld and self.small(n_elsewhere)):
@@ -320,18 +319,22 @@ class _Redactor(_Counts):
             population=self._subgroup(
                 violation.population, parts or ("delta",), whole=shown, closed=everybody
             ),
-            core=self._subgroup(violation.core, parts, violation, violation.population),
-            rule_subgroup=self._subgroup(violation.rule_subgroup, parts, violation.population),
+            core=self._subgroup(violation.core, parts, violation, violation.population, closed=few),
+            rule_subgroup=self._subgroup(
+                violation.rule_subgroup, parts, violation.population, closed=few
+            ),
             rule_rows=rule_rows(violation, self.min_cell),
-            searched=self._searched(violation, parts, size_told),
+            searched=self._searched(violation, parts, size_told, closed=few),
             depends_on_models=depends,
             spread=spreading,
         )
 
-    def _searched(self, violation: Violation, shown: tuple[str, ...], size_told: bool) -> Subgroup:
+    def _searched(
+        self, violation: Violation, shown: tuple[str, ...], size_told: bool, *, closed: bool
+    ) -> Subgroup:
         """The region before it was held beside everybody, whose size may be the reported one's."""
         told = shown if violation.searched is violation.beside else ()
-        own = self._subgroup(violation.searched, told, violation.population)
+        own = self._subgroup(violation.searched, told, violation.population, closed=closed)
         if size_told or own.n_rows != violation.n_rows:
             return own
         return replace(own, n_rows=None, withheld=own.withheld | {"n_rows"})
@@ -366,12 +369,11 @@ class _Redactor(_Counts):
         )
 
     def _estimates(
-        self, record: Measured, shown: tuple[str, ...], *, closed: bool, part: str = ""
+        self, record: Measured, shown: tuple[str, ...], *, closed: bool
     ) -> dict[str, Any]:
         """What is made of cells: all of it, or only what the lower limit is above.
 
-        ``shown`` names what a page would show of it, and so withholds; ``part`` is the set's name
-        among the tables printed.
+        ``shown`` names what a page would show of it, and so withholds.
         """
         if not closed:
             return made_of_cells(record)
@@ -387,12 +389,7 @@ class _Redactor(_Counts):
         counts = record.counts
         if not isinstance(record, Violation) or counts.shape[0] != 2 or counts.shape[1] < 2:
             return {}
-        cells = two_outcomes(counts)
-        if part and self.kept.has_table and cells.shape == counts.shape:
-            told = [[self.kept.ends((part, i, j), cells[i, j]) for j in (0, 1)] for i in (0, 1)]
-        else:
-            told = [[block(n, self.min_cell) for n in row] for row in cells]
-        return least(record, np.array(told))
+        return least(record, self.min_cell)
 
     def _subgroup(
         self,

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -929,3 +930,25 @@ def test_settings_of_the_search_reach_the_audit(loans, mdfa, fake_audit):
     asked = {"intersections": True, "solver": "level_set", "learner": "tree", "device": "cpu"}
     asked |= {"representation": "phi", "complexity": "cross_validated"}
     assert {name: call[name] for name in asked} == asked
+
+
+def test_what_is_withheld_is_in_no_output(tmp_path, mdfa):
+    """Seven of 220 others were refused; only JSON without --withhold tells them."""
+    frame = pd.DataFrame({"sex": ["f"] * 180 + ["m"] * 220, "age": np.tile([30, 50, 40, 60], 100)})
+    frame["approved"] = np.where(frame.index.isin([*range(80), *range(180, 187)]), "no", "yes")
+    table, outputs = tmp_path / "loans.csv", {}
+    frame.to_csv(table, index=False)
+    for more in ((), ("--withhold",)):
+        files = [tmp_path / f"{name}{len(more)}" for name in ("json", "junit", "cyclonedx")]
+        asked = [part for path in files for part in (f"--{path.name[:-1]}", path)]
+        asked += ["--sensitive", "sex", "--outcome-label", "no", "--learner", "tree", *more]
+        result = mdfa("audit", table, "--outcome", "approved", *asked)
+        assert result.exit_code == 0, result.output
+        outputs[more] = [result.stdout, *(path.read_text(encoding="utf-8") for path in files)]
+    plain, told = (json.loads(own[1]) for own in outputs.values())
+    assert [[80, 100], [7, 213]] in [v["counts"]["values"] for v in plain["violations"]]
+    assert [[80, 100], [None, 220]] in [v["counts"]["values"] for v in told["violations"]]
+    ratio = max(v["ratio"] for v in plain["violations"])
+    for text in (outputs[()][0], *outputs[()][2:], *outputs[("--withhold",)]):
+        assert f"{ratio:.4g}" not in text
+        assert not re.search(r"\b213\b", text)

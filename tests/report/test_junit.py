@@ -80,7 +80,7 @@ def test_one_case_per_search_with_its_figures():
     assert figures["verdict"] == "violation"
     assert float(figures["delta"]) == 0.5
     assert float(figures["delta_low"]) == 0.3
-    assert float(figures["ratio"]) == pytest.approx(math.exp(0.5))
+    assert figures["ratio"] == "1.65"  # in as many digits as a page has
     assert figures["n_rows"] == "120"
     assert figures["rule"] == "age at most 24"
     assert properties(found)["seed"] == "7"
@@ -119,6 +119,11 @@ def test_the_gate_goes_before_little_evidence_as_on_the_command_line():
 def test_unknown_and_infinite_figures():
     odd = search(0.5, delta=math.inf, interval=(0.5, math.inf), p_value_adjusted=None)
     figures = properties(suite(AuditResult(violations=(odd,))).find("testcase"))
+    chance = search(0.5, p_value_adjusted=1.0)
+    assert math.isinf(chance.standard_deviations)
+    assert (
+        "-inf" not in properties(suite(AuditResult(violations=(chance,))).find("testcase")).values()
+    )
     assert figures["delta"] == figures["delta_high"] == figures["ratio"] == "inf"
     assert "p_value_adjusted" not in figures
     unknown = search(0.5, interval=(math.nan, math.nan))
