@@ -267,7 +267,7 @@ def test_rows_without_counterpart_are_a_warning_from_a_twentieth_on(n_alone, war
     X["town"] = np.where(np.arange(400) < n_alone, "C", X["town"])
     s[:n_alone] = "m"
     if warned:
-        with pytest.warns(OverlapWarning, match=f"{n_alone} of 400 rows .5%"):
+        with pytest.warns(OverlapWarning, match=f"{n_alone} of 400 rows .5 %"):
             result = audit(X, y, s)
     else:
         result = audit(X, y, s)
@@ -335,6 +335,7 @@ def test_of_features_that_tell_the_group_together_the_best_is_named_beside_a_gue
     s, y, a = rng.random(n) < 0.4, rng.integers(0, 2, n), rng.normal(0, 3, n)
     X = pd.DataFrame({"a": a, "b": 4 * s - a + rng.normal(0, 0.1, n), "c": rng.normal(size=n)})
     with pytest.raises(
-        OverlapError, match=r"feature 'b' alone tells the side of [67]\d% of the rows \(a guess 59%"
+        OverlapError,
+        match=r"feature 'b' alone tells the side of [67]\d % of the rows \(a guess 59 %",
     ):
         audit(X, y, s)

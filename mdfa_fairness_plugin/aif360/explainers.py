@@ -198,7 +198,7 @@ class MDFATextExplainer(MetricTextExplainer):
             found = worst.violation
             return (
                 f"{name}: {found.rule or 'no short rule describes it'} "
-                f"({found.n_rows} rows, {found.share:.1%} of those compared)"
+                f"({found.n_rows} rows, {100 * found.share:.1f} % of those compared)"
             )
         try:
             return (
@@ -213,7 +213,7 @@ class MDFATextExplainer(MetricTextExplainer):
         if not math.isnan(search.per):
             told = effect_of(search).sentence(search, say.group_of(search), "others")
             return f"{told.removesuffix('.')}; {self._finding(worst)}"
-        level = f"{search.confidence_level:.0%}"
+        level = f"{100 * search.confidence_level:.0f} %"
         if worst.violation.outcome_type == "numeric":
             size, low, high = amounts((worst.difference, *worst.difference_interval))
             what = self._audited().audit().outcome_name or "the outcome"

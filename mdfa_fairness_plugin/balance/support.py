@@ -117,7 +117,7 @@ def check_support(
             "have the report count them.",
         )
     if advice:
-        said = f"{n_outside} of {len(s)} rows ({share_outside:.1%})"
+        said = f"{n_outside} of {len(s)} rows ({100 * share_outside:.1f} %)"
         message = Message(
             "sensitive_features: ",
             Count(n_outside, of=len(s), said=said),

@@ -136,12 +136,12 @@ def complain(text: str) -> None:
 
 
 def columns_of(stream: TextIO) -> int | None:
-    """Columns of the terminal that is written to; None where it is a file or a pipe."""
+    """Columns of the terminal that is written to; of a file or a pipe what COLUMNS says, or None."""
     try:
-        if not stream.isatty():
-            return None
         told = os.environ.get("COLUMNS", "")
         columns = int(told) if told.isdecimal() else 0
+        if not stream.isatty():
+            return max(columns, _LEAST_COLUMNS) if columns else None
         return max(columns or os.get_terminal_size(stream.fileno()).columns, _LEAST_COLUMNS)
     except (OSError, ValueError, AttributeError):
         return None

@@ -441,9 +441,9 @@ def _note_answers(X: Any, answers: Answers, log: WarningLog) -> None:
                 log.note(
                     _AMONG_FEATURES,
                     f"X: column {name!r} holds the labels of the outcomes and agrees with the model "
-                    f"{model!r} on {agreed:.0%} of the rows: it looks like another model's answers, "
-                    "or the true labels. If so, leave it out of the features, and compare it as a "
-                    "model of its own.",
+                    f"{model!r} on {100 * agreed:.0f} % of the rows: it looks like another model's "
+                    "answers, or the true labels. If so, leave it out of the features, and compare it "
+                    "as a model of its own.",
                 )
                 break
 
@@ -460,8 +460,9 @@ def _note_numbers(X: Any, answers: Answers, log: WarningLog) -> None:
             if agreed > _ALIKE:
                 log.note(
                     _AMONG_FEATURES,
-                    f"X: column {name!r} equals the numbers of the model {model!r} in {agreed:.0%} of "
-                    "the rows: it looks like another model's answers, or the true numbers. If so, "
-                    "leave it out of the features, and compare it as a model of its own.",
+                    f"X: column {name!r} equals the numbers of the model {model!r} in "
+                    f"{100 * agreed:.0f} % of the rows: it looks like another model's answers, "
+                    "or the true numbers. If so, leave it out of the features, and compare it as a "
+                    "model of its own.",
                 )
                 break

@@ -142,7 +142,7 @@ def _shown(row: ModelSearch, name: str, text: str) -> Value:
 
 def _models(result: ComparisonResult) -> Table:
     """Each model in its worst case."""
-    truth = any(not math.isnan(row.accuracy) for row in result.rows)
+    truth = any(not math.isnan(r.accuracy) or "accuracy" in r.withheld for r in result.rows)
     numbers = any(not math.isnan(row.mean_absolute_error) for row in result.rows)
     gamma = any(not math.isnan(row.gamma) or "gamma" in row.withheld for row in result.rows)
     header = ["Model", "Worst case of", "Finding"]
@@ -157,7 +157,7 @@ def _models(result: ComparisonResult) -> Table:
         row = result.worst(model)
         names = (label_text(model, 24), who(row.search, 16), FINDINGS[row.verdict])
         cells: list[Value] = [*names]
-        cells += [_share(row.accuracy)] if truth else []
+        cells += [_shown(row, "accuracy", _share(row.accuracy))] if truth else []
         if numbers:
             cells += [_share(row.r2), _number(row.mean_absolute_error)]
         cells += [_shown(row, "selection", _overall(row.selection))]
@@ -343,7 +343,9 @@ def _differences(result: ComparisonResult) -> Section:
     last, header = (ACCURACY, "Accuracy, difference")
     if not result.outcome_labels:
         last, header = (MEAN_ERROR, "Mean error, difference")
-    truth = any(q == last and not math.isnan(d.difference) for (_, q), d in found.items())
+    truth = any(
+        q == last and (d.withheld or not math.isnan(d.difference)) for (_, q), d in found.items()
+    )
     shown = [
         (quantity, name if result.outcome_labels or quantity != SELECTION else "Overall")
         for quantity, name in _QUANTITIES
@@ -368,11 +370,11 @@ def _differences(result: ComparisonResult) -> Section:
         if truth:
             one = found[model, last]
             low, high = one.interval
-            cells.append(
-                f"{one.difference:+.3f} ({low:+.3f} to {high:+.3f})"
-                if last == ACCURACY
-                else cell(Difference(), one.difference, one.interval, signed=True)
-            )
+            if last == MEAN_ERROR:
+                cells.append(cell(Difference(), one.difference, one.interval, signed=True))
+            else:
+                told = f"{one.difference:+.3f} ({low:+.3f} to {high:+.3f})"
+                cells.append(None if one.withheld else told)
         rows.append((label_text(model, 24), *cells))
     of = {one.measure for one in found.values() if one.search is not None}
     start = (

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from mdfa_fairness_plugin.comparison.records import (
+    ACCURACY,
     EVERYBODY,
     FALSE_POSITIVE,
     SELECTION,
@@ -19,6 +20,7 @@ from mdfa_fairness_plugin.comparison.records import (
     Transfer,
 )
 from mdfa_fairness_plugin.records import AuditRecord, SearchKey, Violation
+from mdfa_fairness_plugin.report.copies import of_few
 from mdfa_fairness_plugin.report.redaction import redact
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ _BEHIND: Final[dict[str, set[str]]] = {
     SELECTION: {"selection"},
     TRUE_POSITIVE: {"true_positive"},
     FALSE_POSITIVE: {"false_positive"},
+    ACCURACY: {"accuracy"},
 }
 
 
@@ -76,21 +79,29 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
             if row.by_difference:
                 changes["everybody_difference"] = math.nan
                 changes["everybody_difference_interval"] = _UNKNOWN
+        n = row.selection.n_rows or result.n_samples or 0
+        if of_few(row.accuracy, n, min_cell):
+            changes["accuracy"] = math.nan
         if hidden and printed is not None:
             changes |= {name: getattr(printed, name) for name in _OF_THE_SET}
+            changes |= dict.fromkeys(("n_splits_measured", "n_splits_infinite"), 0)
             name = "split_difference" if row.by_difference else "split_ratio"
             changes |= {f"{name}_mean": math.nan, f"{name}_sd": math.nan}
         lost = frozenset(name for name in changes if getattr(row, name) is not changes[name])
         return dataclasses.replace(row, **changes, withheld=lost - {"reason"})
 
     def transfer_of(one: Transfer) -> Transfer:
-        hidden = searches.get((one.model, one.search), (None, False))[1]
+        hidden = searches.get((one.subgroup_of, one.search), (None, False))[1]
         own = one.subgroup_of == one.model and hidden
+        changes: dict[str, Any] = {"difference": math.nan, "difference_interval": _UNKNOWN}
         if not own and not math.isinf(one.delta) and not _few(one, min_cell):
-            return one
+            # It is the ratio of the model whose subgroup it is less the one told here.
+            return (
+                dataclasses.replace(one, **changes, withheld=frozenset(changes)) if hidden else one
+            )
         size, ends = ("gap", "gap_interval") if one.by_difference else ("delta", "interval")
-        changes: dict[str, Any] = dict.fromkeys((size, "difference"), math.nan)
-        changes |= dict.fromkeys((ends, "difference_interval", "rates", "split_rates"), _UNKNOWN)
+        changes[size] = math.nan
+        changes |= dict.fromkeys((ends, "rates", "split_rates"), _UNKNOWN)
         name = "split_difference" if one.by_difference else "split_ratio"
         changes |= {f"{name}_mean": math.nan, f"{name}_sd": math.nan}
         return dataclasses.replace(one, **changes, withheld=frozenset(changes))
@@ -98,6 +109,8 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
     def difference_of(one: Difference) -> Difference:
         both = (r for r in every if r.search == one.search and r.model in (one.model, one.baseline))
         lost: dict[str, Any] = {"difference": math.nan, "interval": _UNKNOWN}
+        if one.search is None:
+            both = (r for r in every if r.model in (one.model, one.baseline))
         if not any(row.withheld & _BEHIND.get(one.quantity, set()) for row in both):
             return one
         return dataclasses.replace(one, **lost, withheld=frozenset(lost))
@@ -118,7 +131,7 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
     totals = [audit.n_samples for audit in audits.values()]
     split = result.split_delta.copy()
     for transfer in map(transfer_of, result.transfers):
-        if transfer.withheld and split.size:
+        if transfer.withheld & {"delta", "gap"} and split.size:
             place = result.searches.index(transfer.search)
             models = [result.models.index(m) for m in (transfer.subgroup_of, transfer.model)]
             split[:, place, models[0], models[1]] = math.nan

@@ -245,7 +245,7 @@ def _of_enough_clusters(contrast: Contrast, cluster: np.ndarray, fewest: int) ->
     for side, text in ((1, f"{column}={contrast.group!r}"), (-1, others)):
         n = len(np.unique(cluster[contrast.s == side]))
         if contrast.reason is None and n < fewest:
-            found = Count(n, unit="cluster(s)", said=f"only {n} cluster(s)")
+            found = Count(n, unit="clusters", said=f"only {n} cluster{'s' * (n != 1)}")
             reason = Message(found, f" have {text}; at least {fewest} are needed")
             return replace(contrast, reason=reason)
     return contrast
@@ -262,7 +262,10 @@ def _reason(
         if count < min_group_size:
             found: tuple[str | Count, ...] = ("no row has",)
             if count:
-                found = (Count(count, unit="row(s)", said=f"only {count} row(s)"), " have")
+                said, has = (
+                    ("only 1 row", " has") if count == 1 else (f"only {count} rows", " have")
+                )
+                found = (Count(count, said=said), has)
             return Message(*found, f" {text}; at least {min_group_size} are needed")
     if (y == y[0]).all():
         outcome = outcome_labels[y[0]]

@@ -20,14 +20,25 @@ _SHORT: Final = {_UNKNOWN: "", _INFINITE: "inf"}
 def alike(values: Sequence[float], places: Places, *, none: float = math.nan) -> list[str]:
     """Write numbers that are read together with the same decimals: the one rule of all reports.
 
-    As many as ``places`` says, and more until the smallest and the largest look different, and until
-    none of them looks like ``none``, where nothing differs, but is not.
+    As many as ``places`` says, and more until the smallest and the largest look different, and
+    neither looks like ``none``, where nothing differs, but is not; and one more if the first, an
+    estimate, then no longer looks like an end of its interval.
     """
     known = [value for value in values if math.isfinite(value)]
     n = places(known) if known else MOST
     while n < MOST and _mistaken(known, n, none):
         n += 1
-    return [_fixed(value, n, none) for value in values]
+    n += n < MOST and _at_an_end(known, n) and not _at_an_end(known, n + 1)
+    ends = (min(known), max(known)) if known else ()
+    return [_fixed(value, n, none if value in ends else math.nan) for value in values]
+
+
+def _at_an_end(known: Sequence[float], n: int) -> bool:
+    """Whether the first of an estimate and both ends of its interval looks like one of these."""
+    if len(known) != 3 or not known[1] < known[0] < known[2]:
+        return False
+    value, low, high = (round(x, n) for x in known)
+    return value in (low, high)
 
 
 def _mistaken(known: Sequence[float], n: int, none: float) -> bool:
@@ -36,7 +47,7 @@ def _mistaken(known: Sequence[float], n: int, none: float) -> bool:
     apart = high - low > 1e-4 * max(abs(low), abs(high))
     if apart and round(low, n) == round(high, n):
         return True
-    return any(abs(x - none) > _HARDLY and round(x, n) == round(none, n) for x in known)
+    return any(abs(x - none) > _HARDLY and round(x, n) == round(none, n) for x in (low, high))
 
 
 def _fixed(value: float, n: int, none: float) -> str:

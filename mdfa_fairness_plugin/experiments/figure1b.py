@@ -103,7 +103,7 @@ def _remarks(runs: pd.DataFrame) -> Iterator[str]:
         rising = float(np.mean(np.diff(means) > 0)) if len(means) > 1 else float("nan")
         yield (
             f"{method}: from {means[0]:.2f} at t = {steps[0]:.0f} to {means[-1]:.2f} at "
-            f"t = {steps[-1]:.0f}, going up in {rising:.0%} of the steps (planted: {DELTA})."
+            f"t = {steps[-1]:.0f}, going up in {100 * rising:.0f} % of the steps (planted: {DELTA})."
         )
 
 

@@ -248,7 +248,7 @@ def _remarks(runs: pd.DataFrame, data: list[_Audited]) -> Iterator[str]:
             low, high = row.ratio_interval
             everybody = math.exp(row.everybody_delta)
             yield (
-                f"{case.name}, {model}: in the worst subgroup ({row.share:.0%} of the rows) "
+                f"{case.name}, {model}: in the worst subgroup ({100 * row.share:.0f} % of the rows) "
                 f"{row.ratio:.2f} times, 95 % interval {low:.2f} to {high:.2f}; everybody at equal "
                 f"features {everybody:.2f}. {row.verdict}."
             )

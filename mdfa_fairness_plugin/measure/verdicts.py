@@ -64,7 +64,7 @@ def verdict_of(
     if holds(one, REGION, adjusted_p[0] < level, (delta, low), settings):
         return VIOLATION, ""
     if plain and delta >= large and measured_low > 0:
-        return INSUFFICIENT, _falling(one)
+        return INSUFFICIENT, _falling(one, delta)
     by_difference = one.measure == "difference"
     if plain and delta >= large:
         return (
@@ -100,8 +100,8 @@ def _amount(one: Measured, effect: float) -> str:
     return f"{float(f'{effect * abs(one.of.unit):.3g}'):,.10g}"
 
 
-def _falling(one: Measured) -> Message:
-    """How far a ratio falls, which may be printed where its cells may."""
+def _falling(one: Measured, delta: float) -> Message:
+    """How far a ratio falls to the one reported, which may be printed where its cells may."""
     effects, counts = rung_effects(one.sums.region), one.sums.region.counts
     fewest = max(int(counts[counts.sum(axis=1) > 0].min()), 1)
     by_difference = one.measure == "difference"
@@ -109,7 +109,9 @@ def _falling(one: Measured) -> Message:
     def figure(own: float) -> str:
         return _amount(one, own) if by_difference else f"{ratio_of(own):.2f}"
 
-    first, last = (Count(fewest, unit="", said=figure(own)) for own in (max(effects), effects[-1]))
+    last_one = delta if math.isfinite(delta) else effects[-1]
+    moved = (max(*effects[:-1], last_one), last_one)
+    first, last = (Count(fewest, unit="", said=figure(own)) for own in moved)
     hardly = "hardly " if first.said == last.said else ""
     return Message(
         f"the {one.measure} {hardly}falls from ",

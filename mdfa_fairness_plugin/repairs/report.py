@@ -53,7 +53,7 @@ class RepairReport:
             told = f"  {row.column!r}: {row.treatment}"
             if row.treatment != LEFT_OUT:
                 told += (
-                    f", {row.share_moved:.0%} of its cells moved; the groups differ by up to "
+                    f", {100 * row.share_moved:.0f} % of its cells moved; the groups differ by up to "
                     f"{row.gap_before:.3f} before and {row.gap_after:.3f} after"
                 )
             lines.append(f"{told}.")

@@ -83,7 +83,7 @@ class Sweep:
         ]
         told = {own["threshold"]: own for own in self.worst().to_dict("records")}
         for threshold, share in zip(self.thresholds, self.shares, strict=True):
-            start = f"- at least {number(threshold)} ({share:.0%} of rows): "
+            start = f"- at least {number(threshold)} ({100 * share:.0f} % of rows): "
             if threshold not in told:
                 lines.append(f"{start}not measured.")
                 continue
@@ -199,9 +199,9 @@ def _cut(
     allowed = [inputs] if isinstance(inputs, str) else list(inputs or ())
     if teller and teller not in map(str, allowed) and 1.0 - share <= answer.few:
         raise InputError(
-            f"scores: the audited feature {teller!r} tells the side of {number(cut)} for {share:.1%} "
-            "of the rows, so that people alike in it get the same. Audit without it, or name it in "
-            "decision_inputs."
+            f"scores: the audited feature {teller!r} tells the side of {number(cut)} for "
+            f"{100 * share:.1f} % of the rows, so that people alike in it get the same. "
+            "Audit without it, or name it in decision_inputs."
         )
     labels = (f"{name} < {number(cut)}", f"{name} >= {number(cut)}")
     return answered(problem, above, labels, Words())

@@ -58,7 +58,7 @@ def made_of_cells(record: Measured) -> dict[str, Any]:
     """Figures of a set without small cells, but for ratios of the counts themselves."""
     told = {name: getattr(record, name) for name in permitted(type(record), "cells")}
     given = told.get("estimates", {})
-    if given:
+    if given and math.isnan(record.outcome_sd):
         plain = given.get("unweighted")
         ratios = {name: value for name, value in given.items() if name != "unweighted"}
         told["estimates"] = {} if plain == given.get("hajek") else ratios
@@ -87,7 +87,7 @@ def least(record: Violation, min_cell: int) -> dict[str, Any]:
     z = float(ndtri((1 + record.confidence_level) / 2))
     if apart(0.0) > 0 > apart(PLAINEST):
         z = float(brentq(apart, 0.0, PLAINEST))
-    bound = min(low, float(limit(_worlds(record, cells, min_cell), z).min()))
+    bound = float(np.minimum(low, limit(_worlds(record, cells, min_cell), z).min()))
     if not bound > 0:
         return {}
     # Limits of a few rows move otherwise: finer steps would tell these numbers apart.

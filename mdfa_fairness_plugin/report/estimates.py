@@ -76,12 +76,23 @@ def rates_sentences(case: Violation, settings: Settings) -> tuple[str, ...]:
     effect = effect_of(case)
     where = "Among everybody compared" if case.rule == EVERYBODY else "In the subgroup"
     if isinstance(effect, OfMeans):
-        text = f"{where}, {start}, {effect.both(case, group_of(case), others_of(case))}."
+        means = effect.both(case, group_of(case), others_of(case))
+        text = f"{where}, {start}, {means}{_from_plain_means(case, start)}."
     else:
         text = f"{where}, {_bridge(case, start)}."
     if settings.adjusts:
         text = f"{text} {_population(case, settings.balance, effect.of)}"
     return tuple(filter(None, (text, _beside(case, settings))))
+
+
+def _from_plain_means(case: Violation, start: str) -> str:
+    """From means as they are to the effect, which is of means at equal features."""
+    effect, plain = effect_of(case), case.estimates.get("unweighted", math.nan)
+    if not math.isfinite(plain):
+        return ""
+    values = (effect.from_scale(plain), effect.value(case))
+    raw, own = map(effect.with_unit, effect.alike(values), values)
+    return f". As the rows are, the {effect.name} is {raw}{effect.each}; {start} it is {own}"
 
 
 def _bridge(case: Violation, start: str) -> str:
@@ -164,7 +175,7 @@ def moved_sentence(case: Violation) -> str:
     if depends is None or not depends.allowance > 0:
         return ""
     effect = effect_of(case)
-    by_rung = effect.every(depends)
+    by_rung = effect.by_rung(case)
     told = effect.alike(by_rung)
     first, last = told[by_rung.index(max(by_rung))], told[-1]
     moved = f"fell from {first} to {last}" if first != last else f"hardly fell from {first}"
@@ -218,7 +229,7 @@ def moved_section(case: Violation | None) -> Section:
     names = [
         "best"
         if i == last
-        else f"best, of {share:.0%} of the rows"
+        else f"best, of {100 * share:.0f} % of the rows"
         if share < 1
         else "least"
         if i == 0
@@ -226,8 +237,8 @@ def moved_section(case: Violation | None) -> Section:
         for i, share in enumerate(depends.shares)
     ]
     losses = (told_apart(own) for own in (depends.propensity_losses, depends.outcome_losses))
-    by_rung = effect.alike(effect.every(depends))
-    cells: list[Value] = [None if hidden else text for text in by_rung]
+    by_rung = effect.every(depends) if hidden else effect.by_rung(case)
+    cells: list[Value] = [None if hidden else text for text in effect.alike(by_rung)]
     table = Table(
         header=("Models", effect.losses, f"{effect.loss}, outcome", effect.name.capitalize()),
         rows=tuple(zip(names, *losses, cells, strict=True)),

@@ -147,3 +147,10 @@ def _printed(
         ratio_without=tuple(math.nan if math.isnan(one.delta) else r for one, r in known),
         difference_without=tuple(math.nan if math.isnan(one.difference) else d for one, d in told),
     )
+
+
+def names_section(result: AuditRecord) -> Section:
+    """Names that are too long to be whole elsewhere."""
+    every = dict.fromkeys((*result.sensitive_names, *result.feature_names))
+    full = tuple(name for own in every if (name := label_text(own, None)) != label_text(own))
+    return Section("names", "Long names in full", (Bullets(full),), HTML, folded=True)

@@ -10,6 +10,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from mdfa_fairness_plugin.report.document import FRAGMENT, PAGE, Document, Section
+from mdfa_fairness_plugin.report.lines import bound
 
 _LETTERS: Final = (
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
@@ -29,8 +30,11 @@ def render_fragment(document: Document) -> str:
 
 
 def isolate(text: str) -> Markup:
-    """Escape a text, and keep names written from right to left from turning their neighbours."""
-    parts, end = [Markup()], 0
+    """Escape a text, and keep names written from right to left from turning their neighbours.
+
+    A number stays on one line with its unit.
+    """
+    parts, end, text = [Markup()], 0, bound(text)
     for match in _RIGHT_TO_LEFT.finditer(text):
         parts += [escape(text[end : match.start()]), Markup("<bdi>{}</bdi>").format(match.group())]
         end = match.end()

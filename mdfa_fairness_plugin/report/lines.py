@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import unicodedata
+from typing import Final
+
+_BEFORE_UNIT: Final = re.compile(r"(?<=\d) (?=%|percentage points|times\b|rows?\b)")
 
 
 def folded(text: str, columns: int | None) -> str:
@@ -21,8 +25,14 @@ def folded(text: str, columns: int | None) -> str:
 
 
 def at_spaces(text: str, width: int, inset: str = "") -> list[str]:
-    """Lines of a text, broken between words."""
-    return textwrap.wrap(text, width, subsequent_indent=inset, break_on_hyphens=False)
+    """Lines of a text, broken between words, but not between a number and its unit."""
+    lines = textwrap.wrap(bound(text), width, subsequent_indent=inset, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines]
+
+
+def bound(text: str) -> str:
+    """Text whose blanks between a number and its unit are not broken at."""
+    return _BEFORE_UNIT.sub("\u00a0", text)
 
 
 def columns_of(text: str) -> int:

@@ -28,12 +28,23 @@ class Phrase(NamedTuple):
         if not search.outcome_scale:
             return cls(gets(search), "more often", "")
         parts = [*gets(search).split(" ", 2), "", ""]
-        return cls(*parts[:3])
+        return cls(*parts[:3])._of_many()
 
     @property
     def turned(self) -> Phrase:
         """The other way round."""
-        return self._replace(direction=_OTHER_WAY.get(self.direction, self.direction))
+        other = _OTHER_WAY.get(self.direction, self.direction)
+        return self._replace(direction=other)._of_many()
+
+    def _of_many(self) -> Phrase:
+        """Fewer, not less, of what is named in the plural."""
+        name = self.what.partition(" per ")[0]
+        many = (
+            name.endswith("s")
+            and not name.endswith(("ss", "us", "is", "as"))
+            and " of " not in name
+        )
+        return self._replace(direction="fewer") if many and self.direction == "less" else self
 
     @property
     def taken(self) -> bool:
@@ -55,7 +66,7 @@ SCALES: Final = {
     STEPS: ("are", " steps above the lowest"),
 }
 _PAIRS: Final = (("less", "more"), ("lower", "higher"), ("less often", "more often"))
-_OTHER_WAY: Final = dict([*_PAIRS, *(pair[::-1] for pair in _PAIRS)])
+_OTHER_WAY: Final = dict([("fewer", "more"), *_PAIRS, *(pair[::-1] for pair in _PAIRS)])
 
 
 @dataclass(frozen=True)

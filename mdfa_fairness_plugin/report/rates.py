@@ -75,6 +75,12 @@ class Effect:
         """By every split or model."""
         return tuple(found.ratios)
 
+    def by_rung(self, found: Any) -> tuple[float, ...]:
+        """By ever better models of the features; by the best it is the one reported."""
+        *lesser, best = self.every(found.depends_on_models)
+        own = self.value(found)
+        return (*lesser, own if math.isfinite(own) else best)
+
     def alike(self, values: Sequence[float]) -> list[str]:
         """Write effects that are read together with the same decimals."""
         return alike(values, ratio_places, none=self.none)
@@ -175,7 +181,8 @@ class Effect:
         """Both rates, in so many of a hundred or more; empty if they are unknown."""
         if any(map(math.isnan, found.rates)):
             return ""
-        own, other = rates_text(found.rates, ratio, frequency)
+        apart = points_text(found.difference, found.difference_interval).partition(" ")[0]
+        own, other = rates_text(found.rates, ratio, frequency, apart)
         return f": {own} against {other}"
 
     def lost(self, found: Measured) -> str:

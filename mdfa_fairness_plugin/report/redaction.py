@@ -124,9 +124,10 @@ def cells_sentence(redaction: Redaction, where: str = "page") -> str:
     if redaction.n_withheld == 0:
         return f"{rule}; there was none on this {where}."
     number = count(redaction.n_withheld, "number is", "numbers are")
+    told = "tables, sentences and pictures" if where == "page" else "tables and sentences"
     return (
         f"{rule}, and nothing from which one could be worked out: {number} withheld on this {where}, "
-        "in tables, sentences and pictures, or rounded."
+        f"in {told}, or rounded."
     )
 
 

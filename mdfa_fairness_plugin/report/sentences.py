@@ -266,9 +266,11 @@ def everybody_sentence(violation: Violation) -> str:
     parts, whole = (violation.core, violation.searched), violation.population
     if violation.beside is not None or any(part.lower > whole.lower for part in parts):
         return f"{text}."
-    least = "" if math.isnan(violation.alpha) else f" from {share_text(violation.alpha)} on"
+    least, having = "", "" if is_number(violation) else " and has the outcome"
+    if not math.isnan(violation.alpha):
+        least = f", as long as {share_text(violation.alpha)} of all compared is in it{having}"
     return (
-        f"{text}. Smaller subgroups{least} were looked for: none was found whose "
+        f"{text}. Smaller subgroups were looked for{least}: none was found whose "
         f"{effect_of(violation).name} is higher beyond doubt, by the lower end of its interval."
     )
 

@@ -58,7 +58,7 @@ from mdfa_fairness_plugin.report.estimates import (
     spread_sentence,
     unequal_sentence,
 )
-from mdfa_fairness_plugin.report.features import features_section
+from mdfa_fairness_plugin.report.features import features_section, names_section
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, coarser_mass
 from mdfa_fairness_plugin.report.groups import groups_blocks
 from mdfa_fairness_plugin.report.key_numbers import key_numbers, leaks_section, what_now
@@ -122,6 +122,7 @@ def tell(
             warnings_section(result.warnings),
             statement_section(result.statement),
             _made(result, cells, code),
+            names_section(result),
             words_section(result.violations),
         ),
         part_title="Fairness audit",

@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.report.document import (
 )
 from mdfa_fairness_plugin.report.lines import at_spaces, columns_of
 
-_WIDTH: Final = 88
+_WIDTH: Final = 80
 # Columns of the terminal that is written to; None: tables may be as wide as they are.
 _COLUMNS: ContextVar[int | None] = ContextVar("_COLUMNS", default=None)
 # A column of text is made narrower down to this, or to its longest word.
@@ -41,7 +41,7 @@ def as_wide_as(columns: int | None) -> Iterator[None]:
 
 
 def render(document: Document) -> str:
-    """Lines of at most 88 characters, tables and code apart, or as wide as the terminal."""
+    """Lines of at most 80 characters, tables and code apart, or as wide as the terminal."""
     parts = [[document.title.upper(), "=" * len(document.title)]]
     for section in document.shown(TEXT):
         lines = [line for block in section.blocks for line in lines_of(block)]

@@ -234,7 +234,7 @@ def warn_of_outside(
         log.warn(
             OverlapWarning,
             f"{contrast.sensitive_feature}: ",
-            Count(n, of=of, said=f"{n} of {of} rows ({share:.0%})"),
+            Count(n, of=of, said=f"{n} of {of} rows ({100 * share:.0f} %)"),
             " have no comparable row on the "
             f"other side of {contrast.sensitive_feature}={contrast.group!r} and were left out of "
             "the search; this audit cannot speak about them.",
@@ -254,8 +254,8 @@ def _told_by_one(
     if not name:
         return ()
     of, guess = len(rows), 1.0 - answer.take(rows).rarer
-    told = Count(round(share * of), of=of, said=f"{share:.0%} of the rows")
-    guessed = Count(round(guess * of), of=of, said=f"{guess:.0%}")
+    told = Count(round(share * of), of=of, said=f"{100 * share:.0f} % of the rows")
+    guessed = Count(round(guess * of), of=of, said=f"{100 * guess:.0f} %")
     return f" The feature {name!r} alone tells the side of ", told, " (a guess ", guessed, ")."
 
 

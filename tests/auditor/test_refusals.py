@@ -188,7 +188,7 @@ def test_fewer_clusters_than_folds_are_insufficient_evidence(people):
         result = mdfa.audit(X, y, sensitive_features=s, clusters=np.arange(200) % 3)
     for v in result.violations:
         assert v.verdict == "insufficient_evidence"
-        assert "only 3 cluster(s) have" in v.reason
+        assert "only 3 clusters have" in v.reason
 
 
 def test_more_folds_than_half_the_clusters_are_refused(people):

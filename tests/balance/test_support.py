@@ -110,7 +110,7 @@ def test_refusal_names_counts_share_and_ways_out():
     with pytest.raises(OverlapError, match="23 of 2000 rows") as caught:
         check_support(e, s, policy="refuse")
     message = str(caught.value)
-    for part in ("1.1%", "20 of the 1000 rows of the group", "overlap='trim'", "coarser"):
+    for part in ("1.1 %", "20 of the 1000 rows of the group", "overlap='trim'", "coarser"):
         assert part in message
 
 

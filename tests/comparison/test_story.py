@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -21,7 +22,8 @@ from mdfa_fairness_plugin.comparison import (
 )
 from mdfa_fairness_plugin.comparison.story import tell
 from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Message
-from mdfa_fairness_plugin.records import VIOLATION, SearchKey, Violation
+from mdfa_fairness_plugin.measure.intervals import log_ratio_interval
+from mdfa_fairness_plugin.records import VIOLATION, SearchKey, Subgroup, Violation
 
 NASTY = "<script>alert(1)</script>\x1b[2J\n& {{ 7*7 }}"
 
@@ -310,6 +312,80 @@ def test_page_keeps_what_is_large_enough():
 def test_smallest_count_of_a_comparison_must_be_a_whole_number(wrong):
     with pytest.raises(InputError, match="min_cell"):
         _counted(200, [[60, 40], [30, 70]]).to_html(min_cell=wrong)
+
+
+def _of_counts(few):
+    """Two models; in the worst subgroup of the first so few of 95 others have the outcome."""
+    search = SearchKey(sensitive_feature="sex", group="f", reference=None, outcome=1)
+    sides, everybody = ["f", "everyone else"], [[80, 160], [90, 300]]
+    cells = {"A": [[40, 60], [few, 95 - few]], "B": [[30, 70], [20, 75]]}
+
+    def effect(own):
+        n = np.array(own)
+        low, high = log_ratio_interval(n[:, 0] / n.sum(axis=1), n.sum(axis=1), 0.95)
+        rates = tuple(n[:, 0] / n.sum(axis=1))
+        delta = float(np.log(rates[0] / rates[1]))
+        return {"delta": delta, "interval": (float(low), float(high))}, rates
+
+    def counted(own):
+        return pd.DataFrame(own, index=sides, columns=[1, 0])
+
+    audits, rows, transfers = {}, [], []
+    own = {model: effect(table)[0] for model, table in cells.items()}
+    whole = Subgroup(counts=counted(everybody), n_rows=630, **effect(everybody)[0])
+    named = {"sensitive_feature": "sex", "group": "f", "outcome": 1, "verdict": VIOLATION}
+    for model, table in cells.items():
+        found = own[model] | {"n_rows": 195}
+        case = Violation(**named, **found, counts=counted(table), population=whole)
+        audits[model] = AuditResult(violations=(case,), n_samples=630, outcome_labels=(1, 0))
+        row = {"model": model, "search": search, "verdict": VIOLATION, "accuracy": 1 - few / 630}
+        overall = RateRatio(rates=effect(everybody)[1], n_rows=630, fewest=80)
+        splits = {
+            "split_ratio_mean": np.exp(found["delta"]),
+            "n_splits_infinite": few * (model == "A"),
+        }
+        rows.append(ModelSearch(**row, **found, selection=overall, **splits))
+    for owner, model in itertools.product(cells, cells):
+        there, rates = effect(cells[model])
+        apart = own[owner]["delta"] - there["delta"]
+        least = int(np.min([cells[model], np.subtract(everybody, cells[model])]))
+        told = {"difference": apart, "difference_interval": (apart - 0.1, apart + 0.1)}
+        transfers.append(
+            Transfer(subgroup_of=owner, model=model, search=search, rates=rates, fewest=least)
+        )
+        transfers[-1] = replace(transfers[-1], **there, **told)
+    apart = own["B"]["delta"] - own["A"]["delta"]
+    more = {"search": search, "difference": apart, "interval": (apart - 0.1, apart + 0.1)}
+    rest = ("everybody", "selection rate", "true positive rate", "false positive rate")
+    differences = [Difference(model="B", baseline="A", quantity=q, search=search) for q in rest]
+    for quantity, where in (("worst case", more), ("accuracy", more | {"search": None})):
+        differences.append(Difference(model="B", baseline="A", quantity=quantity, **where))
+    return ComparisonResult(
+        models=("A", "B"),
+        baseline="A",
+        searches=(search,),
+        rows=tuple(rows),
+        transfers=tuple(transfers),
+        differences=tuple(differences),
+        audits=audits,
+        n_samples=630,
+        outcome_labels=(1, 0),
+    )
+
+
+def test_no_number_of_a_comparison_tells_a_few_apart():
+    """One to ten of the others have the outcome, or are judged wrongly: what is told is the same."""
+    told = set()
+    for few in (1, 4, 5, 6, 10):
+        result = _of_counts(few)
+        texts = result.to_html(), result.to_json(min_cell=11), result.to_junit()
+        told.add((*texts, result.summary()))
+    assert len(told) == 1
+    page = " ".join(told.pop()[0].split())
+    assert "at least 2.0 times as often" in page
+    assert "1.4 (" in page  # of the other model nothing is withheld
+    every = {_of_counts(few).to_json() for few in (4, 5)}
+    assert len(every) == 2
 
 
 def test_one_number_has_one_name_and_one_spelling():

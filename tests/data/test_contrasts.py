@@ -158,7 +158,7 @@ def test_small_groups_are_listed_with_a_reason(data, by_group, sizes):
     with pytest.warns(SmallGroupWarning, match=r"1 of 4 groups of 'race' .*insufficient evidence"):
         problem = build_problem(X, y, race)
     small = by_group(problem)["Other"]
-    assert small.reason == "only 12 row(s) have race='Other'; at least 30 are needed"
+    assert small.reason == "only 12 rows have race='Other'; at least 30 are needed"
     assert sizes(small) == (12, 288)
     assert by_group(problem)["A"].reason is None
     assert by_group(build_problem(X, y, race, min_group_size=12))["Other"].reason is None
@@ -173,7 +173,7 @@ def test_a_small_reference_is_a_reason(data, by_group):
     rare = pd.Series(["a"] * 290 + ["b"] * 10)
     with pytest.warns(SmallGroupWarning):
         problem = build_problem(X, y, rare)
-    assert "only 10 row(s) have another sensitive_feature" in by_group(problem)["a"].reason
+    assert "only 10 rows have another sensitive_feature" in by_group(problem)["a"].reason
 
 
 @pytest.mark.parametrize(

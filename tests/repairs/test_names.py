@@ -54,7 +54,7 @@ def test_none_is_a_seed_too(people):
         ("LC", "No repair"),
         ("DI-LC", "'sex': left out"),
         ("Reweighing-LC", "weight of a row of 'Female', '>50K'"),
-        ("Decorrelated-LC", "'hours': repaired, 100% of its cells moved"),
+        ("Decorrelated-LC", "'hours': repaired, 100 % of its cells moved"),
         ("Red-LC", "demographic_parity: largest difference of a group's rate"),
         ("Grid-LC", "classifiers tried: 20"),
         ("Threshold-LC", "'>50K' is answered above the score of 'Female'"),

@@ -57,11 +57,11 @@ def test_columns_are_told_with_all_their_encoded_ones():
     assert report.columns["column"].tolist() == ["job", "pay", "age", "sex"]
     assert report.summary().splitlines() == [
         "M",
-        "  'job': repaired, 50% of its cells moved; the groups differ by up to 1.000 before and "
+        "  'job': repaired, 50 % of its cells moved; the groups differ by up to 1.000 before and "
         "0.000 after.",
-        "  'pay': still tells, 0% of its cells moved; the groups differ by up to 1.000 before and "
+        "  'pay': still tells, 0 % of its cells moved; the groups differ by up to 1.000 before and "
         "1.000 after.",
-        "  'age': alike already, 0% of its cells moved; the groups differ by up to 0.000 before and "
+        "  'age': alike already, 0 % of its cells moved; the groups differ by up to 0.000 before and "
         "0.000 after.",
         "  'sex': left out.",
     ]
