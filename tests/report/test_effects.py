@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.report.displays import (
     WorstCasePathDisplay,
 )
 from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, interval_cell
-from mdfa_fairness_plugin.report.estimates import moved_sentence, spread_sentence
+from mdfa_fairness_plugin.report.estimates import moved_sentence, rates_sentences, spread_sentence
 from mdfa_fairness_plugin.report.figures import amount_text
 from mdfa_fairness_plugin.report.findings import short_verdict, told_verdict
 from mdfa_fairness_plugin.report.redaction import redact
@@ -35,6 +35,7 @@ from mdfa_fairness_plugin.report.sentences import (
     subgroup_sentence,
     unrecorded_sentence,
 )
+from mdfa_fairness_plugin.settings import Settings
 
 HOSTILE = "<b>wage&\"'\x1b[2J"
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*")
@@ -170,6 +171,34 @@ def test_what_is_said_is_what_is_known(seed):
     assert numbers_of(interval_cell(found, effect)) == pytest.approx(expected[1:3], rel=0.006)
     told = subgroup_sentence("There", found, found)
     assert numbers_of(told) == pytest.approx(expected[:3], rel=0.006)
+
+
+def test_less_of_many_is_fewer():
+    stops = search(outcome_text="get less stops per unit of exposure")
+    assert "get 1,900 fewer stops per unit of exposure" in case_sentence(stops)
+    more = search(
+        outcome="more",
+        outcome_text="get more stops",
+        difference=-1_904.0,
+        difference_interval=(-2_597.0, -1_213.0),
+    )
+    assert "get 1,900 fewer stops" in case_sentence(more)
+    assert "1,900 less wage" in case_sentence(search())
+    assert "1,900 less status" in case_sentence(search(outcome_text="get less status"))
+
+
+def test_raw_means_lead_to_the_difference():
+    """By 2,100 as the rows are, and 1,900 at equal features; of ratios 1.12 and 1.10."""
+    first, _ = rates_sentences(
+        search(estimates={"unweighted": 2_100.0, "hajek": 1_950.0}), Settings()
+    )
+    assert (
+        "those with sex = F get 19,100 and everyone else 21,000 on average. As the rows are, the "
+        "difference is 2,100; at the same features it is 1,900."
+    ) in first
+    ratio = rates_sentences(by_ratio(estimates={"unweighted": math.log(1.12)}), Settings())[0]
+    assert "As the rows are, the ratio is 1.12; at the same features it is 1.10." in ratio
+    assert "As the rows are" not in rates_sentences(search(), Settings())[0]
 
 
 def test_amounts_have_one_rule_of_decimals():

@@ -6,6 +6,7 @@ import html
 import json
 import math
 import re
+import sys
 from dataclasses import replace
 
 import pandas as pd
@@ -537,3 +538,87 @@ def test_size_and_evidence_are_told_in_the_words_of_auditors():
     few = audit(replace(case, counts=pd.DataFrame([[40, 3], [15, 30]], index=["Black", "others"])))
     assert "21 percentage" not in flat(few.to_html())
     assert "21" not in flat(few.to_model_card())
+
+
+def test_frequencies_of_the_headline_lead_to_its_points():
+    """33 and 29 of 100 are 4 points apart, not 4.1."""
+    told = {"difference": 0.0413, "difference_interval": (0.012, 0.071)}
+    case = refused(rates=(0.3322, 0.2909), delta=math.log(0.3322 / 0.2909), **told)
+    page = flat(audit(case).to_html(min_cell=1))
+    assert "332 of 1,000 against 291 of 1,000" in page
+    assert "4.1 percentage points" in page
+
+
+def test_a_long_name_is_once_in_full():
+    name = "how often somebody was stopped by the police within the last twelve months"
+    result = AuditResult(violations=(refused(),), feature_names=("age", name), n_samples=9)
+    page = flat(result.to_html(min_cell=1))
+    assert page.count(name) == 1
+    assert "Long names in full" in page
+    assert "Long names in full" not in audit(refused()).to_html(min_cell=1)
+
+
+def test_smaller_subgroups_are_shares_of_all_compared_that_have_the_outcome():
+    text = flat(audit(everybody(alpha=0.01)).summary(min_cell=1))
+    assert (
+        "Smaller subgroups were looked for, as long as 1 in 100 of all compared is in it and has the "
+        "outcome: none was found"
+    ) in text
+
+
+@pytest.mark.parametrize(("where", "told"), [("to_html", True), ("summary", False)])
+def test_pictures_are_only_where_there_are_some(where, told):
+    few = refused(counts=COUNTS - 10, n_rows=55, rates=(0.9, 0.2))
+    text = flat(getattr(audit(few), where)())
+    assert "withheld on this" in text
+    assert ("sentences and pictures" in text) == told
+
+
+def test_numbers_stay_with_their_units():
+    page = audit(refused()).to_html(min_cell=1)
+    assert "95\u00a0% confidence" in page
+    assert not re.search(r"\d %", re.sub(r"<(style|pre|svg).*?</\1>", "", page, flags=re.S))
+    lines = audit(refused()).summary(min_cell=1).splitlines()
+    assert not [line for line in lines if line.lstrip("- ").startswith("% ")]
+    assert max(map(len, lines)) >= 70
+
+
+def calls_of(result):
+    """How many functions are called for a page."""
+    n = 0
+
+    def count(frame, event, arg):
+        nonlocal n
+        n += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        result.to_html(min_cell=1)
+    finally:
+        sys.setprofile(before)
+    return n
+
+
+def of_size(n_features, n_searches):
+    """A page of so many features and searches."""
+    names = tuple(f"x{i}" for i in range(n_features))
+    index = pd.MultiIndex.from_tuples(
+        [("rows", "", "count"), ("rows", "", "share"), *((name, "", "mean") for name in names)],
+        names=["feature", "level", "statistic"],
+    )
+    parts = [("population", "Black"), ("population", "others"), ("subgroup", "Black")]
+    columns = pd.MultiIndex.from_tuples([*parts, ("subgroup", "others"), ("difference", "")])
+    profile = pd.DataFrame(1.5, index=index, columns=columns)
+    found = (refused(outcome=f"no {i}", profile=profile) for i in range(n_searches))
+    balance = {
+        ("race", "Black"): {when: dict.fromkeys(names, 0.1) for when in ("smd_before", "smd_after")}
+    }
+    return AuditResult(violations=tuple(found), feature_names=names, balance=balance, n_samples=99)
+
+
+def test_a_page_takes_time_in_proportion_to_features_and_searches():
+    """Four times as many features, or searches, take at most about four times as many calls."""
+    few, features, searched = (calls_of(of_size(*size)) for size in ((50, 1), (200, 1), (50, 4)))
+    assert features <= 4.2 * few
+    assert searched <= 4.2 * few
