@@ -10,7 +10,6 @@ import jinja2
 from markupsafe import Markup, escape
 
 from mdfa_fairness_plugin.report.document import FRAGMENT, PAGE, Document, Section
-from mdfa_fairness_plugin.report.lines import bound
 
 _LETTERS: Final = (
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
@@ -34,7 +33,7 @@ def isolate(text: str) -> Markup:
 
     A number stays on one line with its unit.
     """
-    parts, end, text = [Markup()], 0, bound(text)
+    parts, end, text = [Markup()], 0, text.replace(" %", "\u00a0%")
     for match in _RIGHT_TO_LEFT.finditer(text):
         parts += [escape(text[end : match.start()]), Markup("<bdi>{}</bdi>").format(match.group())]
         end = match.end()

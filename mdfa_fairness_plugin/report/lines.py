@@ -26,13 +26,9 @@ def folded(text: str, columns: int | None) -> str:
 
 def at_spaces(text: str, width: int, inset: str = "") -> list[str]:
     """Lines of a text, broken between words, but not between a number and its unit."""
-    lines = textwrap.wrap(bound(text), width, subsequent_indent=inset, break_on_hyphens=False)
+    bound = _BEFORE_UNIT.sub("\u00a0", text)
+    lines = textwrap.wrap(bound, width, subsequent_indent=inset, break_on_hyphens=False)
     return [line.replace("\u00a0", " ") for line in lines]
-
-
-def bound(text: str) -> str:
-    """Text whose blanks between a number and its unit are not broken at."""
-    return _BEFORE_UNIT.sub("\u00a0", text)
 
 
 def columns_of(text: str) -> int:

@@ -289,7 +289,8 @@ OF_OUTCOMES = re.compile("times as often|this outcome|four-fifths|Rate ratio|rat
 @pytest.mark.parametrize("kind", KINDS)
 def test_documents_of_every_kind(audited, kind):
     result = audited[kind].result_
-    page, card = result.to_html(), result.to_model_card()
+    # Of an order with a grade that few have no mean is printed.
+    page, card = result.to_html(min_cell=1 if kind == "ordered" else 11), result.to_model_card()
     documents = (result.summary(), card, page, result.to_cyclonedx(), result.to_junit())
     for told in documents:
         assert not re.search(r"\bfair\b", told)

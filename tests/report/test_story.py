@@ -487,8 +487,9 @@ def test_what_is_not_sure_of_a_part_is_not_denied():
     """Its estimate may be higher: everybody are told as their lower limit is."""
     text = flat(audit(everybody(searched=part("searched"), alpha=0.05)).summary(min_cell=1))
     assert (
-        "This is about everybody compared (1,234 rows). Smaller subgroups from 1 in 20 on were looked "
-        "for: none was found whose ratio is higher beyond doubt, by the lower end of its interval."
+        "This is about everybody compared (1,234 rows). Smaller subgroups were looked for, as long as "
+        "1 in 20 of all compared is in it and has the outcome: none was found whose ratio is higher "
+        "beyond doubt, by the lower end of its interval."
     ) in text
     surer = flat(audit(everybody(core=part("core", interval=(0.4, 2.0)))).summary(min_cell=1))
     assert (
