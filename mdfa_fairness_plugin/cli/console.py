@@ -135,13 +135,18 @@ def complain(text: str) -> None:
     _write(sys.stderr, text, columns_of(sys.stderr))
 
 
+def asked_columns() -> int | None:
+    """How many columns the user asks for, in files as well."""
+    told = os.environ.get("COLUMNS", "")
+    return max(int(told), _LEAST_COLUMNS) if told.isdecimal() and int(told) else None
+
+
 def columns_of(stream: TextIO) -> int | None:
-    """Columns of the terminal that is written to; of a file or a pipe what COLUMNS says, or None."""
+    """Columns of the terminal that is written to; None where it is a file or a pipe."""
     try:
-        told = os.environ.get("COLUMNS", "")
-        columns = int(told) if told.isdecimal() else 0
         if not stream.isatty():
-            return max(columns, _LEAST_COLUMNS) if columns else None
+            return None
+        columns = asked_columns() or 0
         return max(columns or os.get_terminal_size(stream.fileno()).columns, _LEAST_COLUMNS)
     except (OSError, ValueError, AttributeError):
         return None

@@ -6,6 +6,7 @@ import sys
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import (
+    asked_columns,
     collected_notes,
     columns_of,
     command_line,
@@ -52,7 +53,7 @@ def run(request: Request) -> None:
         page={"min_cell": request.min_cell, "command": command_line(), **request.byline},
     )
     if not request.quiet:
-        with as_wide_as(columns_of(sys.stdout)):
+        with as_wide_as(columns_of(sys.stdout) or asked_columns()):
             summary = result.summary(min_cell=request.min_cell)
         say(f"{told.format(len(data.X))}\n")
         say(summary)

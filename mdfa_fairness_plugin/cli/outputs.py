@@ -13,6 +13,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.cli.console import (
     CommandError,
+    asked_columns,
     columns_of,
     complain,
     say,
@@ -176,7 +177,7 @@ def deliver(
     """Write the files, then say the summary, more texts, and notes that these do not repeat."""
     failed = write(request, result, page)
     if not request.quiet:
-        with as_wide_as(columns_of(sys.stdout)):
+        with as_wide_as(columns_of(sys.stdout) or asked_columns()):
             own = {name: page[name] for name in ("min_cell",) if name in page}
             _tell(request, partial(result.summary, **own), notes, more, failed)
     refuse_unwritten(failed)

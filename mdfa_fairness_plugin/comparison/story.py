@@ -223,7 +223,9 @@ def _case(result: ComparisonResult, row: ModelSearch) -> str:
     overall = ""
     if not row.selection.by_difference and (ratio := _overall(row.selection)):
         name = "the DI" if result.outcome_labels else "overall"
-        overall = f" With features not looked at, among everybody, the ratio is {ratio} ({name})."
+        overall = f" Among everybody the ratio is {ratio} with features not looked at ({name})"
+        equal = everybody_cell(row, effect_of_row(result, row))
+        overall += f", {equal} at equal features (Everybody)." if equal else "."
     least = not known and math.isfinite(row.effect_interval[0])
     withheld = f" The size itself is withheld: {few}." if least else ""
     beside = say.beside_sentence(search) if search.rule == EVERYBODY else ""

@@ -40,11 +40,16 @@ def short_verdict(violation: Violation | AskedSubgroup) -> str:
     return f"{effect_of(violation).turned(violation)}{FINDINGS[NONE_LARGER]}"
 
 
-def power_cell(violation: Violation | AskedSubgroup) -> str:
-    """What would have been found with 80 % probability where nothing was; empty if that is unknown."""
+def power_cell(violation: Violation | AskedSubgroup) -> str | None:
+    """What would have been found with 80 % probability where nothing was; None if it is withheld.
+
+    Empty if it is unknown.
+    """
     detectable = effect_of(violation).detectable(violation)
-    if violation.verdict != NONE_LARGER or violation.reason or not math.isfinite(detectable):
+    if violation.verdict != NONE_LARGER or violation.reason:
         return ""
+    if not math.isfinite(detectable):
+        return None if violation.withheld & {"detectable_delta", "detectable_difference"} else ""
     where = f" in a mass of {mass:.2g}" if (mass := coarser_mass(violation)) else ""
     return f"{effect_of(violation).cell(detectable)}{where}"
 
