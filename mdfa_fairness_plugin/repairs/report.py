@@ -52,8 +52,9 @@ class RepairReport:
         for row in self.columns.itertuples():
             told = f"  {row.column!r}: {row.treatment}"
             if row.treatment != LEFT_OUT:
+                share = f"{row.share_moved:.0%}".replace("%", " %")
                 told += (
-                    f", {100 * row.share_moved:.0f} % of its cells moved; the groups differ by up to "
+                    f", {share} of its cells moved; the groups differ by up to "
                     f"{row.gap_before:.3f} before and {row.gap_after:.3f} after"
                 )
             lines.append(f"{told}.")
