@@ -181,8 +181,8 @@ class Effect:
         """Both rates, in so many of a hundred or more; empty if they are unknown."""
         if any(map(math.isnan, found.rates)):
             return ""
-        apart = points_text(found.difference, found.difference_interval).partition(" ")[0]
-        own, other = rates_text(found.rates, ratio, frequency, apart)
+        whole_points = f"{100.0 * (found.rates[0] - found.rates[1]):.0f}"
+        own, other = rates_text(found.rates, ratio, frequency, whole_points)
         return f": {own} against {other}"
 
     def lost(self, found: Measured) -> str:
