@@ -67,12 +67,17 @@ def build_cases(names: Sequence[str], models: Sequence[str], options: Options) -
     """Fit the models of these names, which ``make_repair`` knows, and gather their answers."""
     makers = {"Adult": _adult, "German": _german, "Crimes": _crimes}
     data_by_name = {name: makers[name](options.data_home) for name in names}
-    tasks = [(name, model) for name in names for model in models]
+    tasks = [
+        (name, model)
+        for name, data in data_by_name.items()
+        for model in models
+        if model != CODES or len(data["seen"].select_dtypes(exclude="number").columns)
+    ]
     task = partial(_answers, data_by_name, options.random_state)
     answers = dict(zip(tasks, options.repeat(task, tasks, "repairs"), strict=True))
     cases = {}
     for name, data in data_by_name.items():
-        found = {model: answers[name, model] for model in models}
+        found = {model: one for (own, model), one in answers.items() if own == name}
         cases[name] = Case(
             name=name,
             X=data["audited"],
