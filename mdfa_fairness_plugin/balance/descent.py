@@ -61,7 +61,7 @@ def finished(network, sample, penalty):
         gaps, slopes = map(_plain, sample.gaps(at(place), first))
         curved = slopes.T @ slopes + np.diag(ridge)
         downhill = slopes.T @ gaps + ridge * place
-        size = np.diagonal(curved).mean() * np.eye(len(place))
+        size = (np.diagonal(curved).mean() + 1e-12) * np.eye(len(place))
         for _ in range(_TRIES):
             moved = place - np.linalg.solve(curved + damping * size, downhill)
             then = loss(moved)

@@ -195,14 +195,17 @@ class OneThingChanged:
 
     def remarks(self, runs: pd.DataFrame) -> Iterator[str]:
         """At which alphas the mean is within one standard deviation published."""
+        told: dict[str, list[str]] = {}
         for own, published in self.parts(runs):
             for name, some in own.groupby("search", sort=False):
-                told = []
+                near = told.setdefault(str(name), [])
                 for column, (title, (mean, deviation)) in published.items():
                     found = {a: summarise(one[column])[0] for a, one in some.groupby("alpha")}
-                    near = [str(a) for a, value in found.items() if abs(value - mean) <= deviation]
-                    told.append(f"{title} at {', '.join(near) or 'none'}")
-                yield f"{name}: within one published deviation by alpha: {'; '.join(told)}."
+                    at = [str(a) for a, value in found.items() if abs(value - mean) <= deviation]
+                    near += [f"{title} at {', '.join(at)}"] if at else []
+        for name, near in told.items():
+            listed = "; ".join([*near, "nothing else" if near else "nothing"])
+            yield f"{name}: within one published deviation by alpha: {listed}."
 
     def panels(self, runs: pd.DataFrame) -> Iterator[Panel]:
         """Curves over alpha with the published value drawn in."""

@@ -47,7 +47,7 @@ def test_along_alpha_worked_by_hand():
     assert (first.reading, first.ours, first.paper) == ("x, alpha = 0.01", 42.0, 49.0)
     assert second.ours == 50.5
     (line,) = changed.remarks(RUNS)
-    assert line == "x: within one published deviation by alpha: Age at 0.05; no deviation at none."
+    assert line == "x: within one published deviation by alpha: Age at 0.05; nothing else."
     panel, _ = changed.panels(RUNS)
     ours, paper = panel.curves
     assert ours.y.tolist() == [42.0, 50.5]

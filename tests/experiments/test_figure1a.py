@@ -46,7 +46,7 @@ def test_one_thing_is_changed_at_one_delta():
     first = next(figure1a._CHANGED.compare(table))
     assert (first.ours, first.paper, first.paper_sd) == (0.52, 1.29, 0.68)
     (line, _) = figure1a._CHANGED.remarks(table)
-    assert line.endswith("estimate at delta = 1.10, 1,000 rows at none.")
+    assert line == "x: within one published deviation by alpha: nothing."
     (panel,) = figure1a._CHANGED.panels(table)
     assert [curve.label for curve in panel.curves] == ["x", "y", "paper"]
     assert list(figure1a._by_alpha(table.drop(columns="search"))) == []
