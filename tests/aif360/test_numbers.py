@@ -104,7 +104,7 @@ def test_numbers_are_explained_in_both_forms(metric):
     size, low, high = amounts((worst.difference, *worst.difference_interval))
     told = (
         f"(unprivileged (sex=0) get {size} less wage than privileged (sex=1) on "
-        f"average, 95% interval {low} to {high}; unequal beyond chance, p ="
+        f"average, 95 % interval {low} to {high}; unequal beyond chance, p ="
     )
     text, strict = MDFATextExplainer(metric), MDFAJSONExplainer(metric)
     for name in ("worst_case_difference", "worst_case_ratio", "worst_case_violation"):
