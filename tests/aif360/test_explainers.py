@@ -103,7 +103,7 @@ def test_our_explanations_name_who_gets_what_and_how_sure_it_is(xor_metric):
         text = getattr(MDFATextExplainer(xor_metric), name)()
         assert (
             f"({who[worst.reference]} get the favorable outcome {ratio} times as often as "
-            f"{who[worst.group]}, 95% interval {low} to {high}; unequal beyond chance, p ="
+            f"{who[worst.group]}, 95 % interval {low} to {high}; unequal beyond chance, p ="
         ) in text
     rule = worst.violation.rule
     assert rule in MDFATextExplainer(xor_metric).worst_case_subgroup()
