@@ -137,7 +137,7 @@ def test_power_says_what_it_planted(difference, ordered):
     found = difference.power(difference=30.0, n_draws=2)
     assert found.difference == 30.0
     assert np.isnan(found.ratio)
-    assert "a difference of 30 was planted" in found.summary()
+    assert "a difference of 30 was planted" in " ".join(found.summary().split())
     with pytest.raises(InputError, match="ratio: this search compares by the difference"):
         difference.power(2.0, n_draws=1)
     with pytest.raises(InputError, match="difference: a finite number above 0"):
