@@ -39,7 +39,7 @@ def _found(result: ComparisonResult, row: ModelSearch) -> str:
     effect = effect_of_row(result, row)
     size = cell(effect, row.effect, row.effect_interval, withheld=withheld)
     rows = say.rows_in_brackets(row.n_rows)
-    return f"{label_text(row.model)} ({who(row.search)}, {shown(size)}, {rows})"
+    return f"{label_text(row.model)} ({who(row.search)}, {effect.name} {shown(size)}, {rows})"
 
 
 def who(search: SearchKey, limit: int = 24) -> str:

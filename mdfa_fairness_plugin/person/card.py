@@ -28,7 +28,7 @@ from mdfa_fairness_plugin.person.story import as_read, tell, value_text
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report import html, text
 from mdfa_fairness_plugin.report.byline import published
-from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
+from mdfa_fairness_plugin.report.plain import as_json, in_print, plain_value, written
 from mdfa_fairness_plugin.report.reading import held_in_part
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.schema import CARD_SCHEMA
@@ -163,7 +163,8 @@ class ContestationCard:
     def to_dict(self) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.
 
-        The conventions are those of ``AuditResult.to_dict``. Of the search, only what concerns the
+        The conventions are those of ``AuditResult.to_dict``, numbers in three digits where counts are
+        withheld. Of the search, only what concerns the
         whole subgroup is given: neither its membership nor its counts, which may be small.
         """
         own = {
@@ -176,13 +177,15 @@ class ContestationCard:
         told += () if math.isnan(v.per) else ("per",)
         search = {name: plain_value(getattr(self.told, name)) for name in told}
         own["features"] = _told_apart(self.features)
-        return {
+        plain = {
             "schema": CARD_SCHEMA,
             "format": _FORMAT,
             "format_version": _FORMAT_VERSION,
             **own,
             "search": search,
         }
+        every = self.min_cell <= 1 or any(len(side.records) for side in self.nearest)
+        return plain if every else in_print(plain, self.min_cell, rows=False)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Give strict JSON, the same bytes for the same card.

@@ -27,7 +27,7 @@ _NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
 # Differ between two runs of the same audit.
 _UNSTABLE: Final = frozenset({"timings"})
 # What the user gave.
-_AS_GIVEN: Final = frozenset({"confidence_level", "provenance"})
+_AS_GIVEN: Final = frozenset({"confidence_level", "provenance", "received"})
 
 
 def to_plain(result: AuditRecord, *, rows: bool = False) -> dict[str, Any]:

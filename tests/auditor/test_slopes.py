@@ -174,7 +174,7 @@ def test_searches_that_were_not_made_say_what_they_would_have_told(aged, tmp_pat
     assert few.to_frame().shape[0] == len(few.violations) == 4
     few.to_json(tmp_path / "few.json")
     for v in (*few.violations, mdfa.AuditResult.from_json(tmp_path / "few.json").violations[0]):
-        assert v.reason.startswith("only 10 row")
+        assert v.reason.startswith("only 10 rows")
         assert (v.measure, v.outcome_type, v.per) == ("difference", "numeric", 10.0)
         assert v.outcome_sd > 0
     assert "  Slope  " in few.summary()
@@ -261,11 +261,11 @@ def test_cards_and_pairs_set_those_with_more_beside_those_with_less(aged):
 
 
 def test_signs_drawn_anew_leave_no_slope_and_halves_find_it_again(aged, found):
-    null = found.null_distribution(5)
+    null = found.null_distribution(9)
     place = found.violations.index(found.worst_case)
-    assert null.p_values[place] == pytest.approx(1 / 6)
+    assert null.p_values[place] == 0.1
     assert np.abs(np.median(null.draws[:, place])) < 10 < found.worst_case.difference
-    assert null.spreads == pytest.approx(np.ones(4), abs=0.7)
+    assert null.spreads == pytest.approx(np.ones(4), abs=0.5)
     assert found.stability(2).jaccard[:, place].min() > 0.6
 
 

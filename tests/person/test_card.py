@@ -159,11 +159,16 @@ def test_a_card_gives_no_ratio_of_a_few(fitted, flat):
     """Of the others three in the subgroup have the outcome: the exact ratio would count them."""
     n = 800
     s = np.repeat(["f", "m"], n // 2)
-    y = np.concatenate([np.arange(n // 2) < 120, np.arange(n // 2) < 3]).astype(int)
     often = {"learner": "tree", "n_splits": 2, "n_repeats": 1, "outcomes": [1]}
-    auditor = fitted(pd.DataFrame({"x": np.tile([0.0, 1.0], n // 2)}), y, s, **often)
-    card = auditor.explain_row([0.0], sensitive="f", outcome=1)
-    told = json.loads(card.to_json())["search"]
+    often |= {"propensity": np.full(n, 0.5), "outcome_probability": np.full(n, 0.15)}
+    every = {}
+    for few in (10, 6, 3):
+        y = np.concatenate([np.arange(n // 2) < 120, np.arange(n // 2) < few]).astype(int)
+        auditor = fitted(pd.DataFrame({"x": np.tile([0.0, 1.0], n // 2)}), y, s, **often)
+        card = auditor.explain_row([0.0], sensitive="f", outcome=1)
+        every[few] = {k: v for k, v in json.loads(card.to_json()).items() if "score" not in k}
+    assert every[10] == every[6] == every[3]
+    told = every[3]["search"]
     assert told["ratio"] is None
     assert told["interval"][1] is None
     assert told["p_value_adjusted"] is None

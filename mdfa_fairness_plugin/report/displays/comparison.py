@@ -95,8 +95,11 @@ class ComparisonDisplay(ForestDisplay):
     def _sentence(self) -> str:
         text = f"Rate ratios of {count(len(self.models), 'model')}."
         for i in range(min(len(self.models), 6)):
-            text += f" {self.models[i]}: over everybody {short_ratio(self.selection[i])}, "
-            text += f"in its worst subgroup {self._value(i)}."
+            plain, equal = (short_ratio(own[i]) for own in (self.selection, self.everybody))
+            text += (
+                f" {self.models[i]}: of everybody {plain} with features not looked at and {equal} "
+            )
+            text += f"at equal ones, in its worst subgroup {self._value(i)}."
         return text
 
     def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
@@ -104,7 +107,7 @@ class ComparisonDisplay(ForestDisplay):
         names = [f"{m}\n{s}" for m, s in zip(self.models, self.searches, strict=True)]
         style.row_labels(ax, palette, names)
         style.ratio_axis(ax, *limits)
-        note = "Rate ratio. ❙ over everybody   | at equal features"
+        note = "Rate ratio of everybody: ❙ features not looked at   | at equal features"
         note += f"\nWorst subgroup: ◆ {FINDINGS[VIOLATION]}   ○ {FINDINGS[NONE_LARGER]}"
         if np.isfinite(self.split_mean).any():
             note += "   × mean and deviation over splits"

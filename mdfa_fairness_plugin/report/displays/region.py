@@ -253,7 +253,7 @@ class RegionMapDisplay(Display):
             ax,
             palette,
             x=style.short(self.features[0], 34),
-            y=style.short(self.features[1], 30),
+            y=self.features[1] and style.short(self.features[1], 30),
         )
 
     def _bin(self, axis: int, i: int) -> str:

@@ -57,7 +57,10 @@ def test_numbers_are_those_of_the_worst_cases():
     assert frame.loc[0, ["selection_ratio", "ratio_everybody"]].tolist() == pytest.approx([2, 1.5])
     assert frame.loc[0, ["ratio", "ratio_low", "ratio_high"]].tolist() == pytest.approx([3, 2, 4])
     assert np.isinf(frame.loc[1, "ratio"])
-    assert "plain: over everybody 2.0, in its worst subgroup 3.0 (2.0 to 4.0)." in display.alt_text
+    assert (
+        "plain: of everybody 2.0 with features not looked at and 1.5 at equal ones, in its worst "
+        "subgroup 3.0 (2.0 to 4.0)."
+    ) in display.alt_text
 
 
 @pytest.mark.parametrize("style", ["light", "dark"])

@@ -286,6 +286,8 @@ def test_map_finds_the_features_that_tell_who_is_inside():
     one = RegionMapDisplay.from_violation(violation, X, ["age"])
     assert one.share.shape[0] == 1
     assert one.height < few.height
+    strip = one.plot().ax_
+    assert (strip.get_ylabel(), strip.get_yticklabels()) == ("", [])
     with pytest.raises(InputError, match="no column 'sex' in X"):
         RegionMapDisplay.from_violation(violation, X, ["age", "sex"])
     with pytest.raises(InputError, match="400 rows of the audit expected, 10 found"):
