@@ -11,7 +11,10 @@ import pytest
 import mdfa_fairness_plugin
 from mdfa_fairness_plugin.balance import BALANCERS
 from mdfa_fairness_plugin.cli import main, models, options
+from mdfa_fairness_plugin.cli.console import asked_columns
 from mdfa_fairness_plugin.learn.learners import LEARNERS
+from mdfa_fairness_plugin.report.document import Paragraphs
+from mdfa_fairness_plugin.report.text import as_wide_as, lines_of
 from mdfa_fairness_plugin.search.solvers import SOLVERS
 from mdfa_fairness_plugin.settings import Estimator
 
@@ -108,6 +111,18 @@ def test_progress_is_for_terminals_only(tmp_path):
     piped = subprocess.run([sys.executable, "-c", code], capture_output=True, **told)
     assert piped.stderr == b""
     assert len(piped.stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "columns"), [("60", 60), ("9", 40), ("0", None), ("wide", None), ("", None)]
+)
+def test_files_are_as_wide_as_asked(told, columns, monkeypatch):
+    """And else their prose is 80 wide, and tables are whole."""
+    monkeypatch.setenv("COLUMNS", told)
+    assert asked_columns() == columns
+    with as_wide_as(asked_columns()):
+        lines = lines_of(Paragraphs(("word " * 40,)))
+    assert max(map(len, lines)) <= (columns or 80)
 
 
 def test_every_way_to_balance_can_be_asked_for():
