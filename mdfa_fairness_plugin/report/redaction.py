@@ -93,8 +93,9 @@ def redact(result: AuditRecord, min_cell: int) -> Redaction:
 
     What is made of a table (estimates and their limits, rates, p, what would have been found) is
     printed where every cell of it is, or no part of it is small. Else all that is told is what the
-    lower limit is above whichever number a protected cell may be, so that it tells none of them. Large
-    counts that would give a small one away are rounded if that is enough.
+    lower limit is above whichever number a protected cell may be, so that it tells none of them. A
+    large count that would give a small one away is rounded, by its total and not by itself. All that
+    is printed is thus the same for every number below ``min_cell`` that a protected count may be.
     """
     whole = isinstance(min_cell, int | np.integer) and not isinstance(min_cell, bool)
     if not whole or min_cell < 1:
