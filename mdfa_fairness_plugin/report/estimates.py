@@ -90,9 +90,10 @@ def _from_plain_means(case: Violation, start: str) -> str:
     effect, plain = effect_of(case), case.estimates.get("unweighted", math.nan)
     if not math.isfinite(plain):
         return ""
-    values = (effect.from_scale(plain), effect.value(case))
-    raw, own = map(effect.with_unit, effect.alike(values), values)
-    return f". As the rows are, the {effect.name} is {raw}{effect.each}; {start} it is {own}"
+    value, raw = effect.value(case), effect.from_scale(plain)
+    own = effect.with_unit(effect.told(case)[0], value)  # as the headline has it
+    told = effect.with_unit(effect.alike((value, *effect.ends(case), raw))[-1], raw)
+    return f". As the rows are, the {effect.name} is {told}{effect.each}; {start} it is {own}"
 
 
 def _bridge(case: Violation, start: str) -> str:
