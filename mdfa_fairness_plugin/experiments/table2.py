@@ -44,8 +44,8 @@ _ALONG: Published = {
 }
 
 _TESTED = (
-    "the paper does not say its alpha; changed alone it moves the profile and its spread more than the "
-    "auditor class or the weights do: the rows by alpha, with the rest as it is"
+    "the paper does not say its alpha: it is changed alone, and so are auditor class and weights, in "
+    "the rows by alpha"
 )
 _EVERYBODY = (
     "the default search keeps the region whose balanced ratio is surest (highest lower limit), which "
