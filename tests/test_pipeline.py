@@ -320,11 +320,11 @@ def test_the_feature_that_tells_the_group_is_named():
     s, age, y = rng.random(n) < 0.4, rng.integers(18, 80, n), rng.integers(0, 2, n)
     size = np.where(s, 180, 160) + rng.normal(0, 4, n)
     with pytest.raises(
-        OverlapError, match=r"The feature 'size' alone tells the side of 9.% of the r"
+        OverlapError, match=r"The feature 'size' alone tells the side of 9. % of the r"
     ):
         audit(pd.DataFrame({"age": age, "size": size}), y, s)
     place = np.where(rng.random(n) < 0.97, s, ~s) * 50 + rng.integers(0, 50, n)
-    with pytest.warns(OverlapWarning, match="'place' alone tells the side of 9[67]% of the rows"):
+    with pytest.warns(OverlapWarning, match="'place' alone tells the side of 9[67] % of the rows"):
         audit(pd.DataFrame({"age": age, "place": place}), y, s)
 
 

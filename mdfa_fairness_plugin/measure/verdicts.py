@@ -64,7 +64,7 @@ def verdict_of(
     if holds(one, REGION, adjusted_p[0] < level, (delta, low), settings):
         return VIOLATION, ""
     if plain and delta >= large and measured_low > 0:
-        return INSUFFICIENT, _falling(one, delta)
+        return INSUFFICIENT, _falling(one, delta, settings)
     by_difference = one.measure == "difference"
     if plain and delta >= large:
         return (
@@ -100,7 +100,7 @@ def _amount(one: Measured, effect: float) -> str:
     return f"{float(f'{effect * abs(one.of.unit):.3g}'):,.10g}"
 
 
-def _falling(one: Measured, delta: float) -> Message:
+def _falling(one: Measured, delta: float, settings: Settings) -> Message:
     """How far a ratio falls to the one reported, which may be printed where its cells may."""
     effects, counts = rung_effects(one.sums.region), one.sums.region.counts
     fewest = max(int(counts[counts.sum(axis=1) > 0].min()), 1)
@@ -113,12 +113,17 @@ def _falling(one: Measured, delta: float) -> Message:
     moved = (max(*effects[:-1], last_one), last_one)
     first, last = (Count(fewest, unit="", said=figure(own)) for own in moved)
     hardly = "hardly " if first.said == last.said else ""
+    least, left = one.least(settings), "no disparity"
+    if (remains := delta - one.allowance(REGION).fall) >= least:
+        left = "no more than chance may make"
+    elif remains > 0:
+        left = f"less than {figure(least)} ({'min_difference' if by_difference else 'min_ratio'})"
     return Message(
         f"the {one.measure} {hardly}falls from ",
         first,
         " to ",
         last,
-        f" {BETTER_MODELS}, and what may still come off would leave no disparity",
+        f" {BETTER_MODELS}, and what may still come off would leave {left}",
     )
 
 

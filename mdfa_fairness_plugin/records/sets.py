@@ -103,8 +103,8 @@ class ModelDependence(Record):
     differences: tuple[float, ...] = field(
         default=(), metadata=said("cells", settle=tuple, json="told")
     )
-    propensity_losses: tuple[float, ...] = several("always")
-    outcome_losses: tuple[float, ...] = several("always")
+    propensity_losses: tuple[float, ...] = several("cells")
+    outcome_losses: tuple[float, ...] = several("cells")
     shares: tuple[float, ...] = several("always")
     allowance: float = number("cells")
     decisive: bool = field(default=False, metadata=said("always", settle=bool))
@@ -191,7 +191,7 @@ class Measured(Effect, Record):
     )
     counts: pd.DataFrame = frame("rule")
     measure: str = field(default="ratio", metadata=said("always", json="told"))
-    outcome_sd: float = field(default=math.nan, metadata=said("always", settle=float, json="told"))
+    outcome_sd: float = field(default=math.nan, metadata=said("cells", settle=float, json="told"))
     per: float = field(default=math.nan, metadata=said("always", settle=float, json="told"))
 
     @property

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.wording import clean, label_text, named
@@ -117,7 +119,12 @@ def _told(answers: list[AskedSubgroup]) -> str:
     known_ones = [own for own in answers if not math.isnan(own.lower) and own.harm is not False]
     known_ones = known_ones or [own for own in answers if not math.isnan(own.lower)]
     if not known_ones:
-        first = answers[0]
+        first = next((own for own in answers if own.verdict == VIOLATION), answers[0])
+        if first.withheld & set(effect_of(first).fields):
+            return (
+                f"{clean(first.label, 400)}: {told_verdict(first)}; by how much is withheld, as too "
+                "few rows are behind it."
+            )
         why = clean(first.reason, 200).rstrip(". ") or "nothing could be measured"
         return f"{clean(first.label, 400)}: {FINDINGS[INSUFFICIENT]} ({why})."
     worst = max(known_ones, key=lambda own: own.lower)
@@ -125,6 +132,20 @@ def _told(answers: list[AskedSubgroup]) -> str:
     found = FINDINGS[VIOLATION] if worst.verdict == VIOLATION else told_verdict(worst)
     finding = f"Finding: {found}{': ' if why else ''}{why}."
     return f"{case_sentence(worst)} {finding}"
+
+
+def _beside(own: AskedSubgroup, answers: Sequence[AskedSubgroup]) -> set[int]:
+    """Sizes of up to three other sets together, none of which shares a row with this or another."""
+    others = [one for one in answers if one is not own and one.key == own.key]
+
+    def apart(some: Sequence[AskedSubgroup]) -> bool:
+        every = [own.membership, *(one.membership for one in some)]
+        return (
+            len({len(rows) for rows in every}) > 1 or int(np.sum(every, axis=0).max(initial=0)) < 2
+        )
+
+    each = (some for k in (1, 2, 3) for some in itertools.combinations(others, k))
+    return {sum(known(one.n_rows) for one in some) for some in each if apart(some)}
 
 
 def printable_asked(
@@ -141,7 +162,9 @@ def printable_asked(
 
     def copy(own: AskedSubgroup) -> AskedSubgroup:
         n = known(own.n_rows)
-        few = any(0 < abs(n - other) < guard.min_cell for other in sizes)
+        sums = {0, *_beside(own, result.asked)}
+        others = sizes - {n}
+        few = any(0 < abs(n + more - other) < guard.min_cell for more in sums for other in others)
         everybody = [whole[own.key]] if own.key in whole else []
         closed = guard.closed(own, *everybody) or own.sensitive_feature in guard.few
         allowed = {} if closed else made_of_cells(own)

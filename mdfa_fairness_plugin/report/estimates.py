@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
@@ -237,7 +237,9 @@ def moved_section(case: Violation | None) -> Section:
         else "better"
         for i, share in enumerate(depends.shares)
     ]
-    losses = (told_apart(own) for own in (depends.propensity_losses, depends.outcome_losses))
+    losses: tuple[Sequence[Value], ...] = ((None,) * len(names),) * 2
+    if "outcome_losses" not in depends.withheld:
+        losses = tuple(map(told_apart, (depends.propensity_losses, depends.outcome_losses)))
     by_rung = effect.every(depends) if hidden else effect.by_rung(case)
     cells: list[Value] = [None if hidden else text for text in effect.alike(by_rung)]
     table = Table(

@@ -304,7 +304,7 @@ class _Redactor(_Counts):
             allowed["n_missing"] = self.withhold()
         else:
             allowed |= {"n_missing": n_missing, "missing_bounds": violation.missing_bounds}
-        depends, n_moved = dependence(violation, closed=closed)
+        depends, n_moved = dependence(violation, closed=closed, everybody=everybody)
         spreading, n_spread = spread(violation, self.min_cell, closed=closed)
         self.withhold(n_moved + n_spread if shown else 0)
         parts = ("delta", "high") if shown else ()

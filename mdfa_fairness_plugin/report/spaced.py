@@ -50,15 +50,27 @@ def missing_elsewhere(result: AuditRecord, violation: Violation, n_missing: int)
     return total - n_missing if n_missing > 0 else 0
 
 
-def dependence(violation: Violation, *, closed: bool) -> tuple[ModelDependence | None, int]:
-    """How the ratio moved, where the ratio itself may be printed, and how many numbers are withheld."""
+def dependence(
+    violation: Violation, *, closed: bool, everybody: bool
+) -> tuple[ModelDependence | None, int]:
+    """How the ratio moved, where the ratio itself may be printed, and how many numbers are withheld.
+
+    A loss over everybody tells how many have the outcome where no model tells it.
+    """
     given = violation.depends_on_models
     if given is None:
         return None, 0
+    names = ("propensity_losses", "outcome_losses")
+    losses = {name: getattr(given, name) for name in names}
+    n_losses = 0
+    if closed or everybody:
+        n_losses = sum(map(len, losses.values()))
+        losses = {name: (math.nan,) * len(own) for name, own in losses.items()}
     if not closed:
-        return printed(ModelDependence, given, **_effects(given), allowance=given.allowance), 0
+        told = {**_effects(given), **losses, "allowance": given.allowance}
+        return printed(ModelDependence, given, **told), n_losses
     lost, n = _no_effects(given)
-    return printed(ModelDependence, given, **lost), n + 1
+    return printed(ModelDependence, given, **lost, **losses), n + 1 + n_losses
 
 
 def _effects(given: ModelDependence | Spread) -> dict[str, tuple[float, ...]]:

@@ -69,11 +69,13 @@ class Compared:
         self.cluster = None if problem.cluster is None else problem.cluster[self.rows]
         self.unit = None if problem.unit is None else problem.unit[self.rows]
         self._outcome_models: dict[Hashable, CrossFittedProbability] = {}
+        self._found: Shared | None = None
 
-    @cached_property
-    def shared(self) -> Shared:
-        """What all models of these rows share."""
-        return Shared.of(self.X, self.folds[0], self.base)
+    def _shared(self) -> Shared:
+        """What all models of these rows share, found once."""
+        if self._found is None:
+            self._found = Shared.of(self.X, self.folds[0], self.base)
+        return self._found
 
     def outcome_model(self, outcome: Outcome) -> CrossFittedProbability:
         """``Pr[Y = y | x]`` of the outcome that models are fitted to."""
@@ -118,7 +120,7 @@ class Compared:
             seeds=self.settings.repeated_seeds(stage, len(self.folds)),
             n_jobs=self.settings.n_jobs,
             ladder=self.ladder,
-            shared=lambda: self.shared,
+            shared=self._shared,
         )
         return fit() if given is None else GivenProbability(given[self.rows], fit, link)
 

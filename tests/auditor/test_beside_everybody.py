@@ -164,7 +164,7 @@ def test_a_box_without_discrimination_is_not_told():
     assert found.beside is None
     assert not found.searched.rule
     text = " ".join(one.summary().split())
-    assert "This is about everybody compared (3,000 rows). Smaller subgroups from " in text
+    assert "This is about everybody compared (3,000 rows). Smaller subgroups were " in text
     assert "none was found whose ratio is higher beyond doubt" in text
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 
 import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.exceptions import ModelDependenceWarning
 
 QUICK = {"learner": "tree", "n_splits": 2, "groups": [1], "outcomes": [1], "random_state": 0}
 
@@ -148,3 +151,23 @@ def test_a_mirrored_search_says_the_same_of_everybody():
         assert other.population.interval == pytest.approx((-high, -low), abs=1e-9)
     assert all(v.share == 1 for v in result.violations)
     assert max(v.p_value_adjusted / v.p_value for v in result.violations) <= 2 + 1e-9
+
+
+def test_what_may_come_off_is_told_beside_the_ratio_that_is_asked_for():
+    """A ratio that stays above 1 whatever comes off is not said to leave no disparity."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(900, 3)), columns=["a", "b", "c"])
+    board = np.sign(np.sin(2.5 * X["a"]) * np.sin(2.5 * X["b"]))
+    group = np.where(rng.random(900) < 0.5 + 0.3 * board, "x", "y")
+    y = np.where(rng.random(900) < 0.25 + 0.15 * board + 0.18 * (group == "x"), "no", "yes")
+    settings = {"sensitive_features": group, "learner": "tree", "n_splits": 2, "n_repeats": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelDependenceWarning)
+        found = mdfa.audit(X, y, **settings).worst_case
+        fall = found.depends_on_models.allowance
+        assert (found.verdict, fall > 0.02) == ("violation", True)
+        least = math.exp(found.delta - fall / 2)
+        asked = mdfa.audit(X, y, min_ratio=least, **settings).violations
+    own = next(one for one in asked if one.key == found.key)
+    assert own.verdict == "insufficient_evidence"
+    assert own.reason.endswith(f"may still come off would leave less than {least:.2f} (min_ratio)")

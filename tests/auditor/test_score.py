@@ -104,6 +104,7 @@ def test_a_grid_is_searched_by_how_well_differences_are_predicted(data):
     assert isinstance(search.best_params_["learner"], DecisionTreeRegressor)
 
 
+@pytest.mark.filterwarnings("ignore::mdfa_fairness_plugin.exceptions.ModelDependenceWarning")
 def test_errors_without_a_common_measure_are_refused(data):
     three = np.where(data.X.iloc[:, 0] > 0.2, "c", np.where(data.sensitive_features == 1, "a", "b"))
     auditor = mdfa.MDFAuditor(learner="tree", **CHEAP).fit(

@@ -41,9 +41,11 @@ def test_small_counts_are_withheld_as_on_the_page(audited):
     case = audited.worst_case
     few = [n for n in case.counts.to_numpy().ravel().tolist() if n < 11]
     assert few
-    told = redact(audited, 11).result.worst_case
+    copies = redact(audited, 11).result.violations
+    told = next(own for own in copies if own.key == case.key)
     assert None in told.counts.to_numpy()
-    for page in (case._repr_html_(), audited._repr_html_(), case.searched._repr_html_()):
+    assert "withheld" in audited._repr_html_()
+    for page in (case._repr_html_(), case.searched._repr_html_()):
         (table,) = re.findall("<caption>Rows [^<]*</caption>.*?</table>", page, re.DOTALL)[:1]
         assert "withheld" in table
         assert not {str(n) for n in few} & set(numbers(table))

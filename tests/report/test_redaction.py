@@ -230,9 +230,11 @@ def test_what_the_models_did_to_a_ratio_of_few_is_not_told(fewest):
     shown = redact(result, 11).result.violations[0]
     few = fewest < 11
     kept = shown.depends_on_models
-    assert kept.outcome_losses == (0.5, 0.4)
-    assert list(map(math.isnan, kept.ratios)) == [few, few]
-    assert kept.withheld == ({"ratios", "allowance"} if few else set())
+    # A loss is the entropy of how many have the outcome, where no feature tells it.
+    figures = (*kept.ratios, *kept.outcome_losses, *kept.propensity_losses)
+    assert list(map(math.isnan, figures)) == [few] * 6
+    losses = {"outcome_losses", "propensity_losses"}
+    assert kept.withheld == ({"ratios", "allowance"} | losses if few else set())
     assert math.isnan(shown.searched.delta) == math.isnan(shown.searched.mass) == few
     assert shown.searched.n_rows == shown.n_rows
     assert math.isnan(shown.searched.p_value) == few
@@ -1016,3 +1018,34 @@ def test_means_in_a_subgroup_do_not_count_who_got_anything():
 
     assert len({told(few) for few in range(3, 10)}) == 1
     assert len({told(few, rest=30) for few in (20, 30)}) == 2
+
+
+def test_three_parts_do_not_give_away_the_smallest():
+    """85 and 306 of 400 leave nine; by themselves each is far from the others and from all."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": np.r_[np.full(85, 20), np.full(306, 40), np.full(9, 70)]})
+    group = np.where(rng.random(400) < 0.4, "x", "y")
+    y = rng.random(400) < np.where(group == "x", 0.35, 0.1)
+    result = mdfa.audit(X, y, sensitive_features=group, learner="tree", n_splits=2, n_repeats=1)
+    parts = ("age < 30", "age >= 30 and age < 69", "age >= 69")
+    asked = [own for part in parts for own in result.measure(part)]
+    printed = redact(dataclasses.replace(result, asked=tuple(asked)), 11).result.asked
+    assert {own.n_rows for own in printed} == {None}
+    apart = [own for own in asked if own.label != parts[2]]
+    printed = redact(dataclasses.replace(result, asked=tuple(apart)), 11).result.asked
+    assert {own.n_rows for own in printed} == {None}
+
+
+def test_the_deviation_of_a_number_that_few_have_is_withheld():
+    """sd ** 2 = p (1 - p) gives three of 400 back."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=400)})
+    group, y = rng.choice(["x", "y"], 400), np.zeros(400)
+    y[:3] = 1.0
+    numbers = {"outcome_type": "numeric", "learner": "tree", "n_splits": 2, "n_repeats": 1}
+    result = mdfa.audit(X, y, sensitive_features=group, **numbers)
+    told = [own for own in redact(result, 11).result.violations if own.outcome_scale]
+    assert told
+    assert all(math.isnan(own.outcome_sd) for own in told)
+    assert "outcome_sd" not in result.to_json(min_cell=11)
+    assert "outcome_sd" in result.to_json()
