@@ -27,7 +27,7 @@ from mdfa_fairness_plugin.measure.intervals import (
 )
 from mdfa_fairness_plugin.measure.means import MeanDifference, MeanRatio, Means
 from mdfa_fairness_plugin.measure.measured import Measured
-from mdfa_fairness_plugin.measure.power import Plan, named_detectable
+from mdfa_fairness_plugin.measure.power import Plan, named_detectable, up_to_thousandfold
 from mdfa_fairness_plugin.measure.sensitivity import e_value, missing_bounds
 from mdfa_fairness_plugin.measure.sums import (
     CORE,
@@ -190,7 +190,7 @@ def figures_of(
     if one.search is not None:
         plan = Plan.of(sums.everybody, one.alpha, planned, settings, one.search, least)
         detectable, mass = plan.stated()
-    detectable += allowed.rise  # models may hide as much
+    detectable = up_to_thousandfold(detectable + allowed.rise)  # models may hide as much
     found = (delta, low, high, measured_low)
     verdict, reason = verdict_of(one, adjusted_p, found, detectable, settings)
     n_rows, n_compared = sums.region.n_rows, sums.everybody.n_rows

@@ -215,7 +215,12 @@ def named_detectable(
     error = (ends[1] - ends[0]) / (2.0 * least)
     asked = max(least, float(-ndtri(level))) * error
     found = max(asked, smallest) + float(ndtri(0.8)) * error
-    return found if found <= _LARGEST else math.inf
+    return up_to_thousandfold(found)
+
+
+def up_to_thousandfold(delta: float) -> float:
+    """A detectable delta as it is stated."""
+    return delta if delta <= _LARGEST else math.inf
 
 
 def first(enough: Callable[[float], float], low: float, high: float) -> float:

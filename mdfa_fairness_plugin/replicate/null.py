@@ -75,7 +75,8 @@ class NullDistribution:
     everybody : ndarray of shape (n_draws, n_searches)
         Leak statistic of everybody compared on each draw.
     measures : tuple of str
-        Whether each search compares by "ratio" or "difference"; empty: all by ratio.
+        Whether each search compares by "ratio" or "difference", or by the "slope" of a sensitive
+        quantity; empty: all by ratio.
     spreads : ndarray of shape (n_searches,)
         Standard deviation of ``everybody`` about zero; the audit's test takes it to be 1.
     spreads_more : ndarray of shape (n_searches,)
@@ -134,8 +135,8 @@ class NullDistribution:
     def to_frame(self) -> pd.DataFrame:
         """Give one row per search: the observed delta among those of the draws.
 
-        With a column ``measure`` if some searches compare by the difference of means, which ``delta``,
-        ``null_median`` and ``null_95`` are then, in units of the outcome.
+        With a column ``measure`` if some searches do not compare by ratio: ``delta``, ``null_median``
+        and ``null_95`` are then differences of means, or slopes, in units of the outcome.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # searches that no draw could make
@@ -162,10 +163,16 @@ class NullDistribution:
 
     def summary(self) -> str:
         """Tell where the observed violations fall, in plain text."""
+        what, redrawn = "difference", "sensitive values redrawn from the features alone"
+        if set(self.measures) == {"slope"}:
+            what, redrawn = (
+                "slope",
+                "the signs of what features do not tell of the quantity redrawn",
+            )
         lines = [
-            f"The whole audit was repeated {self.n_draws:,} times with sensitive values redrawn from "
-            "the features alone, so that any difference is chance. They are redrawn by models of the "
-            "features: what these do not see, the repetitions do not show."
+            f"The whole audit was repeated {self.n_draws:,} times with {redrawn}, so that any "
+            f"{what} is chance. They are redrawn by models of the features: what these do not see, the "
+            "repetitions do not show."
         ]
         for search, measure, p, effect in zip(
             self.searches, self.measures, self.p_values, self.observed, strict=True
@@ -175,10 +182,10 @@ class NullDistribution:
                 continue
             lines.append(
                 f"- {search_text(search)}: {effect_text(effect, measure)}; "
-                f"{_share_text(p, self.n_draws)} of the repetitions showed as clear a difference."
+                f"{_share_text(p, self.n_draws)} of the repetitions showed as clear a {what}."
             )
         lines.append(
-            f"As clear a difference as the audit's clearest, in any of its searches: "
+            f"As clear a {what} as the audit's clearest, in any of its searches: "
             f"{_share_text(self.p_value, self.n_draws)} of the repetitions."
         )
         more = {

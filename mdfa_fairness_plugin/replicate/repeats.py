@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -133,14 +134,14 @@ def scale_of(search: Search) -> float:
 
 
 def measures_of(result: AuditRecord) -> tuple[str, ...]:
-    """What each search compares sides by, "ratio" or "difference"."""
-    return tuple(own.measure for own in result.violations)
+    """What each search compares sides by, "ratio" or "difference", or "slope" of a quantity."""
+    return tuple(own.measure if isnan(own.per) else "slope" for own in result.violations)
 
 
 def effect_text(effect: float, measure: str) -> str:
     """An effect as people read it."""
-    if measure == "difference":
-        return f"difference {rounded(effect)}"
+    if measure != "ratio":
+        return f"{measure} {rounded(effect)}"
     return f"ratio {rounded(ratio_of(effect))}"
 
 

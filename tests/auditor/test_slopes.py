@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 
 import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.describe.wording import rounded
 from mdfa_fairness_plugin.exceptions import InputError, SmallGroupWarning
 from mdfa_fairness_plugin.person.find import GROUP
 from mdfa_fairness_plugin.replicate.null import chances_of, without_leak
+from mdfa_fairness_plugin.report.displays import NullDistributionDisplay
 from mdfa_fairness_plugin.report.means import Slope
 from mdfa_fairness_plugin.report.schema import CARD_SCHEMA, load_schema
 
@@ -264,6 +266,14 @@ def test_signs_drawn_anew_leave_no_slope_and_halves_find_it_again(aged, found):
     assert null.p_values[place] == 0.1
     assert np.abs(np.median(null.draws[:, place])) < 10 < found.worst_case.difference
     assert null.spreads == pytest.approx(np.ones(4), abs=0.5)
+    told = null.summary()
+    assert "the signs of what features do not tell" in told
+    assert "as clear a slope" in told
+    assert f"slope {rounded(null.observed[place])}" in told
+    assert "difference" not in told
+    drawn = NullDistributionDisplay.from_null(null, place)
+    assert drawn.to_frame().columns.tolist() == ["slope"]
+    assert "Histogram of slope" in drawn.alt_text
     assert found.stability(2).jaccard[:, place].min() > 0.6
 
 

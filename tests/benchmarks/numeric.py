@@ -7,6 +7,7 @@ Run from the repository root, for example::
     python tests/benchmarks/numeric.py coverage --seeds 100
     python tests/benchmarks/numeric.py agreement --seeds 5
     python tests/benchmarks/numeric.py rivals --seeds 10
+    python tests/benchmarks/numeric.py limits --seeds 40 --sizes 1000
     python tests/benchmarks/numeric.py cost
     python tests/benchmarks/numeric.py proxies --seeds 20 --sizes 20000
     python tests/benchmarks/numeric.py slopes --seeds 60 --sizes 1000
@@ -15,9 +16,10 @@ Run from the repository root, for example::
 the planted search's members with it, bias and absolute error of its difference in standard deviations
 of the noise, and the error where the half disc is known. ``alarms`` has nothing to find, and
 counts audits with a violation; ``coverage`` counts intervals that hold the truth in the set they are
-of. ``rivals`` needs econml. ``slopes`` has a sensitive quantity: false alarms without a slope, and
-overlap, bias and coverage where the outcome falls with it in the half disc; the last column covers with
-all that features tell known.
+of. ``rivals`` needs econml. ``limits`` knows all but the region: what overlap is left to a forest, its
+cut chosen by the truth, and to whoever knows that it is a half disc, its centre unknown or known.
+``slopes`` has a sensitive quantity: false alarms without a slope, and overlap, bias and coverage where
+the outcome falls with it in the half disc; the last column covers with all that features tell known.
 """
 
 from __future__ import annotations
@@ -287,6 +289,55 @@ def rivals(args, pool):
                 )
 
 
+def half_discs(X, rng, spread, size=20_000):
+    """Rows by half discs of any radius and direction, about centres so far from the middle."""
+    angle, radius = rng.uniform(0, 2 * np.pi, size), rng.uniform(0.4, 2.0, size)
+    centre = spread * rng.standard_normal((size, 2))
+    ahead = np.stack([np.cos(angle), np.sin(angle)])
+    far = [((X - own) ** 2).sum(axis=1) for own in centre]
+    side = X @ ahead < (centre.T * ahead).sum(axis=0)
+    discs = (np.array(far) <= radius[:, None] ** 2) & side.T
+    return discs[(discs.mean(axis=1) >= 0.05) & (discs.mean(axis=1) <= 0.6)]
+
+
+def expected(discs, fewer, of_group):
+    """Rows as likely as not in the region, of half discs and differences equally likely before."""
+    told, rows = discs @ (of_group * fewer), discs @ of_group
+    differences = np.linspace(0.1, 1.2, 23)
+    logs = differences * told[:, None] - differences**2 * rows[:, None] / 2
+    likely = np.logaddexp.reduce(logs, axis=1)
+    likely = np.exp(likely - likely.max())
+    return likely / likely.sum() @ discs >= 0.5
+
+
+def one_limit(n, seed, difference):
+    """Overlap of a forest's best cut and of half discs, models, noise and weights being known."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    data, y, s, region = planted(n, seed, difference, "gaussian")
+    X, e, of_group = data.X.to_numpy(), np.asarray(data.propensity), (s == 1).astype(float)
+    fewer = 10.0 + X[:, 0] + 0.5 * X[:, 1] ** 2 - y
+    beyond = of_group - e
+    forest = RandomForestRegressor(500, min_samples_leaf=40, max_features=1, random_state=0)
+    forest.set_params(oob_score=True).fit(
+        X, (fewer - difference * e * region) / beyond, sample_weight=beyond**2
+    )
+    effect = forest.oob_prediction_
+    cuts = [effect >= np.quantile(effect, 1 - share) for share in np.linspace(0.05, 0.6, 56)]
+    found = [expected(half_discs(X, np.random.default_rng(seed), spread), fewer, of_group)
+             for spread in (0.6, 0.0)]  # fmt: skip
+    return max(overlap(cut, region) for cut in cuts), *(overlap(own, region) for own in found)
+
+
+def limits(args, pool):
+    """The table of what is left to find where all but the region is known; normal noise."""
+    print("   n  diff  forest  half disc, any centre  its centre known")
+    for n in args.sizes:
+        for difference in args.differences:
+            rows = pool(delayed(one_limit)(n, seed, difference) for seed in range(args.seeds))
+            print(f"{n:5d}  {difference:4.1f} ", np.mean(rows, axis=0).round(3), flush=True)
+
+
 def cost(args, pool):
     """CPU seconds of numeric audits and of yes/no audits of the same table."""
     print("   n  columns  yes/no  numeric  ratio")
@@ -449,6 +500,7 @@ TABLES = {
     "coverage": coverage,
     "agreement": agreement,
     "rivals": rivals,
+    "limits": limits,
     "cost": cost,
 }
 

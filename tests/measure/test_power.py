@@ -10,12 +10,17 @@ import pytest
 from scipy.stats import norm
 
 from mdfa_fairness_plugin.learn.forest import N_CELLS
-from mdfa_fairness_plugin.measure.power import Plan, Searching, first
+from mdfa_fairness_plugin.measure.power import Plan, Searching, first, up_to_thousandfold
 from mdfa_fairness_plugin.measure.tests import chosen_p_value, search_spread
 
 PLAN = Plan(sizes=(1000.0, 1000.0), rate=0.3, mass=0.03, level=0.05 / 3)
 # Everybody who has the outcome: nothing to be searched for.
 WHOLE = replace(PLAN, mass=0.3, sizes=(100.0, 100.0))
+
+
+@pytest.mark.parametrize(("delta", "told"), [(6.9, 6.9), (7.0, math.inf), (math.inf, math.inf)])
+def test_what_is_beyond_a_thousandfold_is_not_told_from_it(delta, told):
+    assert up_to_thousandfold(delta) == told
 
 
 @pytest.mark.parametrize("level", [0.05 / 3, 0.05])

@@ -21,7 +21,7 @@ from mdfa_fairness_plugin.report.sentences import p_text
 class NullDistributionDisplay(Display):
     """Delta found when the sensitive value is redrawn given the features, and the delta observed.
 
-    The difference of means, in units of the outcome, of a search that goes by it.
+    The difference of means or the slope, in units of the outcome, of a search that goes by it.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class NullDistributionDisplay(Display):
     p_value : float
     label : str
         Which search this is.
-    measure : {"ratio", "difference"}
+    measure : {"ratio", "difference", "slope"}
         What the search goes by.
     """
 
@@ -90,7 +90,7 @@ class NullDistributionDisplay(Display):
 
     @property
     def _what(self) -> str:
-        return "difference" if self.measure == "difference" else "delta"
+        return "delta" if self.measure == "ratio" else self.measure
 
     def _sentence(self) -> str:
         finite = self.draws[np.isfinite(self.draws)]
@@ -165,8 +165,11 @@ class NullDistributionDisplay(Display):
                 color=palette.second,
                 **where,
             )
-        note = f"{self._what} found by the same search with the sensitive value redrawn, "
-        note += "given the features"
+        note = f"{self._what} found by the same search with the "
+        if self.measure == "slope":
+            note += "sign of what features do not tell of the quantity redrawn"
+        else:
+            note += "sensitive value redrawn, given the features"
         lost = len(self.draws) - len(finite)
         if lost:
             note += f"\n{count(lost, 'infinite draw')} not drawn"
