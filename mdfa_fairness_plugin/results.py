@@ -19,7 +19,7 @@ from mdfa_fairness_plugin.replicate import Explained
 from mdfa_fairness_plugin.replicate.repeats import searched, source_of
 from mdfa_fairness_plugin.report import markdown, text
 from mdfa_fairness_plugin.report.cyclonedx import to_cyclonedx
-from mdfa_fairness_plugin.report.junit import Case, printed_cases
+from mdfa_fairness_plugin.report.junit import Case, cases_of, properties_of
 from mdfa_fairness_plugin.report.notebooks import fragment_of
 from mdfa_fairness_plugin.report.plain import as_json, in_print, to_plain, written
 from mdfa_fairness_plugin.report.redaction import redact
@@ -250,8 +250,12 @@ class AuditResult(Questions, Reported):
         """
         return written(as_json(to_cyclonedx(self, min_cell)), path)
 
-    def _printed_cases(self, min_cell: int) -> tuple[Sequence[Case], Mapping[str, Any]]:
-        return printed_cases(self, min_cell)
+    def cases(self, min_cell: int = 1) -> Sequence[Case]:
+        """Every search and answer, as gates look at it, with what may be printed of it."""
+        return cases_of(self, min_cell=min_cell)
+
+    def _properties(self, min_cell: int) -> Mapping[str, Any]:
+        return properties_of(redact(self, min_cell).result)
 
     def summary(self, *, min_cell: int = 11) -> str:
         """Tell what was found in a page of plain text.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, command_line, progress
@@ -22,7 +25,8 @@ from mdfa_fairness_plugin.cli.questions import (
 )
 from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.cli.table import find_columns, read_table
-from mdfa_fairness_plugin.report.junit import cases_of
+from mdfa_fairness_plugin.report.asked import Answers
+from mdfa_fairness_plugin.report.redaction import redact
 
 
 def run(request: Request) -> int:
@@ -61,7 +65,7 @@ def run(request: Request) -> int:
         page={"min_cell": request.min_cell, "command": command_line(), **request.byline},
         more=_repeated(request, result),
     )
-    return gate(request, cases_of(result))
+    return gate(request, result)
 
 
 def audited(request: Request) -> Any:
@@ -90,11 +94,22 @@ def _repeated(request: Request, result: Any) -> Iterator[str]:
     how: dict[str, Any] = {"n_jobs": request.n_jobs, "progress": sys.stderr.isatty()}
     if request.null_draws is not None:
         null = result.null_distribution(request.null_draws, **how)
-        yield f"WITHOUT A DISPARITY\n{null.summary()}\n"
+        seen = np.where(_hidden(request, result), np.nan, null.observed_statistics)
+        yield f"WITHOUT A DISPARITY\n{replace(null, observed_statistics=seen).summary()}\n"
     if request.n_repeats is not None:
         stable = result.stability(request.n_repeats, **how)
         yield f"ON OTHER PEOPLE\n{stable.summary()}\n"
     if request.group_pairs:
-        yield f"EVERY PAIR OF GROUPS\n{result.group_pairs().summary()}\n"
+        every = replace(result, asked=(*result.asked, *result.group_pairs()))
+        told = redact(every, request.min_cell).result.asked[len(result.asked) :]
+        yield f"EVERY PAIR OF GROUPS\n{Answers(told).summary()}\n"
     if request.explained:
-        yield f"WITHOUT EACH FEATURE\n{result.explained(**how).summary()}\n"
+        found, hidden = result.explained(**how), _hidden(request, result)
+        kept = {n: np.where(hidden, np.nan, getattr(found, n)) for n in ("delta", "difference")}
+        yield f"WITHOUT EACH FEATURE\n{replace(found, **kept).summary()}\n"
+
+
+def _hidden(request: Request, result: Any) -> list[bool]:
+    """Of which searches ``--min-cell`` keeps back what was found."""
+    told = redact(result, request.min_cell).result.violations
+    return [was.measured > own.measured for was, own in zip(result.violations, told, strict=True)]

@@ -144,6 +144,7 @@ def compare(**asked: Any) -> None:
     writing.junit,
     options.fail_above,
     options.min_cell,
+    writing.withhold,
     options.quiet_option("Print nothing but errors and a tripped gate."),
 )
 def diff(**asked: Any) -> None:
@@ -187,6 +188,7 @@ def demo(**asked: Any) -> None:
     writing.junit,
     options.fail_above,
     options.min_cell,
+    writing.withhold,
     options.jobs,
     options.quiet_option("Print nothing but errors and a tripped gate."),
 )

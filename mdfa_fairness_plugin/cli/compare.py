@@ -74,7 +74,7 @@ def run(request: Request) -> int:
         )
     result = told_of_files(result, files)
     deliver(request, result, notes, page={"min_cell": request.min_cell, **request.byline})
-    return gate(request, result.cases)
+    return gate(request, result)
 
 
 def _find_scores(

@@ -11,9 +11,9 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
@@ -91,6 +91,7 @@ _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"Replace what means missing by None", "Say what means missing with --na-values"),
     (r"as in mdfa_fairness_plugin\.to_groups\(.*?, \[.*?\]\) or to_groups\(.*?, 4\)", _as_bins),
     (r"say so with \.astype\('category'\)", "say so with --categorical"),
+    (r"without min_cell\b", "without --withhold"),
     (r"can be read with mdfa_fairness_plugin\.to_quantities", "can be read with --decimal"),
 )
 
@@ -272,10 +273,11 @@ def collected_notes() -> Iterator[list[str]]:
         try:
             yield notes
         finally:
-            notes.extend(dict.fromkeys(str(warning.message) for warning in caught))
+            said: list[Any] = [warning.message for warning in caught]
+            notes.extend(dict.fromkeys(own.args[0] for own in said))  # not str: they know counts
 
 
-def show_notes(notes: list[str], already_said: str) -> None:
+def show_notes(notes: Iterable[str], already_said: str = "") -> None:
     """Write the notes to stderr that the text on stdout does not repeat."""
     # The summary may break lines, also at hyphens.
     said = "".join(already_said.split())

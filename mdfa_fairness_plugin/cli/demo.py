@@ -15,7 +15,7 @@ from mdfa_fairness_plugin.cli.console import (
     show_notes,
 )
 from mdfa_fairness_plugin.cli.files import read_statement
-from mdfa_fairness_plugin.cli.outputs import check_outputs, refuse_unwritten, write
+from mdfa_fairness_plugin.cli.outputs import check_outputs, in_print, refuse_unwritten, write
 from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.datasets import load_arrests, load_wages
 from mdfa_fairness_plugin.report.text import as_wide_as
@@ -57,7 +57,7 @@ def run(request: Request) -> None:
             summary = result.summary(min_cell=request.min_cell)
         say(f"{told.format(len(data.X))}\n")
         say(summary)
-        show_notes(notes, summary)
+        show_notes(in_print(notes, request), summary)
     refuse_unwritten(failed)
     if request.report is not None and not request.quiet:
         say(f"\nReport: {request.report}")

@@ -12,4 +12,4 @@ def run(request: Request) -> int:
     check_outputs(request)
     result = diff(request.file, request.new_file)
     deliver(request, result, [], page={"min_cell": request.min_cell})
-    return gate(request, result.cases)
+    return gate(request, result)

@@ -7,13 +7,15 @@ from dataclasses import replace
 
 import pandas as pd
 
-from mdfa_fairness_plugin.cli.console import CommandError, complain
+from mdfa_fairness_plugin.cli.console import CommandError, show_notes
 from mdfa_fairness_plugin.cli.labels import find_favorable, find_labels, find_names
+from mdfa_fairness_plugin.cli.outputs import in_print
 from mdfa_fairness_plugin.cli.request import Request, given
 from mdfa_fairness_plugin.cli.table import Table, as_numbers
 from mdfa_fairness_plugin.data.columns import read_labels
 from mdfa_fairness_plugin.data.events import EVENTS, favorable_event
 from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS, NumberOccurrence, happening
+from mdfa_fairness_plugin.exceptions import Count, Message
 
 
 def with_event(table: Table, request: Request) -> tuple[Table, Request]:
@@ -64,7 +66,8 @@ def with_event(table: Table, request: Request) -> tuple[Table, Request]:
         label = int(label == request.outcome)
     rows = f"{truth} {sign} {label}"
     if not request.quiet:
-        complain(f"note: --event: {inside.sum():,} of {len(inside):,} rows are audited: {rows}")
+        n = Count(int(inside.sum()), of=len(inside))
+        show_notes(in_print([Message("--event: ", n, f" are audited: {rows}")], request))
     told = f"({request.where}) and {rows}" if request.where else rows
     return replace(table, frame=frame[inside]), replace(asked, where=told)
 

@@ -33,7 +33,7 @@ def run(request: Request) -> int:
         rows = named.rows(frame)
         result = measure_again(old, **rows, name=request.from_file, **named.settings)
     deliver(request, result, notes, page={"min_cell": request.min_cell})
-    return gate(request, result.cases)
+    return gate(request, result)
 
 
 def _asked(request: Request, old: AuditResult) -> Request:

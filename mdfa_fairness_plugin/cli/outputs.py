@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,15 @@ from mdfa_fairness_plugin.cli.console import (
     show_notes,
 )
 from mdfa_fairness_plugin.cli.request import STDOUT, Request
+from mdfa_fairness_plugin.comparison.withholding import as_printed
 from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.wording import clean, label_text, named
-from mdfa_fairness_plugin.records import INSUFFICIENT
+from mdfa_fairness_plugin.exceptions import AuditWarning
+from mdfa_fairness_plugin.records import INSUFFICIENT, AuditRecord
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
 from mdfa_fairness_plugin.report.files import written_beside
 from mdfa_fairness_plugin.report.junit import DELTA, Case, limited, of_ranks, told_limit, trips
+from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.text import as_wide_as
 
 DONE = 0
@@ -46,6 +49,11 @@ def check_outputs(request: Request) -> None:
     for option, table in tables.items():
         if table is not None and table.suffix.lower() != ".csv":
             raise CommandError(f"{option}: {table.name!r} must end in .csv.")
+    if request.withhold and request.json_file is None:
+        raise CommandError(
+            "--withhold: it is about --json, which was not given; what is printed, --report and "
+            f"--junit leave out counts below --min-cell {request.min_cell} without it."
+        )
     if request.pairs is not None and request.min_cell > 1 and not request.allow_rows:
         raise CommandError(
             f"--pairs: it writes rows of single people, and --min-cell {request.min_cell} keeps back "
@@ -107,7 +115,11 @@ def write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, 
                 with written_beside(path) as part:
                     _write_models(result, part)
             elif option == "--plot":
-                figure: Any = ComparisonDisplay.from_result(result).plot().figure_
+                figure: Any = (
+                    ComparisonDisplay.from_result(as_printed(result, request.min_cell))
+                    .plot()
+                    .figure_
+                )
                 with written_beside(path) as part:
                     figure.savefig(part, dpi=150, facecolor=figure.get_facecolor())
             else:
@@ -179,14 +191,21 @@ def deliver(
     if not request.quiet:
         with as_wide_as(columns_of(sys.stdout) or asked_columns()):
             own = {name: page[name] for name in ("min_cell",) if name in page}
-            _tell(request, partial(result.summary, **own), notes, more, failed)
+            _tell(request, result, partial(result.summary, **own), notes, more, failed)
     refuse_unwritten(failed)
+
+
+def in_print(notes: Iterable[str], request: Request) -> list[str]:
+    """Notes without their small counts."""
+    given = AuditRecord(warnings=tuple(AuditWarning(category="", message=own) for own in notes))
+    return [own.message for own in redact(given, request.min_cell).result.warnings]
 
 
 def _tell(
     request: Request,
+    result: Any,
     summarize: Callable[[], str],
-    notes: list[str],
+    notes: Iterable[str],
     more: Iterable[str],
     failed: Mapping[Path, str],
 ) -> None:
@@ -198,17 +217,19 @@ def _tell(
         say(summary)
     for text in more:
         (complain if is_alone else say)(text)
-    show_notes(notes, summary)
+    known = () if is_alone else getattr(result, "warnings", ())
+    told = {str(own.message) for own in known}
+    show_notes(in_print([own for own in notes if own not in told], request), summary)
     for path in request.outputs.values():
         if path != STDOUT and path not in failed:
             complain(f"written: {path}")
 
 
-def gate(request: Request, cases: Iterable[Case]) -> int:
+def gate(request: Request, result: Any) -> int:
     """Exit status: 1 if any violation or change is surely larger than ``--fail-above``."""
     if request.fail_above is None:
         return DONE
-    cases = list(cases)
+    cases: Sequence[Case] = result.cases(request.min_cell)
     violations = [case.search for case in cases]
     if violations and all(getattr(own, "harm", None) is False for own in violations):
         raise CommandError(
@@ -225,7 +246,10 @@ def gate(request: Request, cases: Iterable[Case]) -> int:
         complain(f"note: --fail-above {request.fail_above:g} is a limit of {said.pop().strip(',')}")
     over = [case for case in cases if trips(case.search, request.fail_above)]
     for case in over:
-        violation, about = case.search, f"{clean(case.about)}: " if case.about else ""
+        violation, about = (
+            case.printed or case.search,
+            f"{clean(case.about)}: " if case.about else "",
+        )
         complain(
             f"gate: {about}{named(violation.sensitive_feature, violation.group)}, outcome "
             f"{label_text(violation.outcome)}: lower bound of {told_limit(violation)} is above "

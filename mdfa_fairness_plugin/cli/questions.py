@@ -11,14 +11,15 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.cli.console import CommandError, command_line, complain
+from mdfa_fairness_plugin.cli.console import CommandError, command_line, show_notes
+from mdfa_fairness_plugin.cli.outputs import in_print
 from mdfa_fairness_plugin.cli.request import RECORDED, Request
 from mdfa_fairness_plugin.cli.table import Columns, Table
 from mdfa_fairness_plugin.data.containers import read_table
 from mdfa_fairness_plugin.data.expressions import parse
 from mdfa_fairness_plugin.data.questions import columns_of
 from mdfa_fairness_plugin.data.written import Marks
-from mdfa_fairness_plugin.exceptions import renaming
+from mdfa_fairness_plugin.exceptions import Count, Message, renaming
 from mdfa_fairness_plugin.provenance import ReadFile
 from mdfa_fairness_plugin.report.stored import stored_part
 from mdfa_fairness_plugin.results import AuditResult
@@ -39,7 +40,8 @@ def restricted(table: Table, request: Request) -> Table:
     if not inside.any():
         raise CommandError(f"--where: no row of {request.file} meets {request.where!r}.")
     if not request.quiet:
-        complain(f"note: --where: {inside.sum():,} of {len(inside):,} rows are audited")
+        n = Count(int(inside.sum()), of=len(inside))
+        show_notes(in_print([Message("--where: ", n, " are audited")], request))
     return replace(table, frame=table.frame[inside])
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from mdfa_fairness_plugin._optional import import_optional
-from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, complain
+from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, show_notes
 from mdfa_fairness_plugin.cli.files import read_statement
 from mdfa_fairness_plugin.cli.labels import (
     called,
@@ -22,6 +22,7 @@ from mdfa_fairness_plugin.cli.labels import (
     find_reference,
     listed,
 )
+from mdfa_fairness_plugin.cli.outputs import in_print
 from mdfa_fairness_plugin.cli.request import Request, given
 from mdfa_fairness_plugin.dask.blocks import in_microseconds, refuse_repeated
 from mdfa_fairness_plugin.data.binning import to_groups
@@ -118,8 +119,7 @@ class Table:
                 "--features."
             )
         if not request.quiet:
-            for remark in self._remarks(chosen):
-                complain(f"note: {remark}")
+            show_notes(self._remarks(chosen))
         return chosen
 
     def _read_as_asked(
@@ -196,8 +196,7 @@ def as_numbers(frame: pd.DataFrame, columns: list[Hashable], request: Request) -
     """These columns, text that stands for quantities read as the options say it is written."""
     with collected_notes() as notes:
         read = to_quantities(frame[columns], **request.writing) if columns else frame[columns]
-    for note in () if request.quiet else notes:
-        complain(f"note: {note}")
+    show_notes(() if request.quiet else in_print(notes, request))
     return read
 
 

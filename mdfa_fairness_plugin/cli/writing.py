@@ -62,5 +62,5 @@ table_file = option(
 withhold = option(
     "--withhold",
     is_flag=True,
-    help="Let --json leave out what --min-cell does; no command reads such a file back.",
+    help="Let --json, too, leave out what --min-cell does; no command reads such a file back.",
 )

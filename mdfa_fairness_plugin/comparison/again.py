@@ -33,8 +33,8 @@ from mdfa_fairness_plugin.replicate.repeats import prepared
 from mdfa_fairness_plugin.report.asked import Answers, asked_section
 from mdfa_fairness_plugin.report.document import Bullets, Document, Paragraphs, Section
 from mdfa_fairness_plugin.report.effects import effect_of
-from mdfa_fairness_plugin.report.junit import Case, cases_of, printed_cases
-from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
+from mdfa_fairness_plugin.report.junit import Case, cases_of, properties_of
+from mdfa_fairness_plugin.report.plain import in_print, plain_value
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.reported import Reported
 from mdfa_fairness_plugin.report.stored import stored_part
@@ -80,37 +80,38 @@ class MeasuredAgain(Reported):
         """Whether each finding is a violation on the new rows too."""
         return tuple(own.verdict == VIOLATION for own in self.answers)
 
-    @property
-    def cases(self) -> tuple[Case, ...]:
-        """The answers as what gates look at."""
-        return cases_of(self.result)
-
     def to_frame(self) -> pd.DataFrame:
         """Give one row per finding; ``asked`` is its rule."""
         return Answers(self.answers).to_frame().assign(confirmed=list(self.confirmed))
 
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Give strict JSON, also as a file if there is a ``path``."""
-        told = {
+    def to_dict(self, *, min_cell: int | None = None) -> dict[str, Any]:
+        """Give the answers and notes in plain Python types, ready for strict JSON."""
+        answers = redact(self.result, min_cell or 1).result.asked
+        plain = {
             "format": _FORMAT,
-            "answers": plain_value(self.answers),
+            "answers": plain_value(answers),
             "confirmed": [*self.confirmed],
             "notes": [*self.notes],
         }
-        return written(as_json(told), path)
+        return plain if min_cell is None else in_print(plain, min_cell, rows=False)
 
-    def _printed_cases(self, min_cell: int) -> tuple[Sequence[Case], Mapping[str, Any]]:
-        return printed_cases(self.result, min_cell)
+    def cases(self, min_cell: int = 1) -> Sequence[Case]:
+        """The answers, as gates look at them, with what may be printed of them."""
+        return cases_of(self.result, min_cell=min_cell)
+
+    def _properties(self, min_cell: int) -> Mapping[str, Any]:
+        return properties_of(redact(self.result, min_cell).result)
 
     def _page(self, min_cell: int) -> Document:
         old, new = (redact(own, min_cell).result for own in (self.old, self.result))
-        return self._told(old, new.asked)
+        return self._told(old, new)
 
-    def _told(self, old: AuditRecord, answers: Sequence[AskedSubgroup]) -> Document:
+    def _told(self, old: AuditRecord, new: AuditRecord) -> Document:
+        answers = new.asked
         before = tuple(map(_finding, (old.violations[place] for place in self.places), answers))
         n = sum(self.confirmed)
         headline = f"{n} of {count(len(answers), 'finding')} confirmed on the new rows."
-        asked = asked_section(tuple(answers), _NOTE)
+        asked = asked_section(answers, _NOTE)
         return Document(
             "Old findings on new rows",
             (
@@ -122,7 +123,7 @@ class MeasuredAgain(Reported):
                     "Whether they can be compared",
                     (Bullets(tuple(clean(own, 2000) for own in self.notes)),),
                 ),
-                warnings_section(self.result.warnings),
+                warnings_section(new.warnings),
             ),
         )
 

@@ -230,7 +230,7 @@ def _of_people(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
         yield f"Both audits read the same file (its hashes are equal), {not_independent}."
     elif n:
         yield (
-            f"{n:,} labels of rows stand in both audits; if they are persons, the two are not "
+            "Some labels of rows stand in both audits; if they are persons, the two are not "
             "independent."
         )
     else:

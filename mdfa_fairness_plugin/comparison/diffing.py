@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fields import UNKNOWN_PAIR, frame_of
 from mdfa_fairness_plugin.report.document import Document
 from mdfa_fairness_plugin.report.junit import Case
-from mdfa_fairness_plugin.report.plain import as_json, plain_value, written
+from mdfa_fairness_plugin.report.plain import in_print, plain_value
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.reported import Reported
 from mdfa_fairness_plugin.results import AuditResult
@@ -75,25 +75,17 @@ class DiffResult(Reported):
                     frame[column] = np.where(of, np.array(told, dtype=float), math.nan)
         return frame
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, min_cell: int | None = None) -> dict[str, Any]:
         """Give the changes and notes in plain Python types, ready for strict JSON."""
-        return {"format": _FORMAT, "changes": plain_value(self.changes), "notes": [*self.notes]}
+        changes = self._printed(min_cell or 1).changes
+        plain = {"format": _FORMAT, "changes": plain_value(changes), "notes": [*self.notes]}
+        return plain if min_cell is None else in_print(plain, min_cell, rows=False)
 
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Give strict JSON, also as a file if there is a ``path``."""
-        return written(as_json(self.to_dict()), path)
-
-    def _printed_cases(self, min_cell: int) -> tuple[Sequence[Case], Mapping[str, Any]]:
-        printed = self._printed(min_cell).changes
-        told = zip(self.cases, printed, strict=True)
-        return [case._replace(printed=own) for case, own in told], {}
-
-    @property
-    def cases(self) -> tuple[Case, ...]:
-        """The changes as what gates look at."""
+    def cases(self, min_cell: int = 1) -> Sequence[Case]:
+        """The changes, as gates look at them, with what may be printed of them."""
         return tuple(
-            Case(f"change {_OF.get(own.quantity, 'for everybody')}", own, change_sentence)
-            for own in self.changes
+            Case(f"change {_OF.get(own.quantity, 'for everybody')}", own, change_sentence, printed)
+            for own, printed in zip(self.changes, self._printed(min_cell).changes, strict=True)
         )
 
     def _page(self, min_cell: int) -> Document:

@@ -273,14 +273,12 @@ class ComparisonResult(Reported):
         """
         return written(as_json(self.to_dict(rows=rows, min_cell=min_cell)), path)
 
-    @property
-    def cases(self) -> tuple[Case, ...]:
-        """Every search of every model's own audit, as what gates look at."""
-        return cases_of_models(self.audits)
+    def cases(self, min_cell: int = 1) -> Sequence[Case]:
+        """Every search of every model's own audit, as gates look at it."""
+        return cases_of_models(self.audits, min_cell)
 
-    def _printed_cases(self, min_cell: int) -> tuple[Sequence[Case], Mapping[str, Any]]:
-        cases = cases_of_models(self.audits, min_cell)
-        return cases, properties_of(as_printed(self, min_cell))
+    def _properties(self, min_cell: int) -> Mapping[str, Any]:
+        return properties_of(as_printed(self, min_cell))
 
     def summary(self, *, min_cell: int = 11) -> str:
         """Tell what was found in a page of plain text, without small counts, as ``to_html`` does."""

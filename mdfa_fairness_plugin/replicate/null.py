@@ -43,6 +43,7 @@ from mdfa_fairness_plugin.replicate.repeats import (
     scale_of,
     search_text,
     searched,
+    untold,
 )
 from mdfa_fairness_plugin.search.ground import Compared
 from mdfa_fairness_plugin.search.outcomes import outcomes_of
@@ -178,7 +179,7 @@ class NullDistribution:
             self.searches, self.measures, self.p_values, self.observed, strict=True
         ):
             if np.isnan(p):
-                lines.append(f"- {search_text(search)}: not measured.")
+                lines.append(f"- {search_text(search)}: {untold(effect)}.")
                 continue
             lines.append(
                 f"- {search_text(search)}: {effect_text(effect, measure)}; "

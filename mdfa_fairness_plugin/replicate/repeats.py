@@ -145,6 +145,11 @@ def effect_text(effect: float, measure: str) -> str:
     return f"ratio {rounded(ratio_of(effect))}"
 
 
+def untold(known: float) -> str:
+    """Why nothing is told of a search, of which something else is known or not."""
+    return "not measured" if np.isnan(known) else "withheld, as too few rows are behind it"
+
+
 def search_text(search: Named) -> str:
     """A search as people read it."""
     name, group, outcome = search

@@ -33,6 +33,7 @@ from mdfa_fairness_plugin.replicate.repeats import (
     search_text,
     searched,
     source_of,
+    untold,
 )
 from mdfa_fairness_plugin.search.outcomes import outcomes_of
 from mdfa_fairness_plugin.search.prepare import (
@@ -178,7 +179,8 @@ class Explained:
                 lines.append(f"- {search_text(search)}: {self._differs(j)}.")
                 continue
             if math.isnan(self.delta[j]):
-                lines.append(f"- {search_text(search)}: not measured.")
+                known = np.fmax(self.unweighted[j], self.difference_unweighted[j])
+                lines.append(f"- {search_text(search)}: {untold(known)}.")
                 continue
             moved = "; ".join(
                 f"{ratios_text((line['ratio_without'],))[0]} without {label_text(line['feature'])} "

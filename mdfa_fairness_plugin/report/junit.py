@@ -81,11 +81,6 @@ def cases_of_models(audits: Mapping[Any, AuditRecord], min_cell: int = 1) -> tup
     return tuple(case for about, audit in told for case in cases_of(audit, about, min_cell))
 
 
-def printed_cases(result: AuditRecord, min_cell: int) -> tuple[tuple[Case, ...], dict[str, Any]]:
-    """Cases and properties of an audit, without smaller counts."""
-    return cases_of(result, min_cell=min_cell), properties_of(redact(result, min_cell).result)
-
-
 def junit_of(
     cases: Sequence[Case], properties: Mapping[str, Any], fail_above: float | None = None
 ) -> str:

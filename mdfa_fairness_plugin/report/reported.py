@@ -11,7 +11,7 @@ from mdfa_fairness_plugin.report.byline import published
 from mdfa_fairness_plugin.report.document import Document
 from mdfa_fairness_plugin.report.junit import Case, junit_of
 from mdfa_fairness_plugin.report.notebooks import MIN_CELL
-from mdfa_fairness_plugin.report.plain import written
+from mdfa_fairness_plugin.report.plain import as_json, written
 
 
 class Reported:
@@ -23,9 +23,26 @@ class Reported:
     def _page(self, min_cell: int) -> Document:
         raise NotImplementedError
 
-    def _printed_cases(self, min_cell: int) -> tuple[Sequence[Case], Mapping[str, Any]]:
-        """What gates look at as it is printed, and what else JUnit XML holds."""
+    def cases(self, min_cell: int = 1) -> Sequence[Case]:
+        """What gates look at, with what may be printed of it."""
         raise NotImplementedError
+
+    def _properties(self, min_cell: int) -> Mapping[str, Any]:
+        """What else JUnit XML holds."""
+        return {}
+
+    def to_dict(self, *, min_cell: int | None = None) -> dict[str, Any]:
+        """Give everything in plain Python types, ready for strict JSON."""
+        raise NotImplementedError
+
+    def to_json(
+        self, path: str | os.PathLike[str] | None = None, *, min_cell: int | None = None
+    ) -> str:
+        """Give strict JSON, also as a file if there is a ``path``.
+
+        With ``min_cell`` it withholds what ``to_html`` does; None keeps all.
+        """
+        return written(as_json(self.to_dict(min_cell=min_cell)), path)
 
     def to_junit(
         self,
@@ -54,7 +71,7 @@ class Reported:
         -------
         str
         """
-        return written(junit_of(*self._printed_cases(min_cell), fail_above), path)
+        return written(junit_of(self.cases(min_cell), self._properties(min_cell), fail_above), path)
 
     def summary(self, *, min_cell: int = 11) -> str:
         """Tell what was found in a page of plain text.

@@ -78,8 +78,8 @@ def stored_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
         )
     if "min_cell" in given:
         raise InputError(
-            f"{name}: counts below {_short(given['min_cell'])} were withheld from it (min_cell), so "
-            "that it is no whole result. Write the result without min_cell to read it back."
+            f"{name}: counts below {_short(given['min_cell'])} were withheld from it, so that it is no "
+            "whole result. Write the result without min_cell to read it back."
         )
     return _Reading(name, given).fields()
 

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 import mdfa_fairness_plugin
 from mdfa_fairness_plugin.cli import main
+from mdfa_fairness_plugin.report.junit import cases_of
 
 
 @dataclass
@@ -43,6 +44,7 @@ class FakeAudit:
         told = {
             "violations": violations,
             "asked": (),
+            "cases": lambda min_cell: cases_of(SimpleNamespace(violations=violations, asked=())),
             "provenance": {},
             "worst_case": violations[0] if violations else None,
             "summary": lambda min_cell: self.text,

@@ -18,8 +18,9 @@ import pytest
 from mdfa_fairness_plugin import audit
 from mdfa_fairness_plugin.cli.console import CommandError
 from mdfa_fairness_plugin.cli.outputs import gate
+from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.datasets import make_synthetic
-from mdfa_fairness_plugin.exceptions import InputError, SmallGroupWarning, visible
+from mdfa_fairness_plugin.exceptions import Count, InputError, Message, SmallGroupWarning, visible
 from mdfa_fairness_plugin.report.junit import Case
 
 ROWS = """\
@@ -269,10 +270,15 @@ def test_warnings_become_short_notes_unless_the_summary_has_them(loans, mdfa, fa
         SmallGroupWarning("only 3 rows have race = b."),
         SmallGroupWarning("too few rows"),
         SmallGroupWarning("too few rows"),
+        SmallGroupWarning(Message("few: ", Count(4), ".")),
         RuntimeWarning("overflow in some library"),
     ]
     result = mdfa(*audit_arguments(loans))
-    assert result.stderr == "note: too few rows\n"
+    assert result.stderr == "note: too few rows\nnote: few: a withheld number of rows.\n"
+    assert "note: few: 4 rows." in mdfa(*audit_arguments(loans, "--min-cell", 1)).stderr
+    alone = mdfa(*audit_arguments(loans, "--withhold"))
+    assert (alone.exit_code, alone.stdout) == (2, "")
+    assert "--withhold: it is about --json, which was not given" in alone.stderr
 
 
 @pytest.mark.parametrize(
@@ -304,7 +310,7 @@ def test_a_gate_without_evidence_says_so(loans, mdfa, fake_audit):
 def test_a_gate_on_the_favourable_outcome_alone_is_refused():
     cases = [Case("", SimpleNamespace(harm=False, interval=(0.4, 0.6)), str)]
     with pytest.raises(CommandError, match="--fail-above: nothing can trip it"):
-        gate(SimpleNamespace(fail_above=0.1, quiet=True), cases)
+        gate(Request(fail_above=0.1), SimpleNamespace(cases=lambda min_cell: cases))
 
 
 def test_without_a_gate_a_violation_is_status_0(loans, mdfa, fake_audit):
@@ -587,7 +593,9 @@ def test_gate_messages_are_safe_for_a_terminal(loans, mdfa, fake_audit, monkeypa
     monkeypatch.setattr(
         "mdfa_fairness_plugin.audit",
         lambda *args, **kwargs: replace(
-            fake_audit(*args, **kwargs), violations=(hostile,), summary=lambda min_cell: ""
+            fake_audit(*args, **kwargs),
+            cases=lambda min_cell: [Case("", hostile, str)],
+            summary=lambda min_cell: "",
         ),
         raising=False,
     )
@@ -942,13 +950,26 @@ def test_what_is_withheld_is_in_no_output(tmp_path, mdfa):
         files = [tmp_path / f"{name}{len(more)}" for name in ("json", "junit", "cyclonedx")]
         asked = [part for path in files for part in (f"--{path.name[:-1]}", path)]
         asked += ["--sensitive", "sex", "--outcome-label", "no", "--learner", "tree", *more]
-        result = mdfa("audit", table, "--outcome", "approved", *asked)
+        result = mdfa(
+            "audit", table, "--outcome", "approved", "--group-pairs", "--explained", *asked
+        )
         assert result.exit_code == 0, result.output
         outputs[more] = [result.stdout, *(path.read_text(encoding="utf-8") for path in files)]
     plain, told = (json.loads(own[1]) for own in outputs.values())
     assert [[80, 100], [7, 213]] in [v["counts"]["values"] for v in plain["violations"]]
     assert [[80, 100], [None, 220]] in [v["counts"]["values"] for v in told["violations"]]
     ratio = max(v["ratio"] for v in plain["violations"])
-    for text in (outputs[()][0], *outputs[()][2:], *outputs[("--withhold",)]):
+    texts = [outputs[()][0], *outputs[()][2:], *outputs[("--withhold",)]]
+    new = tmp_path / "new.csv"
+    frame.assign(age=frame["age"] + 1).to_csv(new, index=False)
+    for words in (
+        ("measure", new, "--from", tmp_path / "json0"),
+        ("diff", *2 * [tmp_path / "json0"]),
+    ):
+        again = mdfa(*words, "--json", "-", "--fail-above", 0.1, "--withhold")
+        assert "withheld" in mdfa(*words).stdout
+        assert json.loads(again.stdout)["min_cell"] == 11
+        texts += [again.stdout, again.stderr]
+    for text in texts:
         assert f"{ratio:.4g}" not in text
         assert not re.search(r"\b213\b", text)

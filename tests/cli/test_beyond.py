@@ -155,7 +155,8 @@ def test_the_gate_is_in_units_of_what_is_compared(capsys):
         own = SimpleNamespace(**told | fields)
         if "change" not in fields:  # whose own interval is of what changed
             own.effect_interval = own.difference_interval if own.by_difference else own.interval
-        return gate(Request(fail_above=limit), [Case("", own, str)])
+        result = SimpleNamespace(cases=lambda min_cell: [Case("", own, str)])
+        return gate(Request(fail_above=limit), result)
 
     assert status(100, by_difference=True) == 1
     err = capsys.readouterr().err
