@@ -283,6 +283,8 @@ def beside_sentence(violation: Violation) -> str:
     share = part.n_rows / whole.n_rows if part.n_rows and whole.n_rows else math.nan
     start = _where(part, share)
     part_text = subgroup_sentence(start.rstrip(), part, violation)
+    if violation.verdict != VIOLATION:  # a finding is the search's, by one rule
+        return f"Of a part of them: {part_text}"
     text = f"A part of them is unequal beyond chance by itself. {part_text}"
     if not part.effect_interval[0] <= whole.effect:
         return text

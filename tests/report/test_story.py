@@ -468,6 +468,10 @@ def test_a_part_with_evidence_of_its_own_is_told_beside_everybody():
     ]
     assert searches(result)[1][2:] == ("3.0", "1.2 to 7.4", "", 300, "", "", "")
     assert "In a part of them" in result.to_html(min_cell=1)
+    blind = replace(result.violations[0], verdict="insufficient_evidence", reason="it falls")
+    unfound = " ".join(audit(blind).summary(min_cell=1).split())
+    assert "Of a part of them: Mostly where age at most 30" in unfound
+    assert "unequal beyond chance by itself" not in unfound
     # Also of a search that is not told first.
     other = audit(refused(group="Asian", interval=(0.7, 0.9)), result.violations[0])
     assert told in flat(other.summary(min_cell=1))
