@@ -43,8 +43,8 @@ FORMULAS = ("definition", "Lemma 1", "Lemma 1, raw weights", "ratio x mass", "ra
 
 _REASONS = {
     "definition": (
-        "by its definition, evened out inside G, gamma is less than half the published value "
-        "with any weights that balance"
+        "by its definition, evened out inside G, gamma is smaller than the published value with any of "
+        "these weights"
     ),
     "Lemma 1": (
         "equals the definition only where G itself is balanced; without weights the imbalance in G "
@@ -70,7 +70,7 @@ _GENDER = {
     ),
     "gender, S = Male": (
         "the paper names this direction, and men are called high risk more often than women with "
-        "equal features; its zero is what S = Female gives"
+        "equal features; its zero is nearer to what S = Female gives"
     ),
 }
 

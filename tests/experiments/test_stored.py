@@ -1,0 +1,37 @@
+"""The runs that are stored bear out the reasons printed beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+STORED = Path(__file__).parents[1] / "benchmarks" / "reproduced"
+
+
+def stored(name: str) -> pd.DataFrame:
+    """Rows of a reproduction as it was stored."""
+    found = json.loads((STORED / f"{name}.json").read_text(encoding="utf-8"))
+    return pd.DataFrame(found["comparisons"])
+
+
+def test_table1_what_each_formula_gives():
+    rows = stored("table1")
+    rows[["formula", "weights"]] = rows["reading"].str.split("; ", n=1, expand=True)
+    rows[["who", "features"]] = rows["quantity"].str.split("; ", n=1, expand=True)
+    away = (rows["ours"] - rows["paper"]).abs()
+    race = rows["who"] == "race"
+    assert (rows["ours"] < rows["paper"])[race & (rows["formula"] == "definition")].all()
+    assert (away > 4 * rows["paper_sd"])[rows["formula"] == "ratio x accuracy"].all()
+    five = rows[race & (rows["features"] == "I, II, III, IV, V")].set_index(["formula", "weights"])
+    raw = five.loc["Lemma 1", "no weights"]["ours"] / five.loc["definition", "no weights"]["ours"]
+    assert raw > 2
+    near = five[(five["ours"] - five["paper"]).abs() <= five["paper_sd"].max()]
+    assert set(near.index.get_level_values("formula")) == {"ratio x mass"}
+    kept = rows[rows["formula"].isin(["definition", "Lemma 1"])]
+    by_gender = kept.assign(away=away).pivot(
+        index=["features", "reading"], columns="who", values="away"
+    )
+    by_gender = by_gender.dropna(subset="gender, S = Female")
+    assert (by_gender["gender, S = Female"] < by_gender["gender, S = Male"]).all()
