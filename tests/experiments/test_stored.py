@@ -35,3 +35,20 @@ def test_table1_what_each_formula_gives():
     )
     by_gender = by_gender.dropna(subset="gender, S = Female")
     assert (by_gender["gender, S = Female"] < by_gender["gender, S = Male"]).all()
+
+
+def test_table2_what_alpha_and_auditor_class_do():
+    rows = stored("table2").set_index(["quantity", "reading"])["ours"]
+    ratio = rows["Ratio of high risk"]
+    of_splits = ratio[ratio.index.str.startswith("raw in G, mean of splits")].to_numpy()
+    assert (of_splits > ratio[ratio.index.str.startswith("raw in G, of mean")].to_numpy()).all()
+    assert f"{ratio['population, raw']:.2f}" == "2.78"
+    charge = rows["Charge Degree, AA"]
+    forests = "forest of depth 2 on the features"
+    readings = ("the paper's system", forests, f"{forests}, entropy weights")
+    published, forest, entropy = (
+        charge[charge.index.str.startswith(f"{own}, al")] for own in readings
+    )
+    assert (published.diff().dropna() < 0).all()  # by alpha
+    assert (forest.to_numpy() > published.to_numpy()).sum() >= 4
+    assert abs(forest.to_numpy() - entropy.to_numpy()).max() < 0.03
