@@ -95,8 +95,8 @@ def settled(settings: Settings, problem: AuditProblem) -> Settings:
     if settings.complexity == "cross_validated" and isinstance(learner, str):
         if solver == "orthogonal":
             raise InputError(
-                "complexity: 'cross_validated' is for solver='level_set' or 'iterative', 'orthogonal' "
-                "found. Pass a GridSearchCV of a regressor as learner."
+                "complexity: it is chosen by cross-validation with solver='level_set' or "
+                "solver='iterative' alone, not with 'orthogonal'."
             )
         learner = CrossValidated(learner)
     representation = "phi" if _is_phi(settings) else "raw"

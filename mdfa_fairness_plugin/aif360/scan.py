@@ -233,6 +233,10 @@ class Asked:
 
     def _check(self) -> str:
         """Name of the argument that holds the outcomes to audit."""
+        if self.auditor.get("outcome_type") == "numeric" and self.event not in NUMBER_EVENTS:
+            raise InputError(
+                "outcome_type: to audit the numbers themselves say event='score' here."
+            )
         if self.y_pred is not None:
             return "y_pred"
         if self.y_true is None:

@@ -13,45 +13,29 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 import click
 
+from mdfa_fairness_plugin.cli.request import CALLED
 from mdfa_fairness_plugin.exceptions import MDFAError, MDFAWarning, visible
 from mdfa_fairness_plugin.report.lines import folded
 
-# What arguments of the package are called on the command line.
-_OPTIONS = {
-    "balance": "--balance",
+# What arguments of the package are called on the command line, where not by their own names.
+_OPTIONS: Final = {
+    **CALLED,
     "clusters": "--cluster",
-    "date_format": "--date-format",
-    "decimal": "--decimal",
+    "confidence_level": "--confidence",
     "decision_inputs": "--decision-input",
-    "estimator": "--estimator",
-    "exposure": "--exposure",
-    "favorable": "--favorable",
-    "favorable_label": "--favorable-label",
-    "group_names": "--group-names",
-    "learner": "--learner",
-    "measure": "--compare-by",
     "metric": "--metric",
-    "min_difference": "--min-difference",
-    "ordered": "--ordered",
-    "outcome_name": "--outcome-name",
-    "outcome_names": "--outcome-names",
-    "outcome_type": "--outcome-type",
+    "n_jobs": "--jobs",
     "outcomes": "--outcome-label",
-    "pos_label": "--outcome-label",
     "outcomes_by_model": "--outcomes",
-    "per": "--per",
-    "robust": "--robust",
+    "pos_label": "--outcome-label",
+    "random_state": "--seed",
     "sample_weight": "--weight",
     "scores": "--scores",
-    "sensitive_probabilities": "--sensitive-probabilities",
-    "sensitive_type": "--sensitive-type",
-    "solver": "--solver",
     "statement": "--statement",
-    "thousands": "--thousands",
     "tolerance": "--tolerance",
     "y": "--outcome",
     "y_pred": "--outcome",

@@ -184,6 +184,11 @@ def _with(metadata: str) -> list[Field[Any]]:
 
 # What a result of ``mdfa audit`` keeps of its request, by which other rows are asked the same.
 RECORDED: Final = frozenset(own.name for own in _with("recorded"))
+# Options by the arguments of an audit that they are.
+CALLED: Final = {
+    own.metadata.get("setting") or own.name: f"--{own.name.replace('_', '-')}"
+    for own in (*_with("recorded"), *_with("setting"))
+}
 
 
 def given(**values: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -27,8 +28,8 @@ class Phrase(NamedTuple):
         """What is said of a search."""
         if not search.outcome_scale:
             return cls(gets(search), "more often", "")
-        parts = [*gets(search).split(" ", 2), "", ""]
-        return cls(*parts[:3])._of_many()
+        verb, direction, what = [*gets(search).split(" ", 2), "", ""][:3]
+        return cls(verb, direction, _NUMBER_OF.sub("", what))._of_many()
 
     @property
     def turned(self) -> Phrase:
@@ -38,13 +39,15 @@ class Phrase(NamedTuple):
 
     def _of_many(self) -> Phrase:
         """Fewer, not less, of what is named in the plural."""
-        name = self.what.partition(" per ")[0]
-        many = (
-            name.endswith("s")
-            and not name.endswith(("ss", "us", "is", "as"))
-            and " of " not in name
-        )
-        return self._replace(direction="fewer") if many and self.direction == "less" else self
+        fewer = self.many and self.direction == "less"
+        return self._replace(direction="fewer") if fewer else self
+
+    @property
+    def many(self) -> str:
+        """Many of what is named in the plural; else empty."""
+        head = _AFTER_HEAD.split(self.what.lower())[0]
+        plural = head.endswith("s") and not head.endswith(("ss", "us", "is", "as"))
+        return "many" if plural or head.endswith(("children", "people", "men")) else ""
 
     @property
     def taken(self) -> bool:
@@ -59,6 +62,8 @@ class Phrase(NamedTuple):
         return " ".join(filter(None, (self.verb, size, self.direction, self.what)))
 
 
+_NUMBER_OF: Final = re.compile(r"^(number|count|no\.) of ", re.IGNORECASE)
+_AFTER_HEAD: Final = re.compile(r"[ _](?:per|of|in|at|for|on|with|within|to|from|since)[ _]")
 # How a mean is said, and what it is counted in.
 SCALES: Final = {
     AMOUNT: ("get", ""),
@@ -123,7 +128,8 @@ class OfMeans(Effect):
         phrase, others = Phrase.of(search), f"{others} with equal audited features"
         if not found.measured and not math.isfinite(found.lower):
             what = " ".join(filter(None, phrase[1:]))
-            return f"{start}: how much {what} they {phrase.verb} than {others} {self.lost(found)}."
+            much = f"how {phrase.many or 'much'} {what} they {phrase.verb}"
+            return f"{start}: {much} than {others} {self.lost(found)}."
         if self.value(found) < self.none:
             phrase = phrase.turned
         told = self._compared(found, phrase, others, confidence(search))
@@ -142,11 +148,6 @@ class RatioOfMeans(OfMeans):
     titles = ("Ratio of means", "Difference of means")
     axis = "Ratio of means"
     plural = "Ratios of means"
-
-    @property
-    def as_much(self) -> str:
-        """How the ratio is said."""
-        return "as high" if self.scale == RANK else "as much"
 
     def alike(self, values: Sequence[float]) -> list[str]:
         """Write effects that are read together with the same decimals."""
@@ -175,10 +176,11 @@ class RatioOfMeans(OfMeans):
         if ratio < 1:
             ratio, low, high = _inverse(ratio), _inverse(high), _inverse(low)
         size, least, most = short(self.alike((ratio, low, high)))
+        as_much = "as high" if self.scale == RANK else f"as {phrase.many or 'much'}"
         if not found.measured:
-            text = f"at least {least} times {self.as_much}, {sure}"
+            text = f"at least {least} times {as_much}, {sure}"
         else:
-            text = in_brackets(f"{size} times {self.as_much}", least, most, sure)
+            text = in_brackets(f"{size} times {as_much}", least, most, sure)
         theirs = self.theirs(found)
         if phrase.taken:
             return f"{phrase} than {others}{f', {theirs}' if theirs else ''}: {text}"

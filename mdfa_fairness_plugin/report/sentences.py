@@ -427,8 +427,9 @@ def impact_sentence(violation: Violation) -> str:
     values = (impact, *interval)
     if is_number(violation):
         size, *span = short(RatioOfMeans().alike(values))
-        times, what = in_brackets(f"{size} times", *span), Phrase.of(violation).what
-        who = f"{capital(group_of(violation))} get {times} as much {what}"
+        times, phrase = in_brackets(f"{size} times", *span), Phrase.of(violation)
+        as_much = f"as {phrase.many or 'much'} {phrase.what}"
+        who = f"{capital(group_of(violation))} get {times} {as_much}"
         return f"{who} as {others_of(violation)}{there} on average."
     size, *span = ratios_text(values)
     times = in_brackets(f"{size} times", *span)

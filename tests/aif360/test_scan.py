@@ -232,6 +232,7 @@ def test_clusters_may_be_values_a_column_or_a_level(frame, in_column, quick):
         ({"pos_label": "yes"}, "pos_label: 'yes' is not among the labels found: 0, 1"),
         ({"y_true": np.array(["a", "b"])[np.arange(600) % 2]}, "pos_label: .* say which of them"),
         ({"favorable_label": 1}, "favorable_label: it is called pos_label here"),
+        ({"outcome_type": "numeric"}, "outcome_type: .* say event='score' here"),
         ({"event": "error"}, "y_pred: None was given; event='error' compares predictions"),
         ({"event": "fnr", "y_pred": np.ones(600)}, "event: one of 'selection'"),
         ({"y_true": np.zeros(3)}, "y_true: 3 rows"),

@@ -137,6 +137,11 @@ def test_models_that_predict_numbers_are_compared_as_they_are_written(pay, mdfa,
             ("--sensitive-type", "numeric", "--solver", "level_set"),
             "or make groups with --bins",
         ),
+        (
+            "band",
+            ("--complexity", "cross_validated"),
+            "--complexity: it is chosen by cross-validation",
+        ),
         ("pay", (*NUMERIC, "--robust", "0.7"), "Invalid value for '--robust'"),
     ],
 )

@@ -116,13 +116,30 @@ def test_a_ratio_of_means_says_who_gets_more_times_as_much():
     )
     assert case_sentence(more).endswith(
         "those with sex = F get more stops per unit of exposure than everyone else with equal audited "
-        "features, who get 0.9 on average: 1.10 times as much (1.06 to 1.14, with 95 % confidence)."
+        "features, who get 0.9 on average: 1.10 times as many (1.06 to 1.14, with 95 % confidence)."
     )
     # A group that does not get less gets more: the other way round, all at least as large.
     other = by_ratio(delta=math.log(0.8), interval=(math.log(0.5), 0.0))
     assert "get more wage" in case_sentence(other)
     assert "1.25 times as much (1.00 to 2.00" in case_sentence(other)
     assert "no ratio can be given" in case_sentence(by_ratio(delta=math.inf))
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "many"),
+    [
+        ("number of visits", "fewer visits", True),
+        ("children", "fewer children", True),
+        ("days in prison", "fewer days in prison", True),
+        ("hours per week", "fewer hours per week", True),
+        ("percentage of claims", "less percentage of claims", False),
+        ("bonus", "less bonus", False),
+    ],
+)
+def test_what_is_counted_is_fewer_and_many(name, said, many):
+    text = case_sentence(by_ratio(outcome_text=f"get less {name}"))
+    assert f"get {said} than everyone else" in text
+    assert f"1.10 times as {'many' if many else 'much'} (" in text
 
 
 def test_ranks_are_shares_of_people_and_steps():
