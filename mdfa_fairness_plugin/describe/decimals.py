@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mdfa_fairness_plugin.describe.wording import number
-
 Places = Callable[[Sequence[float]], int]  # decimals of numbers that stand together
 
 # Decimals beyond which nothing is told apart.
 MOST: Final = 4
 _UNKNOWN, _INFINITE = "unknown", "infinitely many"
+_MOST_WRITTEN: Final = 9  # decimals; smaller numbers are written as 1.5e-12
 _HARDLY: Final = 1e-9  # what arithmetic leaves of nothing
 _SHORT: Final = {_UNKNOWN: "", _INFINITE: "inf"}
 
@@ -29,6 +28,10 @@ def alike(values: Sequence[float], places: Places, *, none: float = math.nan) ->
     while n < MOST and _mistaken(known, n, none):
         n += 1
     n += n < MOST and _at_an_end(known, n) and not _at_an_end(known, n + 1)
+    if n > _MOST_WRITTEN:
+        moved = -math.floor(math.log10(max(map(abs, known))))
+        texts = [_fixed(value * 10.0**moved, n - moved, math.nan) for value in values]
+        return [f"{text}e-{moved}" if text[-1].isdigit() else text for text in texts]
     ends = (min(known), max(known)) if known else ()
     return [_fixed(value, n, none if value in ends else math.nan) for value in values]
 
@@ -64,7 +67,7 @@ def _fixed(value: float, n: int, none: float) -> str:
 
 def decimals(text: str) -> int:
     """How many decimals a number was written with."""
-    return len(text.partition(".")[2])
+    return len(text.partition("e")[0].partition(".")[2])
 
 
 def ratio_places(ratios: Sequence[float]) -> int:
@@ -105,13 +108,15 @@ def ratios_text(values: Sequence[float]) -> list[str]:
 
 def amounts(values: Sequence[float], digits: int = 3) -> list[str]:
     """Write amounts to be compared, with digits enough to see how far they are apart."""
-    known = [abs(value) for value in values if math.isfinite(value)]
-    if 0 < max(known, default=0.0) < 1e-9:
-        return [number(float(f"{value:.{digits}g}")) for value in values]
     texts = alike(values, lambda own: amount_places(own, digits), none=0.0)
-    while all("." in t and t.endswith("0") for t in texts if t[-1].isdigit()) and known:
-        texts = [t[:-1].removesuffix(".") if t[-1].isdigit() else t for t in texts]
+    while (own := [t for t in texts if t[-1].isdigit()]) and all(map(_padded, own)):
+        texts = [t[:-1].removesuffix(".") if t in own else t for t in texts]
     return texts
+
+
+def _padded(text: str) -> bool:
+    """Whether a number ends with a zero behind the point."""
+    return "." in text and text.endswith("0") and "e" not in text
 
 
 def short(texts: Sequence[str]) -> list[str]:

@@ -69,7 +69,14 @@ def interval_cell(found: Measured, effect: Effect) -> str | None:
     _, low, high = effect.told(found)
     if not low:
         return None if effect.fields[1] in found.withheld else ""
-    return f"{low} to {effect.in_cell(high)}" if high else f"at least {effect.in_cell(low)}"
+    return span_cell(low, high, effect)
+
+
+def span_cell(low: str, high: str, effect: Effect) -> str:
+    """Both ends of an interval as they were written, in a table; empty without a lower one."""
+    if not low or high not in ("", "inf"):
+        return f"{low} to {effect.in_cell(high)}" if low else ""
+    return "" if low == "inf" else f"at least {effect.in_cell(low)}"
 
 
 def beside_cell(found: Measured, effect: Effect) -> str | None:

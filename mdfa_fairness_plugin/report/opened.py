@@ -10,7 +10,7 @@ from mdfa_fairness_plugin.describe.wording import clean, label_text, named, perc
 from mdfa_fairness_plugin.records import AuditRecord, Violation, ranked
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import HTML, Folded, Paragraphs, Table, Value
-from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, interval_cell
+from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, interval_cell, span_cell
 from mdfa_fairness_plugin.report.figures import short
 from mdfa_fairness_plugin.report.findings import short_verdict
 from mdfa_fairness_plugin.report.means import OfMeans, Slope
@@ -71,7 +71,7 @@ def _path(search: Violation) -> Table:
     rows = []
     for mass, *numbers in steps[:: max(1, -(-len(steps) // _MOST_STEPS))]:
         scaled = [effect.from_scale(size * one) for one in numbers]
-        value, low, high = map(effect.in_cell, short(effect.alike(scaled)))
-        rows.append((f"{mass:.2g}", value, f"{low} to {high}" if low and high else ""))
+        value, low, high = short(effect.alike(scaled))
+        rows.append((f"{mass:.2g}", effect.in_cell(value), span_cell(low, high, effect)))
     header = ("Mass", effect.name.capitalize(), "Between")
     return Table(header=header, rows=tuple(rows), caption="As the subgroup grows")

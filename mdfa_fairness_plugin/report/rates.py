@@ -107,7 +107,7 @@ class Effect:
 
     def in_cell(self, text: str) -> str:
         """What was written in a table, with what it is counted in."""
-        return text
+        return "infinite" if text == "inf" else text
 
     def spanned(self, found: Any) -> str:
         """The effect in a set of rows with its interval in brackets."""

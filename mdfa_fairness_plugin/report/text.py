@@ -24,7 +24,8 @@ from mdfa_fairness_plugin.report.document import (
 from mdfa_fairness_plugin.report.lines import at_spaces, columns_of
 
 _WIDTH: Final = 80
-# Columns of the terminal that is written to; None: tables may be as wide as they are.
+_WIDEST: Final = 120  # of tables in files
+# Columns of the terminal that is written to; None: a file.
 _COLUMNS: ContextVar[int | None] = ContextVar("_COLUMNS", default=None)
 # A column of text is made narrower down to this, or to its longest word.
 _LEAST: Final = 12
@@ -41,7 +42,7 @@ def as_wide_as(columns: int | None) -> Iterator[None]:
 
 
 def render(document: Document) -> str:
-    """Lines of at most 80 characters, tables and code apart, or as wide as the terminal."""
+    """Lines of at most 80 characters, of tables 120, or as wide as the terminal; code as it is."""
     parts = [[document.title.upper(), "=" * len(document.title)]]
     for section in document.shown(TEXT):
         lines = [line for block in section.blocks for line in lines_of(block)]
@@ -71,9 +72,9 @@ def _(block: Bullets) -> list[str]:
 
 @lines_of.register
 def _(table: Table) -> list[str]:
-    room = _COLUMNS.get()
+    room = _COLUMNS.get() or _WIDEST
     cells = [table.header, *table.cells]
-    parts = [range(len(table.header))] if room is None else _parts(table, cells, room)
+    parts = _parts(table, cells, room)
     lines = [""] if table.caption and TEXT in table.titled else []
     lines += _wrapped([f"{table.caption}:"]) if lines else []
     for number, places in enumerate(parts):
@@ -82,18 +83,15 @@ def _(table: Table) -> list[str]:
     return [*lines, *_wrapped([table.more])] if table.more else lines
 
 
-def _grid(
-    table: Table, cells: list[list[str]], places: Sequence[int], room: int | None
-) -> list[str]:
+def _grid(table: Table, cells: list[list[str]], places: Sequence[int], room: int) -> list[str]:
     """Lines of some columns of a table, a rule below the first row."""
     texts = [table.is_text(i) for i in places]
     columns = [*zip(*cells, strict=True)]
     widths = [max(map(columns_of, column)) for column in columns]
-    if room is not None:
-        least = [*map(_least, columns, texts)]
-        while sum(widths) + 2 * len(widths) - 2 > room and widths != least:
-            spare = [width - small for width, small in zip(widths, least, strict=True)]
-            widths[max(range(len(widths)), key=lambda i: (spare[i] > 0, widths[i]))] -= 1
+    least = [*map(_least, columns, texts)]
+    while sum(widths) + 2 * len(widths) - 2 > room and widths != least:
+        spare = [width - small for width, small in zip(widths, least, strict=True)]
+        widths[max(range(len(widths)), key=lambda i: (spare[i] > 0, widths[i]))] -= 1
     lines: list[str] = []
     for row in cells:
         stacks = [

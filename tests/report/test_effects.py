@@ -22,7 +22,7 @@ from mdfa_fairness_plugin.report.displays import (
     SearchesDisplay,
     WorstCasePathDisplay,
 )
-from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, interval_cell
+from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, interval_cell, span_cell
 from mdfa_fairness_plugin.report.estimates import moved_sentence, rates_sentences, spread_sentence
 from mdfa_fairness_plugin.report.figures import amount_text
 from mdfa_fairness_plugin.report.findings import short_verdict, told_verdict
@@ -224,7 +224,17 @@ def test_amounts_have_one_rule_of_decimals():
     # Means that differ never look the same.
     assert amounts((2_368_110.0, 2_373_620.0)) == ["2,368,000", "2,374,000"]
     assert amounts((5.0, 5.0)) == ["5", "5"]
+    assert amounts((1e-12, 0, 1.5e-11)) == ["0.100e-11", "0.000e-11", "1.500e-11"]
     assert amounts((6_469.80713, 6_469.80714)) == ["6,470", "6,470"]
+
+
+def test_tables_have_no_bare_inf():
+    effect = effect_of(Violation(group="f", outcome=1))
+    assert effect.in_cell("inf") == "infinite"
+    spans = [
+        span_cell(*own, effect) for own in (("2", "inf"), ("inf", "inf"), ("2", "3"), ("", "3"))
+    ]
+    assert spans == ["at least 2", "", "2 to 3", ""]
 
 
 def test_findings_and_terms_are_of_numbers():

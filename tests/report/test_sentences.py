@@ -34,7 +34,7 @@ from mdfa_fairness_plugin.report.sentences import (
 )
 from mdfa_fairness_plugin.report.story import tell
 
-NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e-\d+)?")
 EFFECTS = {
     "rates": RATES,
     "means": effect_by("ratio", "amount"),
