@@ -98,7 +98,8 @@ class Reported:
             File to write as well.
         min_cell : int, default=11
             Counts of people below this are not printed, nor anything from which one could be
-            worked out, so that nobody can be recognised; 1 prints every count.
+            worked out, so that nobody can be recognised; 1 prints every count. Verdicts are told
+            whatever they rest on.
         title, source, author, date : str or None, default=None
             What the page is published as: its heading, where the data come from, who answers for it
             and since when; by default what ``statement`` says of the last three.

@@ -869,6 +869,25 @@ def test_every_small_number_goes_with_all_that_is_printed(inside, outside, weigh
     assert set(found.values()) == {MIN_CELL}
 
 
+def test_verdicts_seldom_tell_fewer_than_five_numbers_apart():
+    """The attacker knows all but the one count, and how a verdict is made: 1 in 50 tables at most."""
+    rng, left = np.random.default_rng(0), []
+
+    def verdict(cells):
+        own = figures(cells)
+        if own["p_value"] < 0.05 and own["interval"][0] > 0:
+            return "violation"
+        return "none" if own["interval"][1] < 1.2 else "unsure"
+
+    for _ in range(200):
+        cells = rng.integers([[MIN_CELL] * 2, [0, 21]], [200, 200], size=(2, 2))
+        few, told = int(rng.integers(MIN_CELL)), []
+        for n in range(MIN_CELL):
+            told.append(verdict([cells[0], [n, cells[1].sum() - n]]))
+        left.append(told.count(told[few]))
+    assert np.mean(np.array(left) < 5) < 0.02
+
+
 @pytest.mark.parametrize("weights", [1.0, _WEIGHTS])
 def test_lower_limits_are_the_same_around_the_edge_of_every_step(weights):
     """All tables of which a side has a few: those whose limits are next to a step as well."""
