@@ -284,7 +284,8 @@ class AuditResult(Questions, Reported):
         min_cell : int, default=11
             Counts of people below this are not printed, nor anything from which one could be
             worked out, so that nobody can be recognised; the page says how many numbers that
-            concerns. 1 prints every count. Verdicts are told whatever they rest on. ``to_dict`` and ``to_json`` hold them all by default.
+            concerns. Verdicts are told whatever they rest on. 1 prints every count; ``to_dict`` and
+            ``to_json`` hold them all by default.
         command : str, optional
             What made the result, shown as the way to make it again; by default Python code.
         title, source, author, date : str or None, default=None
