@@ -22,7 +22,7 @@ from mdfa_fairness_plugin.describe.wording import (
 )
 from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
-from mdfa_fairness_plugin.records import VIOLATION
+from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION
 from mdfa_fairness_plugin.records.searches import RANK
 from mdfa_fairness_plugin.report.document import HTML, Document, Paragraphs, Section, Table
 from mdfa_fairness_plugin.report.effects import effect_of, is_number
@@ -203,8 +203,11 @@ def _finding(card: ContestationCard) -> tuple[str, ...]:
     told = effect_of(v).sentence(v, start, others_of(v))
     size = points_text(v.difference, v.difference_interval)
     size = f" The difference of the rates is {size}." if size and not is_number(v) else ""
-    p = f" ({p_of(v)})" if lost or not math.isnan(v.p_value_adjusted) else ""
-    lines = [f"{told}{size}", f"Finding: {FINDINGS[v.verdict]}{p}. {evidence_sentence(v)}".rstrip()]
+    turned = effect_of(v).turned(v) if v.verdict == NONE_LARGER else ""
+    p = f"{p_of(v)}{', one-sided' if turned else ''}"
+    p = f" ({p})" if lost or not math.isnan(v.p_value_adjusted) else ""
+    finding = f"Finding: {turned}{FINDINGS[v.verdict]}{p}. {evidence_sentence(v)}".rstrip()
+    lines = [f"{told}{size}", finding]
     if what := quantity_sentence(v):
         lines.insert(1, what)
     if card.has_outcome is False:
@@ -264,8 +267,7 @@ def _certainty(card: ContestationCard) -> tuple[str, ...]:
         )
     elif v.verdict != VIOLATION:
         lines.append(
-            "Nothing was found here that could be told from chance; that is no finding of equal "
-            "treatment."
+            f"Nothing was found {FINDINGS[VIOLATION]} here; that is no finding of equal treatment."
         )
     if difference := _difference(card):
         lines.append(difference)

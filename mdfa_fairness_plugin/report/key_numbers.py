@@ -7,16 +7,20 @@ from collections.abc import Sequence
 from typing import Final
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
+from mdfa_fairness_plugin.describe.wording import clean, count
 from mdfa_fairness_plugin.exceptions import AuditWarning
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     NONE_LARGER,
     VIOLATION,
     AuditRecord,
+    harmful,
 )
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import HTML, Numbers, Paragraphs, Section, Value
 from mdfa_fairness_plugin.report.effects import effect_of
+from mdfa_fairness_plugin.report.findings import FINDINGS, coarser_mass
+from mdfa_fairness_plugin.report.legends import largest_detectable
 from mdfa_fairness_plugin.report.reading import leaks, shown_case
 
 _NOW: Final = {
@@ -28,6 +32,7 @@ _NOW: Final = {
     INSUFFICIENT: "What now: gather more rows, or audit fewer groups and coarser features. "
     "mdfa.rows_needed says how many rows would show a difference.",
 }
+_NOT_EQUAL: Final = "This is not a finding of equal treatment."
 
 
 def leaks_section(warnings: Sequence[AuditWarning]) -> Section:
@@ -77,3 +82,43 @@ def what_now(result: AuditRecord) -> Section:
     case = shown_case(result)
     verdict = INSUFFICIENT if case is None else case.verdict
     return Section("now", "", (Paragraphs((_NOW[verdict],), "now"),), HTML, place="first")
+
+
+def nothing_found(result: AuditRecord) -> tuple[str, str]:
+    """Headline and verdict where no search found a violation."""
+    searches = harmful(result.violations)
+    if not searches:
+        return "Nothing was audited: there was no group to compare.", "No finding."
+    blind = [v for v in searches if v.verdict == INSUFFICIENT]
+    seeing = [v for v in searches if v.verdict == NONE_LARGER]
+    if not seeing:
+        reasons = dict.fromkeys(clean(v.reason, 200).rstrip(". ") for v in blind if v.reason)
+        why = f" ({'; '.join(list(reasons)[:3])})" if reasons else ""
+        which = "the one search" if len(blind) == 1 else f"none of the {len(blind):,d} searches"
+        can = "cannot" if len(blind) == 1 else "can"
+        headline = (
+            f"Undetermined: {which} of this audit {can} tell whether any group is treated "
+            f"unequally{why}."
+        )
+        return headline, f"Finding: {FINDINGS[INSUFFICIENT]}. {_NOT_EQUAL}"
+    known = [v for v in seeing if math.isfinite(effect_of(v).detectable(v))]
+    harm = " for harm" if len(searches) < len(result.violations) else ""
+    where = f"in {count(len(seeing), 'search', 'searches')}{harm}"
+    headline, extra = f"Nothing was found unequal beyond chance {where}", []
+    if known:
+        mass = max(coarser_mass(v) for v in seeing)
+        small = f"of a mass of {mass:.2g}" if mass else "as small as searched for"
+        headline += (
+            f"; a {largest_detectable(known)} in a subgroup {small} would have been found with 80 % "
+            "probability; smaller ones, and smaller subgroups, cannot be ruled out."
+        )
+    else:
+        headline += "; how large a disparity would have been found is not known."
+    if known and len(known) < len(seeing):
+        unknown = len(seeing) - len(known)
+        extra.append(f"For {unknown} of them, what would have been found is not known.")
+    if blind:
+        n = count(len(blind), "other search", "other searches")
+        extra.append(f"For {n} there is not enough evidence to say anything.")
+    extra.append(_NOT_EQUAL)
+    return headline, f"Finding: {FINDINGS[NONE_LARGER]}. {' '.join(extra)}"

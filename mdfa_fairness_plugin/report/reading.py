@@ -8,13 +8,13 @@ from typing import Any
 from mdfa_fairness_plugin.data.held import NOT_HELD_EQUAL
 from mdfa_fairness_plugin.describe.wording import clean, label_text, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning, LeakWarning
-from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, Violation, harmful, ranked
+from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, Violation, ranked
 
 
 def shown_case(result: AuditRecord) -> Violation | None:
-    """Search told first: the worst case, or a violation whose interval is unbounded below."""
-    first = next(iter(harmful(ranked(result.violations))), None)
-    return first if first is not None and first.verdict == VIOLATION else result.worst_case
+    """Search told first: a violation, of harm if there is one, else the worst case."""
+    found = (v for v in ranked(result.violations) if v.verdict == VIOLATION)
+    return next(found, result.worst_case)
 
 
 def leaks(warnings: Sequence[AuditWarning]) -> tuple[str, ...]:

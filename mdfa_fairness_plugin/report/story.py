@@ -22,7 +22,6 @@ from mdfa_fairness_plugin.exceptions import AuditWarning
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     NO_COMPARABLE_ROW,
-    NONE_LARGER,
     VIOLATION,
     AuditRecord,
     Violation,
@@ -49,7 +48,7 @@ from mdfa_fairness_plugin.report.document import (
     Section,
     Table,
 )
-from mdfa_fairness_plugin.report.effects import effect_of, effects_of
+from mdfa_fairness_plugin.report.effects import effects_of
 from mdfa_fairness_plugin.report.estimates import (
     moved_section,
     moved_sentence,
@@ -59,13 +58,17 @@ from mdfa_fairness_plugin.report.estimates import (
     unequal_sentence,
 )
 from mdfa_fairness_plugin.report.features import features_section, names_section
-from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, coarser_mass
+from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, short_verdict
 from mdfa_fairness_plugin.report.groups import groups_blocks
-from mdfa_fairness_plugin.report.key_numbers import key_numbers, leaks_section, what_now
+from mdfa_fairness_plugin.report.key_numbers import (
+    key_numbers,
+    leaks_section,
+    nothing_found,
+    what_now,
+)
 from mdfa_fairness_plugin.report.legends import (
     beside_legend,
     effects_legend,
-    largest_detectable,
     number_sentence,
     one_sided,
     quantity_sentence,
@@ -81,7 +84,7 @@ from mdfa_fairness_plugin.report.unknown import missing_sentence, probability_se
 
 _MOST_ALSO: Final = 4
 _MOST_LISTED: Final = 12
-_NOT_EQUAL: Final = "This is not a finding of equal treatment."
+_SEEN_SO: Final = "which is others' harm seen from the other side"
 _EVERYBODY: Final = "For everybody compared"
 _FAR: Final = "SD: standard deviations beyond chance, after allowing for the search."
 
@@ -188,7 +191,7 @@ def _headline(result: AuditRecord) -> Section:
     case = _found_case(result)
     if case is None:
         return Section(
-            "headline", "", (Paragraphs((_nothing_found(result)[0],), "headline"),), place="first"
+            "headline", "", (Paragraphs((nothing_found(result)[0],), "headline"),), place="first"
         )
     more = _given(say.searched_sentence(case), spread_sentence(case))
     more = more if say.by_rule(case) is not None else more[::-1]  # what is of the same rows first
@@ -199,57 +202,17 @@ def _headline(result: AuditRecord) -> Section:
 def _verdict(result: AuditRecord) -> Section:
     case = _found_case(result)
     if case is None:
-        text = _nothing_found(result)[1]
-    elif math.isnan(case.p_value_adjusted):
-        lost = "p_value_adjusted" in case.withheld
-        text = f"Finding: {FINDINGS[VIOLATION]}{' (p withheld)' if lost else ''}."
+        text = nothing_found(result)[1]
     else:
         over = ", adjusted over all searches" if len(result.violations) > 1 else ""
-        p = f"{say.p_text(case.p_value_adjusted)}{over}"
-        text = f"Finding: {FINDINGS[VIOLATION]} ({p})."
-        text = " ".join(_given(text, say.evidence_sentence(case)))
+        lost = " (p withheld)" if "p_value_adjusted" in case.withheld else ""
+        known = not math.isnan(case.p_value_adjusted)
+        p = f" ({say.p_text(case.p_value_adjusted)}{over})" if known else lost
+        seen = f", {_SEEN_SO}" if case.harm is False else ""
+        text = f"Finding: {short_verdict(case)}{seen}{p}."
+        text = " ".join(_given(text, say.evidence_sentence(case) if known else ""))
     role = "unfound" if case is None else "found"
     return Section("verdict", "", (Paragraphs((text,), role),), place="first")
-
-
-def _nothing_found(result: AuditRecord) -> tuple[str, str]:
-    """Headline and verdict where no search found a violation."""
-    searches = harmful(result.violations)
-    if not searches:
-        return "Nothing was audited: there was no group to compare.", "No finding."
-    blind = [v for v in searches if v.verdict == INSUFFICIENT]
-    seeing = [v for v in searches if v.verdict == NONE_LARGER]
-    if not seeing:
-        reasons = dict.fromkeys(clean(v.reason, 200).rstrip(". ") for v in blind if v.reason)
-        why = f" ({'; '.join(list(reasons)[:3])})" if reasons else ""
-        which = "the one search" if len(blind) == 1 else f"none of the {len(blind):,d} searches"
-        can = "cannot" if len(blind) == 1 else "can"
-        headline = (
-            f"Undetermined: {which} of this audit {can} tell whether any group is treated "
-            f"unequally{why}."
-        )
-        return headline, f"Finding: {FINDINGS[INSUFFICIENT]}. {_NOT_EQUAL}"
-    known = [v for v in seeing if math.isfinite(effect_of(v).detectable(v))]
-    harm = " for harm" if len(searches) < len(result.violations) else ""
-    where = f"in {count(len(seeing), 'search', 'searches')}{harm}"
-    headline, extra = f"Nothing was found unequal beyond chance {where}", []
-    if known:
-        mass = max(coarser_mass(v) for v in seeing)
-        small = f"of a mass of {mass:.2g}" if mass else "as small as searched for"
-        headline += (
-            f"; a {largest_detectable(known)} in a subgroup {small} would have been found with 80 % "
-            "probability; smaller ones, and smaller subgroups, cannot be ruled out."
-        )
-    else:
-        headline += "; how large a disparity would have been found is not known."
-    if known and len(known) < len(seeing):
-        unknown = len(seeing) - len(known)
-        extra.append(f"For {unknown} of them, what would have been found is not known.")
-    if blind:
-        n = count(len(blind), "other search", "other searches")
-        extra.append(f"For {n} there is not enough evidence to say anything.")
-    extra.append(_NOT_EQUAL)
-    return headline, f"Finding: {FINDINGS[NONE_LARGER]}. {' '.join(extra)}"
 
 
 def _found(result: AuditRecord, cells: str) -> Section:
@@ -364,9 +327,7 @@ def _also(result: AuditRecord) -> Section:
     # What is a group's advantage is others' harm, and no second violation.
     best = next((v for v in every if v not in found), None)
     if best is not None:
-        lines.append(
-            f"Advantage, which is others' harm seen from the other side: {say.case_sentence(best)}"
-        )
+        lines.append(f"Advantage, {_SEEN_SO}: {say.case_sentence(best)}")
     return Section("also", "Also found", (Bullets(tuple(lines)),))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -199,6 +200,10 @@ def test_searches_without_a_finding_keep_no_model_but_still_answer(auditor, flat
     assert card.inside is None
     assert card.n_models == 0
     assert "Not known: this search found nothing unequal" in flat(card.summary())
+    turned = {"delta": -0.3, "interval": (-0.5, -0.1), "p_value_adjusted": 1.0}
+    text = flat(replace(card, told=replace(card.told, **turned)).summary())
+    assert "Finding: less often; not found unequal (p = 1, adjusted, one-sided)." in text
+    assert "Nothing was found unequal beyond chance here; that is no finding of equal" in text
 
 
 @pytest.mark.parametrize("solver", ["level_set", "iterative"])

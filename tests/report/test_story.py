@@ -97,6 +97,27 @@ def searches(result):
     return [block.rows for block in tell(result)["searches"].blocks if hasattr(block, "rows")][-1]
 
 
+def test_an_advantage_is_told_first_where_no_harm_was_found():
+    """Nothing else on the first screen says that nothing was found."""
+    good = refused(outcome="yes", harm=False)
+    result = audit(granted(outcome="no", harm=True), good)
+    text = flat(result.summary(min_cell=1))
+    assert (
+        '95 % of it where age at most 24, those with race = Black get the outcome "yes" 1.8' in text
+    )
+    assert (
+        "Finding: advantage beyond chance, which is others' harm seen from the other side (p"
+        in text
+    )
+    assert "Nothing was found unequal" not in text + flat(result.to_html())
+    assert (
+        tell(audit(refused(harm=True), good))["verdict"]
+        .blocks[0]
+        .lines[0]
+        .startswith("Finding: unequal beyond chance (p")
+    )
+
+
 def test_headline_says_who_how_many_how_much_of_what_and_against_whom():
     text = flat(audit(refused(), granted()).summary(min_cell=1))
     assert (
