@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import rankdata
 from sklearn.base import clone
 
+from mdfa_fairness_plugin.learn import forest as own
 from mdfa_fairness_plugin.learn.forest import MultiscaleForest, Ranked
 
 
@@ -15,8 +16,8 @@ def test_finest_scale_is_the_mean_of_the_trees_own_predictions():
     X, y, weight = rng.normal(size=(600, 3)), rng.normal(size=600), rng.uniform(0.5, 2, 600)
     forest = MultiscaleForest(n_estimators=5, random_state=3).fit(X, y, sample_weight=weight)
     new = rng.normal(size=(50, 3)).astype(np.float32)
-    own = np.mean([tree.predict(new)[:, 0] for tree in forest.trees_], axis=0)
-    np.testing.assert_allclose(forest.predict(new), own, atol=1e-12)
+    mean = np.mean([tree.predict(new)[:, 0] for tree in forest.trees_], axis=0)
+    np.testing.assert_allclose(forest.predict(new), mean, atol=1e-12)
     np.testing.assert_array_equal(forest.predict(new), forest.predict_scales(new)[0])
     assert len({tree.node_count for tree in forest.trees_}) > 1
 
@@ -31,10 +32,21 @@ def test_larger_scales_are_means_over_the_smallest_node_with_enough_rows():
     assert forest.leaf_sizes_ == (5, 15, 60)
     for size, prediction in zip(forest.leaf_sizes_, forest.predict_scales(X), strict=True):
         for row in range(0, 900, 90):
-            own = np.flatnonzero(nodes[row] & (sizes >= size))
-            inside = nodes[:, own[np.argmin(sizes[own])]]
+            around = np.flatnonzero(nodes[row] & (sizes >= size))
+            inside = nodes[:, around[np.argmin(sizes[around])]]
             expected = np.average(y[inside], weights=weight[inside])
             assert prediction[row] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("weight", [None, np.linspace(0.5, 2.0, 300)])
+def test_trees_are_scikit_learns(weight, monkeypatch):
+    """Grown without its checks they are the same as with them."""
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(300, 3)), rng.normal(size=300)
+    told = MultiscaleForest(n_estimators=3).fit(X, y, weight).predict_scales(X)
+    monkeypatch.setattr(own, "Tree", None)
+    again = MultiscaleForest(n_estimators=3).fit(X, y, weight).predict_scales(X)
+    np.testing.assert_array_equal(told, again)
 
 
 def test_forest_of_few_rows_is_the_mean():
