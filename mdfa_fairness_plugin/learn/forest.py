@@ -22,6 +22,10 @@ N_CELLS = 60
 _SHARE_OF_PILOTS = 0.25
 
 
+# Rows of a tree, and what their weights are multiplied with.
+Draw = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
+
+
 class MultiscaleForest(RegressorMixin, BaseEstimator):
     """Forest of random cuts read at several leaf sizes.
 
@@ -45,10 +49,12 @@ class MultiscaleForest(RegressorMixin, BaseEstimator):
         self.n_estimators = n_estimators
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None):
-        """Grow the fine forest, on rows ranked already or not."""
+    def fit(self, X, y, sample_weight=None, draw=None):
+        """Grow the fine forest, on rows ranked already or not, each tree on those that it draws."""
         ranked = X if isinstance(X, Ranked) else Ranked.of(X)
         X, columns, n = ranked.ranks, ranked.columns, len(ranked.ranks)
+        if draw is not None:
+            n = len(draw(np.random.default_rng(0))[0])
         fine = max(5, round(0.7 * n**0.3))
         self.leaf_sizes_ = (fine, max(fine, n // N_CELLS), max(fine, n // 15))
         y = np.ascontiguousarray(y, dtype=np.float64).reshape(-1, 1)
@@ -57,7 +63,9 @@ class MultiscaleForest(RegressorMixin, BaseEstimator):
         # (10,000 rows, delta .5 / 1.5 / 3).
         n_tried = min(X.shape[1], max(100, X.shape[1] // 3))
         rng = np.random.default_rng(self.random_state)
-        grow = functools.partial(_grow, y=y, sample_weight=sample_weight, n_tried=n_tried)
+        grow = functools.partial(
+            _grow, y=y, sample_weight=sample_weight, n_tried=n_tried, draw=draw
+        )
         shares = self._shares(X, grow, rng)
         self.trees_ = []
         for seed in rng.integers(2**31 - 1, size=self.n_estimators):
@@ -140,9 +148,19 @@ class Ranks(NamedTuple):
 
 
 def _grow(
-    X: np.ndarray, leaf: int, seed: int, *, y: np.ndarray, sample_weight: Any, n_tried: int
+    X: np.ndarray,
+    leaf: int,
+    seed: int,
+    *,
+    y: np.ndarray,
+    sample_weight: Any,
+    n_tried: int,
+    draw: Draw | None = None,
 ) -> Any:
     """One tree as ``ExtraTreeRegressor`` grows it, which takes half as long again on small data."""
+    if draw is not None:
+        rows, times = draw(np.random.default_rng(seed))
+        X, y, sample_weight = X[rows], y[rows], times * sample_weight[rows]
     if Tree is None:
         tree = ExtraTreeRegressor(min_samples_leaf=leaf, max_features=n_tried, random_state=seed)
         return tree.fit(X, y, sample_weight=sample_weight, check_input=False).tree_
