@@ -173,7 +173,7 @@ def cross_fitted_mean(
     def each(do: Callable[..., Any], *given: Sequence[Any]) -> list[Any]:
         return in_threads(do, zip(*given, strict=False), n_jobs, n_rows=len(learning))
 
-    def fit(rows: np.ndarray, least: bool = True) -> _Models:
+    def fit(rows: np.ndarray, least: bool = ladder) -> _Models:
         own = (own_y[rows], own_weight[rows], own_folds[rows])
         return _Models(seen.at(rows), *own, random_state, least, link)
 
@@ -216,7 +216,7 @@ def cross_fitted_mean(
     models: list[_Models] = each(fit, trained)
     scores = judged(models, lambda model, rows: model.scores(seen.at(rows)))
     every = range(1, scores.shape[1])
-    uses = (range(1), every[:-1])
+    uses = (range(1), every[:-1]) if ladder else (every[:-1],)
     lesser = [_Combined.of(scores, own_y, own_weight, use, link) for use in uses]
     best, grown_to, n_grown = lesser[-1], 0, 0
     for rounds in _ROUNDS if n_rounds is None else (n_rounds,) * (n_rounds > 0):

@@ -161,14 +161,14 @@ class SearchData:
             self.rates(member), self.confidence_level, spread, self.leftover(member)
         )[0]
 
-    def tally(self, bins: Bins, scores: np.ndarray, part: np.ndarray, n_parts: int) -> Tally:
-        """Counts of the held-out rows by their scores; ``part`` is theirs."""
+    def tally(self, bins: Bins, index: np.ndarray, part: np.ndarray, n_parts: int) -> Tally:
+        """Counts of the held-out rows by the bin of their score; ``part`` is theirs."""
         held = self.held_out
         cluster = None if self.cluster is None else self.cluster[held]
         of = Tally.of_means if self.of_means else Tally.of
         value, outcome, weights = self.summed
         return of(
-            bins.index(scores[held]),
+            index,
             len(bins),
             self.s[held],
             value[held],
@@ -324,9 +324,11 @@ class Tally:
 
     def total(self, without: int | None = None) -> Tally:
         """Sum of the parts, of all or of all but one."""
-        if without is None:
-            return Tally(self.counts.sum(axis=0))
-        return Tally(np.delete(self.counts, without, axis=0).sum(axis=0))
+        kept = [i for i in range(len(self.counts)) if i != without]
+        counts = self.counts[kept[0]].copy() if kept else np.zeros(self.counts.shape[1:])
+        for i in kept[1:]:
+            counts += self.counts[i]
+        return Tally(counts)
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(self.counts + other.counts)
@@ -348,15 +350,16 @@ class Sweep:
         self.kind = kind
         self.confidence_level = confidence_level
         self.spread = spread
-        leading = np.zeros((*tally.counts.shape[:-1], 1))
         # Running sums from the last bin down.
-        self._above = np.concatenate([leading, tally.counts[..., ::-1].cumsum(axis=-1)], axis=-1)
+        self._above = np.zeros((*tally.counts.shape[:-1], len(bins) + 1))
+        np.cumsum(tally.counts[..., ::-1], axis=-1, out=self._above[..., 1:])
 
     @classmethod
     def of(cls, data: SearchData, scores: np.ndarray) -> Sweep:
         """Count the held-out rows of a search by a score, larger being worse treated."""
-        bins = Bins.of(scores[data.held_out])
-        tally = data.tally(bins, scores, np.zeros(int(data.held_out.sum()), dtype=np.intp), 1)
+        own = scores[data.held_out]
+        bins = Bins.of(own)
+        tally = data.tally(bins, bins.index(own), np.zeros(len(own), dtype=np.intp), 1)
         return cls(tally.total(), bins, data.confidence_level, data.spread, data.kind)
 
     def at(self, thresholds: np.ndarray) -> LevelSets:

@@ -131,10 +131,17 @@ class Losses(NamedTuple):
 class Proposals:
     """Scores of one search, counted once for every part of the held-out rows."""
 
-    def __init__(self, data: SearchData, families: Sequence[Family]) -> None:
+    def __init__(
+        self,
+        data: SearchData,
+        families: Sequence[Family],
+        binned: Sequence[tuple[Bins, np.ndarray]] | None = None,
+    ) -> None:
         self.data = data
         self.families = families
         held = data.held_out
+        # Bins of every score, and each row's: the same however the rows are parted.
+        self.binned = binned or [_binned(family.scores[held]) for family in families]
         part, self._part = np.unique(_parts(data)[held], return_inverse=True)
         self.n_parts = len(part)
         self.part = np.full(len(held), -1)
@@ -142,17 +149,16 @@ class Proposals:
         self._losses = Losses.of(
             [family.losses for family in families], held, data.cluster, self._part
         )
-        self._bins = [Bins.of(family.scores[held]) for family in families]
         self._tallies = [
-            data.tally(bins, family.scores, self._part, self.n_parts)
-            for family, bins in zip(families, self._bins, strict=True)
+            data.tally(bins, index, self._part, self.n_parts) for bins, index in self.binned
         ]
 
     def without(self, own: int | None) -> tuple[np.ndarray, list[Family], list[Sweep]]:
         """Held-out rows of all parts but one, what may propose by them, and counts by each score."""
         rows = self.data.held_out if own is None else self.data.held_out & (self.part != own)
-        each = zip(self.families, self._bins, self._tallies, self._losses.tenable(own), strict=True)
-        asked = [(family, bins, tally) for family, bins, tally, tenable in each if tenable]
+        tenable = self._losses.tenable(own)
+        each = zip(self.families, self.binned, self._tallies, tenable, strict=True)
+        asked = [(family, bins, tally) for family, (bins, _), tally, may in each if may]
         sweeps = [
             Sweep(
                 tally.total(own), bins, self.data.confidence_level, self.data.spread, self.data.kind
@@ -160,6 +166,11 @@ class Proposals:
             for _, bins, tally in asked
         ]
         return rows, [family for family, _, _ in asked], sweeps
+
+
+def _binned(scores: np.ndarray) -> tuple[Bins, np.ndarray]:
+    bins = Bins.of(scores)
+    return bins, bins.index(scores)
 
 
 def select_region(proposals: Proposals, own: int | None = None) -> Selection:
@@ -289,7 +300,8 @@ def choose(
         scores_of: Callable[[str], np.ndarray],
     ) -> tuple[Selection, Judged, np.ndarray]:
         families = propose(rows)
-        proposals = [Proposals(own, families) for own in parted]
+        first = Proposals(parted[0], families)
+        proposals = [first, *(Proposals(own, families, first.binned) for own in parted[1:])]
         selection, judged = select_region(proposals[0]), Judged.of_most(proposals)
         if not every:
             selection, judged = _for_all(data, selection, judged, rows, scores_of(selection.family))
