@@ -32,8 +32,9 @@ _SPLITS_OF_TREES = 20
 # two folds and judges the rows of both. At 4,000 rows that does not cost overlap with a planted region
 # (.851 against .845; delta .5), at 1,000 it does (.648 and .663).
 MANY_ROWS = 4_000
-# Of the more frequent side for each row of the other: what more of them would tell of a difference is
-# little, and every tree draws its own.
+# Of the more frequent side for each row of the other; every tree draws its own. Of a group of 3 % of
+# 3,000 rows the best ranked overlap with a planted region by .299 / .301 / .288 with all, four and two
+# of them, and by .265 / .260 / .256 where the features all but decide the outcome.
 _MOST_OTHERS = 4
 # Rows predicted at a time.
 _BLOCK_ROWS = 50_000

@@ -223,6 +223,24 @@ def test_as_many_trees_judge_a_row_as_asked_for():
         assert {len(model.trees_) for model in found.models} == {n_trees or 100}
 
 
+def test_every_tree_draws_some_of_the_others():
+    """All of a small group, others that stand for all of them; from four to one on every row."""
+    side = np.arange(600) % 12 == 0
+    draw = difference._fewer_others(side)
+    drawn = [draw(np.random.default_rng(seed)) for seed in range(2)]
+    for rows, times in drawn:
+        assert side[rows].sum() == 50 == len(rows) / 5
+        assert set(times[side[rows]]) == {1.0}
+        assert times[~side[rows]].sum() == pytest.approx(550)
+    assert set(drawn[0][0]) != set(drawn[1][0])
+    for few in (side, ~side):
+        assert difference._fewer_others(few[np.argsort(~side)][:250]) is None
+    assert difference._fewer_others(np.zeros(9, dtype=bool)) is None
+    X, y = np.random.default_rng(0).normal(size=(2, 600, 1))
+    forest = difference.MultiscaleForest(3).fit(X, y, np.ones(600), draw)
+    assert {tree.n_node_samples[0] for tree in forest.trees_} == {250}
+
+
 def test_rows_held_back_are_judged_by_every_repeat():
     X, s, positive, e, m, _ = planted(6, n=300)
     parts = (0, 1, -1)
