@@ -23,13 +23,13 @@ from mdfa_fairness_plugin.report.junit import Case, cases_of, properties_of
 from mdfa_fairness_plugin.report.notebooks import fragment_of
 from mdfa_fairness_plugin.report.plain import as_json, in_print, to_plain, written
 from mdfa_fairness_plugin.report.redaction import redact
-from mdfa_fairness_plugin.report.reported import Reported
+from mdfa_fairness_plugin.report.reported import ReportedByRow
 from mdfa_fairness_plugin.report.stored import stored_fields
 from mdfa_fairness_plugin.report.story import tell_page, tell_part
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class AuditResult(Questions, Reported):
+class AuditResult(Questions, ReportedByRow):
     """Everything one audit found, and what it could not see.
 
     Parameters
@@ -132,30 +132,6 @@ class AuditResult(Questions, Reported):
             Naming the file and what is wrong with it.
         """
         return AuditResult(**stored_fields(path))
-
-    def to_json(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        rows: bool = False,
-        min_cell: int | None = None,
-    ) -> str:
-        """Give strict JSON, the same bytes for the same result.
-
-        Parameters
-        ----------
-        path : str or path-like, optional
-            File to write as well.
-        rows : bool, default=False
-            Also what is told row by row, as in ``to_dict``: a character per row and search.
-        min_cell : int or None, default=None
-            Withhold what ``to_html`` does, as in ``to_dict``; ``from_json`` reads no such file.
-
-        Returns
-        -------
-        str
-        """
-        return written(as_json(self.to_dict(rows=rows, min_cell=min_cell)), path)
 
     def with_explained(self, explained: Explained) -> AuditResult:
         """Give a copy whose reports tell the ratio without each feature.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -32,14 +31,12 @@ from mdfa_fairness_plugin.report.document import Document
 from mdfa_fairness_plugin.report.junit import Case, cases_of_models, properties_of
 from mdfa_fairness_plugin.report.notebooks import MIN_CELL, mark_of
 from mdfa_fairness_plugin.report.plain import (
-    as_json,
     in_print,
     plain_origin,
     plain_value,
     to_plain,
-    written,
 )
-from mdfa_fairness_plugin.report.reported import Reported
+from mdfa_fairness_plugin.report.reported import ReportedByRow
 from mdfa_fairness_plugin.results import AuditResult
 
 _FORMAT: Final = "mdfa-comparison-result"
@@ -47,7 +44,7 @@ _FORMAT_VERSION: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ComparisonResult(Reported):
+class ComparisonResult(ReportedByRow):
     """Several models of the same people: aggregate ratios beside the worst case.
 
     Parameters
@@ -250,28 +247,6 @@ class ComparisonResult(Reported):
             **({"statement": plain_value(self.statement)} if self.statement else {}),
             **plain_origin(self.warnings, self.provenance),
         }
-
-    def to_json(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        rows: bool = False,
-        min_cell: int | None = None,
-    ) -> str:
-        """Give strict JSON, the same bytes for the same result.
-
-        Parameters
-        ----------
-        path : str or path-like, optional
-            File to write as well.
-        rows, min_cell
-            As for ``AuditResult.to_json``.
-
-        Returns
-        -------
-        str
-        """
-        return written(as_json(self.to_dict(rows=rows, min_cell=min_cell)), path)
 
     def cases(self, min_cell: int = 1) -> Sequence[Case]:
         """Every search of every model's own audit, as gates look at it."""

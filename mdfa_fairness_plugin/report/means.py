@@ -83,6 +83,7 @@ class OfMeans(Effect):
     it = "any of it"
     counts = "means"
     unused = "raw"
+    others = ""  # what they are called, if not as the search says
     loss = "Squared error"
 
     @property
@@ -125,7 +126,8 @@ class OfMeans(Effect):
     ) -> str:
         """Who gets how much less or more than whom, and what these get on average."""
         found = found or search
-        phrase, others = Phrase.of(search), f"{others} with equal audited features"
+        phrase = Phrase.of(search)
+        others = f"{self.others or others} with equal audited features"
         if not found.measured and not math.isfinite(found.lower):
             what = " ".join(filter(None, phrase[1:]))
             much = f"how {phrase.many or 'much'} {what} they {phrase.verb}"
@@ -192,7 +194,7 @@ class RatioOfMeans(OfMeans):
 class Difference(OfMeans):
     """How much less or more one side gets on average."""
 
-    name = "difference"
+    name = figure = "difference"
     none = 0.0
     fields = ("difference", "difference_interval")
     beside_field = "delta"
@@ -213,23 +215,6 @@ class Difference(OfMeans):
     def beside(self) -> str:  # type: ignore[override]
         """A ratio of means, which ranks have none of."""
         return "" if self.scale in (RANK, STEPS) else "Ratio"
-
-    def value(self, found: Any) -> float:
-        """The difference in a set of rows."""
-        return float(found.difference)
-
-    def ends(self, found: Any) -> tuple[float, float]:
-        """Its interval."""
-        low, high = found.difference_interval
-        return low, high
-
-    def detectable(self, search: Any) -> float:
-        """The smallest that would have been told from chance."""
-        return float(getattr(search, "detectable_difference", math.nan))
-
-    def every(self, found: Any) -> tuple[float, ...]:
-        """By every split or model."""
-        return tuple(found.differences)
 
     def from_scale(self, effect: float) -> float:
         """From the scale that estimates add up on."""
@@ -312,6 +297,7 @@ class Slope(Difference):
     plural = "Slopes"
     beside = ""
     losses = "Squared error, quantity"
+    others = "others"  # those with less of it
 
     @property
     def each(self) -> str:  # type: ignore[override]
@@ -329,16 +315,6 @@ class Slope(Difference):
         """What it is and what it is counted in, along an axis."""
         units = {RANK: ", in percentage points", STEPS: ", in steps"}
         return f"Slope{units.get(self.scale, '')}{self.each}"
-
-    def sentence(
-        self,
-        search: Violation | AskedSubgroup,
-        start: str,
-        others: str,
-        found: Measured | None = None,
-    ) -> str:
-        """Who gets how much less or more for each so much; the others have less of it."""
-        return super().sentence(search, start, "others", found)
 
 
 def _steps(text: str, value: float) -> str:

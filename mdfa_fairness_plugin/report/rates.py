@@ -39,7 +39,7 @@ def confidence(search: Violation | AskedSubgroup) -> str:
 class Effect:
     """How many times as often one side has the outcome as the other; also what others build on."""
 
-    name = "ratio"
+    name = figure = "ratio"  # what it is called, and what it is read from
     of = "rates"
     none = 1.0  # of no difference
     fields = ("delta", "interval")
@@ -60,20 +60,20 @@ class Effect:
 
     def value(self, found: Any) -> float:
         """The effect in a set of rows."""
-        return float(found.ratio)
+        return float(getattr(found, self.figure))
 
     def ends(self, found: Any) -> tuple[float, float]:
         """Its interval."""
-        low, high = found.ratio_interval
+        low, high = getattr(found, f"{self.figure}_interval")
         return low, high
 
     def detectable(self, search: Any) -> float:
         """The smallest that would have been told from chance with 80 % probability."""
-        return float(search.detectable_ratio)
+        return float(getattr(search, f"detectable_{self.figure}", math.nan))
 
     def every(self, found: Any) -> tuple[float, ...]:
         """By every split or model."""
-        return tuple(found.ratios)
+        return tuple(getattr(found, f"{self.figure}s"))
 
     def by_rung(self, found: Any) -> tuple[float, ...]:
         """By ever better models of the features; by the best it is the one reported."""

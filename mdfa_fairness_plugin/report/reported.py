@@ -120,3 +120,35 @@ class Reported:
         """A page with its byline; by default what was stated."""
         stated = getattr(self, "statement", None)
         return written(html.render_page(published(page, stated, **told)), path)
+
+
+class ReportedByRow(Reported):
+    """A result of which something is known of every row."""
+
+    def to_dict(self, *, rows: bool = False, min_cell: int | None = None) -> dict[str, Any]:
+        """Give everything in plain Python types, ready for strict JSON."""
+        raise NotImplementedError
+
+    def to_json(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        rows: bool = False,
+        min_cell: int | None = None,
+    ) -> str:
+        """Give strict JSON, the same bytes for the same result.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File to write as well.
+        rows : bool, default=False
+            Also what is told row by row, as in ``to_dict``: a character per row and search.
+        min_cell : int or None, default=None
+            Withhold what ``to_html`` does, as in ``to_dict``; ``from_json`` reads no such file.
+
+        Returns
+        -------
+        str
+        """
+        return written(as_json(self.to_dict(rows=rows, min_cell=min_cell)), path)

@@ -40,7 +40,6 @@ class ComparisonDisplay(ForestDisplay):
     models: tuple[str, ...]
     searches: tuple[str, ...]
     selection: np.ndarray
-    everybody: np.ndarray
     split_mean: np.ndarray
     split_sd: np.ndarray
     _width = 7.6

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -27,7 +26,7 @@ ADVANTAGE: Final = "advantage"
 
 @dataclass(kw_only=True, eq=False)
 class ForestDisplay(Display):
-    """Ratios with intervals and verdicts; what else stands in a row is drawn by ``_draw_beside``.
+    """Ratios with intervals and verdicts; everybody's is drawn beside each.
 
     Of searches that go by a difference, ``ratio`` and its ends are that.
     """
@@ -35,6 +34,7 @@ class ForestDisplay(Display):
     ratio: np.ndarray
     ratio_low: np.ndarray
     ratio_high: np.ndarray
+    everybody: np.ndarray = field(default_factory=lambda: np.empty(0))
     verdicts: tuple[str, ...]
     effect: Effect = RATES
     _unmeasured: ClassVar[str] = "not measured"
@@ -86,15 +86,17 @@ class ForestDisplay(Display):
         """Give the numbers drawn, one row per thing drawn."""
         return super().to_frame().rename(columns=self.column)
 
-    @abstractmethod
     def _others(self) -> list[np.ndarray]:
         """Give what else the axis must reach."""
+        return [self.everybody]
 
-    @abstractmethod
     def _draw_beside(
         self, ax: style.Axes, palette: style.Palette, i: int, limits: tuple[float, float]
     ) -> None:
         """Draw what else stands in a row."""
+        whole = self.everybody[i]
+        if limits[0] <= whole <= limits[1]:
+            ax.plot([whole, whole], [i - 0.32, i + 0.32], color=palette.ink, linewidth=1.4)
 
     def _draw_rows(self, ax: style.Axes, palette: style.Palette) -> tuple[float, float]:
         """Draw every row; give the ends of the axis."""

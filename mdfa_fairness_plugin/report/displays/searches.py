@@ -42,7 +42,6 @@ class SearchesDisplay(ForestDisplay):
     """
 
     labels: tuple[str, ...]
-    everybody: np.ndarray
     n_omitted: int = 0
     _unmeasured = "not shown"
     _values_at = 1.035
@@ -121,13 +120,3 @@ class SearchesDisplay(ForestDisplay):
         if self.n_omitted:
             note += f"\n{count(self.n_omitted, 'more search', 'more searches')} not drawn"
         style.finish(ax, palette, x=note + self._note_of_dots(), to_right=True)
-
-    def _draw_beside(
-        self, ax: style.Axes, palette: style.Palette, i: int, limits: tuple[float, float]
-    ) -> None:
-        whole = self.everybody[i]
-        if limits[0] <= whole <= limits[1]:
-            ax.plot([whole, whole], [i - 0.32, i + 0.32], color=palette.ink, linewidth=1.4)
-
-    def _others(self) -> list[np.ndarray]:
-        return [self.everybody]

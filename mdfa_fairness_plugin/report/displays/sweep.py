@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -29,7 +28,6 @@ class SweepDisplay(ForestDisplay):
 
     thresholds: tuple[str, ...]
     labels: tuple[str, ...]
-    everybody: np.ndarray
     name: str = ""
     _arrows_to_left = True
     _columns: ClassVar = {
@@ -96,13 +94,3 @@ class SweepDisplay(ForestDisplay):
             "Each cut has its own audit; which one looks best is no finding"
         )
         style.finish(ax, palette, x=note, to_right=True)
-
-    def _draw_beside(
-        self, ax: style.Axes, palette: style.Palette, i: int, limits: tuple[float, float]
-    ) -> None:
-        whole = self.everybody[i]
-        if not math.isnan(whole) and limits[0] <= whole <= limits[1]:
-            ax.plot([whole, whole], [i - 0.32, i + 0.32], color=palette.ink, linewidth=1.4)
-
-    def _others(self) -> list[np.ndarray]:
-        return [self.everybody]
