@@ -21,7 +21,7 @@ _AT_A_TIME: Final = 2_000_000
 _OWN: Final = ("pair", "distance", "side", "sensitive_value", "outcome")
 
 
-def pairs(result: AuditRecord, n: int = 50, violation: Violation | None = None) -> pd.DataFrame:
+def pairs(result: AuditRecord, n: int = 50, *, violation: Violation | None = None) -> pd.DataFrame:
     """Put people of the group who fared badly beside others most like them who did not.
 
     For a review of files: who is inside the subgroup, on the group's side and with the audited

@@ -13,8 +13,30 @@ from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.replicate.repeats import source_of
 
 
-def members(result: AuditRecord, violation: Violation | None = None) -> pd.DataFrame:
-    """Tell who is inside as rows, of one search or of every one (``AuditResult.members``)."""
+def members(result: AuditRecord, *, violation: Violation | None = None) -> pd.DataFrame:
+    """Tell who they are, as rows.
+
+    Parameters
+    ----------
+    result : AuditResult
+    violation : Violation or None, default=None
+        Search meant; None: every one that could be made.
+
+    Returns
+    -------
+    members : DataFrame
+        One row per audited row and search, with the index of the audited data (positions if they
+        had none). ``inside``: in the subgroup, by models that had not seen the row. ``score``:
+        how unequally it seems to be treated, larger is worse; NaN where not compared. ``side``:
+        "group", "others" or "neither" (another value, or none that is known). ``comparable``:
+        has rows like it on the other side, so that the search speaks of it. ``held_out``: among
+        the rows that the figures are of.
+
+    Raises
+    ------
+    InputError
+        If the result does not hold its rows, as that of a distributed audit.
+    """
     searches = result.violations if violation is None else (violation,)
     made = [own for own in searches if len(own.side)]
     if not made:
@@ -44,9 +66,43 @@ def members(result: AuditRecord, violation: Violation | None = None) -> pd.DataF
 
 
 def control_feature(
-    result: AuditRecord, name: str, violation: Violation | None = None, index: Any = None
+    result: AuditRecord,
+    name: str = "mdfa_subgroup",
+    *,
+    violation: Violation | None = None,
+    index: Any = None,
 ) -> pd.Series:
-    """Tell who is inside as one column (``AuditResult.as_control_feature``)."""
+    """Tell who is inside the worst-treated subgroup, as a control feature of Fairlearn.
+
+    Parameters
+    ----------
+    result : AuditResult
+    name : str, default="mdfa_subgroup"
+    violation : Violation or None, default=None
+        Search whose subgroup is meant; None: that of ``worst_harm`` if a favourable outcome was
+        said, else of ``worst_case``.
+    index : array-like of shape (n_samples,) or None, default=None
+        Index of the Series; None: that of the data audited. Positions where they had none, and
+        where the result was read from a file.
+
+    Returns
+    -------
+    feature : Series of str of shape (n_samples,)
+        "inside" or "outside", by a model that has not seen the row; "not comparable" without
+        anybody alike on the other side, and everywhere if nothing could be measured; after a
+        70/30 split "not held out" for rows the search learned from, which would flatter it. Rows
+        on neither side (no known sensitive value, no weight, a third group) are told by their
+        features.
+
+    Examples
+    --------
+    >>> from mdfa_fairness_plugin import AuditResult, Violation
+    >>> violation = Violation(group="f", outcome=1, membership=[True, False])
+    >>> AuditResult(violations=(violation,), n_samples=2).as_control_feature(
+    ...     violation=violation
+    ... ).tolist()
+    ['inside', 'outside']
+    """
     harm, own = result.worst_harm, violation
     if own is None:
         own = result.worst_case if harm is None else harm.violation
