@@ -1,14 +1,15 @@
-"""What the models of a comparison share."""
+"""What the models of a comparison share, what each gave everybody, and its audit row by row."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from mdfa_fairness_plugin.comparison.answers import Answers
+from mdfa_fairness_plugin.comparison.records import FALSE_POSITIVE, TRUE_POSITIVE, RateRatio
 from mdfa_fairness_plugin.data.amounts import (
     Amount,
     amount_of,
@@ -21,9 +22,17 @@ from mdfa_fairness_plugin.data.contrasts import Contrast
 from mdfa_fairness_plugin.data.decisions import audited_outcomes
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.measure.means import MeanDifference
-from mdfa_fairness_plugin.records import SearchKey
+from mdfa_fairness_plugin.measure.estimates import measure
+from mdfa_fairness_plugin.measure.influence import Effect, effect_of
+from mdfa_fairness_plugin.measure.intervals import delta_interval
+from mdfa_fairness_plugin.measure.means import MeanDifference, Means
+from mdfa_fairness_plugin.measure.sums import REGION, MeasuredRows
+from mdfa_fairness_plugin.pipeline import Audit, measured_rows
+from mdfa_fairness_plugin.records import SearchKey, Violation
+from mdfa_fairness_plugin.replicate.repeats import scale_of
+from mdfa_fairness_plugin.results import AuditResult
 from mdfa_fairness_plugin.search.outcomes import Outcome, outcomes_of
+from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import Settings
 
 
@@ -84,6 +93,60 @@ class Bench:
                 return np.isin(codes, list(cut.codes))
         return codes == labels.index(label)
 
+    def overall_effect(self, model: Hashable, key: SearchKey, quantity: str) -> Effect | None:
+        """Overall effect in units of the outcome, features not looked at, with what moves it."""
+        subset = self._subset(model, key, quantity)
+        if subset is None:
+            return None
+        outcome, s, weights = subset
+        own = effect_of(outcome.value, s, weights, kind=outcome.kind)
+        return own.times(abs(outcome.of.unit)) if issubclass(outcome.kind, MeanDifference) else own
+
+    def _subset(
+        self, model: Hashable, key: SearchKey, quantity: str
+    ) -> tuple[Outcome, np.ndarray, np.ndarray] | None:
+        """Outcome, s and weights over the working rows a rate is made of; s is 0 elsewhere."""
+        outcome = self.outcome(model, key)
+        problem, answers = self.problem, self.answers
+        s = self.contrast(key).s
+        if quantity in (TRUE_POSITIVE, FALSE_POSITIVE):
+            if answers.truth is None or issubclass(outcome.kind, Means):
+                return None
+            truth = answers.truth[problem.source_row]
+            has_outcome = self.has(truth, key.outcome)
+            among = has_outcome if quantity == TRUE_POSITIVE else (truth >= 0) & ~has_outcome
+            s = np.where(among, s, 0)
+        if not ((s > 0).any() and (s < 0).any()):
+            return None
+        return outcome, s, problem.sample_weight
+
+    def overall_ratio(self, model: Hashable, key: SearchKey, quantity: str) -> RateRatio:
+        """Overall rates or means of a model's outcomes, and their ratio or difference."""
+        subset = self._subset(model, key, quantity)
+        if subset is None:
+            return RateRatio()
+        outcome, s, weights = subset
+        rows, problem = s != 0, self.problem
+        rates = measure(
+            outcome.value[rows],
+            s[rows],
+            weights[rows],
+            cluster=None if problem.cluster is None else problem.cluster[rows],
+            kind=outcome.kind,
+        )
+        group, others = outcome.of.unit * rates.rates
+        interval = delta_interval(rates, self.settings.confidence_level)
+        told: dict[str, Any] = {"interval": interval, "less": outcome.of.unit < 0}
+        if isinstance(rates, MeanDifference):
+            size = abs(outcome.of.unit)
+            told = {
+                "measure": "difference",
+                "difference": size * rates.delta,
+                "difference_interval": (size * interval[0], size * interval[1]),
+            }
+        told |= {"n_rows": int(rows.sum()), "fewest": fewest(outcome.value[rows], s[rows])}
+        return RateRatio(rates=(float(group), float(others)), **told)
+
 
 def answered_by(
     model: Hashable, problem: AuditProblem, answers: Answers, settings: Settings
@@ -131,3 +194,89 @@ def _amount(numbers: np.ndarray, weight: np.ndarray, settings: Settings) -> Amou
         return amount_of(numbers, weight, settings, per=False)
     measure = "difference" if settings.measure == "auto" else settings.measure
     return Amount(values=numbers, unit=1.0, measure=measure, nonnegative=bool(numbers[0] >= 0))
+
+
+def fewest(value: np.ndarray, s: np.ndarray) -> int | None:
+    """Fewest rows of one side with or without an outcome; of numbers, of one side."""
+    sides = [value[s == side] for side in (1, -1) if (s == side).any()]
+    if np.isin(value, (0, 1)).all():
+        return min((int(n) for y in sides for n in (y.sum(), len(y) - y.sum())), default=None)
+    return min(map(len, sides), default=None)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RegionRows:
+    """One cross-fitted search, row by row, and what the features tell of the model's answers."""
+
+    rows: MeasuredRows
+    places: np.ndarray  # of the rows on the bench
+    member: np.ndarray
+    violation: Violation
+    spread: float  # widening of its intervals, for the search
+    # ``Pr[Y = y | x]`` of all rows on the bench by every rung, the best last; NaN if not compared.
+    outcomes: tuple[np.ndarray, ...]
+    scale: float  # what its effects are multiplied with to be in units of the outcome
+
+    def answered(self, value: np.ndarray, outcomes: Sequence[np.ndarray]) -> MeasuredRows:
+        """The same rows with the answers of a model, and what the features tell of these.
+
+        Both of all rows on the bench.
+        """
+        weights = (*(own for own, _ in self.rows.lesser), self.rows.weights)
+        told = tuple(own[self.places] for own in outcomes)
+        most = max(len(weights), len(told))
+        ladders = (own if len(own) == most else own * most for own in (weights, told))
+        *lesser, (_, best) = zip(*ladders, strict=True)
+        return replace(self.rows, value=value[self.places], outcome=best, lesser=tuple(lesser))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelAudit:
+    """The audit of one model, or the reason why there is none."""
+
+    result: AuditResult | None = None
+    reason: str = ""
+    regions: Mapping[SearchKey, RegionRows] = field(default_factory=dict)
+    given: Mapping[Hashable, np.ndarray] | None = None  # the user's probabilities by outcome
+
+    def violation(self, key: SearchKey) -> Violation | None:
+        """What the audit says of a search."""
+        found = () if self.result is None else self.result.violations
+        return next((violation for violation in found if violation.key == key), None)
+
+
+def region_rows(audit: Audit, bench: Bench) -> dict[SearchKey, RegionRows]:
+    """The searches of an audit, row by row."""
+    problem = audit.problem
+    order = np.argsort(problem.source_row, kind="stable")[bench.input_place]
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    regions = {}
+    for search, violation in zip(audit.searches, audit.violations, strict=True):
+        if not search.made:
+            continue
+        regions[search.key] = RegionRows(
+            rows=measured_rows(search, problem),
+            places=place[search.rows[search.data.held_out]],
+            member=search.held_member,
+            violation=violation,
+            spread=search.measured.widening.sets[REGION],
+            outcomes=_outcomes(search, place),
+            scale=scale_of(search),
+        )
+    return regions
+
+
+def _outcomes(search: Search, place: np.ndarray) -> tuple[np.ndarray, ...]:
+    """``Pr[Y = y | x]`` by every rung, the best last, of all rows on the bench."""
+    models = search.data.models
+    assert models is not None
+    told = []
+    for model in (*models.outcome.lesser, models.outcome):
+        m = np.full(len(place), np.nan)
+        own = model.out_of_fold
+        m[place[search.side.ground.compared.rows]] = (
+            search.data.whole - own if models.flip_y else own
+        )
+        told.append(m)
+    return tuple(told)

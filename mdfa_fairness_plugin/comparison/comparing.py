@@ -14,10 +14,9 @@ import pandas as pd
 
 from mdfa_fairness_plugin.arguments import checked_settings, problem_of
 from mdfa_fairness_plugin.comparison.answers import Answers, read_answers
-from mdfa_fairness_plugin.comparison.bench import Bench, answered_by
+from mdfa_fairness_plugin.comparison.bench import Bench, ModelAudit, answered_by, region_rows
 from mdfa_fairness_plugin.comparison.measuring import figures_of
 from mdfa_fairness_plugin.comparison.performance import read_metric
-from mdfa_fairness_plugin.comparison.regions import ModelAudit, region_rows
 from mdfa_fairness_plugin.comparison.result import ComparisonResult
 from mdfa_fairness_plugin.comparison.splits import run_splits
 from mdfa_fairness_plugin.data.columns import find_label, listing, read_labels

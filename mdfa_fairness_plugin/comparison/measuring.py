@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.comparison.bench import Bench
-from mdfa_fairness_plugin.comparison.overall import Overall, fewest
+from mdfa_fairness_plugin.comparison.bench import Bench, ModelAudit, RegionRows, fewest
 from mdfa_fairness_plugin.comparison.performance import (
     ERROR,
     R2,
@@ -26,6 +25,7 @@ from mdfa_fairness_plugin.comparison.records import (
     EVERYBODY,
     FALSE_POSITIVE,
     MEAN_ERROR,
+    OF_THE_AUDIT,
     PLAIN_ESTIMATOR,
     SELECTION,
     TRUE_POSITIVE,
@@ -36,7 +36,6 @@ from mdfa_fairness_plugin.comparison.records import (
     RateRatio,
     Transfer,
 )
-from mdfa_fairness_plugin.comparison.regions import ModelAudit, RegionRows
 from mdfa_fairness_plugin.comparison.splits import Splits
 from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.measure.allowance import Allowance
@@ -47,27 +46,6 @@ from mdfa_fairness_plugin.measure.influence import (
 )
 from mdfa_fairness_plugin.measure.sums import MeasuredRows, SetSums, still_to_come
 from mdfa_fairness_plugin.records import SearchKey, Violation
-
-# Fields of a ``ModelSearch`` that are those of the model's audit.
-_OF_THE_AUDIT = (
-    "verdict",
-    "reason",
-    "delta",
-    "interval",
-    "difference",
-    "difference_interval",
-    "p_value_adjusted",
-    "detectable_delta",
-    "detectable_difference",
-    "detectable_mass",
-    "measure",
-    "gamma",
-    "mass",
-    "n_rows",
-    "share",
-    "rule",
-    "rule_fidelity",
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -136,7 +114,6 @@ class Figures:
         self._bench = bench
         self._audits = audits
         self._splits = splits
-        self._overall = Overall(bench)
 
     @property
     def _confidence(self) -> float:
@@ -161,9 +138,9 @@ class Figures:
             search=key,
             reason=audit.reason,
             **self._performance(model),
-            selection=self._overall.ratio(model, key, SELECTION),
-            true_positive=self._overall.ratio(model, key, TRUE_POSITIVE),
-            false_positive=self._overall.ratio(model, key, FALSE_POSITIVE),
+            selection=self._bench.overall_ratio(model, key, SELECTION),
+            true_positive=self._bench.overall_ratio(model, key, TRUE_POSITIVE),
+            false_positive=self._bench.overall_ratio(model, key, FALSE_POSITIVE),
         )
         violation = audit.violation(key)
         if violation is not None:
@@ -172,7 +149,7 @@ class Figures:
                 everybody_delta=violation.population.delta,
                 everybody_interval=violation.population.interval,
                 **_everybody_difference(violation),
-                **{name: getattr(violation, name) for name in _OF_THE_AUDIT},
+                **{name: getattr(violation, name) for name in OF_THE_AUDIT},
             )
         elif not row.reason:
             row = replace(row, reason=f"the model gives nobody the outcome {key.outcome!r}")
@@ -270,7 +247,7 @@ class Figures:
     def _terms(self, model: Hashable, key: SearchKey, quantity: str) -> _Terms | None:
         """Effect of a quantity, and what moves it."""
         if quantity not in (WORST_CASE, EVERYBODY):
-            found = self._overall.effect(model, key, quantity)
+            found = self._bench.overall_effect(model, key, quantity)
             if found is None:
                 return None
             return _Terms(ratio=found, measure=self._bench.measure(key))
@@ -405,7 +382,9 @@ class Figures:
         good = find_label(self._bench.settings.favorable_label, answers.labels)
         if key is None or good is None:
             return RateRatio()
-        return self._overall.ratio(model, replace(key, outcome=answers.labels[good]), SELECTION)
+        return self._bench.overall_ratio(
+            model, replace(key, outcome=answers.labels[good]), SELECTION
+        )
 
     def _between_worst(
         self, model: Hashable, baseline: Hashable, level: float

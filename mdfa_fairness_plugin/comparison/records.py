@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mdfa_fairness_plugin.fields import Record, said
-from mdfa_fairness_plugin.records import INSUFFICIENT, SearchKey, ratio_of
+from mdfa_fairness_plugin.records import INSUFFICIENT, SearchKey, Violation, ratio_of
 from mdfa_fairness_plugin.records.effects import Compared, Effect, Tested
 
 _UNKNOWN_PAIR: Final = (math.nan, math.nan)
@@ -168,6 +168,14 @@ class ModelSearch(Tested, Record):
     detectable_difference: float = _told(math.nan)
     r2: float = _told(math.nan)
     mean_absolute_error: float = _told(math.nan)
+
+
+# Figures of a row that are those of the model's audit.
+OF_THE_AUDIT: Final = tuple(
+    name
+    for name in ModelSearch.__dataclass_fields__
+    if name in Violation.__dataclass_fields__ and name != "withheld"
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

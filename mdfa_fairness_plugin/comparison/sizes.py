@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from mdfa_fairness_plugin.comparison.records import ModelSearch
+from mdfa_fairness_plugin.comparison.records import OF_THE_AUDIT, ModelSearch
 from mdfa_fairness_plugin.data.amounts import HIGHER, LESS, LOWER, MORE
 from mdfa_fairness_plugin.describe.decimals import short
 from mdfa_fairness_plugin.records import SearchKey, Violation
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison.result import ComparisonResult
 
 _UNKNOWN: Final = (math.nan, math.nan)
-# What a row of the comparison says of a search in the place of the audit it was made from.
-_OWN: Final = (
-    "verdict", "reason", "measure", "delta", "interval", "difference", "difference_interval",
-    "detectable_delta", "detectable_difference", "detectable_mass", "p_value_adjusted", "n_rows",
-    "share", "rule", "rule_fidelity",
-)  # fmt: skip
 
 
 def search_of(result: ComparisonResult, row: ModelSearch) -> Violation:
@@ -32,7 +26,7 @@ def search_of(result: ComparisonResult, row: ModelSearch) -> Violation:
     audit = result.audits.get(row.model)
     found = (own for own in (audit.violations if audit else ()) if own.key == row.search)
     search = next(found, None) or Violation(**vars(row.search), outcome_scale="")
-    own: dict[str, Any] = {name: getattr(row, name) for name in _OWN}
+    own: dict[str, Any] = {name: getattr(row, name) for name in OF_THE_AUDIT}
     return replace(search, **own, withheld=search.withheld | row.withheld)
 
 

@@ -20,28 +20,6 @@ from mdfa_fairness_plugin.comparison.records import (
 from mdfa_fairness_plugin.records import SearchKey, ratio_of
 
 _UNKNOWN_PAIR: Final = (math.nan, math.nan)
-# Columns of the tables that hold labels and text, and those that hold whole numbers; all others hold
-# real ones.
-_TEXT: Final = (
-    "model",
-    "baseline",
-    "subgroup_of",
-    "quantity",
-    "sensitive_feature",
-    "group",
-    "reference",
-    "outcome",
-    "estimator",
-    "verdict",
-    "rule",
-    "reason",
-    "metric",
-    "within_tolerance",
-    "less_unequal",
-    "finding",
-    "measure",
-)
-_WHOLE: Final = ("n_splits_measured", "n_splits_infinite", "n_rows")
 
 
 def row_frame(rows: Sequence[ModelSearch]) -> pd.DataFrame:
@@ -80,17 +58,17 @@ _NO_SEARCH: Final = SearchKey(sensitive_feature="", group=None, reference=None, 
 
 
 def _search_values(search: SearchKey | None) -> dict[str, Any]:
-    names = ("sensitive_feature", "group", "reference", "outcome")
-    return {name: None if search is None else getattr(search, name) for name in names}
+    return dict.fromkeys(vars(_NO_SEARCH)) if search is None else vars(search)
+
+
+def _spanned(name: str, size: float, ends: tuple[float, float]) -> dict[str, float]:
+    """A size and its interval."""
+    return {name: size, f"{name}_low": ends[0], f"{name}_high": ends[1]}
 
 
 def _ratio_values(name: str, ratio: float, interval: tuple[float, float]) -> dict[str, float]:
     """A ratio and its interval, given on the log scale."""
-    return {
-        name: ratio,
-        f"{name}_low": ratio_of(interval[0]),
-        f"{name}_high": ratio_of(interval[1]),
-    }
+    return _spanned(name, ratio, (ratio_of(interval[0]), ratio_of(interval[1])))
 
 
 def _row_values(one: ModelSearch) -> dict[str, Any]:
@@ -115,9 +93,7 @@ def _row_values(one: ModelSearch) -> dict[str, Any]:
         **_ratio_values("fpr_ratio", one.false_positive.ratio, one.false_positive.interval),
         **_ratio_values("ratio_everybody", ratio_of(one.everybody_delta), one.everybody_interval),
         **_ratio_values("ratio", one.ratio, one.interval),
-        "difference": one.difference,
-        "difference_low": one.difference_interval[0],
-        "difference_high": one.difference_interval[1],
+        **_spanned("difference", one.difference, one.difference_interval),
         "ratio_split_mean": one.split_ratio_mean,
         "ratio_split_sd": one.split_ratio_sd,
         "n_splits_measured": one.n_splits_measured,
@@ -129,21 +105,14 @@ def _row_values(one: ModelSearch) -> dict[str, Any]:
     }
 
 
-def _difference_columns(name: str, difference: float, ends: tuple[float, float]) -> dict[str, Any]:
-    """A difference of means and its interval."""
-    return {name: difference, f"{name}_low": ends[0], f"{name}_high": ends[1]}
-
-
 def _row_values_of_numbers(one: ModelSearch) -> dict[str, Any]:
     selection = one.selection
     return {
         "measure": one.measure,
         "r2": one.r2,
         "mean_absolute_error": one.mean_absolute_error,
-        **_difference_columns(
-            "selection_difference", selection.difference, selection.difference_interval
-        ),
-        **_difference_columns(
+        **_spanned("selection_difference", selection.difference, selection.difference_interval),
+        **_spanned(
             "difference_everybody", one.everybody_difference, one.everybody_difference_interval
         ),
         "difference_split_mean": one.split_difference_mean,
@@ -153,27 +122,29 @@ def _row_values_of_numbers(one: ModelSearch) -> dict[str, Any]:
 
 
 def _transfer_values_of_numbers(one: Transfer) -> dict[str, Any]:
-    more, ends = one.difference, one.difference_interval
-    if not one.by_difference:
-        more, ends = math.nan, _UNKNOWN_PAIR
     return {
         "measure": one.measure,
-        **_difference_columns("difference", one.gap, one.gap_interval),
+        **_spanned("difference", one.gap, one.gap_interval),
         "difference_split_mean": one.split_difference_mean,
         "difference_split_sd": one.split_difference_sd,
-        **_difference_columns("more_unequal_by", more, ends),
+        **_more(one, one.difference, one.difference_interval),
     }
 
 
 def _alternative_values_of_numbers(one: Alternative, row: ModelSearch) -> dict[str, Any]:
-    more, ends = one.worst_difference, one.worst_interval
-    if not one.by_difference:
-        more, ends = math.nan, _UNKNOWN_PAIR
     return {
         "measure": one.measure,
-        **_difference_columns("difference", row.difference, row.difference_interval),
-        **_difference_columns("more_unequal_by", more, ends),
+        **_spanned("difference", row.difference, row.difference_interval),
+        **_more(one, one.worst_difference, one.worst_interval),
     }
+
+
+def _more(one: Any, difference: float, ends: tuple[float, float]) -> dict[str, float]:
+    """By how much more unequal something is; of ratios there is none."""
+    known = one.by_difference
+    return _spanned(
+        "more_unequal_by", *((difference, ends) if known else (math.nan, _UNKNOWN_PAIR))
+    )
 
 
 def _transfer_values(one: Transfer) -> dict[str, Any]:
@@ -209,9 +180,7 @@ def _difference_values(one: Difference) -> dict[str, Any]:
         "baseline": one.baseline,
         "quantity": one.quantity,
         **_search_values(one.search),
-        "difference": one.difference,
-        "difference_low": one.interval[0],
-        "difference_high": one.interval[1],
+        **_spanned("difference", one.difference, one.interval),
         **_times(
             "times",
             one,
@@ -222,13 +191,12 @@ def _difference_values(one: Difference) -> dict[str, Any]:
 
 
 def _alternative_values(one: Alternative, row: ModelSearch) -> dict[str, Any]:
-    same = ("metric", "tolerance", "confidence_level", "performance", "performance_difference")
+    same = ("metric", "tolerance", "confidence_level", "performance")
     return {
         "model": one.model,
         "baseline": one.baseline,
         **{name: getattr(one, name) for name in same},
-        "performance_difference_low": one.performance_interval[0],
-        "performance_difference_high": one.performance_interval[1],
+        **_spanned("performance_difference", one.performance_difference, one.performance_interval),
         **_search_values(row.search),
         **_ratio_values("impact_ratio", one.impact.ratio, one.impact.interval),
         **_ratio_values("ratio_everybody", ratio_of(row.everybody_delta), row.everybody_interval),
@@ -259,8 +227,8 @@ def _frame(
     )
     rows = [told(record) for record in records]
     series = {}
-    for name in told(empty):
-        dtype: type = object if name in _TEXT else int if name in _WHOLE else float
+    for name, nothing in told(empty).items():
+        dtype = type(nothing) if isinstance(nothing, int | float) else object
         values: np.ndarray = np.empty(len(rows), dtype=dtype)
         for place, row in enumerate(rows):
             values[place] = row[name]
