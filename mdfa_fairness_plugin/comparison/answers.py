@@ -10,7 +10,12 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.data.amounts import NEEDS_NUMBERS, read_exposure, read_numbers
+from mdfa_fairness_plugin.data.amounts import (
+    NEEDS_NUMBERS,
+    per_exposure,
+    read_exposure,
+    read_numbers,
+)
 from mdfa_fairness_plugin.data.columns import (
     Labels,
     find_label,
@@ -155,12 +160,10 @@ def _exposed(answers: Answers, by_row: Mapping[str, Any], settings: Settings) ->
     exposed = read_exposure(aligned("exposure"), n_rows)
     numbers, truth = answers.numbers, answers.truth
     assert numbers is not None
-    if np.nanmin(numbers) < 0:
-        raise InputError("exposure: counts are divided by it, and some outcomes are below zero.")
+    rates = per_exposure(numbers, exposed)
     weight = exposed
     if by_row["sample_weight"] is not None:
         weight = weight_numbers(aligned("sample_weight")) * exposed
-    rates = numbers / exposed
     known = ~np.isnan(rates).any(axis=0)
     codes = answers.codes.copy()
     codes[:, known] = np.unique(rates[:, known], return_inverse=True)[1].reshape(len(rates), -1)

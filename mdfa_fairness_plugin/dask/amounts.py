@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.data.amounts import Amount
-from mdfa_fairness_plugin.data.columns import listing, read_column
+from mdfa_fairness_plugin.data.amounts import Amount, is_exposure, no_numbers, refuse_unexposed
+from mdfa_fairness_plugin.data.columns import read_column
+from mdfa_fairness_plugin.data.decisions import all_alike
 from mdfa_fairness_plugin.data.problem import AuditProblem
-from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditError
+from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure.estimates import Rates
 from mdfa_fairness_plugin.measure.means import Means
 from mdfa_fairness_plugin.measure.sums import ValueOf
@@ -28,16 +28,8 @@ def numbers_of(column: pd.Series, name: str) -> np.ndarray:
         return np.asarray(read.numbers, dtype=float)
     found = read.labels.used().values
     if found:
-        raise InputError(
-            f"{name}: outcome_type='numeric' needs numbers, and {listing(found, 3)} was found. Pass "
-            "the amounts as numbers, or leave outcome_type out to audit labels."
-        )
+        raise no_numbers(name, found)
     return np.full(len(column), np.nan)
-
-
-def is_exposure(values: np.ndarray) -> np.ndarray:
-    """Whether numbers can be divided by these."""
-    return np.isfinite(values) & (values > 0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,22 +99,14 @@ class AmountSums:
 
     def check(self, settings: Settings, *, per: bool) -> None:
         """Refuse numbers that no audit can work with, wherever the rows lie."""
-        if self.n_unexposed:
-            raise InputError(
-                f"exposure: {self.n_unexposed:,} of {self.n_rows:,} values are no positive number. "
-                "Pass how long or how often each row could have been counted, and leave out rows that "
-                "never could."
-            )
+        refuse_unexposed(self.n_unexposed, self.n_rows)
         if self.n_infinite:
             raise InputError(
                 f"y: {self.n_infinite:,} of {self.n_rows:,} outcomes are infinite. Give them a finite "
                 "number, or leave these rows out."
             )
         if not self.least < self.most:
-            raise NothingToAuditError(
-                f"y: every one of the {self.n_rows:,} outcomes is {self.least:g}: nothing to audit. "
-                "Pass outcomes that differ between people."
-            )
+            raise all_alike("y", self.n_rows, f"{self.least:g}")
         if self.n_negative and (per or settings.measure == "ratio"):
             what = (
                 "exposure: counts are divided by it" if per else "measure: 'ratio' compares means"
@@ -225,12 +209,3 @@ def _codes(problem: AuditProblem, label: Hashable) -> tuple[int, ...]:
     if label in problem.cuts:
         return tuple(sorted(problem.cuts[label].codes))
     return (problem.outcome_labels.index(label),)
-
-
-def refuse_exposure(exposure: Any, settings: Settings) -> None:
-    """Refuse an exposure of labels."""
-    if exposure is not None and settings.outcome_type != "numeric":
-        raise InputError(
-            "exposure: it divides counts, which need outcome_type='numeric'; leave it out to audit "
-            "labels."
-        )

@@ -17,7 +17,6 @@ from threadpoolctl import threadpool_limits
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.arguments import checked_settings
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.dask.amounts import refuse_exposure
 from mdfa_fairness_plugin.dask.blocks import Source, open_source
 from mdfa_fairness_plugin.dask.concluding import Reading, concluded
 from mdfa_fairness_plugin.dask.learning import audit_frame, by_content, learn, panel_of
@@ -27,7 +26,7 @@ from mdfa_fairness_plugin.dask.measuring import (
     measure_block,
 )
 from mdfa_fairness_plugin.dask.panel import Panel
-from mdfa_fairness_plugin.dask.result import DaskAuditResult, finished, located, without_rows
+from mdfa_fairness_plugin.dask.result import DaskAuditResult, distributed, finished, located
 from mdfa_fairness_plugin.dask.survey import (
     Columns,
     Sample,
@@ -38,12 +37,14 @@ from mdfa_fairness_plugin.dask.survey import (
     spellings_of,
     survey_block,
 )
+from mdfa_fairness_plugin.data.amounts import NEEDS_NUMBERS
 from mdfa_fairness_plugin.data.columns import as_list, listing
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     WarningLog,
 )
+from mdfa_fairness_plugin.records.searches import without_rows
 from mdfa_fairness_plugin.results import result_of
 from mdfa_fairness_plugin.settings import Settings, draw_seed, refuse_unknown
 
@@ -161,7 +162,8 @@ def audit_dask(
     started = time.perf_counter()
     settings = _settings(params)
     source = open_source(ddf)
-    refuse_exposure(exposure, settings)
+    if exposure is not None and settings.outcome_type != "numeric":
+        raise InputError(NEEDS_NUMBERS)
     single = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
     columns = _choose_columns(source, outcome, sensitive, features, single)
     columns = replace(columns, numeric=settings.outcome_type == "numeric")
@@ -408,17 +410,10 @@ def _survey(blocks: list[Any], columns: Columns, n_sample: int, seed: int, where
     if not blocks:
         return Survey()
     first = dask.delayed(_survey_task, pure=False)
-    merge = dask.delayed(_merge_task, pure=False)
-    parts = [first(block, number, columns, n_sample, seed) for number, block in enumerate(blocks)]
+    merge = dask.delayed(merge_surveys, pure=False)
+    asked = columns, n_sample, seed
+    parts = [first(block, number, *asked) for number, block in enumerate(blocks)]
     return _compute(_tree(parts, lambda some: merge(some, n_sample)), where)
-
-
-def _survey_task(block: Any, number: int, columns: Columns, n_sample: int, seed: int) -> Survey:
-    return _on_one_thread(survey_block, block, number, columns, n_sample, seed)
-
-
-def _merge_task(surveys: list[Survey], n_sample: int) -> Survey:
-    return merge_surveys(surveys, n_sample)
 
 
 def _same_sample(measured: Measurement, survey: Survey, sample: Sample, columns: Columns) -> bool:
@@ -440,19 +435,22 @@ def _measure(blocks: list[Any], panel: Panel, where: Any) -> Measurement:
             "distributed.protocol.pickle", extra="dask", feature="A Dask cluster"
         )
         # As bytes: the scheduler has no use for the models themselves.
-        shared = dask.delayed(_load, pure=False)(protocol.dumps(panel, protocol=5))
+        shared = dask.delayed(pickle.loads, pure=False)(protocol.dumps(panel, protocol=5))
     task = dask.delayed(_measure_task, pure=False)
     merge = dask.delayed(add_measurements, pure=False)
     parts = [task(block, number, shared) for number, block in enumerate(blocks)]
     return _compute(_tree(parts, merge), where)
 
 
-def _load(pickled: bytes) -> Panel:
-    return pickle.loads(pickled)
+# Dask shows tasks by the names of these.
 
 
-def _measure_task(block: Any, number: int, panel: Panel) -> Measurement:
-    return _on_one_thread(measure_block, block, number, panel)
+def _survey_task(*arguments: Any) -> Survey:
+    return _on_one_thread(survey_block, *arguments)
+
+
+def _measure_task(*arguments: Any) -> Measurement:
+    return _on_one_thread(measure_block, *arguments)
 
 
 def _on_one_thread(function: Any, *arguments: Any) -> Any:
@@ -468,15 +466,12 @@ def _in_memory(survey: Survey, settings: Settings, columns: Columns) -> DaskAudi
     log = WarningLog()
     audit = audit_frame(frame, columns, settings, log, keep_one_model=False)
     result = result_of(audit, log, time.perf_counter() - started)
-    values = {name: getattr(result, name) for name in result.__dataclass_fields__}
-    values |= {
-        "violations": tuple(without_rows(violation) for violation in result.violations),
-        "excluded": survey.left_out | dict(result.excluded),
-        "n_samples": survey.n_rows,
-        "source": None,
-    }
     encoder = audit.problem.encoder
-    regions = tuple(located(search, encoder) for search in audit.searches)
-    return finished(
-        DaskAuditResult(**values, regions=regions), _auditor(settings), encoder, columns
+    told = distributed(
+        result,
+        violations=tuple(map(without_rows, result.violations)),
+        excluded=survey.left_out | dict(result.excluded),
+        n_samples=survey.n_rows,
+        regions=tuple(located(search, encoder) for search in audit.searches),
     )
+    return finished(told, _auditor(settings), encoder, columns)

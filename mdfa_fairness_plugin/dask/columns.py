@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.dask.amounts import is_exposure, numbers_of
+from mdfa_fairness_plugin.dask.amounts import numbers_of
 from mdfa_fairness_plugin.dask.groups import content_digest, content_ids
+from mdfa_fairness_plugin.data.amounts import is_exposure
 from mdfa_fairness_plugin.data.columns import Labels, composed, listing, read_labels
 from mdfa_fairness_plugin.exceptions import InputError
 

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from mdfa_fairness_plugin.dask.groups import by_cluster, tally_by_cluster
 from mdfa_fairness_plugin.dask.measuring import BlockSums, Measurement
 from mdfa_fairness_plugin.dask.panel import Panel
-from mdfa_fairness_plugin.dask.result import DaskAuditResult, Located, located, without_rows
+from mdfa_fairness_plugin.dask.result import DaskAuditResult, Located, distributed, located
 from mdfa_fairness_plugin.dask.survey import Columns, Survey
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.contrasts import FEWEST_CLUSTERS
@@ -38,6 +38,7 @@ from mdfa_fairness_plugin.measure.verdicts import warn_of_models
 from mdfa_fairness_plugin.pipeline import Audit
 from mdfa_fairness_plugin.provenance import describe_parameter
 from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, SearchKey, Violation
+from mdfa_fairness_plugin.records.searches import without_rows
 from mdfa_fairness_plugin.results import AuditResult
 from mdfa_fairness_plugin.search.level_sets import Sweep
 from mdfa_fairness_plugin.search.search import Search
@@ -113,23 +114,16 @@ def concluded(
     _warn_of_few(few, log)
     warn_of_models(violations, measured, log)
     _warn_of_unseen(reading, log)
-    return DaskAuditResult(
+    return distributed(
+        sample,
+        groups=(),
         violations=tuple(violations),
         balance=_balance(sample, by_contrast),
         excluded=_excluded(reading, by_contrast),
         silence=_silence(sample, by_contrast),
         warnings=(*log.records, *sample.warnings),
         provenance=_provenance(reading, asked, started, n_blocks),
-        alpha=sample.alpha,
-        confidence_level=sample.confidence_level,
         n_samples=reading.survey.n_rows,
-        outcome_labels=sample.outcome_labels,
-        outcome_name=sample.outcome_name,
-        favorable_label=sample.favorable_label,
-        statement=sample.statement,
-        features=sample.features,
-        sensitive_names=sample.sensitive_names,
-        feature_names=sample.feature_names,
         regions=tuple(regions),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,18 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.dask.amounts import Valued
 from mdfa_fairness_plugin.dask.blocks import chunks_of
 from mdfa_fairness_plugin.dask.groups import GroupSums
 from mdfa_fairness_plugin.dask.panel import Judge, Panel
-from mdfa_fairness_plugin.dask.survey import (
-    block_keys,
-    joint_codes,
-    read_weights,
-    row_keys,
-)
+from mdfa_fairness_plugin.dask.survey import block_keys, joint_codes, row_keys
 from mdfa_fairness_plugin.data.columns import Labels, read_labels
 from mdfa_fairness_plugin.data.containers import read_table
+from mdfa_fairness_plugin.data.weights import weight_numbers
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.given import CrossFittedEstimator
@@ -76,15 +72,11 @@ class Measurement:
     digest: int = 0  # of what the rows say
     searches: tuple[BlockSums, ...] = ()
     # Rows with a level, or a missing value, that the rows learned from do not have.
-    unseen: dict[str, int] = field(default_factory=dict)
+    unseen: Counter[str] = field(default_factory=Counter)
 
     def __add__(self, other: Measurement) -> Measurement:
-        unseen = dict(self.unseen)
-        for name, count in other.unseen.items():
-            unseen[name] = unseen.get(name, 0) + count
-        if not (self.searches and other.searches):
-            searches = self.searches or other.searches
-        else:
+        searches = self.searches or other.searches
+        if self.searches and other.searches:
             pairs = zip(self.searches, other.searches, strict=True)
             searches = tuple(a + b for a, b in pairs)
         return Measurement(
@@ -93,7 +85,7 @@ class Measurement:
             n_measured=self.n_measured + other.n_measured,
             digest=(self.digest + other.digest) % 2**64,
             searches=searches,
-            unseen=unseen,
+            unseen=self.unseen + other.unseen,
         )
 
 
@@ -119,7 +111,8 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
     n_rows, columns = len(frame), panel.columns
     weight = np.ones(n_rows)
     if columns.weight is not None:
-        weight, _ = read_weights(frame[columns.weight])
+        weight = weight_numbers(frame[columns.weight].array)
+        weight = np.where(np.isfinite(weight) & (weight > 0), weight, 0.0)
     outcome, numbers = columns.outcomes(frame)
     if numbers is None:
         outcome = _known(outcome, panel.outcomes, "y")
@@ -157,7 +150,7 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
     display = None
     if any(judge.rule.alternatives for judge in panel.judges):
         display = panel.encoder.display_frame(table, encoded=encoded[:])
-    done.unseen = panel.encoder.unseen(table)
+    done.unseen = Counter(panel.encoder.unseen(table))
     if panel.weight_type == "frequency":
         copies, base = weight.astype(np.int64), np.ones(len(rows))
     else:
@@ -246,38 +239,18 @@ class _Block(Asked):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Judged:
-    """What a search says of every row of a chunk, and how often each counts."""
+    """What a search says of every row of a chunk, those in every set, and their bins by score."""
 
-    s: np.ndarray
-    value: np.ndarray
-    valued: Valued
-    y: np.ndarray
-    n_outcomes: int
-    base: np.ndarray
-    weights: np.ndarray
-    e: np.ndarray
-    m: np.ndarray
-    lesser: tuple[tuple[np.ndarray, np.ndarray], ...]
-    shares: tuple[float, ...]
+    rows: MeasuredRows
     members: tuple[np.ndarray, ...]
     bins: np.ndarray
 
-    def rows(self, some: np.ndarray) -> MeasuredRows:
-        """Rows to be measured."""
-        return MeasuredRows(
-            s=self.s[some],
-            value=self.value[some],
-            kind=self.valued.kind,
-            of=self.valued.of,
-            y=self.y[some],
-            n_outcomes=self.n_outcomes,
-            base=self.base[some],
-            weights=self.weights[some],
-            propensity=self.e[some],
-            outcome=self.m[some],
-            lesser=tuple((weights[some], outcome[some]) for weights, outcome in self.lesser),
-            shares=self.shares,
-        )
+
+def _taken(rows: MeasuredRows, some: np.ndarray) -> MeasuredRows:
+    """These rows, as often as they are named."""
+    names = ("s", "value", "y", "base", "weights", "propensity", "outcome")
+    lesser = tuple((weights[some], outcome[some]) for weights, outcome in rows.lesser)
+    return replace(rows, lesser=lesser, **{name: getattr(rows, name)[some] for name in names})
 
 
 def _sums(
@@ -315,24 +288,28 @@ def _sums(
     weights[compared] = base[compared] * judge.balancer.weights(
         block.X[compared], s[compared], e[compared]
     )
-    m = judge.rates(block.predict(judge.outcome_model))
     rungs = rungs_of(judge.propensity, judge.outcome_model)[:-1]
     lesser = [
         (judge.propensities(block.predict(own_e)), judge.rates(block.predict(own_m)))
         for own_e, own_m in rungs
     ]
     judged = _Judged(
-        s=s,
-        value=value,
-        valued=judge.valued,
-        y=judge.valued.counted(value, y),
-        n_outcomes=len(judge.valued.of.counted_by) or n_outcomes,
-        base=base,
-        weights=weights,
-        e=e,
-        m=m,
-        lesser=tuple((judge.weights_by(own_e, s, base, weights), own_m) for own_e, own_m in lesser),
-        shares=tuple(min(own_e.share, own_m.share) for own_e, own_m in rungs),
+        rows=MeasuredRows(
+            s=s,
+            value=value,
+            kind=judge.valued.kind,
+            of=judge.valued.of,
+            y=judge.valued.counted(value, y),
+            n_outcomes=len(judge.valued.of.counted_by) or n_outcomes,
+            base=base,
+            weights=weights,
+            propensity=e,
+            outcome=judge.rates(block.predict(judge.outcome_model)),
+            lesser=tuple(
+                (judge.weights_by(own_e, s, base, weights), own_m) for own_e, own_m in lesser
+            ),
+            shares=tuple(min(own_e.share, own_m.share) for own_e, own_m in rungs),
+        ),
         members=(
             np.ones(len(y), dtype=bool),
             inside,
@@ -352,7 +329,7 @@ def _sums(
         total,
         search=replace(
             total.search,
-            missing=_missing(judge, block, judged, unknown),
+            missing=_missing(judge, block, judged.rows, unknown),
             n_missing=len(unknown),
         ),
         outside=np.array(
@@ -365,23 +342,23 @@ def _sums(
     )
 
 
-def _missing(judge: Judge, block: _Block, judged: _Judged, unknown: np.ndarray) -> np.ndarray:
+def _missing(judge: Judge, block: _Block, rows: MeasuredRows, unknown: np.ndarray) -> np.ndarray:
     """Weights of rows of unknown side as either side, of those with the outcome and without."""
     if judge.valued.of_means:
         return np.zeros((2, 2))
-    positive = judged.value[unknown]
+    positive = rows.value[unknown]
     one = np.ones(len(unknown), dtype=np.intp)
     sums = []
     for sign in (1, -1):
-        own = judge.balancer.weights(block.X[unknown], sign * one, judged.e[unknown])
-        own = judged.base[unknown] * own
+        own = judge.balancer.weights(block.X[unknown], sign * one, rows.propensity[unknown])
+        own = rows.base[unknown] * own
         sums.append([own[positive].sum(), own[~positive].sum()])
     return np.array(sums)
 
 
 def _part(judge: Judge, block: _Block, judged: _Judged, some: np.ndarray) -> BlockSums:
     """Sums over some rows, as often as they are named."""
-    rows = judged.rows(some)
+    rows = _taken(judged.rows, some)
     members = tuple(own[some] for own in judged.members)
     side = rows.s < 0
     cell = sum(own.astype(np.intp) << place for place, own in enumerate(members)) * 2 + side

@@ -108,20 +108,9 @@ class _Inside:
         return pd.Series(inside, index=frame.index, name="mdfa_subgroup")
 
 
-_NOBODY = np.empty(0, dtype=bool)
-
-
-def without_rows(violation: Violation) -> Violation:
-    """Without what is told row by row."""
-    return replace(
-        violation,
-        membership=_NOBODY,
-        held_out=_NOBODY,
-        left_out=_NOBODY,
-        propensity=np.empty(0),
-        score=np.empty(0),
-        side=np.empty(0, dtype=np.int8),
-    )
+def distributed(result: AuditResult, **own: Any) -> DaskAuditResult:
+    """A result with figures of its own, and without the data."""
+    return DaskAuditResult(**(vars(result) | {"source": None} | own))
 
 
 def finished(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -149,11 +150,10 @@ def row_keys(
 
 def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
     """Survey of several parts of the rows, in their order."""
-    counts: dict[Stratum, int] = {}
+    counts: Counter[Stratum] = Counter()
     strata = []
     for one in surveys:
-        for stratum, count in one.counts.items():
-            counts[stratum] = counts.get(stratum, 0) + count
+        counts.update(one.counts)
         where = {stratum: place for place, stratum in enumerate(counts)}
         moved = np.array([where[stratum] for stratum in one.counts], dtype=np.intp)
         strata.append(moved[one.stratum])
@@ -345,13 +345,6 @@ def joint_codes(columns: Sequence[Labels]) -> tuple[np.ndarray, list[Stratum]]:
     return joint.astype(np.intp), combinations
 
 
-def read_weights(column: pd.Series) -> tuple[np.ndarray, WeightSums]:
-    """Sample weights, zero where they cannot be used, and what they add up to."""
-    values = weight_numbers(column.array)
-    usable = np.isfinite(values) & (values > 0)
-    return np.where(usable, values, 0.0), WeightSums.of(values)
-
-
 def spellings_of(
     survey: Survey, columns: Columns, log: WarningLog
 ) -> dict[Hashable, dict[Hashable, Hashable]]:
@@ -359,9 +352,9 @@ def spellings_of(
     found = {}
     names = columns.sensitive if columns.numeric else (*columns.sensitive, columns.outcome)
     for place, name in enumerate(names):
-        counts: dict[Hashable, int] = {}
+        counts: Counter[Hashable] = Counter()
         for stratum, count in survey.counts.items():
-            counts[stratum[place]] = counts.get(stratum[place], 0) + count
+            counts[stratum[place]] += count
         values = [one for one in counts if one is not None]
         values = [values[position] for position in natural_order(values)]
         if spellings := commonest_spellings(values, [counts[one] for one in values]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -10,8 +10,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_column, read_labels
-from mdfa_fairness_plugin.data.decisions import EXCLUDE, refuse_missing
-from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditError
+from mdfa_fairness_plugin.data.decisions import EXCLUDE, all_alike, refuse_missing
+from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records.searches import AMOUNT, RANK, STEPS
 from mdfa_fairness_plugin.settings import Settings
 
@@ -56,10 +56,7 @@ def read_numbers(array: Any, argument: str, missing: str) -> np.ndarray:
     column = read_column(array, argument)
     if column.numbers is None or column.kind not in ("numeric", "boolean"):
         found = read_labels(array, argument).values
-        raise InputError(
-            f"{argument}: outcome_type='numeric' needs numbers, and {listing(found, 3)} was found. "
-            "Pass the amounts as numbers, or leave outcome_type out to audit labels."
-        )
+        raise no_numbers(argument, found)
     numbers = np.asarray(column.numbers, dtype=float)
     unknown = np.isnan(numbers)
     if missing == "raise" or unknown.all():
@@ -78,13 +75,39 @@ def read_exposure(array: Any, n_rows: int) -> np.ndarray:
     """Exposure of each row, positive."""
     column = read_column(array, "exposure")
     values = None if column.numbers is None else np.asarray(column.numbers, dtype=float)
-    if values is None or not (np.isfinite(values) & (values > 0)).all():
-        n = n_rows if values is None else int((~(np.isfinite(values) & (values > 0))).sum())
-        raise InputError(
-            f"exposure: {n:,} of {n_rows:,} values are no positive number. Pass how long or how often "
-            "each row could have been counted, and leave out rows that never could."
-        )
+    if values is None:
+        values = np.zeros(n_rows)
+    refuse_unexposed(int((~is_exposure(values)).sum()), n_rows)
     return values
+
+
+def is_exposure(values: np.ndarray) -> np.ndarray:
+    """Whether numbers can be divided by these."""
+    return np.isfinite(values) & (values > 0)
+
+
+def refuse_unexposed(n_unexposed: int, n_rows: int) -> None:
+    """Refuse exposures that counts cannot be divided by."""
+    if n_unexposed:
+        raise InputError(
+            f"exposure: {n_unexposed:,} of {n_rows:,} values are no positive number. Pass how long or "
+            "how often each row could have been counted, and leave out rows that never could."
+        )
+
+
+def no_numbers(argument: str, found: Sequence[Hashable]) -> InputError:
+    """Say that outcomes to audit as numbers are labels."""
+    return InputError(
+        f"{argument}: outcome_type='numeric' needs numbers, and {listing(found, 3)} was found. "
+        "Pass the amounts as numbers, or leave outcome_type out to audit labels."
+    )
+
+
+def per_exposure(numbers: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+    """Counts by how long or how often each row could have been counted."""
+    if (numbers < 0).any():
+        raise InputError("exposure: counts are divided by it, and some outcomes are below zero.")
+    return numbers / exposure
 
 
 def amount_of(numbers: np.ndarray, weight: np.ndarray, asked: Settings, *, per: bool) -> Amount:
@@ -93,10 +116,7 @@ def amount_of(numbers: np.ndarray, weight: np.ndarray, asked: Settings, *, per: 
     ``per`` says that they are counts per exposure, of which the ratio is usual.
     """
     if np.ptp(numbers) == 0:
-        raise NothingToAuditError(
-            f"y: every one of the {len(numbers):,} outcomes is {numbers[0]:g}: nothing to "
-            "audit. Pass outcomes that differ between people."
-        )
+        raise all_alike("y", len(numbers), f"{numbers[0]:g}")
     if asked.measure == "ratio" and asked.robust == "rank":
         raise InputError(
             "measure: ranks have no ratio. Use measure='difference' with robust='rank', or a share."

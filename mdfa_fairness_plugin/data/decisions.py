@@ -70,10 +70,15 @@ def refuse_scores(
 def refuse_constant(values: tuple[Hashable, ...], n_rows: int, argument: str) -> None:
     """Refuse outcomes that are all the same."""
     if len(values) == 1:
-        raise NothingToAuditError(
-            f"{argument}: every one of the {n_rows:,} outcomes is {values[0]!r}: nothing to audit. "
-            "Pass outcomes that differ between people."
-        )
+        raise all_alike(argument, n_rows, repr(values[0]))
+
+
+def all_alike(argument: str, n_rows: int, outcome: str) -> NothingToAuditError:
+    """Say that everybody has one outcome."""
+    return NothingToAuditError(
+        f"{argument}: every one of the {n_rows:,} outcomes is {outcome}: nothing to audit. "
+        "Pass outcomes that differ between people."
+    )
 
 
 def audited_outcomes(

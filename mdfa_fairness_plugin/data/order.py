@@ -86,11 +86,6 @@ def _use(labels: Labels, place: np.ndarray) -> tuple[list[int], list[float]]:
     return labels.counts.tolist(), where.tolist()
 
 
-def _by_use(labels: Labels, place: np.ndarray) -> list[tuple[int, float]]:
-    """What orders sensitive columns without their names or those of their values."""
-    return sorted(zip(*_use(labels, place), strict=True))
-
-
 class Ranking:
     """Lexicographic order of rows, refined key by key; stops when no ties are left.
 

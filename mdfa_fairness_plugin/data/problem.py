@@ -17,6 +17,7 @@ from mdfa_fairness_plugin.data.amounts import (
     amount_of,
     as_labels,
     asked_directions,
+    per_exposure,
     ranked,
     read_exposure,
     read_numbers,
@@ -424,9 +425,7 @@ def _amounts(
     numbers = read_numbers(decisions, "y", asked.missing_outcome)
     if exposed is None:
         return numbers
-    if numbers.min(initial=0.0) < 0:
-        raise InputError("exposure: counts are divided by it, and some outcomes are below zero.")
-    return numbers / (exposed if rows is None else exposed[rows])
+    return per_exposure(numbers, exposed if rows is None else exposed[rows])
 
 
 def _audited(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any, Final
@@ -381,3 +381,10 @@ class Violation(Keyed, Tested, Measured, Viewed):
             f"Violation({visible(self.sensitive_feature)}={self.group!r}, outcome={self.outcome!r}, "
             f"{self.verdict}, {self._figures()})"
         )
+
+
+def without_rows(search: Violation) -> Violation:
+    """A search without what is told row by row."""
+    names = ("membership", "held_out", "left_out", "propensity", "score", "side")
+    none: dict[str, Any] = dict.fromkeys(names, ())
+    return replace(search, **none)

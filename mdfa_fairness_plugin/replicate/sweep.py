@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.describe.wording import label_text, named, number
 from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
 from mdfa_fairness_plugin.pipeline import AuditSource, run_audit
 from mdfa_fairness_plugin.records import AuditRecord, Violation
+from mdfa_fairness_plugin.records.searches import without_rows
 from mdfa_fairness_plugin.replicate.repeats import repeat, source_of
 
 _COLUMNS = (
@@ -215,6 +216,4 @@ def _audited(problem: AuditProblem, source: AuditSource) -> tuple[Violation, ...
             found = run_audit(problem, source.settings, WarningLog()).violations
         except OverlapError:
             return ()
-    rows = ("membership", "held_out", "propensity", "side", "score", "left_out")
-    none: dict[str, Any] = {"profile": pd.DataFrame(), **dict.fromkeys(rows, np.empty(0))}
-    return tuple(replace(own, **none) for own in found)
+    return tuple(replace(without_rows(own), profile=pd.DataFrame()) for own in found)
