@@ -24,33 +24,6 @@ from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT
 from mdfa_fairness_plugin.search.solvers import SOLVERS
 from mdfa_fairness_plugin.settings import Settings, check_choice
 
-_OF_THE_PROBLEM = (
-    "weight_type",
-    "outcomes",
-    "groups",
-    "reference_group",
-    "missing",
-    "intersections",
-    "min_group_size",
-    "decision_inputs",
-    "propensity",
-    "outcome_probability",
-    "missing_outcome",
-    "merge_spellings",
-    "favorable_label",
-    "outcome_name",
-    "outcome_names",
-    "group_names",
-    "feature_reasons",
-    "outcome_type",
-    "ordered",
-    "measure",
-    "favorable",
-    "robust",
-    "sensitive_type",
-    "per",
-)
-
 
 def checked_settings(**params: Any) -> Settings:
     """Arguments of an audit, refused where no data could be audited with them."""
@@ -154,7 +127,7 @@ def problem_of(
     **changed: Any,
 ) -> AuditProblem:
     """The input of an audit, checked and encoded."""
-    asked = {name: getattr(settings, name) for name in _OF_THE_PROBLEM} | changed
+    asked = {name: getattr(settings, name) for name in Settings.names()} | changed
     rows = {
         "sample_weight": sample_weight,
         "clusters": clusters,

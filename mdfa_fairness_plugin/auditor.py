@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from mdfa_fairness_plugin.arguments import checked_settings, problem_of
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
@@ -83,13 +82,33 @@ class Fitting(Judging):
                 "sensitive_features: None was given; pass the column(s) whose groups are to be "
                 "compared."
             )
-        rows = {
-            "sample_weight": sample_weight,
-            "clusters": clusters,
-            "exposure": exposure,
-            "sensitive_probabilities": sensitive_probabilities,
-        }
-        _fit(self, settings, X, y, sensitive_features, **rows)
+        log = WarningLog()
+        started = time.perf_counter()
+        problem = problem_of(
+            X,
+            y,
+            sensitive_features,
+            sample_weight,
+            settings,
+            log,
+            clusters=clusters,
+            exposure=exposure,
+            sensitive_probabilities=sensitive_probabilities,
+        )
+        audit = run_audit(problem, settings.reseeded(draw_seed(settings.random_state)), log, X)
+        result = result_of(audit, log, time.perf_counter() - started)
+        worst, harm = result.worst_case, result.worst_harm
+        told = (worst, None if harm is None else harm.violation)
+        # Only searches that found something keep their models: these take most of the memory.
+        searches = tuple(
+            search.kept(region=found.verdict == VIOLATION or found in told)
+            for search, found in zip(audit.searches, result.violations, strict=True)
+        )
+        judge = None if worst is None else searches[result.violations.index(worst)]
+        names = [str(name) for name in problem.encoder.feature_names_in_]
+        self.attach(
+            result, problem.encoder, judge, names if hasattr(X, "columns") else None, searches
+        )
         return self
 
 
@@ -359,36 +378,6 @@ class MDFAuditor(Fitting):
         given = locals()
         for name in self._get_param_names():
             setattr(self, name, given[name])
-
-
-def _fit(
-    auditor: Fitting,
-    settings: Settings,
-    X: Any,
-    y: Any,
-    sensitive_features: Any,
-    *,
-    sample_weight: Any,
-    **others: Any,
-) -> None:
-    """Make the audit, and the auditor one that is fitted."""
-    log = WarningLog()
-    started = time.perf_counter()
-    problem = problem_of(X, y, sensitive_features, sample_weight, settings, log, **others)
-    audit = run_audit(problem, settings.reseeded(draw_seed(settings.random_state)), log, X)
-    result = result_of(audit, log, time.perf_counter() - started)
-    worst = result.worst_case
-    names = [str(name) for name in problem.encoder.feature_names_in_]
-    named = names if hasattr(X, "columns") else None
-    harm = result.worst_harm
-    told = (worst, None if harm is None else harm.violation)
-    # Only searches that found something keep their models: these take most of the memory.
-    searches = tuple(
-        search.kept(region=found.verdict == VIOLATION or found in told)
-        for search, found in zip(audit.searches, result.violations, strict=True)
-    )
-    judge = None if worst is None else searches[result.violations.index(worst)]
-    auditor.attach(result, problem.encoder, judge, named, searches)
 
 
 def audit(

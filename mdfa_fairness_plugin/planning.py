@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 from scipy.special import ndtri
@@ -14,6 +13,7 @@ from mdfa_fairness_plugin.measure.means import MeanDifference, MeanRatio
 from mdfa_fairness_plugin.measure.power import Plan, first
 from mdfa_fairness_plugin.settings import (
     Settings,
+    above,
     alpha_for,
     alpha_of_people,
     check_share,
@@ -199,7 +199,7 @@ def rows_by_theorem(ratio: float, *, mass: float, n_regions: int, power: float =
     >>> rows_by_theorem(3.0, mass=0.05, n_regions=60)
     5118.0
     """
-    ratio = _checked_ratio(ratio)
+    ratio = above("ratio", ratio, 1)
     check_share("mass", mass)
     check_share("power", power)
     check_whole("n_regions", n_regions, 1)
@@ -222,7 +222,7 @@ class _Plans:
     ) -> None:
         check_share("group_share", group_share)
         settings = Settings()
-        self._unit = 1.0 if sd is None else _positive("sd", sd)
+        self._unit = 1.0 if sd is None else above("sd", sd, 0)
         if sd is None:
             if by_difference or mean is not None:
                 raise InputError("sd: the standard deviation of the number is needed as well.")
@@ -239,7 +239,7 @@ class _Plans:
             own["kind"] = MeanDifference
             if not by_difference:
                 own |= {"kind": MeanRatio, "least": math.log(settings.least_ratio)}
-                own["rate"] = _positive("mean", mean) / self._unit
+                own["rate"] = above("mean", mean, 0) / self._unit
         check_share("mass", mass, or_else="None or ")
         if sd is None and mass > rate:
             raise InputError(f"mass: at most the rate, {rate:g}, expected, {mass!r} found.")
@@ -255,8 +255,8 @@ class _Plans:
     def effect(self, size: Any) -> float:
         """A ratio or a difference as plans have it."""
         if self._by_difference:
-            return _positive("difference", size) / self._unit
-        return math.log(_checked_ratio(size))
+            return above("difference", size, 0) / self._unit
+        return math.log(above("ratio", size, 1))
 
     def of(self, n: float) -> Plan:
         """A plan of so many rows."""
@@ -268,17 +268,3 @@ class _Plans:
         check_whole("n", int(n) if isinstance(n, float) and n.is_integer() else n, 1)
         check_share("power", power)
         return self.of(float(n)).detectable(power)
-
-
-def _positive(name: str, value: Any) -> float:
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not real or not 0.0 < float(value) < math.inf:
-        raise InputError(f"{name}: a finite number above 0 expected, {value!r} found.")
-    return float(value)
-
-
-def _checked_ratio(ratio: Any) -> float:
-    number = isinstance(ratio, numbers.Real) and not isinstance(ratio, bool)
-    if not number or not 1.0 < float(ratio) < math.inf:
-        raise InputError(f"ratio: a finite number above 1 expected, {ratio!r} found.")
-    return float(ratio)

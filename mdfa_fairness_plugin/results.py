@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.features import features_of
 from mdfa_fairness_plugin.describe.groups import groups_of
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
@@ -17,8 +18,9 @@ from mdfa_fairness_plugin.records import ratio_of
 from mdfa_fairness_plugin.records.audits import by_reason
 from mdfa_fairness_plugin.replicate import Explained
 from mdfa_fairness_plugin.replicate.repeats import searched, source_of
-from mdfa_fairness_plugin.report import markdown, text
+from mdfa_fairness_plugin.report import markdown
 from mdfa_fairness_plugin.report.cyclonedx import to_cyclonedx
+from mdfa_fairness_plugin.report.document import Document
 from mdfa_fairness_plugin.report.junit import Case, cases_of, properties_of
 from mdfa_fairness_plugin.report.notebooks import fragment_of
 from mdfa_fairness_plugin.report.plain import as_json, in_print, to_plain, written
@@ -26,6 +28,7 @@ from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.reported import ReportedByRow
 from mdfa_fairness_plugin.report.stored import stored_fields
 from mdfa_fairness_plugin.report.story import tell_page, tell_part
+from mdfa_fairness_plugin.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -233,12 +236,8 @@ class AuditResult(Questions, ReportedByRow):
     def _properties(self, min_cell: int) -> Mapping[str, Any]:
         return properties_of(redact(self, min_cell).result)
 
-    def summary(self, *, min_cell: int = 11) -> str:
-        """Tell what was found in a page of plain text.
-
-        Counts of people below ``min_cell`` are withheld, as in ``to_html``; 1 tells every count.
-        """
-        return text.render(tell_part(self, min_cell, "summary"))
+    def _summed(self, min_cell: int) -> Document:
+        return tell_part(self, min_cell, "summary")
 
     def to_html(
         self,
@@ -293,14 +292,21 @@ def result_of(audit: Audit, log: WarningLog, seconds: float) -> AuditResult:
         features=features_of(problem, audit.violations) if problem.reasons else (),
         warnings=log.records,
         provenance=audit_provenance(audit, seconds),
-        alpha=settings.alpha,
-        confidence_level=float(settings.confidence_level),
-        n_samples=problem.n_samples,
-        outcome_labels=problem.outcome_labels,
-        outcome_name=problem.words.outcome_name,
-        favorable_label=problem.words.favorable,
         statement=settings.statement or {},
         sensitive_names=tuple(dict.fromkeys(c.sensitive_feature for c in problem.contrasts)),
-        feature_names=tuple(display.name for display in problem.encoder.displays_),
-        source=AuditSource(problem=problem, settings=audit.asked),
+        **asked_of(problem, audit.asked),
     )
+
+
+def asked_of(problem: AuditProblem, asked: Settings) -> dict[str, Any]:
+    """What a result says of its rows and of what was asked of them, whatever was found."""
+    return {
+        "alpha": asked.alpha,
+        "confidence_level": float(asked.confidence_level),
+        "n_samples": problem.n_samples,
+        "outcome_labels": problem.outcome_labels,
+        "outcome_name": problem.words.outcome_name,
+        "favorable_label": problem.words.favorable,
+        "feature_names": tuple(display.name for display in problem.encoder.displays_),
+        "source": AuditSource(problem=problem, settings=asked),
+    }

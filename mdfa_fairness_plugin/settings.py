@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
 
@@ -142,12 +142,7 @@ class Settings:
         check_choice("estimator", settings.estimator, get_args(Estimator))
         settings._check_numbers()
         if not (isinstance(settings.min_ratio, str) and settings.min_ratio == AUTO):
-            ratio = settings.min_ratio
-            number = isinstance(ratio, numbers.Real) and not isinstance(ratio, bool)
-            if not number or not 1.0 <= float(ratio) < np.inf:
-                raise InputError(
-                    f"min_ratio: 'auto' or a number of at least 1 expected, {ratio!r} found."
-                )
+            check_least("min_ratio", settings.min_ratio, 1, or_else="'auto' or ")
         check_whole("n_splits", settings.n_splits, 2)
         if not (isinstance(settings.n_repeats, str) and settings.n_repeats == AUTO):
             check_whole("n_repeats", settings.n_repeats, 1, or_else="'auto' or ")
@@ -158,8 +153,7 @@ class Settings:
             check_whole("max_learning_rows", settings.max_learning_rows, 100)
         if settings.n_jobs is not None:
             n_jobs = settings.n_jobs
-            whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
-            if not whole or n_jobs == 0:
+            if not is_whole(n_jobs) or n_jobs == 0:
                 raise InputError(
                     f"n_jobs: a whole number other than 0, or None, expected; {n_jobs!r} found."
                 )
@@ -174,8 +168,7 @@ class Settings:
         check_choice("favorable", self.favorable, (None, "high", "low"))
         check_choice("sensitive_type", self.sensitive_type, get_args(SensitiveType))
         if self.per is not None:
-            number = isinstance(self.per, numbers.Real) and not isinstance(self.per, bool)
-            if not number or not 0.0 < float(self.per) < np.inf:
+            if not is_number(self.per) or not 0.0 < float(self.per) < np.inf:
                 raise InputError(
                     f"per: a positive number, of the sensitive quantity, expected, {self.per!r} found."
                 )
@@ -191,21 +184,15 @@ class Settings:
                     f"{name}: sensitive_type='numeric' compares a quantity, and it was given as for "
                     "groups. Leave it out, or make groups with mdfa_fairness_plugin.to_groups."
                 )
-        if self.robust is not None and self.robust != "rank":
-            number = isinstance(self.robust, numbers.Real) and not isinstance(self.robust, bool)
-            if not number or not 0.0 < float(self.robust) < 0.5:
-                raise InputError(
-                    "robust: None, 'rank' or a share between 0 and .5 of the rows to move in at either "
-                    f"end expected, {self.robust!r} found."
-                )
+        share = is_number(self.robust) and 0.0 < float(self.robust) < 0.5
+        if not (share or self.robust is None or self.robust == "rank"):
+            raise InputError(
+                "robust: None, 'rank' or a share between 0 and .5 of the rows to move in at either "
+                f"end expected, {self.robust!r} found."
+            )
         if not (isinstance(self.min_difference, str) and self.min_difference == AUTO):
-            least = self.min_difference
-            number = isinstance(least, numbers.Real) and not isinstance(least, bool)
-            if not number or not 0.0 <= float(least) < np.inf:
-                raise InputError(
-                    "min_difference: 'auto' or a number of at least 0, in units of y, expected, "
-                    f"{least!r} found."
-                )
+            what = ", in units of y,"
+            check_least("min_difference", self.min_difference, 0, or_else="'auto' or ", what=what)
         if self.ordered is not None and self.outcome_type in ("binary", "numeric"):
             raise InputError(
                 f"ordered: an order of labels, but outcome_type={self.outcome_type!r} was given. Leave "
@@ -307,7 +294,7 @@ def draw_seed(random_state: Any) -> int:
     """Seed of the whole audit: the integer given, or drawn from a generator; 0 if none was."""
     if random_state is None:
         return 0
-    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
+    if is_whole(random_state):
         if random_state < 0:
             raise InputError(f"random_state: a non-negative seed expected, {random_state} found.")
         return int(random_state)
@@ -321,17 +308,40 @@ def draw_seed(random_state: Any) -> int:
     )
 
 
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a value is a number, and no truth value."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, and no truth value."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def above(name: str, value: Any, limit: int) -> float:
+    """A finite number above a limit; anything else is refused."""
+    if not is_number(value) or not limit < float(value) < np.inf:
+        raise InputError(f"{name}: a finite number above {limit} expected, {value!r} found.")
+    return float(value)
+
+
+def check_least(name: str, value: Any, least: float, *, or_else: str = "", what: str = "") -> None:
+    """Refuse what is no finite number of at least ``least``."""
+    if not is_number(value) or not least <= float(value) < np.inf:
+        raise InputError(
+            f"{name}: {or_else}a number of at least {least}{what} expected, {value!r} found."
+        )
+
+
 def check_share(name: str, value: Any, *, or_else: str = "") -> None:
     """Refuse what is no number strictly between 0 and 1."""
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not number or not 0.0 < float(value) < 1.0:
+    if not is_number(value) or not 0.0 < float(value) < 1.0:
         raise InputError(f"{name}: {or_else}a number between 0 and 1 expected, {value!r} found.")
 
 
 def check_whole(name: str, value: Any, least: int, *, or_else: str = "") -> None:
     """Refuse what is no whole number of at least ``least``."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or value < least:
+    if not is_whole(value) or value < least:
         raise InputError(
             f"{name}: {or_else}a whole number of at least {least} expected, {value!r} found."
         )

@@ -17,7 +17,6 @@ from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Condition, Rule
 from mdfa_fairness_plugin.describe.profile import feature_kinds
 from mdfa_fairness_plugin.describe.wording import clean, count, label_text
 from mdfa_fairness_plugin.exceptions import InputError, OverlapError, WarningLog
-from mdfa_fairness_plugin.pipeline import AuditSource
 from mdfa_fairness_plugin.provenance import provenance_of
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
@@ -39,7 +38,7 @@ from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.reported import Reported
 from mdfa_fairness_plugin.report.stored import stored_part
 from mdfa_fairness_plugin.report.story import warnings_section
-from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.results import AuditResult, asked_of
 from mdfa_fairness_plugin.settings import draw_seed
 
 _FORMAT: Final = "mdfa-measured-again"
@@ -221,15 +220,8 @@ def measure_again(
             weight_type=problem.weight_type,
             **{name: old.provenance[name] for name in ("where",) if name in old.provenance},
         ),
-        alpha=settings.alpha,
-        confidence_level=float(settings.confidence_level),
-        n_samples=problem.n_samples,
-        outcome_labels=problem.outcome_labels,
-        outcome_name=problem.words.outcome_name,
-        favorable_label=problem.words.favorable,
         sensitive_names=old.sensitive_names,
-        feature_names=tuple(display.name for display in problem.encoder.displays_),
-        source=AuditSource(problem=problem, settings=asked),
+        **asked_of(problem, asked),
     )
     places = tuple(old.violations.index(own) for own in found)
     return MeasuredAgain(old=old, places=places, result=result, notes=notes_on(old, result))

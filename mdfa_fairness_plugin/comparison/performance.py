@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import numbers
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +18,7 @@ from mdfa_fairness_plugin.data.containers import read_vector
 from mdfa_fairness_plugin.data.pairing import check_length
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
 from mdfa_fairness_plugin.measure.influence import mean_influence, paired_interval
+from mdfa_fairness_plugin.settings import check_least
 
 ACCURACY_METRIC: Final = "accuracy"
 AUC: Final = "auc"
@@ -68,9 +68,7 @@ def read_metric(
     if answers.truth is None or not answers.known_truth.any():
         raise InputError("y_true: a metric says how well models do; pass the true labels.")
     if tolerance is not None:
-        number = isinstance(tolerance, numbers.Real) and not isinstance(tolerance, bool)
-        if not number or not 0.0 <= float(tolerance) < math.inf:
-            raise InputError(f"tolerance: a number of at least 0 expected, {tolerance!r} found.")
+        check_least("tolerance", tolerance, 0)
     if metric == AUC:
         _check_auc(scores, answers)
     if metric == ACCURACY_METRIC and scores is not None:

@@ -26,7 +26,7 @@ from mdfa_fairness_plugin.comparison.withholding import as_printed
 from mdfa_fairness_plugin.describe.wording import plain_float, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 from mdfa_fairness_plugin.records import SearchKey
-from mdfa_fairness_plugin.report import html, text
+from mdfa_fairness_plugin.report import html
 from mdfa_fairness_plugin.report.document import Document
 from mdfa_fairness_plugin.report.junit import Case, cases_of_models, properties_of
 from mdfa_fairness_plugin.report.notebooks import MIN_CELL, mark_of
@@ -255,9 +255,8 @@ class ComparisonResult(ReportedByRow):
     def _properties(self, min_cell: int) -> Mapping[str, Any]:
         return properties_of(as_printed(self, min_cell))
 
-    def summary(self, *, min_cell: int = 11) -> str:
-        """Tell what was found in a page of plain text, without small counts, as ``to_html`` does."""
-        return text.render(tell_text(self, min_cell))
+    def _summed(self, min_cell: int) -> Document:
+        return tell_text(self, min_cell)
 
     def _page(self, min_cell: int) -> Document:
         return tell_page(self, min_cell)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mdfa_fairness_plugin.data.containers import read_vector
-from mdfa_fairness_plugin.exceptions import InputError, nan_if_constant
+from mdfa_fairness_plugin.exceptions import nan_if_constant
 from mdfa_fairness_plugin.fairlearn.case import (
     BY_ROW,
     Case,
@@ -26,6 +26,7 @@ from mdfa_fairness_plugin.fairlearn.case import (
 )
 from mdfa_fairness_plugin.records import Harm, ratio_of
 from mdfa_fairness_plugin.results import AuditResult
+from mdfa_fairness_plugin.settings import check_whole
 
 
 class Predictor(Protocol):
@@ -407,8 +408,7 @@ def draw_predictions(
     >>> draw_predictions(model, [[0], [1]], n_repeats=3).shape
     (2, 3)
     """
-    if isinstance(n_repeats, bool) or not isinstance(n_repeats, int | np.integer) or n_repeats < 1:
-        raise InputError(f"n_repeats: a whole number of at least 1 expected, {n_repeats!r} found.")
+    check_whole("n_repeats", n_repeats, 1)
     last: Any = model
     while hasattr(last, "steps"):
         last = last.steps[-1][1]

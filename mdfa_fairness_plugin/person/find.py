@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers as numbers_
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -22,7 +21,7 @@ from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.records import AuditRecord, Violation, ranked
 from mdfa_fairness_plugin.records.searches import AMOUNT
 from mdfa_fairness_plugin.search.search import Search
-from mdfa_fairness_plugin.settings import check_whole
+from mdfa_fairness_plugin.settings import check_whole, is_number
 
 GROUP: Final = "group"
 OTHERS: Final = "others"
@@ -228,8 +227,7 @@ def _read_amount(outcome: Any, numbers: Amount) -> float | None:
             "Leave it out, or name the row."
         )
     given = _only_label(outcome, "outcome")
-    real = isinstance(given, numbers_.Real) and not isinstance(given, bool)
-    if not real or not math.isfinite(float(given)):
+    if not is_number(given) or not math.isfinite(float(given)):
         raise InputError(f"outcome: a number expected, {outcome!r} found.")
     return float(given)
 

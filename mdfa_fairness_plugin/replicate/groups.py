@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,7 +29,7 @@ from mdfa_fairness_plugin.records import AuditRecord, ratio_of
 from mdfa_fairness_plugin.replicate.paired import measured_of_all
 from mdfa_fairness_plugin.replicate.repeats import source_of
 from mdfa_fairness_plugin.replicate.sweep import answered, read_scores
-from mdfa_fairness_plugin.settings import Settings
+from mdfa_fairness_plugin.settings import Settings, is_number
 
 HIGHEST: Final = "highest"
 OTHERS: Final = "others"
@@ -353,8 +352,7 @@ class _Column:
 def _check_exclusion(below: float | None, reason: str | None) -> None:
     if below is None and reason is not None:
         raise InputError("exclude_reason: it is of groups left out; pass exclude_below= as well.")
-    real = isinstance(below, numbers.Real) and not isinstance(below, bool)
-    if below is not None and not (real and 0 < below < 1):
+    if below is not None and not (is_number(below) and 0 < below < 1):
         raise InputError(f"exclude_below: a share between 0 and 1 expected, {below!r} found.")
     if reason is not None and not (isinstance(reason, str) and reason.strip()):
         raise InputError(f"exclude_reason: a text expected, {reason!r} found.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +29,7 @@ from mdfa_fairness_plugin.replicate.repeats import (
     searched,
 )
 from mdfa_fairness_plugin.search.input_rows import ask_models
+from mdfa_fairness_plugin.settings import above
 
 SHAPES = ("box", "half-space")
 # Of regions drawn at random the one whose mass is nearest is planted: columns of few values have no
@@ -238,11 +238,7 @@ def _size(
     if other is not None:
         argument = "ratio" if asked.by_difference else "difference"
         raise InputError(f"{argument}: this search compares by the {name}; pass {name}= instead.")
-    given = detectable if given is None else given
-    real = isinstance(given, numbers.Real) and not isinstance(given, bool)
-    if not real or not least < given < math.inf:
-        raise InputError(f"{name}: a finite number above {least} expected, {given!r} found.")
-    return float(given)
+    return above(name, detectable if given is None else given, least)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

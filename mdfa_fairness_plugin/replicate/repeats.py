@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from math import isnan
 from typing import Any
 
-import numpy as np
 from joblib import Parallel
 from tqdm import tqdm
 
@@ -23,7 +22,7 @@ from mdfa_fairness_plugin.records import AuditRecord, ratio_of
 from mdfa_fairness_plugin.search.prepare import judged_parts, prepare
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.search.solve import solve
-from mdfa_fairness_plugin.settings import Settings
+from mdfa_fairness_plugin.settings import Settings, check_whole, is_whole
 
 # Sensitive feature, group and outcome of a search.
 Named = tuple[str, Hashable, Hashable]
@@ -40,12 +39,10 @@ def checked(
 ) -> tuple[AuditSource, int, int]:
     """What is repeated, how often, and by which seed."""
     source = source_of(result, of_groups=of_groups, of_known=of_known)
-    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
-        raise InputError(f"{name}: a whole number of at least 1 expected, {number!r} found.")
+    check_whole(name, number, 1)
     if random_state is None:
         return source, int(number), source.settings.seed
-    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
-    if not whole or random_state < 0:
+    if not is_whole(random_state) or random_state < 0:
         raise InputError(
             f"random_state: a seed of at least 0 or None expected, {random_state!r} found."
         )

@@ -78,7 +78,11 @@ class Reported:
 
         Counts of people below ``min_cell`` are withheld, as in ``to_html``; 1 tells every count.
         """
-        return text.render(self._page(min_cell))
+        return text.render(self._summed(min_cell))
+
+    def _summed(self, min_cell: int) -> Document:
+        """What a summary tells; the page, unless it says otherwise."""
+        return self._page(min_cell)
 
     def to_html(
         self,
