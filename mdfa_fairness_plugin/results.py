@@ -7,18 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mdfa_fairness_plugin import replicate
 from mdfa_fairness_plugin.data.problem import AuditProblem
-from mdfa_fairness_plugin.describe.features import features_of
-from mdfa_fairness_plugin.describe.groups import groups_of
+from mdfa_fairness_plugin.describe.recorded import features_of, groups_of
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.fields import said
+from mdfa_fairness_plugin.person import pairs as alike
 from mdfa_fairness_plugin.pipeline import Audit, AuditSource, audit_provenance, excluded_counts
-from mdfa_fairness_plugin.questions import Questions
-from mdfa_fairness_plugin.records import ratio_of
+from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.records.audits import by_reason
-from mdfa_fairness_plugin.replicate import Explained
 from mdfa_fairness_plugin.replicate.repeats import searched, source_of
+from mdfa_fairness_plugin.replicate.without import with_explained
 from mdfa_fairness_plugin.report import markdown
+from mdfa_fairness_plugin.report.asked import Answers
 from mdfa_fairness_plugin.report.cyclonedx import to_cyclonedx
 from mdfa_fairness_plugin.report.document import Document
 from mdfa_fairness_plugin.report.junit import Case, cases_of, properties_of
@@ -32,7 +33,7 @@ from mdfa_fairness_plugin.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class AuditResult(Questions, ReportedByRow):
+class AuditResult(AuditRecord, ReportedByRow):
     """Everything one audit found, and what it could not see.
 
     Parameters
@@ -84,8 +85,53 @@ class AuditResult(Questions, ReportedByRow):
     )
     n_samples: int = 0
 
-    def _repr_html_(self) -> str:
-        return fragment_of(self)
+    # What takes the data needs the result that an audit returned.
+    as_control_feature = replicate.control_feature
+    explained = replicate.explained
+    group_table = replicate.group_table
+    members = replicate.members
+    null_distribution = replicate.null_distribution
+    pairs = alike.pairs
+    power = replicate.power
+    stability = replicate.stability
+    sweep = replicate.sweep
+    _repr_html_ = fragment_of
+
+    def measure(
+        self, where: Any, *, extra: Any = None, violation: Violation | None = None
+    ) -> Answers:
+        """Measure rows that somebody names: whether a group among them is treated worse.
+
+        See :func:`mdfa_fairness_plugin.replicate.measure_asked`. What was thought of after looking at
+        these rows is not confirmed by them.
+
+        Parameters
+        ----------
+        where : str, array-like of bool, callable, or several of these
+            Such as ``"age < 25 and priors >= 3"``; several are one family.
+        extra : table of shape (n_samples, n_columns), optional
+            Columns beside the audited features that may be named.
+        violation : Violation or None, default=None
+            Search whose group and outcome are meant; None: those of every search.
+
+        Returns
+        -------
+        answers : tuple of AskedSubgroup
+            One per question and search, with ``to_frame()`` and ``summary()``.
+        """
+        return Answers(replicate.measure_asked(self, where, extra=extra, violation=violation))
+
+    def group_pairs(self) -> Answers:
+        """Measure every group beside every other one, among all rows of the two, without a search.
+
+        See :func:`mdfa_fairness_plugin.replicate.group_pairs`.
+
+        Returns
+        -------
+        answers : tuple of AskedSubgroup
+            One per ordered pair and outcome, with ``to_frame()`` and ``summary()``.
+        """
+        return Answers(replicate.group_pairs(self))
 
     def to_dict(self, *, rows: bool = False, min_cell: int | None = None) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.
@@ -136,7 +182,7 @@ class AuditResult(Questions, ReportedByRow):
         """
         return AuditResult(**stored_fields(path))
 
-    def with_explained(self, explained: Explained) -> AuditResult:
+    def with_explained(self, explained: replicate.Explained) -> AuditResult:
         """Give a copy whose reports tell the ratio without each feature.
 
         Parameters
@@ -159,23 +205,12 @@ class AuditResult(Questions, ReportedByRow):
                 f"explained: what explained() returned expected, {type(explained).__name__} found."
             )
         features = self.features or features_of(source_of(self).problem, self.violations)
-        ratios = dict(zip(explained.features, explained.without, strict=True))
         names = {own.feature for own in features}
-        if explained.searches != searched(self) or not names <= set(ratios):
+        if explained.searches != searched(self) or not names <= set(explained.features):
             raise InputError(
                 "explained: it is of another audit; pass what explained() of this result returned."
             )
-        told = [
-            replace(own, ratio_without=tuple(map(ratio_of, ratios[own.feature])))
-            for own in features
-        ]
-        if explained.by_difference.any():
-            differences = dict(zip(explained.features, explained.difference_without, strict=True))
-            told = [
-                replace(own, difference_without=tuple(differences[own.feature].tolist()))
-                for own in told
-            ]
-        return replace(self, features=tuple(told))
+        return replace(self, features=tuple(with_explained(own, explained) for own in features))
 
     def to_model_card(
         self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11

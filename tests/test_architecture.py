@@ -34,7 +34,6 @@ ORDER = (
     ("replicate",),
     ("report",),
     ("person",),
-    ("questions",),
     ("results",),
     ("scoring",),
     ("judging",),

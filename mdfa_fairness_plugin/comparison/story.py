@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from mdfa_fairness_plugin.comparison.alternatives_story import alternatives_section
-from mdfa_fairness_plugin.comparison.headline import headline, who
 from mdfa_fairness_plugin.comparison.records import (
     ACCURACY,
     FALSE_POSITIVE,
@@ -25,7 +24,9 @@ from mdfa_fairness_plugin.comparison.sizes import (
     effect_in,
     effect_of_row,
     everybody_cell,
+    headline,
     search_of,
+    who,
 )
 from mdfa_fairness_plugin.comparison.withholding import as_printed
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY

@@ -10,9 +10,8 @@ from mdfa_fairness_plugin.records.audits import (
     harmful,
     ranked,
 )
+from mdfa_fairness_plugin.records.columns import AuditedFeature, GroupCounts
 from mdfa_fairness_plugin.records.effects import deviations_of, ratio_of
-from mdfa_fairness_plugin.records.features import AuditedFeature
-from mdfa_fairness_plugin.records.groups import GroupCounts
 from mdfa_fairness_plugin.records.harm import Harm, worst_harm
 from mdfa_fairness_plugin.records.searches import (
     INSUFFICIENT,

@@ -20,8 +20,7 @@ from mdfa_fairness_plugin.fields import (
     whole,
 )
 from mdfa_fairness_plugin.records.asked import AskedSubgroup
-from mdfa_fairness_plugin.records.features import AuditedFeature
-from mdfa_fairness_plugin.records.groups import GroupCounts
+from mdfa_fairness_plugin.records.columns import AuditedFeature, GroupCounts
 from mdfa_fairness_plugin.records.harm import Harm, worst_harm
 from mdfa_fairness_plugin.records.searches import VIOLATION, Violation
 

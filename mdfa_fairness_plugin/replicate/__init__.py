@@ -1,11 +1,10 @@
 """The audit repeated: without a leak, with a plant, on halves, without a feature, where asked."""
 
-from mdfa_fairness_plugin.replicate.asked import measure_asked
+from mdfa_fairness_plugin.replicate.asked import group_pairs, measure_asked
 from mdfa_fairness_plugin.replicate.groups import group_table
 from mdfa_fairness_plugin.replicate.halves import Stability, stability
 from mdfa_fairness_plugin.replicate.inside import control_feature, members
 from mdfa_fairness_plugin.replicate.null import NullDistribution, null_distribution
-from mdfa_fairness_plugin.replicate.paired import group_pairs
 from mdfa_fairness_plugin.replicate.plants import PlantedPower, power
 from mdfa_fairness_plugin.replicate.sweep import Sweep, sweep
 from mdfa_fairness_plugin.replicate.without import Explained, explained

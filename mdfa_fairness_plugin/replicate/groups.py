@@ -26,7 +26,7 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure.estimates import Rates, measure
 from mdfa_fairness_plugin.measure.intervals import delta_interval, difference_interval
 from mdfa_fairness_plugin.records import AuditRecord, ratio_of
-from mdfa_fairness_plugin.replicate.paired import measured_of_all
+from mdfa_fairness_plugin.replicate.asked import measured_of_all
 from mdfa_fairness_plugin.replicate.repeats import source_of
 from mdfa_fairness_plugin.replicate.sweep import answered, read_scores
 from mdfa_fairness_plugin.settings import Settings, is_number

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from math import isnan
 from typing import Any
 
+import numpy as np
 from joblib import Parallel
 from tqdm import tqdm
 

@@ -25,7 +25,7 @@ from mdfa_fairness_plugin.measure.influence import Effect, effect_of
 from mdfa_fairness_plugin.measure.sums import MeasuredRows
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.pipeline import measured_rows
-from mdfa_fairness_plugin.records import AuditRecord, SearchKey, ratio_of
+from mdfa_fairness_plugin.records import AuditedFeature, AuditRecord, SearchKey, ratio_of
 from mdfa_fairness_plugin.replicate.repeats import (
     Named,
     repeat,
@@ -210,6 +210,15 @@ class Explained:
             f"difference {equal} at equal features, {observed} as observed; "
             f"{moved or 'no single feature moves it beyond chance'}"
         )
+
+
+def with_explained(feature: AuditedFeature, explained: Explained) -> AuditedFeature:
+    """A feature with what every search measures without it."""
+    i, differences = explained.features.index(feature.feature), ()
+    if explained.by_difference.any():
+        differences = tuple(explained.difference_without[i].tolist())
+    ratios = tuple(map(ratio_of, explained.without[i]))
+    return replace(feature, ratio_without=ratios, difference_without=differences)
 
 
 def _span(write: Callable[[Sequence[float]], list[str]], line: Mapping[Any, float]) -> str:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin import AuditResult, Subgroup, Violation
 from mdfa_fairness_plugin.cli import main
-from mdfa_fairness_plugin.comparison.changes_story import change_sentence
+from mdfa_fairness_plugin.comparison.diffing import change_sentence
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure.intervals import change_interval
 
