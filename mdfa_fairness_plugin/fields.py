@@ -96,6 +96,12 @@ def text(printable: Printable, *columns: Column, default: str = "") -> Any:
     return field(default=default, metadata=said(printable, *columns))
 
 
+def label(name: str, place: int, **default: Any) -> Any:
+    """Field of a label that names a search."""
+    column = Column(name, place, dtype=object)
+    return field(**default, metadata=said("always", column, json="label"))
+
+
 def frame(printable: Printable, json: Literal["value", "told"] = "value") -> Any:
     """Field of a table."""
     return field(default_factory=pd.DataFrame, metadata=said(printable, json=json))

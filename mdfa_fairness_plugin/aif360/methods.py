@@ -74,10 +74,12 @@ class AuditMethods:
                 "favorable_label: the dataset says it itself. Set its favorable_label and "
                 "unfavorable_label."
             )
-        self._audit_features = audit_features
-        self._include_protected = include_protected
-        self._by_row = by_row
-        self._auditor = auditor
+        self._asked: dict[str, Any] = {
+            "audit_features": audit_features,
+            "include_protected": include_protected,
+            "by_row": by_row,
+            "auditor": auditor,
+        }
         self._last: tuple[str, Answer] | None = None
 
     def _question(self) -> Question:
@@ -90,10 +92,7 @@ class AuditMethods:
             event=self.event,
             unprivileged=self.unprivileged_groups,
             privileged=self.privileged_groups,
-            audit_features=self._audit_features,
-            include_protected=self._include_protected,
-            by_row=self._by_row,
-            auditor=self._auditor,
+            **self._asked,
         )
 
     def _labelled(self) -> StructuredDataset:
@@ -354,7 +353,7 @@ class SubgroupMethods(AuditMethods):
         member = worst.violation.membership
         if dataset is self._labelled() or dataset is self.dataset:
             return member
-        if is_table(self._audit_features):
+        if is_table(self._asked["audit_features"]):
             if n == len(member):
                 return member
             raise InputError(

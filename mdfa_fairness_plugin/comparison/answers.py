@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -268,17 +269,12 @@ def _merged(
     """Every model's labels, and the true ones, with one spelling of each word."""
     values = list(dict.fromkeys(value for own in labels.values() for value in own.values))
     distinct = [values[place] for place in natural_order(values)]
-    counts = [
-        sum(
-            int(own.counts[own.values.index(value)])
-            for own in labels.values()
-            if value in own.values
-        )
-        for value in distinct
-    ]
-    spellings = commonest_spellings(distinct, counts)
+    counts: Counter[Hashable] = Counter()
+    for own in labels.values():
+        counts.update(dict(zip(own.values, own.counts.tolist(), strict=True)))
+    spellings = commonest_spellings(distinct, [counts[value] for value in distinct])
     if spellings:
-        n_rows = sum(counts[distinct.index(value)] for value in spellings)
+        n_rows = sum(counts[value] for value in spellings)
         log.note(
             MERGED, "outcomes_by_model: spellings read as one: ", reading_as(spellings, n_rows), "."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -84,18 +84,6 @@ class Change(Keyed, Compared, Record):
         How much more of a sensitive quantity slopes are for, as they are now; NaN between groups.
     """
 
-    sensitive_feature: str = field(
-        default="", metadata=said("always", Column("sensitive_feature", 1, dtype=object))
-    )
-    group: Hashable = field(
-        default=None, metadata=said("always", Column("group", 2, dtype=object), json="label")
-    )
-    reference: Hashable | None = field(
-        default=None, metadata=said("always", Column("reference", 3, dtype=object), json="label")
-    )
-    outcome: Hashable = field(
-        default=None, metadata=said("always", Column("outcome", 4, dtype=object), json="label")
-    )
     outcome_text: str = text("always")
     group_text: str = text("always")
     reference_text: str = text("always")

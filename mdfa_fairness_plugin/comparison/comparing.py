@@ -20,7 +20,7 @@ from mdfa_fairness_plugin.comparison.performance import read_metric
 from mdfa_fairness_plugin.comparison.result import ComparisonResult
 from mdfa_fairness_plugin.comparison.splits import run_splits
 from mdfa_fairness_plugin.data.columns import find_label, listing, read_labels
-from mdfa_fairness_plugin.data.containers import read_table
+from mdfa_fairness_plugin.data.containers import Table, read_table
 from mdfa_fairness_plugin.data.spelling import asked_as
 from mdfa_fairness_plugin.exceptions import (
     InputError,
@@ -418,50 +418,47 @@ class _GatheredWarnings:
 
 def _note_answers(X: Any, answers: Answers, log: WarningLog) -> None:
     """Say which features look like another model's answers: people alike in them are no test."""
-    if answers.numbers is not None:
-        return _note_numbers(X, answers, log)
     table = read_table(X, "X")
+    alike, what = (
+        (_like_labels, "labels") if answers.numbers is None else (_like_numbers, "numbers")
+    )
     for position, name in enumerate(table.names):
-        values = table.array(position)
-        if pd.Series(values[:_HEAD_ROWS]).nunique() > len(answers.labels):
-            continue
-        labels = read_labels(values, f"X: column {name!r}").used()
-        places = [find_label(value, answers.labels) for value in labels.values]
-        if len(places) < 2 or None in places:
-            continue
-        codes = np.array([*places, -1], dtype=np.intp)[labels.codes]
-        for model, own in zip(answers.models, answers.codes, strict=True):
-            agreed = float(np.mean(codes == own))
-            # Two rare things agree on most rows whatever they are.
-            chance = sum(
-                float(np.mean(codes == k) * np.mean(own == k)) for k in range(len(answers.labels))
+        if found := alike(table, position, answers):
+            log.note(
+                _AMONG_FEATURES,
+                f"X: column {name!r} {found} of the rows: it looks like another model's answers, or "
+                f"the true {what}. If so, leave it out of the features, and compare it as a model of "
+                "its own.",
             )
-            if agreed > _ALIKE and chance < 1 and (agreed - chance) / (1 - chance) > 0.5:
-                log.note(
-                    _AMONG_FEATURES,
-                    f"X: column {name!r} holds the labels of the outcomes and agrees with the model "
-                    f"{model!r} on {100 * agreed:.0f} % of the rows: it looks like another model's "
-                    "answers, or the true labels. If so, leave it out of the features, and compare it "
-                    "as a model of its own.",
-                )
-                break
 
 
-def _note_numbers(X: Any, answers: Answers, log: WarningLog) -> None:
+def _like_labels(table: Table, position: int, answers: Answers) -> str:
+    """With which model a column of labels agrees, and how often; empty if with none."""
+    values = table.array(position)
+    if pd.Series(values[:_HEAD_ROWS]).nunique() > len(answers.labels):
+        return ""
+    labels = read_labels(values, f"X: column {table.names[position]!r}").used()
+    places = [find_label(value, answers.labels) for value in labels.values]
+    if len(places) < 2 or None in places:
+        return ""
+    codes = np.array([*places, -1], dtype=np.intp)[labels.codes]
+    for model, own in zip(answers.models, answers.codes, strict=True):
+        agreed = float(np.mean(codes == own))
+        # Two rare things agree on most rows whatever they are.
+        chance = sum(
+            float(np.mean(codes == k) * np.mean(own == k)) for k in range(len(answers.labels))
+        )
+        if agreed > _ALIKE and chance < 1 and (agreed - chance) / (1 - chance) > 0.5:
+            told = f"agrees with the model {model!r} on {100 * agreed:.0f} %"
+            return f"holds the labels of the outcomes and {told}"
+    return ""
+
+
+def _like_numbers(table: Table, position: int, answers: Answers) -> str:
     """The same of numbers, which are alike if they are equal."""
-    table = read_table(X, "X")
-    for position, name in enumerate(table.names):
-        column = table.typed(position)
-        if column.labels is not None:
-            continue
-        for model in answers.models:
-            agreed = float(np.mean(column.numbers == answers.of(model)))
-            if agreed > _ALIKE:
-                log.note(
-                    _AMONG_FEATURES,
-                    f"X: column {name!r} equals the numbers of the model {model!r} in "
-                    f"{100 * agreed:.0f} % of the rows: it looks like another model's answers, "
-                    "or the true numbers. If so, leave it out of the features, and compare it as a "
-                    "model of its own.",
-                )
-                break
+    column = table.typed(position)
+    for model in () if column.labels is not None else answers.models:
+        agreed = float(np.mean(column.numbers == answers.of(model)))
+        if agreed > _ALIKE:
+            return f"equals the numbers of the model {model!r} in {100 * agreed:.0f} %"
+    return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -56,19 +55,6 @@ class AskedSubgroup(Keyed, Tested, Subgroup):
         Rows named, compared or not.
     """
 
-    sensitive_feature: str = field(
-        default="sensitive_feature",
-        metadata=said("always", Column("sensitive_feature", 1, dtype=object), json="label"),
-    )
-    group: Hashable = field(
-        default=None, metadata=said("always", Column("group", 2, dtype=object), json="label")
-    )
-    reference: Hashable | None = field(
-        default=None, metadata=said("always", Column("reference", 3, dtype=object), json="label")
-    )
-    outcome: Hashable = field(
-        default=None, metadata=said("always", Column("outcome", 4, dtype=object), json="label")
-    )
     outcome_text: str = text("always")
     group_text: str = text("always")
     reference_text: str = text("always")

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from mdfa_fairness_plugin.fields import (
     UNKNOWN_PAIR,
     Column,
     frame,
+    label,
     number,
     pair,
     rows,
@@ -62,17 +63,20 @@ class SearchKey:
     outcome: Hashable
 
 
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Keyed:
     """A record of one search, or of the same comparison without one."""
 
-    sensitive_feature: str
-    group: Hashable
-    reference: Hashable | None
-    outcome: Hashable
-    outcome_text: str
-    group_text: str
-    reference_text: str
-    outcome_scale: str
+    sensitive_feature: str = label("sensitive_feature", 1, default="sensitive_feature")
+    group: Hashable = label("group", 2, default=None)
+    reference: Hashable | None = label("reference", 3, default=None)
+    outcome: Hashable = label("outcome", 4, default=None)
+
+    if TYPE_CHECKING:  # where they stand among the fields differs
+        outcome_text: str
+        group_text: str
+        reference_text: str
+        outcome_scale: str
 
     @property
     def key(self) -> SearchKey:
@@ -259,17 +263,8 @@ class Violation(Keyed, Tested, Measured, Viewed):
         Fields that a copy for printing does not hold; empty otherwise.
     """
 
-    sensitive_feature: str = field(
-        default="sensitive_feature",
-        metadata=said("always", Column("sensitive_feature", 1, dtype=object), json="label"),
-    )
-    group: Hashable = field(metadata=said("always", Column("group", 2, dtype=object), json="label"))
-    reference: Hashable | None = field(
-        default=None, metadata=said("always", Column("reference", 3, dtype=object), json="label")
-    )
-    outcome: Hashable = field(
-        metadata=said("always", Column("outcome", 4, dtype=object), json="label")
-    )
+    group: Hashable = label("group", 2)
+    outcome: Hashable = label("outcome", 4)
     verdict: str = text("always", Column("verdict", 5, 1, dtype=object), default=INSUFFICIENT)
     reason: str = text("rule", Column("reason", 26, 20, dtype=object))
     alpha: float = number("rule", Column("alpha", 27, 21))
