@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from mdfa_fairness_plugin.comparison.performance import ACCURACY_METRIC, AUC, ERROR, R2
-from mdfa_fairness_plugin.comparison.records import SHOWN, Alternative, ModelSearch
-from mdfa_fairness_plugin.comparison.sizes import cell, effect_of_row, everybody_cell
+from mdfa_fairness_plugin.comparison.records import SHOWN, Alternative
+from mdfa_fairness_plugin.comparison.sizes import cell, effect_of_row, everybody_cell, worst_cell
 from mdfa_fairness_plugin.describe.decimals import ratios_text
 from mdfa_fairness_plugin.describe.wording import clean, label_text, percent, rounded
 from mdfa_fairness_plugin.report.document import (
@@ -53,7 +53,7 @@ def alternatives_section(result: ComparisonResult) -> Section:
         cells += [_impact(one)] if impact else []
         cells += [
             everybody_cell(row, effect),
-            _worst(row, effect),
+            worst_cell(row, effect),
             _times(one, effect),
         ]
         rows.append(tuple(cells))
@@ -73,7 +73,7 @@ def _line(result: ComparisonResult, one: Alternative, name: str) -> str:
     effect = effect_of_row(result, row)
     does = f"{name} {rounded(one.performance)}"
     size = f"{effect.name} for everybody {shown(everybody_cell(row, effect)) or 'unknown'}"
-    size += f", in the worst subgroup {shown(_worst(row, effect)) or 'unknown'}"
+    size += f", in the worst subgroup {shown(worst_cell(row, effect)) or 'unknown'}"
     impact = f", impact ratio {shown(text)}" if (text := _impact(one)) != "" else ""
     if one.model == one.baseline:
         return f"{own} (baseline): {does}{impact}, {size}."
@@ -105,11 +105,6 @@ def _note(one: Alternative, name: str) -> str:
         f"{tolerance} Intervals of differences hold for all alternatives at once. Which alternative "
         "has to be taken is for others to judge."
     )
-
-
-def _worst(row: ModelSearch, effect: Effect) -> Value:
-    withheld = bool({"delta", "difference"} & row.withheld)
-    return cell(effect, row.effect, withheld=withheld)
 
 
 def _difference(one: Alternative) -> str:

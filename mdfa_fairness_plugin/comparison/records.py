@@ -7,11 +7,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mdfa_fairness_plugin.fields import Record, said
+from mdfa_fairness_plugin.fields import UNKNOWN_PAIR, Record, said
 from mdfa_fairness_plugin.records import INSUFFICIENT, SearchKey, Violation, ratio_of
 from mdfa_fairness_plugin.records.effects import Compared, Effect, Tested
-
-_UNKNOWN_PAIR: Final = (math.nan, math.nan)
 
 # Quantities whose differences are tested, in the order of reports.
 WORST_CASE: Final = "worst case"
@@ -65,13 +63,13 @@ class RateRatio(Compared):
         Fewest rows of one side with or without the outcome, of numbers of one side.
     """
 
-    rates: tuple[float, float] = _UNKNOWN_PAIR
-    interval: tuple[float, float] = _UNKNOWN_PAIR
+    rates: tuple[float, float] = UNKNOWN_PAIR
+    interval: tuple[float, float] = UNKNOWN_PAIR
     n_rows: int = 0
     measure: str = _told("ratio")
     less: bool = _told(False)
     difference: float = _told(math.nan)
-    difference_interval: tuple[float, float] = _told(_UNKNOWN_PAIR)
+    difference_interval: tuple[float, float] = _told(UNKNOWN_PAIR)
     fewest: int | None = _fewest()
 
     @property
@@ -142,11 +140,11 @@ class ModelSearch(Tested, Record):
     true_positive: RateRatio = field(default_factory=RateRatio)
     false_positive: RateRatio = field(default_factory=RateRatio)
     everybody_delta: float = math.nan
-    everybody_interval: tuple[float, float] = _UNKNOWN_PAIR
+    everybody_interval: tuple[float, float] = UNKNOWN_PAIR
     delta: float = math.nan
-    interval: tuple[float, float] = _UNKNOWN_PAIR
+    interval: tuple[float, float] = UNKNOWN_PAIR
     difference: float = math.nan
-    difference_interval: tuple[float, float] = _UNKNOWN_PAIR
+    difference_interval: tuple[float, float] = UNKNOWN_PAIR
     p_value_adjusted: float = math.nan
     detectable_delta: float = math.nan
     detectable_mass: float = math.nan
@@ -162,7 +160,7 @@ class ModelSearch(Tested, Record):
     n_splits_infinite: int = 0
     measure: str = _told("ratio")
     everybody_difference: float = _told(math.nan)
-    everybody_difference_interval: tuple[float, float] = _told(_UNKNOWN_PAIR)
+    everybody_difference_interval: tuple[float, float] = _told(UNKNOWN_PAIR)
     split_difference_mean: float = _told(math.nan)
     split_difference_sd: float = _told(math.nan)
     detectable_difference: float = _told(math.nan)
@@ -222,16 +220,16 @@ class Transfer(Effect, Record):
     search: SearchKey
     estimator: str = PLAIN_ESTIMATOR
     delta: float = math.nan
-    interval: tuple[float, float] = _UNKNOWN_PAIR
-    rates: tuple[float, float] = _UNKNOWN_PAIR
+    interval: tuple[float, float] = UNKNOWN_PAIR
+    rates: tuple[float, float] = UNKNOWN_PAIR
     difference: float = math.nan
-    difference_interval: tuple[float, float] = _UNKNOWN_PAIR
+    difference_interval: tuple[float, float] = UNKNOWN_PAIR
     split_ratio_mean: float = math.nan
     split_ratio_sd: float = math.nan
-    split_rates: tuple[float, float] = _UNKNOWN_PAIR
+    split_rates: tuple[float, float] = UNKNOWN_PAIR
     measure: str = _told("ratio")
     gap: float = _told(math.nan)
-    gap_interval: tuple[float, float] = _told(_UNKNOWN_PAIR)
+    gap_interval: tuple[float, float] = _told(UNKNOWN_PAIR)
     split_difference_mean: float = _told(math.nan)
     split_difference_sd: float = _told(math.nan)
     fewest: int | None = _fewest()
@@ -275,10 +273,10 @@ class Alternative(Compared, Record):
     confidence_level: float = math.nan
     performance: float = math.nan
     performance_difference: float = math.nan
-    performance_interval: tuple[float, float] = _UNKNOWN_PAIR
+    performance_interval: tuple[float, float] = UNKNOWN_PAIR
     impact: RateRatio = field(default_factory=RateRatio)
     worst_difference: float = math.nan
-    worst_interval: tuple[float, float] = _UNKNOWN_PAIR
+    worst_interval: tuple[float, float] = UNKNOWN_PAIR
     measure: str = _told("ratio")
 
     @property
@@ -334,5 +332,5 @@ class Difference(Compared, Record):
     quantity: str
     search: SearchKey | None
     difference: float = math.nan
-    interval: tuple[float, float] = _UNKNOWN_PAIR
+    interval: tuple[float, float] = UNKNOWN_PAIR
     measure: str = _told("ratio")

@@ -10,6 +10,7 @@ from mdfa_fairness_plugin.comparison.records import OF_THE_AUDIT, ModelSearch
 from mdfa_fairness_plugin.data.amounts import HIGHER, LESS, LOWER, MORE
 from mdfa_fairness_plugin.describe.decimals import short
 from mdfa_fairness_plugin.describe.wording import count, label_text, named
+from mdfa_fairness_plugin.fields import UNKNOWN_PAIR
 from mdfa_fairness_plugin.records import VIOLATION, SearchKey, Violation
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import HTML, Paragraphs, Section, Value, shown
@@ -19,8 +20,6 @@ from mdfa_fairness_plugin.report.rates import RATES, Effect
 
 if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison.result import ComparisonResult
-
-_UNKNOWN: Final = (math.nan, math.nan)
 
 
 def search_of(result: ComparisonResult, row: ModelSearch) -> Violation:
@@ -50,7 +49,7 @@ def effect_of_row(result: ComparisonResult, row: ModelSearch) -> Effect:
 def cell(
     effect: Effect,
     size: float,
-    interval: tuple[float, float] = _UNKNOWN,
+    interval: tuple[float, float] = UNKNOWN_PAIR,
     *,
     withheld: bool = False,
     signed: bool = False,
@@ -63,6 +62,14 @@ def cell(
         return f"at least {effect.in_cell(low)}"
     sign = "+" if signed and size > 0 else ""
     return in_brackets(f"{sign}{effect.in_cell(value)}", low, high)
+
+
+def worst_cell(
+    row: ModelSearch, effect: Effect, interval: tuple[float, float] = UNKNOWN_PAIR
+) -> Value:
+    """How unequal a model's worst case is; None if that is withheld."""
+    withheld = bool({"delta", "difference"} & row.withheld)
+    return cell(effect, row.effect, interval, withheld=withheld)
 
 
 def everybody_cell(row: ModelSearch, effect: Effect) -> Value:
@@ -106,9 +113,8 @@ def headline(result: ComparisonResult) -> Section:
 
 
 def _found(result: ComparisonResult, row: ModelSearch) -> str:
-    withheld = bool({"delta", "difference"} & row.withheld)
     effect = effect_of_row(result, row)
-    size = cell(effect, row.effect, row.effect_interval, withheld=withheld)
+    size = worst_cell(row, effect, row.effect_interval)
     rows = say.rows_in_brackets(row.n_rows)
     return f"{label_text(row.model)} ({who(row.search)}, {effect.name} {shown(size)}, {rows})"
 

@@ -27,6 +27,7 @@ from mdfa_fairness_plugin.comparison.sizes import (
     headline,
     search_of,
     who,
+    worst_cell,
 )
 from mdfa_fairness_plugin.comparison.withholding import as_printed
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
@@ -166,9 +167,7 @@ def _models(result: ComparisonResult) -> Table:
             for name in ("true_positive", "false_positive"):
                 cells.append(_shown(row, name, _overall(getattr(row, name))))
         effect = effect_of_row(result, row)
-        withheld = bool({"delta", "difference"} & row.withheld)
-        cells += [everybody_cell(row, effect)]
-        cells += [cell(effect, row.effect, row.effect_interval, withheld=withheld)]
+        cells += [everybody_cell(row, effect), worst_cell(row, effect, row.effect_interval)]
         if result.n_splits:
             cells += [_over_splits(row, effect)]
         if gamma:
@@ -322,7 +321,6 @@ def _place(row: ModelSearch, name: str) -> str:
     return f"In the worst subgroup of {name}"
 
 
-_UNKNOWN: Final = (math.nan, math.nan)
 _QUANTITIES: Final = (
     (WORST_CASE, "Worst in this search"),
     (AT_EQUAL_FEATURES, "Everybody"),

@@ -17,9 +17,8 @@ from mdfa_fairness_plugin.comparison.records import (
     ModelSearch,
     Transfer,
 )
+from mdfa_fairness_plugin.fields import UNKNOWN_PAIR
 from mdfa_fairness_plugin.records import SearchKey, ratio_of
-
-_UNKNOWN_PAIR: Final = (math.nan, math.nan)
 
 
 def row_frame(rows: Sequence[ModelSearch]) -> pd.DataFrame:
@@ -142,9 +141,7 @@ def _alternative_values_of_numbers(one: Alternative, row: ModelSearch) -> dict[s
 def _more(one: Any, difference: float, ends: tuple[float, float]) -> dict[str, float]:
     """By how much more unequal something is; of ratios there is none."""
     known = one.by_difference
-    return _spanned(
-        "more_unequal_by", *((difference, ends) if known else (math.nan, _UNKNOWN_PAIR))
-    )
+    return _spanned("more_unequal_by", *((difference, ends) if known else (math.nan, UNKNOWN_PAIR)))
 
 
 def _transfer_values(one: Transfer) -> dict[str, Any]:
@@ -169,7 +166,7 @@ def _times(
 ) -> dict[str, float]:
     """The exponential of a difference of log ratios; of others there is none."""
     if one.measure != "ratio":
-        difference, interval = math.nan, _UNKNOWN_PAIR
+        difference, interval = math.nan, UNKNOWN_PAIR
     return _ratio_values(name, ratio_of(difference), interval)
 
 
@@ -185,7 +182,7 @@ def _difference_values(one: Difference) -> dict[str, Any]:
             "times",
             one,
             one.difference if known else math.nan,
-            one.interval if known else _UNKNOWN_PAIR,
+            one.interval if known else UNKNOWN_PAIR,
         ),
     }
 

@@ -19,6 +19,7 @@ from mdfa_fairness_plugin.comparison.records import (
     RateRatio,
     Transfer,
 )
+from mdfa_fairness_plugin.fields import UNKNOWN_PAIR
 from mdfa_fairness_plugin.records import AuditRecord, SearchKey, Violation
 from mdfa_fairness_plugin.report.copies import of_few
 from mdfa_fairness_plugin.report.redaction import redact
@@ -26,7 +27,6 @@ from mdfa_fairness_plugin.report.redaction import redact
 if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison.result import ComparisonResult
 
-_UNKNOWN: Final = (math.nan, math.nan)
 # Of a search: what its copy may withhold, and what it tells where its ratio is withheld.
 _OF_TABLES: Final = frozenset(
     {"p_value_adjusted", "detectable_delta", "detectable_difference", "detectable_mass"}
@@ -74,11 +74,11 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
                 changes |= {"n_rows": printed.n_rows, "share": printed.share}
         whole = None if printed is None else printed.population
         if whole is not None and whole.n_rows != 0 and not whole.measured:
-            changes |= {"everybody_delta": math.nan, "everybody_interval": _UNKNOWN}
+            changes |= {"everybody_delta": math.nan, "everybody_interval": UNKNOWN_PAIR}
             changes["selection"] = RateRatio(measure=row.selection.measure)
             if row.by_difference:
                 changes["everybody_difference"] = math.nan
-                changes["everybody_difference_interval"] = _UNKNOWN
+                changes["everybody_difference_interval"] = UNKNOWN_PAIR
         n = row.selection.n_rows or result.n_samples or 0
         if of_few(row.accuracy, n, min_cell):
             changes["accuracy"] = math.nan
@@ -93,7 +93,7 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
     def transfer_of(one: Transfer) -> Transfer:
         hidden = searches.get((one.subgroup_of, one.search), (None, False))[1]
         own = one.subgroup_of == one.model and hidden
-        changes: dict[str, Any] = {"difference": math.nan, "difference_interval": _UNKNOWN}
+        changes: dict[str, Any] = {"difference": math.nan, "difference_interval": UNKNOWN_PAIR}
         if not own and not math.isinf(one.delta) and not _few(one, min_cell):
             # It is the ratio of the model whose subgroup it is less the one told here.
             return (
@@ -101,14 +101,14 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
             )
         size, ends = ("gap", "gap_interval") if one.by_difference else ("delta", "interval")
         changes[size] = math.nan
-        changes |= dict.fromkeys((ends, "rates", "split_rates"), _UNKNOWN)
+        changes |= dict.fromkeys((ends, "rates", "split_rates"), UNKNOWN_PAIR)
         name = "split_difference" if one.by_difference else "split_ratio"
         changes |= {f"{name}_mean": math.nan, f"{name}_sd": math.nan}
         return dataclasses.replace(one, **changes, withheld=frozenset(changes))
 
     def difference_of(one: Difference) -> Difference:
         both = (r for r in every if r.search == one.search and r.model in (one.model, one.baseline))
-        lost: dict[str, Any] = {"difference": math.nan, "interval": _UNKNOWN}
+        lost: dict[str, Any] = {"difference": math.nan, "interval": UNKNOWN_PAIR}
         if one.search is None:
             both = (r for r in every if r.model in (one.model, one.baseline))
         if not any(row.withheld & _BEHIND.get(one.quantity, set()) for row in both):
@@ -119,7 +119,7 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
         own, base = (worst[model] for model in (one.model, one.baseline))
         changes: dict[str, Any] = {}
         if {"delta"} & (own.withheld | base.withheld) and not math.isnan(one.worst_difference):
-            changes |= {"worst_difference": math.nan, "worst_interval": (math.nan, math.nan)}
+            changes |= {"worst_difference": math.nan, "worst_interval": UNKNOWN_PAIR}
         if not math.isnan(one.impact.ratio) and (
             "everybody_delta" in own.withheld or _few(one.impact, min_cell)
         ):

@@ -18,7 +18,14 @@ from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.arguments import checked_settings
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.dask.blocks import Source, open_source
-from mdfa_fairness_plugin.dask.concluding import Reading, concluded
+from mdfa_fairness_plugin.dask.concluding import (
+    DaskAuditResult,
+    Reading,
+    concluded,
+    distributed,
+    finished,
+    located,
+)
 from mdfa_fairness_plugin.dask.learning import audit_frame, by_content, learn, panel_of
 from mdfa_fairness_plugin.dask.measuring import (
     Measurement,
@@ -26,7 +33,6 @@ from mdfa_fairness_plugin.dask.measuring import (
     measure_block,
 )
 from mdfa_fairness_plugin.dask.panel import Panel
-from mdfa_fairness_plugin.dask.result import DaskAuditResult, distributed, finished, located
 from mdfa_fairness_plugin.dask.survey import (
     Columns,
     Sample,
