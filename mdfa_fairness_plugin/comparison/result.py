@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.comparison import tables
 from mdfa_fairness_plugin.comparison.records import (
     Alternative,
     Difference,
@@ -16,12 +17,6 @@ from mdfa_fairness_plugin.comparison.records import (
     Transfer,
 )
 from mdfa_fairness_plugin.comparison.story import tell_page, tell_text
-from mdfa_fairness_plugin.comparison.tables import (
-    alternative_frame,
-    difference_frame,
-    row_frame,
-    transfer_frame,
-)
 from mdfa_fairness_plugin.comparison.withholding import as_printed
 from mdfa_fairness_plugin.describe.wording import plain_float, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
@@ -173,42 +168,10 @@ class ComparisonResult(ReportedByRow):
             values, index=names.rename("worst subgroup of"), columns=names.rename("outcomes of")
         )
 
-    def to_frame(self, *, every_search: bool = False) -> pd.DataFrame:
-        """Give one row per model: its worst case.
-
-        Parameters
-        ----------
-        every_search : bool, default=False
-            One row per model and search.
-
-        Returns
-        -------
-        DataFrame
-            Columns and types are the same for every comparison.
-        """
-        shown = self.rows if every_search else [self.worst(model) for model in self.models]
-        return row_frame(shown)
-
-    def transfer_frame(self) -> pd.DataFrame:
-        """Give one row per search, model whose worst subgroup it is, and model measured there."""
-        return transfer_frame(self.transfers)
-
-    def difference_frame(self) -> pd.DataFrame:
-        """Give one row per comparison of a model with the baseline.
-
-        ``difference`` is that of the log ratios (of the accuracies themselves), ``times`` its
-        exponential.
-        """
-        return difference_frame(self.differences)
-
-    def alternative_frame(self) -> pd.DataFrame:
-        """Give one row per model, the baseline too, if there is a metric.
-
-        Performance with its difference from the baseline's, impact ratio, ratio at equal features,
-        worst case, ``times_as_unequal`` the baseline's worst case, and what is shown:
-        ``within_tolerance``, ``less_unequal``, and ``finding``, which is both.
-        """
-        return alternative_frame(self.alternatives, self.worst)
+    to_frame = tables.row_frame
+    transfer_frame = tables.transfer_frame
+    difference_frame = tables.difference_frame
+    alternative_frame = tables.alternative_frame
 
     def to_dict(self, *, rows: bool = False, min_cell: int | None = None) -> dict[str, Any]:
         """Give everything in plain Python types, ready for strict JSON.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -20,33 +20,56 @@ from mdfa_fairness_plugin.comparison.records import (
 from mdfa_fairness_plugin.fields import UNKNOWN_PAIR
 from mdfa_fairness_plugin.records import SearchKey, ratio_of
 
+if TYPE_CHECKING:
+    from mdfa_fairness_plugin.comparison.result import ComparisonResult
 
-def row_frame(rows: Sequence[ModelSearch]) -> pd.DataFrame:
-    """One row per model and search."""
+
+def row_frame(result: ComparisonResult, *, every_search: bool = False) -> pd.DataFrame:
+    """Give one row per model: its worst case.
+
+    Parameters
+    ----------
+    every_search : bool, default=False
+        One row per model and search.
+
+    Returns
+    -------
+    DataFrame
+        Columns and types are the same for every comparison.
+    """
+    rows = result.rows if every_search else [result.worst(model) for model in result.models]
     nothing = ModelSearch(model=None, search=_NO_SEARCH)
     return _frame(rows, _row_values, nothing, _row_values_of_numbers)
 
 
-def transfer_frame(transfers: Sequence[Transfer]) -> pd.DataFrame:
-    """One row per search, model whose worst subgroup it is, and model measured there."""
+def transfer_frame(result: ComparisonResult) -> pd.DataFrame:
+    """Give one row per search, model whose worst subgroup it is, and model measured there."""
     nothing = Transfer(subgroup_of=None, model=None, search=_NO_SEARCH)
-    return _frame(transfers, _transfer_values, nothing, _transfer_values_of_numbers)
+    return _frame(result.transfers, _transfer_values, nothing, _transfer_values_of_numbers)
 
 
-def difference_frame(differences: Sequence[Difference]) -> pd.DataFrame:
-    """One row per quantity of a model beside the baseline's."""
+def difference_frame(result: ComparisonResult) -> pd.DataFrame:
+    """Give one row per comparison of a model with the baseline.
+
+    ``difference`` is that of the log ratios (of the accuracies themselves), ``times`` its
+    exponential.
+    """
     nothing = Difference(model=None, baseline=None, quantity="", search=None)
+    differences = result.differences
     return _frame(differences, _difference_values, nothing, lambda one: {"measure": one.measure})
 
 
-def alternative_frame(
-    alternatives: Sequence[Alternative], worst: Callable[[Hashable], ModelSearch]
-) -> pd.DataFrame:
-    """One row per model, with its worst case."""
+def alternative_frame(result: ComparisonResult) -> pd.DataFrame:
+    """Give one row per model, the baseline too, if there is a metric.
+
+    Performance with its difference from the baseline's, impact ratio, ratio at equal features,
+    worst case, ``times_as_unequal`` the baseline's worst case, and what is shown:
+    ``within_tolerance``, ``less_unequal``, and ``finding``, which is both.
+    """
     nothing = ModelSearch(model=None, search=_NO_SEARCH)
-    rows = {one.model: worst(one.model) for one in alternatives}
+    rows = {one.model: result.worst(one.model) for one in result.alternatives}
     return _frame(
-        alternatives,
+        result.alternatives,
         lambda one: _alternative_values(one, rows.get(one.model, nothing)),
         Alternative(model=None, baseline=None),
         lambda one: _alternative_values_of_numbers(one, rows.get(one.model, nothing)),

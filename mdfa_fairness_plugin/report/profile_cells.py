@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.describe.amounts import QUANTILES
-from mdfa_fairness_plugin.describe.amounts import ROWS as AMOUNTED
 from mdfa_fairness_plugin.describe.profile import DIFFERENCE, MISSING, OTHERS, PARTS, VALUES
+from mdfa_fairness_plugin.describe.subgroups import QUANTILES
+from mdfa_fairness_plugin.describe.subgroups import ROWS as AMOUNTED
 from mdfa_fairness_plugin.describe.wording import label_text
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report.cells import Kept, profile_columns

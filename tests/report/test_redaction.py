@@ -17,8 +17,8 @@ from scipy.stats import norm
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin import AuditResult
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
-from mdfa_fairness_plugin.describe.amounts import QUANTILES
 from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
+from mdfa_fairness_plugin.describe.subgroups import QUANTILES
 from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Message
 from mdfa_fairness_plugin.measure.intervals import log_ratio_interval
 from mdfa_fairness_plugin.records import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.describe.amounts import INSIDE, QUANTILES
+from mdfa_fairness_plugin.describe.subgroups import INSIDE, QUANTILES
 from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
