@@ -120,18 +120,8 @@ def problem_of(
     sample_weight: Any,
     settings: Settings,
     log: WarningLog | None = None,
-    *,
-    clusters: Any = None,
-    exposure: Any = None,
-    sensitive_probabilities: Any = None,
-    **changed: Any,
+    **more: Any,
 ) -> AuditProblem:
-    """The input of an audit, checked and encoded."""
-    asked = {name: getattr(settings, name) for name in Settings.names()} | changed
-    rows = {
-        "sample_weight": sample_weight,
-        "clusters": clusters,
-        "exposure": exposure,
-        "sensitive_probabilities": sensitive_probabilities,
-    }
-    return build_problem(X, y, sensitive_features, log=log, **rows, **asked)
+    """The input of an audit, checked and encoded; ``more`` of its rows, and other settings."""
+    asked = {name: getattr(settings, name) for name in Settings.names()} | more
+    return build_problem(X, y, sensitive_features, sample_weight=sample_weight, log=log, **asked)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.arguments import checked_settings, problem_of
-from mdfa_fairness_plugin.comparison.changes import named_search, notes_on
+from mdfa_fairness_plugin.comparison.changes import named_search, notes_on, notes_section
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Condition, Rule
 from mdfa_fairness_plugin.describe.profile import feature_kinds
@@ -117,11 +117,7 @@ class MeasuredAgain(Reported):
                 Section("headline", "", (Paragraphs((headline,), "headline"),)),
                 Section("findings", "What was found before", (Bullets(before),)),
                 Section(asked.key, "What holds", asked.blocks),
-                Section(
-                    "notes",
-                    "Whether they can be compared",
-                    (Bullets(tuple(clean(own, 2000) for own in self.notes)),),
-                ),
+                notes_section(self.notes),
                 warnings_section(new.warnings),
             ),
         )

@@ -11,7 +11,7 @@ from typing import Any, Final
 from scipy.special import ndtri
 
 from mdfa_fairness_plugin.comparison.records import EVERYBODY, WORST_CASE
-from mdfa_fairness_plugin.describe.wording import label_text, plain_label
+from mdfa_fairness_plugin.describe.wording import clean, label_text, plain_label
 from mdfa_fairness_plugin.fields import Column, Record, number, pair, said, text
 from mdfa_fairness_plugin.measure.intervals import change_interval
 from mdfa_fairness_plugin.records import (
@@ -25,6 +25,7 @@ from mdfa_fairness_plugin.records import (
 )
 from mdfa_fairness_plugin.records.effects import Compared
 from mdfa_fairness_plugin.records.searches import Keyed
+from mdfa_fairness_plugin.report.document import Bullets, Section
 from mdfa_fairness_plugin.report.reading import entries
 
 NEW: Final = "new"
@@ -205,6 +206,12 @@ def _figures(
 def notes_on(old: AuditRecord, new: AuditRecord) -> tuple[str, ...]:
     """What makes two audits not comparable, or their people the same, as far as it is known."""
     return (*_of_people(old, new), *_of_questions(old, new))
+
+
+def notes_section(notes: tuple[str, ...]) -> Section:
+    """These as a section of a page."""
+    told = Bullets(tuple(clean(own, 2000) for own in notes))
+    return Section("notes", "Whether they can be compared", (told,))
 
 
 def _of_people(old: AuditRecord, new: AuditRecord) -> Iterator[str]:

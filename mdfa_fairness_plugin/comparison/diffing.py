@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.comparison.changes import (
     Change,
     changes_between,
     notes_on,
+    notes_section,
 )
 from mdfa_fairness_plugin.comparison.records import EVERYBODY, WORST_CASE
 from mdfa_fairness_plugin.describe.decimals import short
@@ -209,11 +210,7 @@ def tell(result: DiffResult) -> Document:
         "What changed between two audits",
         (
             Section("headline", "", (Paragraphs((_headline(result),), "headline"),)),
-            Section(
-                "notes",
-                "Whether they can be compared",
-                (Bullets(tuple(clean(own, 2000) for own in result.notes)),),
-            ),
+            notes_section(result.notes),
             Section("changed", "What changed", (Bullets(tuple(map(change_sentence, told))),)),
             Section("searches", "All searches", (_table(result),)),
             Section("reading", "How to read this", (Paragraphs((_reading(result),), "made"),)),

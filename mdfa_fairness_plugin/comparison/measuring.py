@@ -215,19 +215,16 @@ class Figures:
             told = _sized("ratio", rates.delta, interval)
         return {**told, "rates": (float(own), float(others))}
 
-    @property
-    def _quantities(self) -> tuple[str, ...]:
-        """What a model is held beside the baseline in; numbers have no true or false positives."""
-        if self._bench.answers.numbers is not None:
-            return WORST_CASE, EVERYBODY, SELECTION
-        return WORST_CASE, EVERYBODY, SELECTION, TRUE_POSITIVE, FALSE_POSITIVE
-
     def differences(self, model: Hashable, baseline: Hashable) -> list[Difference]:
         """Every quantity of a model beside the baseline's."""
-        found = []
-        for key in self._bench.keys:
-            for quantity in self._quantities:
-                found.append(self._difference(model, baseline, key, quantity))
+        quantities = [WORST_CASE, EVERYBODY, SELECTION]
+        if self._bench.answers.numbers is None:  # which have no true or false positives
+            quantities += [TRUE_POSITIVE, FALSE_POSITIVE]
+        found = [
+            self._difference(model, baseline, key, quantity)
+            for key in self._bench.keys
+            for quantity in quantities
+        ]
         return [*found, self._accuracy_difference(model, baseline)]
 
     def _place(self, model: Hashable) -> int:
@@ -322,7 +319,7 @@ class Figures:
         own, base = (accuracy(self._bench, one) for one in (model, baseline))
         if (
             numbers
-        ):  # minus the error: the baseline's less the model's is the model's error less its
+        ):  # minus the error, so that the model's error less the baseline's is turned round
             base, own = (of_numbers(self._bench, one).get(ERROR) for one in (model, baseline))
         if own is None or base is None:
             return out

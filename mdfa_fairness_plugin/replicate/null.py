@@ -106,24 +106,21 @@ class NullDistribution:
     p_value: float = field(init=False)
 
     def __post_init__(self) -> None:
-        columns = range(len(self.searches))
-        object.__setattr__(self, "measures", self.measures or ("ratio",) * len(self.searches))
-        seen, drawn = self.observed_statistics, self.statistics
-        object.__setattr__(
-            self, "p_values", np.array([_share_above(seen[j], drawn[:, j]) for j in columns])
-        )
-        object.__setattr__(
-            self,
-            "p_values_delta",
-            np.array([_share_above(self.observed[j], self.draws[:, j]) for j in columns]),
-        )
-        object.__setattr__(self, "p_value", _share_above(_largest(seen), _largest(drawn)))
+        n, seen, drawn = len(self.searches), self.observed_statistics, self.statistics
         known = (~np.isnan(self.everybody)).sum(axis=0)
         squares = np.nansum(self.everybody**2, axis=0)
-        most = chi2.isf(_LEVEL / max(len(columns), 1), np.maximum(known, 1))
         with np.errstate(invalid="ignore"):
-            object.__setattr__(self, "spreads", np.sqrt(squares / known))
-        object.__setattr__(self, "spreads_more", squares > most)
+            spreads = np.sqrt(squares / known)
+        told = {
+            "measures": self.measures or ("ratio",) * n,
+            "p_values": np.array(list(map(_share_above, seen, drawn.T))),
+            "p_values_delta": np.array(list(map(_share_above, self.observed, self.draws.T))),
+            "p_value": _share_above(_largest(seen), _largest(drawn)),
+            "spreads": spreads,
+            "spreads_more": squares > chi2.isf(_LEVEL / max(n, 1), np.maximum(known, 1)),
+        }
+        for name, value in told.items():
+            object.__setattr__(self, name, value)
 
     @property
     def n_draws(self) -> int:
@@ -260,16 +257,14 @@ def null_distribution(
         lambda i: delayed(_null_draw)(source, chances, seed, i), n_draws, n_jobs, progress
     )
     draws, statistics, everybody = np.stack(parts, axis=1)
+    how = source.settings.estimator
+    effects = [
+        own.estimates.get(how, own.effect) if own.by_difference else own.delta
+        for own in result.violations
+    ]
     return NullDistribution(
         searches=observed,
-        observed=np.array(
-            [
-                own.estimates.get(source.settings.estimator, own.effect)
-                if own.by_difference
-                else own.delta
-                for own in result.violations
-            ]
-        ),
+        observed=np.array(effects),
         draws=draws,
         observed_statistics=np.array([violation.statistic for violation in result.violations]),
         statistics=statistics,
