@@ -141,22 +141,18 @@ class NullDistribution:
             finite = np.where(np.isfinite(self.draws), self.draws, np.nan)
             quantiles = np.nanquantile(finite, [0.5, 0.95], axis=0)
             spread = np.nanstd(self.statistics, axis=0)
-        names = [list(part) for part in zip(*self.searches, strict=True)] or [[], [], []]
-        measure = {} if set(self.measures) <= {"ratio"} else {"measure": list(self.measures)}
-        return pd.DataFrame(
-            {
-                "sensitive_feature": pd.Series(names[0], dtype=object),
-                "group": pd.Series(names[1], dtype=object),
-                "outcome": pd.Series(names[2], dtype=object),
-                **measure,
-                "delta": self.observed,
-                "null_median": quantiles[0],
-                "null_95": quantiles[1],
-                "p_value": self.p_values,
-                "p_value_delta": self.p_values_delta,
-                "spread": spread,
-                "spread_everybody": self.spreads,
-            }
+        names = ["sensitive_feature", "group", "outcome"]
+        frame = pd.DataFrame(list(self.searches), columns=names, dtype=object)
+        if not set(self.measures) <= {"ratio"}:
+            frame["measure"] = list(self.measures)
+        return frame.assign(
+            delta=self.observed,
+            null_median=quantiles[0],
+            null_95=quantiles[1],
+            p_value=self.p_values,
+            p_value_delta=self.p_values_delta,
+            spread=spread,
+            spread_everybody=self.spreads,
         )
 
     def summary(self) -> str:
@@ -252,7 +248,6 @@ def null_distribution(
     source, n_draws, seed = checked(result, n_draws, "n_draws", random_state, of_groups=False)
     chances = chances_of(source, seed)
     source = replace(source, problem=_with_outcomes(source))
-    observed = searched(result)
     parts = repeat(
         lambda i: delayed(_null_draw)(source, chances, seed, i), n_draws, n_jobs, progress
     )
@@ -263,7 +258,7 @@ def null_distribution(
         for own in result.violations
     ]
     return NullDistribution(
-        searches=observed,
+        searches=searched(result),
         observed=np.array(effects),
         draws=draws,
         observed_statistics=np.array([violation.statistic for violation in result.violations]),
