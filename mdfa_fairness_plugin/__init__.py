@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from mdfa_fairness_plugin.auditor import MDFAuditor, audit
     from mdfa_fairness_plugin.certifying import certify
     from mdfa_fairness_plugin.comparison import ComparisonResult, DiffResult, compare, diff
-    from mdfa_fairness_plugin.data.binning import to_groups
-    from mdfa_fairness_plugin.data.quantities import to_quantities
+    from mdfa_fairness_plugin.data.quantities import to_groups, to_quantities
     from mdfa_fairness_plugin.planning import (
         detectable_difference,
         detectable_ratio,
@@ -44,7 +43,7 @@ _HOMES = {
     "Subgroup": "records",
     "Violation": "records",
     "WorstCasePath": "records",
-    "to_groups": "data.binning",
+    "to_groups": "data.quantities",
     "to_quantities": "data.quantities",
 }
 _MODULES = ("datasets", "exceptions")

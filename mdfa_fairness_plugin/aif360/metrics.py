@@ -20,8 +20,7 @@ from mdfa_fairness_plugin.aif360.reading import (
 )
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.data.columns import listing
-from mdfa_fairness_plugin.data.events import EVENTS
-from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS
+from mdfa_fairness_plugin.data.events import EVENTS, NUMBER_EVENTS
 from mdfa_fairness_plugin.exceptions import InputError
 
 if TYPE_CHECKING:

@@ -36,9 +36,15 @@ from mdfa_fairness_plugin.aif360.reading import (
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.containers import read_table
-from mdfa_fairness_plugin.data.events import EVENTS, Occurrence, favorable_event
+from mdfa_fairness_plugin.data.events import (
+    EVENTS,
+    NUMBER_EVENTS,
+    SCORE,
+    NumberOccurrence,
+    Occurrence,
+    favorable_event,
+)
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
-from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS, SCORE, NumberOccurrence
 from mdfa_fairness_plugin.exceptions import (
     Count,
     InputError,

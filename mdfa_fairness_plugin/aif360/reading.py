@@ -21,8 +21,13 @@ from mdfa_fairness_plugin.aif360.groups import (
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.containers import read_vector
-from mdfa_fairness_plugin.data.events import EVENTS, Occurrence, occurrence
-from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS, happening
+from mdfa_fairness_plugin.data.events import (
+    EVENTS,
+    NUMBER_EVENTS,
+    Occurrence,
+    happening,
+    occurrence,
+)
 from mdfa_fairness_plugin.data.pairing import check_length
 from mdfa_fairness_plugin.exceptions import (
     InputError,

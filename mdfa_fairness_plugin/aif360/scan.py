@@ -18,8 +18,7 @@ from mdfa_fairness_plugin.data.columns import find_label, natural_order
 from mdfa_fairness_plugin.data.containers import Table
 from mdfa_fairness_plugin.data.decisions import read_decisions, refuse_constant
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
-from mdfa_fairness_plugin.data.events import Occurrence, occurrence
-from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS, happening
+from mdfa_fairness_plugin.data.events import NUMBER_EVENTS, Occurrence, happening, occurrence
 from mdfa_fairness_plugin.data.spelling import merged
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, Condition, values_of
 from mdfa_fairness_plugin.describe.wording import is_missing

@@ -13,8 +13,13 @@ from mdfa_fairness_plugin.cli.outputs import in_print
 from mdfa_fairness_plugin.cli.request import Request, given
 from mdfa_fairness_plugin.cli.table import Table, as_numbers
 from mdfa_fairness_plugin.data.columns import read_labels
-from mdfa_fairness_plugin.data.events import EVENTS, favorable_event
-from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS, NumberOccurrence, happening
+from mdfa_fairness_plugin.data.events import (
+    EVENTS,
+    NUMBER_EVENTS,
+    NumberOccurrence,
+    favorable_event,
+    happening,
+)
 from mdfa_fairness_plugin.exceptions import Count, Message
 
 

@@ -26,7 +26,14 @@ from mdfa_fairness_plugin.data.clusters import read_clusters, renumbered
 from mdfa_fairness_plugin.data.column_order import column_order
 from mdfa_fairness_plugin.data.columns import Labels
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
-from mdfa_fairness_plugin.data.contrasts import Contrast, build_contrasts, with_intersections
+from mdfa_fairness_plugin.data.contrasts import (
+    Contrast,
+    Quantity,
+    as_quantity,
+    build_contrasts,
+    refuse_several,
+    with_intersections,
+)
 from mdfa_fairness_plugin.data.copies import RowColumns, find_copies
 from mdfa_fairness_plugin.data.decisions import (
     MISSING_OUTCOME,
@@ -34,23 +41,22 @@ from mdfa_fairness_plugin.data.decisions import (
     read_decisions,
     refuse_constant,
 )
-from mdfa_fairness_plugin.data.doses import Quantity, as_quantity, refuse_several
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.data.given import NOTHING_GIVEN, GivenProbabilities, read_given
 from mdfa_fairness_plugin.data.leaks import Answer, OfNumbers, check_leaks, leaked_features
 from mdfa_fairness_plugin.data.order import canonical_order, input_hash
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
-from mdfa_fairness_plugin.data.proxies import read_probabilities, refuse_with_probabilities
 from mdfa_fairness_plugin.data.quantities import with_quantities
-from mdfa_fairness_plugin.data.reasons import StatedReason, read_reasons
 from mdfa_fairness_plugin.data.sensitive import (
     UNNAMED,
     SensitiveFeature,
+    read_probabilities,
     read_sensitive,
+    refuse_with_probabilities,
 )
 from mdfa_fairness_plugin.data.spelling import asked_as, read_spellings
 from mdfa_fairness_plugin.data.weights import read_weighting
-from mdfa_fairness_plugin.data.words import Words, read_words
+from mdfa_fairness_plugin.data.words import StatedReason, Words, read_reasons, read_words
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.settings import Settings

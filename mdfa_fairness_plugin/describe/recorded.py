@@ -10,8 +10,8 @@ import numpy as np
 from mdfa_fairness_plugin.data.contrasts import Contrast
 from mdfa_fairness_plugin.data.leaks import Answer, tellers
 from mdfa_fairness_plugin.data.problem import AuditProblem
-from mdfa_fairness_plugin.data.reasons import StatedReason
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
+from mdfa_fairness_plugin.data.words import StatedReason
 from mdfa_fairness_plugin.describe.cells import values_counted
 from mdfa_fairness_plugin.records import AuditedFeature, GroupCounts, Violation
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from mdfa_fairness_plugin.data.events import EVENTS
-from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS
+from mdfa_fairness_plugin.data.events import EVENTS, NUMBER_EVENTS
 from mdfa_fairness_plugin.fairlearn.metrics import (
     audit_predictions,
     draw_predictions,

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.data.columns import listing, read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
-from mdfa_fairness_plugin.data.number_events import happening
+from mdfa_fairness_plugin.data.events import happening
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, WarningLog, renaming
 from mdfa_fairness_plugin.records import Harm

@@ -13,7 +13,7 @@ from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.data.columns import is_fractional, read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_vector
-from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS
+from mdfa_fairness_plugin.data.events import NUMBER_EVENTS
 from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.data.spelling import merged
 from mdfa_fairness_plugin.exceptions import InputError, NothingFoundWarning, WarningLog

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin.cli import options
-from mdfa_fairness_plugin.data.events import EVENTS, favorable_event
-from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS
+from mdfa_fairness_plugin.data.events import EVENTS, NUMBER_EVENTS, favorable_event
 from mdfa_fairness_plugin.datasets import make_synthetic
 
 # Answered, true, and whose answer that is: eight people of each kind.

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.data.number_events import NUMBER_EVENTS, happening
+from mdfa_fairness_plugin.data.events import NUMBER_EVENTS, happening
 from mdfa_fairness_plugin.exceptions import InputError, NothingToAuditWarning
 from mdfa_fairness_plugin.fairlearn import (
     EVENTS,
