@@ -323,6 +323,15 @@ def test_exposure_is_positive(paid, exposure, message):
         mdfa.audit(X, np.arange(N) % 4, sensitive_features=group, exposure=given, **NUMBERS)
 
 
+def test_counts_with_an_exposure_are_not_negative(paid):
+    """Also where others are missing."""
+    X, _, group = paid
+    counts = np.where(np.arange(N) == 3, np.nan, np.arange(N) % 4 - 1.0)
+    given = {"exposure": np.ones(N), "missing_outcome": "exclude", **NUMBERS}
+    with pytest.raises(InputError, match=r"^exposure: counts are divided by it"):
+        mdfa.audit(X, counts, sensitive_features=group, **given)
+
+
 def test_group_that_gets_nothing_is_a_violation_with_a_limit():
     """As in audits of yes and no, where one rate is zero."""
     rng = np.random.default_rng(2)
