@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from mdfa_fairness_plugin import replicate
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.recorded import features_of, groups_of
-from mdfa_fairness_plugin.exceptions import InputError, WarningLog
+from mdfa_fairness_plugin.exceptions import WarningLog
 from mdfa_fairness_plugin.fields import said
 from mdfa_fairness_plugin.person import pairs as alike
 from mdfa_fairness_plugin.pipeline import Audit, AuditSource, audit_provenance, excluded_counts
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.records.audits import by_reason
-from mdfa_fairness_plugin.replicate.repeats import searched, source_of
-from mdfa_fairness_plugin.replicate.without import with_explained
+from mdfa_fairness_plugin.replicate import without
 from mdfa_fairness_plugin.report import markdown
 from mdfa_fairness_plugin.report.asked import Answers
 from mdfa_fairness_plugin.report.cyclonedx import to_cyclonedx
@@ -95,6 +94,7 @@ class AuditResult(AuditRecord, ReportedByRow):
     power = replicate.power
     stability = replicate.stability
     sweep = replicate.sweep
+    with_explained = without.with_explained
     _repr_html_ = fragment_of
 
     def measure(
@@ -181,36 +181,6 @@ class AuditResult(AuditRecord, ReportedByRow):
             Naming the file and what is wrong with it.
         """
         return AuditResult(**stored_fields(path))
-
-    def with_explained(self, explained: replicate.Explained) -> AuditResult:
-        """Give a copy whose reports tell the ratio without each feature.
-
-        Parameters
-        ----------
-        explained : Explained
-            What :meth:`explained` of this result returned.
-
-        Returns
-        -------
-        result : AuditResult
-            With ``features``, whose ``ratio_without`` is set, or ``difference_without``.
-
-        Raises
-        ------
-        InputError
-            If it is of another audit, or the result does not hold its data.
-        """
-        if not hasattr(explained, "without"):
-            raise InputError(
-                f"explained: what explained() returned expected, {type(explained).__name__} found."
-            )
-        features = self.features or features_of(source_of(self).problem, self.violations)
-        names = {own.feature for own in features}
-        if explained.searches != searched(self) or not names <= set(explained.features):
-            raise InputError(
-                "explained: it is of another audit; pass what explained() of this result returned."
-            )
-        return replace(self, features=tuple(with_explained(own, explained) for own in features))
 
     def to_model_card(
         self, path: str | os.PathLike[str] | None = None, *, min_cell: int = 11

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from mdfa_fairness_plugin.data.display import ToldFeature, told_features
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.decimals import amounts, ratios_text
+from mdfa_fairness_plugin.describe.recorded import features_of
 from mdfa_fairness_plugin.describe.wording import label_text
 from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
 from mdfa_fairness_plugin.measure.influence import Effect, effect_of
@@ -52,6 +53,7 @@ _Regions = Mapping[SearchKey, tuple[np.ndarray, np.ndarray]]
 _Rows = dict[SearchKey, tuple[MeasuredRows, np.ndarray, float]]
 
 
+_R = TypeVar("_R", bound=AuditRecord)
 _NONE: Any = partial(np.empty, 0)
 
 
@@ -212,7 +214,39 @@ class Explained:
         )
 
 
-def with_explained(feature: AuditedFeature, explained: Explained) -> AuditedFeature:
+def with_explained(result: _R, explained: Explained) -> _R:
+    """Give a copy whose reports tell the ratio without each feature.
+
+    Parameters
+    ----------
+    result : AuditResult
+    explained : Explained
+        What :meth:`explained` of this result returned.
+
+    Returns
+    -------
+    result : AuditResult
+        With ``features``, whose ``ratio_without`` is set, or ``difference_without``.
+
+    Raises
+    ------
+    InputError
+        If it is of another audit, or the result does not hold its data.
+    """
+    if not hasattr(explained, "without"):
+        raise InputError(
+            f"explained: what explained() returned expected, {type(explained).__name__} found."
+        )
+    features = result.features or features_of(source_of(result).problem, result.violations)
+    names = {own.feature for own in features}
+    if explained.searches != searched(result) or not names <= set(explained.features):
+        raise InputError(
+            "explained: it is of another audit; pass what explained() of this result returned."
+        )
+    return replace(result, features=tuple(_beside(own, explained) for own in features))
+
+
+def _beside(feature: AuditedFeature, explained: Explained) -> AuditedFeature:
     """A feature with what every search measures without it."""
     i, differences = explained.features.index(feature.feature), ()
     if explained.by_difference.any():
