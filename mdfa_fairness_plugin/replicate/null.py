@@ -159,39 +159,33 @@ class NullDistribution:
         """Tell where the observed violations fall, in plain text."""
         what, redrawn = "difference", "sensitive values redrawn from the features alone"
         if set(self.measures) == {"slope"}:
-            what, redrawn = (
-                "slope",
-                "the signs of what features do not tell of the quantity redrawn",
-            )
+            what = "slope"
+            redrawn = "the signs of what features do not tell of the quantity redrawn"
         lines = [
             f"The whole audit was repeated {self.n_draws:,} times with {redrawn}, so that any "
             f"{what} is chance. They are redrawn by models of the features: what these do not see, the "
             "repetitions do not show."
         ]
-        for search, measure, p, effect in zip(
-            self.searches, self.measures, self.p_values, self.observed, strict=True
-        ):
-            if np.isnan(p):
-                lines.append(f"- {search_text(search)}: {untold(effect)}.")
-                continue
-            lines.append(
-                f"- {search_text(search)}: {effect_text(effect, measure)}; "
-                f"{_share_text(p, self.n_draws)} of the repetitions showed as clear a {what}."
-            )
+        every = zip(self.searches, self.measures, self.p_values, self.observed, strict=True)
+        for search, measure, p, effect in every:
+            told = untold(effect)
+            if not np.isnan(p):
+                often = (
+                    f"{_share_text(p, self.n_draws)} of the repetitions showed as clear a {what}"
+                )
+                told = f"{effect_text(effect, measure)}; {often}"
+            lines.append(f"- {search_text(search)}: {told}.")
         lines.append(
             f"As clear a {what} as the audit's clearest, in any of its searches: "
             f"{_share_text(self.p_value, self.n_draws)} of the repetitions."
         )
-        more = {
-            search[0]: None
-            for search, own in zip(self.searches, self.spreads_more, strict=True)
-            if own
-        }
+        each = zip(self.searches, self.spreads_more, strict=True)
+        more = dict.fromkeys(search[0] for search, own in each if own)
         if more:
             lines.append(
-                f"In the repetitions on {', '.join(label_text(name) for name in more)} the statistic "
-                f"of everybody spreads {rounded(self.spreads[self.spreads_more].max())} times as far "
-                "as the audit's test assumes, so the audit's own p-values are too small there."
+                f"In the repetitions on {', '.join(map(label_text, more))} the statistic of everybody "
+                f"spreads {rounded(self.spreads[self.spreads_more].max())} times as far as the audit's "
+                "test assumes, so the audit's own p-values are too small there."
             )
         return "\n".join(lines)
 
@@ -470,19 +464,16 @@ def _sides(contrast: Contrast, column: SensitiveFeature) -> np.ndarray:
     """S of a contrast from the values of its column."""
     codes, values = column.labels.codes, column.labels.values
     group = find_label(contrast.group, values)
-    if contrast.reference is None:
-        others = codes >= 0
-    else:
-        others = codes == find_label(contrast.reference, values)
+    reference = contrast.reference
+    others = codes >= 0 if reference is None else codes == find_label(reference, values)
     return np.where(codes == group, 1, np.where(others, -1, 0)).astype(np.int8)
 
 
 def _share_above(observed: float, draws: np.ndarray) -> float:
     """Share of the draws at least as large, the observed one counted among them."""
     known = draws[~np.isnan(draws)]
-    if np.isnan(observed):
-        return float("nan")
-    return float((known >= observed).sum() + 1) / (len(known) + 1)
+    share = float((known >= observed).sum() + 1) / (len(known) + 1)
+    return float("nan") if np.isnan(observed) else share
 
 
 def _largest(statistics: np.ndarray) -> Any:

@@ -96,8 +96,7 @@ def redact(result: AuditRecord, min_cell: int) -> Redaction:
     lower limit is above whichever number a protected cell may be, so that it tells none of them. A
     large count that would give a small one away is rounded, by its total and not by itself. All that
     is printed is thus the same for every number below ``min_cell`` that a protected count may be, but
-    for the verdict, which is told: whoever could work it out from all else that there is to know of
-    the rows would learn, where it is next to its edge, on which side of that the small count lies.
+    for verdicts: next to its edge one would tell somebody who knows all else of the rows some more.
     """
     whole = isinstance(min_cell, int | np.integer) and not isinstance(min_cell, bool)
     if not whole or min_cell < 1:
