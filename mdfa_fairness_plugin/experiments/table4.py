@@ -35,8 +35,8 @@ MODELS = ("LC", "Red-LC")
 # A full audit of 16,281 rows per split: half of the splits.
 SPLITS_SHARE = 0.5
 _BY_ALPHA = (
-    "the classifiers are done properly; at every alpha the women in G are better educated, older and "
-    "work more than all, by less than published: classes on the features themselves find sharper groups"
+    "the classifiers are done properly; at every alpha, by either auditor, the women in G are better "
+    "educated and older than all women and work more, and are younger than published"
 )
 _PROFILE = Profile(sides=("F", "M"), titles=TABLE4_ROWS)
 _REASON = (

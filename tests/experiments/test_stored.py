@@ -52,3 +52,29 @@ def test_table2_what_alpha_and_auditor_class_do():
     assert (published.diff().dropna() < 0).all()  # by alpha
     assert (forest.to_numpy() > published.to_numpy()).sum() >= 4
     assert abs(forest.to_numpy() - entropy.to_numpy()).max() < 0.03
+
+
+def test_table4_who_the_women_in_the_subgroup_are():
+    rows = stored("table4")
+    told = rows["quantity"].str.extract(r"^(?P<what>Years of Education|Hours/week|Age), F, .*LC$")
+    everybody = rows[rows["reading"] == "population"].set_index("quantity")["ours"]
+    by_alpha = rows[told["what"].notna()].assign(what=told["what"].dropna())
+    assert len(by_alpha) == 72  # 3 features, 2 models, 3 systems, 4 alphas
+    assert (by_alpha["ours"] > everybody[by_alpha["what"] + ", F"].to_numpy()).all()
+    ages = by_alpha[by_alpha["what"] == "Age"]
+    assert (ages["ours"] < ages["paper"]).all()
+
+
+def test_figure1b_and_1c_what_the_story_says():
+    steps = stored("figure1b")
+    assert steps["paper"].isna().all()
+    last = steps[steps["quantity"].str.contains("last step")]["ours"]
+    first = steps[steps["quantity"].str.contains("first step")]["ours"]
+    assert first.max() < 0.5 < 1.0 < last.min()
+    rows = stored("figure1c")
+    rows[["weights", "form"]] = rows["reading"].str.split("; ", n=1, expand=True)
+    largest = rows.assign(size=rows["ours"].abs()).groupby(["weights", "form"])["size"].max()
+    by_definition = largest.xs("definition", level="form")
+    wrong = by_definition["importance, as published (IS)"]
+    assert by_definition["importance, Section 3.2"] < wrong / 10
+    assert by_definition["MMD network"] < by_definition["uniform (UW)"] / 3 < wrong
