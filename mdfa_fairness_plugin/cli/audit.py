@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,34 +28,25 @@ from mdfa_fairness_plugin.cli.table import find_columns, read_table
 from mdfa_fairness_plugin.report.asked import Answers
 from mdfa_fairness_plugin.report.redaction import redact
 
+# What needs the rows in memory.
+_IN_MEMORY: Final = (
+    "event", "null_draws", "explained", "where", "measure", "members", "group_pairs", "group_table",
+    "pairs", "na_values", "decimal", "thousands", "date_format", "categorical", "bins",
+    "sensitive_probabilities",
+)  # fmt: skip
+
 
 def run(request: Request) -> int:
     """Audit, deliver, and give the gate's status."""
     check_outputs(request)
-    in_memory = {
-        "--event": request.event,
-        "--null-draws": request.null_draws,
-        "--stability": request.n_repeats,
-        "--explained": request.explained,
-        "--where": request.where,
-        "--measure": request.measure,
-        "--members": request.members,
-        "--group-pairs": request.group_pairs,
-        "--group-table": request.group_table,
-        "--pairs": request.pairs,
-        "--na-values": request.na_values,
-        "--decimal": request.decimal,
-        "--thousands": request.thousands,
-        "--date-format": request.date_format,
-        "--categorical": request.categorical,
-        "--bins": request.bins,
-        "--sensitive-probabilities": request.sensitive_probabilities,
-    }
-    if request.is_spread_out and any(in_memory.values()):
-        raise CommandError(
-            f"{', '.join(option for option, asked in in_memory.items() if asked)}: the rows have to be "
-            "in memory for this, so it cannot be used with several files or a scheduler."
-        )
+    if request.is_spread_out:
+        asked = [name.replace("_", "-") for name in _IN_MEMORY if getattr(request, name)]
+        asked += [] if request.n_repeats is None else ["stability"]
+        if asked:
+            raise CommandError(
+                f"--{', --'.join(asked)}: the rows have to be in memory for this, so it cannot be used "
+                "with several files or a scheduler."
+            )
     with collected_notes() as notes:
         result = audited(request)
     deliver(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
+from click import Choice, option
 
-from click import Choice, FloatRange, option
-
-from mdfa_fairness_plugin.cli.kinds import ShareOr, refuse_nan
+from mdfa_fairness_plugin.cli.kinds import Finite, ShareOr
 
 outcome_type = option(
     "--outcome-type",
@@ -42,8 +40,7 @@ robust = option(
 )
 min_difference = option(
     "--min-difference",
-    type=FloatRange(0, math.inf, max_open=True),
-    callback=refuse_nan,
+    type=Finite(),
     metavar="D",
     help="Smaller differences, in units of the outcome, are no violation however small p is. Default: "
     "a twentieth of its standard deviation.",
@@ -56,8 +53,7 @@ sensitive_type = option(
 )
 per = option(
     "--per",
-    type=FloatRange(0, math.inf, min_open=True, max_open=True),
-    callback=refuse_nan,
+    type=Finite(min_open=True),
     metavar="UNITS",
     help="How much more of a numeric --sensitive column slopes are told for, such as 10 years. "
     "Default: 1.",

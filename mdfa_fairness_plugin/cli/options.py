@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +10,7 @@ import click
 from click import Choice, FloatRange, IntRange, argument, option
 
 from mdfa_fairness_plugin.cli.beyond import BEYOND, UNLIKE_GROUPS, exposure
-from mdfa_fairness_plugin.cli.kinds import ShareOr, refuse_nan, unless_probable
+from mdfa_fairness_plugin.cli.kinds import Finite, ShareOr, unless_probable
 from mdfa_fairness_plugin.cli.models import MODELS
 from mdfa_fairness_plugin.cli.request import are_parts
 from mdfa_fairness_plugin.cli.writing import OUTPUT
@@ -251,8 +250,7 @@ estimator = option(
 )
 min_ratio = option(
     "--min-ratio",
-    type=FloatRange(1, math.inf, max_open=True),
-    callback=refuse_nan,
+    type=Finite(1),
     metavar="R",
     help="Smaller ratios are no violation however small p is. Default: 1.05.",
 )
@@ -404,8 +402,7 @@ scores = option(
 )
 tolerance = option(
     "--tolerance",
-    type=FloatRange(0, math.inf, max_open=True),
-    callback=refuse_nan,
+    type=Finite(),
     metavar="T",
     help="How much less than the baseline's the metric of an alternative may be.",
 )
@@ -423,8 +420,7 @@ out = option(
 )
 fail_above = option(
     "--fail-above",
-    type=FloatRange(0, math.inf, max_open=True),
-    callback=refuse_nan,
+    type=Finite(),
     metavar="LIMIT",
     help="Exit with status 1 if a violation's lower confidence bound is above this: of delta, the log "
     "ratio of outcome rates or means (0.22 is a ratio of 1.25), or, of a numeric outcome compared by "
