@@ -219,7 +219,7 @@ def tally_by_cluster(tally: Tally, rows: SearchSums, clusters: SearchSums) -> Ta
     """Tally with errors by cluster: as much larger than those by row as everybody's are."""
     by_row, by_group = (_errors(own) for own in (rows, clusters))
     ratio = np.divide(by_group, by_row, out=np.ones_like(by_row), where=by_row > 0)
-    counts = tally.counts.copy()
+    counts = tally.counts[list(tally.which)]
     counts[-len(ratio) :] *= ratio[..., np.newaxis]
     return Tally(counts)
 

@@ -30,6 +30,8 @@ from mdfa_fairness_plugin.records import WorstCasePath
 # Scores of more rows are counted in this many bins, each of an equal share of them: a cut is then
 # off by at most one row in two thousand.
 MOST_BINS = 2048
+# Sets looked at together for the smallest that is large enough, which few sets are smaller than.
+_ENDS_AT_ONCE = 256
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -242,10 +244,12 @@ class Tally:
     Tallies of parts of the rows add up to that of all rows.
     """
 
-    # (..., 9, 2, n_bins); for S = +1 and S = -1: rows, sums of their weights, of squared weights, and
-    # the last two for the rows with Y = y; of the weights times the predicted outcome; and
-    # ``Rates.clustered``. Leading axes are parts of the rows.
+    # (..., n_counts, 2, n_bins); leading axes are parts of the rows.
     counts: np.ndarray
+    # Places in it, for S = +1 and S = -1, of: rows, sums of their weights, of squared weights, and
+    # the last two for the rows with Y = y; of the weights times the predicted outcome; and
+    # ``Rates.clustered``, which without clusters are squares that are there already.
+    which: tuple[int, ...] = tuple(range(9))
 
     @classmethod
     def of(
@@ -276,16 +280,16 @@ class Tally:
             return np.bincount(cell, amount, n_parts * 4 * n_bins).reshape(shape)
 
         rows, weight, squares = split(None), split(weights), split(weights**2)
-        by_weight = by_hits = squares
-        if cluster is not None:
-            sums = by_cluster(cluster, side, weights, weights * positive)[:2]
-            by_weight, by_hits = (split(weights * own[2 * cluster + side]) for own in sums)
         counts = [rows.sum(axis=2), weight.sum(axis=2), squares.sum(axis=2)]
         counts += [weight[:, :, 1], squares[:, :, 1]]
         # A prediction that is the same for all leaves the rates as they are.
         counts.append(
             0.5 * counts[1] if predicted is None else split(weights * predicted).sum(axis=2)
         )
+        if cluster is None:
+            return cls(np.stack(counts, axis=1), (*range(6), 2, 4, 4))
+        sums = by_cluster(cluster, side, weights, weights * positive)[:2]
+        by_weight, by_hits = (split(weights * own[2 * cluster + side]) for own in sums)
         counts += [by_weight.sum(axis=2), by_hits[:, :, 1], by_weight[:, :, 1]]
         return cls(np.stack(counts, axis=1))
 
@@ -328,10 +332,10 @@ class Tally:
         counts = self.counts[kept[0]].copy() if kept else np.zeros(self.counts.shape[1:])
         for i in kept[1:]:
             counts += self.counts[i]
-        return Tally(counts)
+        return replace(self, counts=counts)
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(self.counts + other.counts)
+        return replace(self, counts=self.counts + other.counts)
 
 
 class Sweep:
@@ -351,6 +355,7 @@ class Sweep:
         self.confidence_level = confidence_level
         self.spread = spread
         # Running sums from the last bin down.
+        self._which = list(tally.which)
         self._above = np.zeros((*tally.counts.shape[:-1], len(bins) + 1))
         np.cumsum(tally.counts[..., ::-1], axis=-1, out=self._above[..., 1:])
 
@@ -371,7 +376,7 @@ class Sweep:
 
     def counts_at(self, thresholds: np.ndarray) -> np.ndarray:
         """Counts of the tally above thresholds, and the weights of all."""
-        above = self._above[..., self._ends(thresholds)]
+        above = self._above[..., self._ends(thresholds)][self._which]
         total = np.broadcast_to(self._above[1:2, :, -1:], (1, *above.shape[1:]))
         return np.concatenate([above, total])
 
@@ -391,17 +396,18 @@ class Sweep:
 
     def smallest(self, alpha: float, fewest: int) -> float:
         """Give the largest threshold whose set has the mass and the rows asked for."""
-        count, weight, _, hits, *_ = self._above
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = (weight / weight[:, -1:]).mean(axis=0)
-            rate = 1.0 if issubclass(self.kind, Means) else (hits / weight).mean(axis=0)
-            mass = np.nan_to_num(share * rate)
-        enough = (mass >= alpha) & (count.min(axis=0) >= fewest)
-        if not enough.any():
-            return -np.inf
+        total = self._above[1][:, -1:]
         # The first end from which on the set is large enough: mass need not be monotone.
-        first = max(int(np.argmax(enough)), 1)
-        return float(self._edges[-first])
+        for start in range(0, len(self._edges) + 1, _ENDS_AT_ONCE):
+            count, weight, _, hits = self._above[:4, :, start : start + _ENDS_AT_ONCE]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                share = (weight / total).mean(axis=0)
+                rate = 1.0 if issubclass(self.kind, Means) else (hits / weight).mean(axis=0)
+                mass = np.nan_to_num(share * rate)
+            enough = (mass >= alpha) & (count.min(axis=0) >= fewest)
+            if enough.any():
+                return float(self._edges[-max(start + int(np.argmax(enough)), 1)])
+        return -np.inf
 
     def _ends(self, thresholds: np.ndarray) -> np.ndarray:
         """Number of bins at or above each threshold."""
