@@ -5,6 +5,7 @@ Run from the repository root::
     python tests/benchmarks/scaling.py rows                       # 1e3 to 1e6 rows of 10 features
     python tests/benchmarks/scaling.py rows --sizes 1e7 --methods audit
     python tests/benchmarks/scaling.py features                   # 2, 20 and 100 at 1e4 rows
+    python tests/benchmarks/scaling.py groups                     # 2 to 60 groups at 5e3 rows
     python tests/benchmarks/scaling.py throughput                 # of the second pass, per core
     python tests/benchmarks/scaling.py dask --rows 2e7            # generated Parquet, in a cluster
 
@@ -54,14 +55,17 @@ def made(n_rows, n_features, seed=0):
 # -- one method
 
 
-def fit_audit(data, **arguments):
+def audited(data, **arguments):
     import mdfa_fairness_plugin as mdfa
 
-    result = mdfa.audit(
+    return mdfa.audit(
         data.X, data.y, sensitive_features=data.sensitive_features, random_state=0, **arguments
     )
-    planted = next(v for v in result.violations if v.group == 1 and v.outcome == 1)
-    return planted.membership
+
+
+def fit_audit(data, **arguments):
+    found = audited(data, **arguments).violations
+    return next(v for v in found if v.group == 1 and v.outcome == 1).membership
 
 
 def fit_t_learner(data):
@@ -194,6 +198,23 @@ def table(sizes, features, methods, by):
             )
 
 
+def groups(n_rows, several):
+    """CPU seconds of an audit with as many groups, each against the rest, in one process."""
+    warnings.simplefilter("ignore")
+    data, first = made(n_rows, 10), None
+    side = np.asarray(data.sensitive_features) > 0
+    fit_audit(made(300, 2))
+    for n_groups in several:
+        half = n_groups // 2
+        own = np.random.default_rng(0).integers(0, half, n_rows) + np.where(side, 0, half)
+        data.sensitive_features = own if n_groups > 2 else np.where(side, 1, -1)
+        before = usage()["cpu"]
+        audited(data)
+        cost = usage()["cpu"] - before
+        first = first or cost
+        print(f"{n_groups:>4} groups {cost:>9.1f} CPU s, {cost / first:.1f} times", flush=True)
+
+
 def throughput(n_rows, n_features, n_learned):
     """CPU seconds per million rows of either pass, in one process."""
     warnings.simplefilter("ignore")
@@ -307,6 +328,9 @@ def main():
     features.add_argument("--features", type=sizes_of, default=[2, 20, 100])
     for one in (rows, features):
         one.add_argument("--methods", type=lambda text: text.split(","), default=METHODS)
+    many = tables.add_parser("groups")
+    many.add_argument("--rows", type=lambda text: int(float(text)), default=5_000)
+    many.add_argument("--groups", type=sizes_of, default=sizes_of("2,6,12,20,60"))
     speed = tables.add_parser("throughput")
     speed.add_argument("--rows", type=lambda text: int(float(text)), default=200_000)
     speed.add_argument("--features", type=sizes_of, default=[10, 50])
@@ -323,6 +347,8 @@ def main():
     args = parser.parse_args()
     if args.table == "one":
         print(json.dumps(one_process(args.method, args.rows, args.features)))
+    elif args.table == "groups":
+        groups(args.rows, args.groups)
     elif args.table == "throughput":
         for n_features in args.features:
             throughput(args.rows, n_features, args.learned)
