@@ -163,10 +163,7 @@ class Reproduction:
                 "settings": self.settings | {"versions": versions()},
                 "comparisons": self.to_frame().to_dict(orient="records"),
                 "remarks": list(self.remarks),
-                "panels": [
-                    {name: value for name, value in asdict(panel).items() if name != "level"}
-                    for panel in self.panels
-                ],
+                "panels": [asdict(panel) for panel in self.panels],
                 "runs": self.runs.to_dict(orient="list"),
             }
         )
