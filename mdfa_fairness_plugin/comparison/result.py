@@ -22,7 +22,6 @@ from mdfa_fairness_plugin.describe.wording import plain_float, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError
 from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.report import html
-from mdfa_fairness_plugin.report.document import Document
 from mdfa_fairness_plugin.report.junit import Case, cases_of_models, properties_of
 from mdfa_fairness_plugin.report.notebooks import MIN_CELL, mark_of
 from mdfa_fairness_plugin.report.plain import (
@@ -218,11 +217,9 @@ class ComparisonResult(ReportedByRow):
     def _properties(self, min_cell: int) -> Mapping[str, Any]:
         return properties_of(as_printed(self, min_cell))
 
-    def _summed(self, min_cell: int) -> Document:
-        return tell_text(self, min_cell)
+    _summed = tell_text
 
-    def _page(self, min_cell: int) -> Document:
-        return tell_page(self, min_cell)
+    _page = tell_page
 
     def _check_model(self, model: Hashable) -> None:
         if model not in self.models:

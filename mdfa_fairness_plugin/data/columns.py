@@ -199,6 +199,20 @@ def find_label(label: Any, values: Sequence[Hashable]) -> int | None:
     return None
 
 
+def known_label(
+    label: Any,
+    values: Sequence[Hashable],
+    argument: str,
+    among: str = "the labels found",
+    advice: str = "",
+) -> Hashable:
+    """The label among those known that is meant, or an error that lists them."""
+    place = find_label(label, values)
+    if place is None:
+        raise InputError(f"{argument}: {label!r} is not among {among}: {listing(values)}.{advice}")
+    return values[place]
+
+
 def _numbers(array: Any, name: str) -> tuple[Kind | None, np.ndarray | None]:
     """Kind and float values (NaN where missing), or (None, None) if the values are labels."""
     if isinstance(array, pd.arrays.SparseArray):

@@ -8,9 +8,9 @@ from typing import Any
 from mdfa_fairness_plugin.data.columns import (
     Labels,
     as_list,
-    find_label,
     is_fractional,
     is_real,
+    known_label,
     listing,
     read_labels,
 )
@@ -119,13 +119,6 @@ def audited_outcomes(
         raise InputError(
             f"outcomes: an empty list was given. Pass None for both, or some of {listing(found)}."
         )
-    places = set()
-    for label in labels:
-        place = find_label(label, found)
-        if place is None:
-            raise InputError(
-                f"outcomes: {label!r} is not among those found in y: {listing(found)}. "
-                "Name some of these, or pass None for both."
-            )
-        places.add(place)
-    return tuple(found[place] for place in sorted(places))
+    advice = " Name some of these, or pass None for both."
+    named = [known_label(own, found, "outcomes", "those found in y", advice) for own in labels]
+    return tuple(found[place] for place in sorted(set(map(found.index, named))))

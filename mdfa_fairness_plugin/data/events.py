@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.data.columns import (
     as_list,
     find_label,
     is_real,
+    known_label,
     listing,
     python_value,
     read_column,
@@ -98,12 +99,9 @@ class Occurrence:
 
     def favorable(self, label: Any = None) -> Hashable:
         """Which outcome is good for people, by the label that is; None: the one that means selected."""
-        place = None if label is None else find_label(label, self.labels)
-        if label is not None and place is None:
-            raise InputError(
-                f"favorable_label: {label!r} is not among the labels found: {listing(self.labels)}."
-            )
-        good = self.positive if place is None else self.labels[place]
+        good = self.positive
+        if label is not None:
+            good = known_label(label, self.labels, "favorable_label")
         if self.several:
             return good
         if self.event == "error":
@@ -238,10 +236,8 @@ def positive_label(
             f"pos_label: the labels are {listing(labels)}; say which of them {means}, as in "
             f"pos_label={labels[-1]!r}{f'; or {other}' if amounts else ''}."
         )
-    if find_label(pos_label, labels) is None and len(labels) > 1:
-        raise InputError(
-            f"pos_label: {pos_label!r} is not among the labels found: {listing(labels)}."
-        )
+    if len(labels) > 1:
+        known_label(pos_label, labels, "pos_label")
     return python_value(pos_label)
 
 

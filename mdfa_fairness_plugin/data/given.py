@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.columns import find_label, listing, natural_order, read_column
+from mdfa_fairness_plugin.data.columns import (
+    find_label,
+    known_label,
+    listing,
+    natural_order,
+    read_column,
+)
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.contrasts import Contrast
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
@@ -128,10 +134,8 @@ def _by_label(
     found: dict[Hashable, np.ndarray] = {}
     if isinstance(given, Mapping):
         for key, one in given.items():
-            place = find_label(key, values)
-            if place is None:
-                raise InputError(f"{argument}: {key!r} is not among the {what}: {listing(values)}.")
-            found[values[place]] = _numbers(read(one, f"{argument}[{key!r}]", single=True), 0)
+            label = known_label(key, values, argument, f"the {what}")
+            found[label] = _numbers(read(one, f"{argument}[{key!r}]", single=True), 0)
     else:
         table = read(given, argument)
         named = [find_label(name, values) for name in table.names]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from mdfa_fairness_plugin.data.amounts import LESS, MORE
-from mdfa_fairness_plugin.data.columns import find_label, listing
+from mdfa_fairness_plugin.data.columns import find_label, known_label, listing
 from mdfa_fairness_plugin.data.display import DisplayFeature
 from mdfa_fairness_plugin.data.sensitive import UNNAMED
 from mdfa_fairness_plugin.exceptions import InputError, did_you_mean
@@ -91,15 +91,9 @@ class Words:
 def read_words(asked: Settings, problem: Any, column_name: str) -> Words:
     """Check what the user calls outcomes and groups, and which outcomes are good."""
     labels, columns = problem.outcome_labels, problem.sensitive
-    favorable = None
-    if asked.favorable_label is not None:
-        place = find_label(asked.favorable_label, labels)
-        if place is None:
-            raise InputError(
-                f"favorable_label: {asked.favorable_label!r} is not among the outcomes found: "
-                f"{listing(labels)}."
-            )
-        favorable = labels[place]
+    favorable = asked.favorable_label
+    if favorable is not None:
+        favorable = known_label(favorable, labels, "favorable_label", "the outcomes found")
     name = asked.outcome_name
     if name is not None and not (isinstance(name, str) and name.strip()):
         raise InputError(f"outcome_name: a text expected, {name!r} found.")
@@ -194,14 +188,10 @@ def _named(given: Any, labels: Sequence[Hashable], argument: str) -> dict[Hashab
         )
     names: dict[Hashable, str] = {}
     for label, text in given.items():
-        place = find_label(label, labels)
-        if place is None:
-            raise InputError(
-                f"{argument}: {label!r} is not among the labels found: {listing(labels)}."
-            )
+        known = known_label(label, labels, argument)
         if not (isinstance(text, str) and text.strip()):
             raise InputError(f"{argument}: {label!r} is to be called {text!r}; a text is needed.")
-        names[labels[place]] = " ".join(text.split())
+        names[known] = " ".join(text.split())
     return names
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.data.amounts import Amount, Cut
-from mdfa_fairness_plugin.data.columns import find_label, listing, python_value
+from mdfa_fairness_plugin.data.columns import find_label, known_label, listing, python_value
 from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import JOINT
@@ -209,12 +209,7 @@ def _only_value(name: Hashable, value: Any) -> Any:
 def _read_outcome(outcome: Any, result: AuditRecord) -> Hashable | None:
     if outcome is None:
         return None
-    place = find_label(outcome, result.outcome_labels)
-    if place is None:
-        raise InputError(
-            f"outcome: {outcome!r} is not among those audited: {listing(result.outcome_labels)}."
-        )
-    return result.outcome_labels[place]
+    return known_label(outcome, result.outcome_labels, "outcome", "those audited")
 
 
 def _read_amount(outcome: Any, numbers: Amount) -> float | None:
