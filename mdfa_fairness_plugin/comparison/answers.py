@@ -22,6 +22,7 @@ from mdfa_fairness_plugin.data.columns import (
     find_label,
     listing,
     natural_order,
+    objects,
     read_labels,
 )
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
@@ -72,9 +73,7 @@ class Answers:
         place = self.models.index(model)
         if self.numbers is not None:
             return self.numbers[place]
-        coded = np.empty(len(self.labels) + 1, dtype=object)
-        coded[:-1] = self.labels  # the last is of rows without an outcome
-        return coded[self.codes[place]]
+        return objects([*self.labels, None])[self.codes[place]]
 
     def constant(self, model: Hashable) -> str:
         """Why a model cannot be audited, if it answers everybody alike."""

@@ -13,7 +13,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.comparison.answers import Answers
 from mdfa_fairness_plugin.comparison.bench import Bench
-from mdfa_fairness_plugin.data.columns import listing
+from mdfa_fairness_plugin.data.columns import listing, objects
 from mdfa_fairness_plugin.data.containers import read_vector
 from mdfa_fairness_plugin.data.pairing import check_length
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
@@ -234,8 +234,7 @@ def _by_groups(metric: Metric, bench: Bench, model: Hashable) -> Performance:
     if rows.answers.numbers is not None:
         told = rows.answers.of(model)[rows.source_row]
     else:
-        labels = np.empty(len(rows.answers.labels), dtype=object)
-        labels[:] = rows.answers.labels
+        labels = objects(rows.answers.labels)
         values = np.array(labels.tolist()) if not isinstance(labels[0], tuple) else labels
         truth = values[rows.truth]
         told = values[rows.codes(model)] if scores is None else scores[rows.source_row]

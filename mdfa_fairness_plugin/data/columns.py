@@ -199,6 +199,13 @@ def find_label(label: Any, values: Sequence[Hashable]) -> int | None:
     return None
 
 
+def objects(values: Sequence[Any]) -> np.ndarray:
+    """Values as they are in an array, tuples too."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
 def known_label(
     label: Any,
     values: Sequence[Hashable],

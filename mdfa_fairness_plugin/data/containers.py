@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.data.columns import (
     TypedColumn,
     composed,
     listing,
+    objects,
     read_column,
 )
 from mdfa_fairness_plugin.data.pairing import alignment
@@ -292,9 +293,7 @@ def _array_from_list(data: Sequence[Any], argument: str) -> np.ndarray:
             "pandas.DataFrame.from_records(rows)."
         )
     if not len(data) or not any(isinstance(row, rows) for row in data):
-        array = np.empty(len(data), dtype=object)
-        array[:] = data
-        return array
+        return objects(data)
     widths = {len(row) if isinstance(row, rows) else -1 for row in data}
     if len(widths) > 1:
         raise InputError(
@@ -338,6 +337,4 @@ def _array_from_narwhals(series: Any) -> Any:
         return pd.Categorical(series.cast(nw.String).to_list(), categories=list(levels))
     if dtype == nw.Categorical:
         return pd.Categorical(series.cast(nw.String).to_list())
-    values = np.empty(len(series), dtype=object)
-    values[:] = series.to_list()
-    return values
+    return objects(series.to_list())

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn, python_value
+from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn, objects, python_value
 from mdfa_fairness_plugin.exceptions import InputError
 
 MISSING = "(missing)"
@@ -275,6 +275,4 @@ def level_texts(values: list[Hashable]) -> list[str]:
 
 def texts(levels: list[str], codes: np.ndarray) -> np.ndarray:
     """Text of each row, as objects."""
-    known = np.empty(len(levels), dtype=object)
-    known[:] = levels
-    return known[codes]
+    return objects(levels)[codes]

@@ -14,6 +14,7 @@ from mdfa_fairness_plugin.data.columns import (
     Labels,
     find_label,
     listing,
+    objects,
     read_labels,
 )
 from mdfa_fairness_plugin.data.containers import Table, read_vector
@@ -231,9 +232,7 @@ def read_probabilities(table: Table, known: Table | None) -> Copies:
     told = told / told.sum(axis=1, keepdims=True)
     row, place = np.nonzero(told > 0)
     name = known.names[0] if known is not None and known.n_columns else UNNAMED
-    values = np.empty(len(groups), dtype=object)
-    values[:] = groups
-    series = pd.Series(values[place], name=name)
+    series = pd.Series(objects(groups)[place], name=name)
     return Copies(
         row=row, groups=read_vector(series, "sensitive_features"), probability=told[row, place]
     )

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.columns import Kind, Labels, is_real
+from mdfa_fairness_plugin.data.columns import Kind, Labels, is_real, objects
 from mdfa_fairness_plugin.exceptions import InputError
 
 DECIMALS: Final = (".", ",")
@@ -128,9 +128,8 @@ class Writing:
         ticks[missing] = np.iinfo("i8").min  # NaT
         if self.kind != "time":
             return ticks.view("M8[us]" if self.kind == "datetime" else "m8[us]")
-        out = np.empty(len(ticks), dtype=object)
-        out[:] = [None if one is None else one.time() for one in ticks.view("M8[us]").tolist()]
-        return out
+        times = ticks.view("M8[us]").tolist()
+        return objects([None if one is None else one.time() for one in times])
 
     def shown(self, value: float) -> str:
         """A quantity as a message gives it."""

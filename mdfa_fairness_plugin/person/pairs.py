@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.spatial.distance import cdist
 
+from mdfa_fairness_plugin.data.columns import objects
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.person.comparators import CALIPER, distance_weights, told_apart
@@ -165,17 +166,10 @@ def _framed(
         pd.Series(np.repeat(np.arange(1, n + 1), 2)),
         pd.Series(np.repeat(distance, 2)),
         pd.Series([GROUP, OTHERS] * n, dtype=object),
-        pd.Series(_objects(values)),
-        pd.Series(_objects(outcomes)),
+        pd.Series(objects(values)),
+        pd.Series(objects(outcomes)),
     )
     names = [*_OWN, *told_apart(list(map(str, features)), _OWN)]
     table = pd.concat([*columns, features.reset_index(drop=True)], axis=1).set_axis(names, axis=1)
     index = pd.RangeIndex(problem.n_samples) if problem.index is None else problem.index
     return table.set_axis(index[problem.source_row[rows]], axis=0)
-
-
-def _objects(labels: list[Any]) -> np.ndarray:
-    """Labels as they are, tuples too."""
-    values = np.empty(len(labels), dtype=object)
-    values[:] = labels
-    return values

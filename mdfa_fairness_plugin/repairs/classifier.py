@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_labels
+from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, objects, read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_table
 from mdfa_fairness_plugin.data.decisions import refuse_missing
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
@@ -241,6 +241,4 @@ def _array_of(values: tuple[Hashable, ...]) -> np.ndarray:
     kinds = {type(value) for value in values}
     if len(kinds) == 1 and kinds <= {int, float, bool}:
         return np.array(values)
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+    return objects(values)

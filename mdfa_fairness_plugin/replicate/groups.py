@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import fisher_exact
 
-from mdfa_fairness_plugin.data.columns import find_label, listing
+from mdfa_fairness_plugin.data.columns import find_label, listing, objects
 from mdfa_fairness_plugin.data.contrasts import (
     Contrast,
     contrasts_of,
@@ -447,9 +447,7 @@ def _framed(rows: list[dict[str, Any]]) -> pd.DataFrame:
             own = [None if isinstance(one, float) else one for one in own]
             columns[name] = pd.array(own, dtype="Int64" if name == "flips" else "int64")
         elif texts or name in _LAST:
-            values = np.empty(len(own), dtype=object)
-            values[:] = own
-            columns[name] = pd.Series(values, dtype=object)
+            columns[name] = pd.Series(objects(own), dtype=object)
         else:
             columns[name] = np.array(own, dtype=float)
     return pd.DataFrame(columns)
