@@ -15,7 +15,6 @@ import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.comparison.answers import Answers
 from mdfa_fairness_plugin.comparison.performance import auc, performance, read_metric
 from mdfa_fairness_plugin.comparison.records import Alternative
-from mdfa_fairness_plugin.comparison.tables import alternative_frame
 from mdfa_fairness_plugin.data.containers import read_vector
 from mdfa_fairness_plugin.data.pairing import Pairing
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, WarningLog
@@ -238,10 +237,11 @@ def test_reports_say_it_and_json_has_it(compared, rows):
 
 
 def test_without_a_metric_nothing_is_said():
-    frame = alternative_frame((), lambda model: None)
+    nothing = mdfa.comparison.ComparisonResult(models=("A",), baseline="A")
+    assert nothing.alternatives == ()
+    frame = nothing.alternative_frame()
     assert len(frame) == 0
     assert frame["finding"].dtype == object
-    assert mdfa.comparison.ComparisonResult(models=("A",), baseline="A").alternatives == ()
 
 
 @pytest.mark.parametrize(
