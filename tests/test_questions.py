@@ -53,6 +53,16 @@ def test_members_are_rows_with_their_index(audited):
         assert one["score"].notna().tolist() == one["comparable"].tolist()
 
 
+def test_searches_of_another_audit_are_refused(audited):
+    result, _ = audited
+    other = dataclasses.replace(result.worst_case)
+    for violation in (other, 3):
+        with pytest.raises(InputError, match=r"^violation: one of the result"):
+            result.members(violation=violation)
+    with pytest.raises(InputError, match=r"^violation: one of the result"):
+        result.as_control_feature(violation=3)
+
+
 def test_the_higher_the_score_the_sooner_a_row_is_inside(audited):
     """Every fold has a cut of its own: nearly all of those inside score higher than those outside."""
     result, _ = audited

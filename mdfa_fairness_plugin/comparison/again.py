@@ -76,8 +76,13 @@ class MeasuredAgain(Reported):
 
     @property
     def confirmed(self) -> tuple[bool, ...]:
-        """Whether each finding is a violation on the new rows too."""
+        """Whether each finding, or without one the worst case, is a violation on the new rows."""
         return tuple(own.verdict == VIOLATION for own in self.answers)
+
+    @property
+    def _was_found(self) -> bool:
+        """Whether what is measured was a finding; without one it is the worst case."""
+        return all(self.old.violations[place].verdict == VIOLATION for place in self.places)
 
     def to_frame(self) -> pd.DataFrame:
         """Give one row per finding; ``asked`` is its rule."""
@@ -85,7 +90,7 @@ class MeasuredAgain(Reported):
 
     def to_dict(self, *, min_cell: int | None = None) -> dict[str, Any]:
         """Give the answers and notes in plain Python types, ready for strict JSON."""
-        answers = redact(self.result, min_cell or 1).result.asked
+        answers = redact(self.result, 1 if min_cell is None else min_cell).result.asked
         plain = {
             "format": _FORMAT,
             "answers": plain_value(answers),
@@ -110,6 +115,9 @@ class MeasuredAgain(Reported):
         before = tuple(map(_finding, (old.violations[place] for place in self.places), answers))
         n = sum(self.confirmed)
         headline = f"{n} of {count(len(answers), 'finding')} confirmed on the new rows."
+        if not self._was_found:
+            now = "unequal" if n else "not found unequal"
+            headline = f"Nothing was found before; the worst case then is {now} on the new rows."
         asked = asked_section(answers, _NOTE)
         return Document(
             "Old findings on new rows",
@@ -132,10 +140,13 @@ def _finding(old: Violation, answer: AskedSubgroup) -> str:
     size = "withheld" if withheld else effect.spanned(found)
     who = f"{label_text(old.sensitive_feature)} = {label_text(old.group)}"
     told = {VIOLATION: "confirmed", INSUFFICIENT: "not enough evidence"}
+    fails = "not confirmed"
+    if old.verdict != VIOLATION:  # the worst case
+        told[VIOLATION], fails = "unequal beyond chance now", "not found unequal"
     return (
         f'{clean(answer.label, 400)}, {who}, outcome "{label_text(old.outcome)}": '
         f"{effect.name} {size} before; "
-        f"{told.get(answer.verdict, 'not confirmed')}."
+        f"{told.get(answer.verdict, fails)}."
     )
 
 

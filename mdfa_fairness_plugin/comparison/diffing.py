@@ -103,7 +103,7 @@ class DiffResult(Reported):
 
     def to_dict(self, *, min_cell: int | None = None) -> dict[str, Any]:
         """Give the changes and notes in plain Python types, ready for strict JSON."""
-        changes = self._printed(min_cell or 1).changes
+        changes = self._printed(1 if min_cell is None else min_cell).changes
         plain = {"format": _FORMAT, "changes": plain_value(changes), "notes": [*self.notes]}
         return plain if min_cell is None else in_print(plain, min_cell, rows=False)
 

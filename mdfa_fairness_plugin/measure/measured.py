@@ -69,7 +69,9 @@ class Measured:
 
     def least(self, settings: Settings) -> float:
         """Smallest effect of a violation."""
-        return least_effect(self.kind, self.of, settings)
+        if issubclass(self.kind, MeanDifference):
+            return settings.least_difference(abs(self.of.unit))
+        return math.log(settings.least_ratio)
 
     @property
     def single(self) -> bool:
@@ -97,10 +99,3 @@ class Measured:
     def allowance(self, place: int) -> Allowance:
         """What the models may still change in a set."""
         return Allowance.of(self.sums.sets[place])
-
-
-def least_effect(kind: type[Rates], of: ValueOf, settings: Settings) -> float:
-    """Smallest effect of a violation, of sides that are compared by this."""
-    if issubclass(kind, MeanDifference):
-        return settings.least_difference(abs(of.unit))
-    return math.log(settings.least_ratio)

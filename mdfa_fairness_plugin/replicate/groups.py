@@ -178,6 +178,11 @@ def _favourable(problem: AuditProblem, scores: Any) -> tuple[AuditProblem, np.nd
             "numbers as scores, for the share of each group above their median, or see the means of "
             "both sides in Violation.rates."
         )
+    if problem.cuts:
+        raise InputError(
+            "group_table: it counts who gets the favourable outcome, and an order has several. Audit "
+            "one cut of it as labels, or pass scores."
+        )
     if problem.words.favorable is None:
         raise InputError(
             "favorable_label: a table of groups needs to know which outcome is the favourable one; "

@@ -35,9 +35,12 @@ def members(result: AuditRecord, *, violation: Violation | None = None) -> pd.Da
     Raises
     ------
     InputError
-        If the result does not hold its rows, as that of a distributed audit.
+        If the result does not hold its rows, as that of a distributed audit, or the violation is not
+        one of it.
     """
-    searches = result.violations if violation is None else (violation,)
+    searches = [own for own in result.violations if violation is None or own is violation]
+    if violation is not None and not searches:
+        raise InputError("violation: one of the result's violations expected.")
     made = [own for own in searches if len(own.side)]
     if not made:
         raise InputError(
@@ -106,6 +109,8 @@ def control_feature(
     harm, own = result.worst_harm, violation
     if own is None:
         own = result.worst_case if harm is None else harm.violation
+    if not isinstance(own, Violation | None):
+        raise InputError("violation: one of the result's violations expected.")
     n_samples = known(result.n_samples)
     level = np.full(n_samples, "not comparable", dtype=object)
     for argument, n in (

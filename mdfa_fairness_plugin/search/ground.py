@@ -28,7 +28,6 @@ from mdfa_fairness_plugin.learn.given import GivenProbability, repeated_probabil
 from mdfa_fairness_plugin.learn.learners import make_regressor
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
 from mdfa_fairness_plugin.learn.probability import CrossFittedProbability, Shared
-from mdfa_fairness_plugin.measure.measured import least_effect
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.numerics.rows import RowView
@@ -351,7 +350,6 @@ class Side:
             held_out=ground.held_out,
             alpha=outcome.alpha(settings, value, ground.base),
             confidence_level=float(settings.confidence_level),
-            least=least_effect(outcome.kind, outcome.of, settings),
             spread=search_spread(len(ground.parts)),
             dose=None if self.dose is None else outcome.deviation * self.dose,
             cluster=ground.cluster,

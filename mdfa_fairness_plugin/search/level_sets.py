@@ -59,7 +59,6 @@ class SearchData:
     held_out: np.ndarray
     alpha: float  # smallest mass of a region
     confidence_level: float
-    least: float = 0.0  # smaller effects are no violation
     # Widens the intervals of regions that were searched for; everybody's stays as it is.
     spread: float = 1.0
     cluster: np.ndarray | None = None  # (n,); whose row each is; None: each somebody else's

@@ -356,20 +356,15 @@ def _agreed(
 ) -> tuple[Selection, Judged, np.ndarray]:
     """Everybody for old and new rows alike, where either the choice or its measurement says so.
 
-    But a part that would be a violation, where everybody's effect is too small for one. Besides, who
-    was in the region before that.
+    Besides, who was in the region before that.
     """
     if np.isneginf(selection.threshold):
         judged = replace(judged, member=data.held_out)
-    searched, core = judged.member, judged.core
+    searched = judged.member
     judged = at_least_everybody(data, judged)
-    if not (judged.member == data.held_out).all():
-        return selection, judged, searched
-    if 0 <= data.delta(data.held_out) < data.least:  # everybody would be no violation
-        for part, cut in ((searched, selection.threshold), (core, selection.core_threshold)):
-            if data.delta(part) >= data.least and data.limit(part) > 0:
-                return replace(selection, threshold=cut), Judged(member=part, core=core), part
-    return replace(selection, threshold=-np.inf), judged, searched
+    if (judged.member == data.held_out).all():
+        selection = replace(selection, threshold=-np.inf)
+    return selection, judged, searched
 
 
 def at_least_everybody(data: SearchData, judged: Judged) -> Judged:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -72,6 +73,20 @@ def test_what_is_gone_is_not_confirmed(march):
     assert f"0 of {len(found.answers)} finding" in found.summary()
     assert found.to_html().count("before;") == len(found.answers)
     assert not json.loads(found.to_json())["confirmed"][0]
+    with pytest.raises(InputError, match=r"min_cell: .* at least 1 expected, 0 found"):
+        found.to_json(min_cell=0)
+
+
+def test_a_worst_case_that_was_no_finding_is_not_confirmed_as_one(march):
+    place = march.violations.index(march.worst_case)
+    blind = [replace(own, verdict="none_larger_than_detectable") for own in march.violations]
+    found = again(replace(march, violations=tuple(blind)), people(1, 1.5))
+    assert found.places == (place,)
+    assert found.confirmed == (True,)
+    told = " ".join(found.summary().split())
+    assert "Nothing was found before; the worst case then is unequal on the new rows." in told
+    assert "before; unequal beyond chance now." in told
+    assert "confirmed" not in told.split("WHAT HOLDS")[0]
 
 
 def test_rows_that_cannot_confirm_are_refused(march):

@@ -170,6 +170,10 @@ def test_pages_escape_and_withhold():
     assert "By Ombuds" in changed.to_html(title="Two years", author="Ombuds")
     assert "larger, by numbers that are withheld." in " ".join(changed.summary().split())
     assert 'name="change for everybody: ' in changed.to_junit()
+    with pytest.raises(
+        mdfa.exceptions.InputError, match=r"min_cell: .* at least 1 expected, 0 found"
+    ):
+        changed.to_json(min_cell=0)
 
 
 def test_the_command_has_a_gate_and_test_cases(tmp_path):

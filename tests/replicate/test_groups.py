@@ -260,6 +260,9 @@ def test_the_favourable_outcome_has_to_be_known(audited):
     source = replace(audited.source, problem=replace(audited.source.problem, words=Words()))
     with pytest.raises(InputError, match="favorable_label: a table of groups needs"):
         replace(audited, source=source).group_table()
+    problem = replace(audited.source.problem, cuts={"below B": None})
+    with pytest.raises(InputError, match=r"group_table: .* an order has several"):
+        replace(audited, source=replace(source, problem=problem)).group_table()
 
 
 def test_an_outcome_of_all_has_no_deviation():
