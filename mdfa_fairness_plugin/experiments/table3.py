@@ -53,7 +53,7 @@ _REFUSED = (
 _WORST = {
     "Adult": (
         "the default search, which may name everybody and balances rates in G; the paper's system at "
-        "every alpha is above: what is published lies where G is large"
+        "every alpha is above: the larger G, the nearer to what is published"
     ),
     "German": (
         "bad credit and women, rows the classifier has not seen; the paper's code audits good credit "

@@ -78,3 +78,15 @@ def test_figure1b_and_1c_what_the_story_says():
     wrong = by_definition["importance, as published (IS)"]
     assert by_definition["importance, Section 3.2"] < wrong / 10
     assert by_definition["MMD network"] < by_definition["uniform (UW)"] / 3 < wrong
+
+
+def test_table3_what_alpha_and_repairs_do_to_adult():
+    rows = stored("table3").set_index(["quantity", "reading"])["ours"]
+    system = "the paper's system, alpha = "
+    plain = rows["Adult, LC: DT_G"]
+    plain = plain[plain.index.str.startswith(system)]
+    assert (plain.diff().dropna() < 0).all()  # larger alpha, larger G
+    assert plain.min() > 1.88
+    for repair in ("Adult, DI-LC: DT_G", "Adult, DI-LC (integer codes): DT_G"):
+        left = rows[repair]
+        assert left[left.index.str.startswith(system)].between(0.95, 1.05).all()
