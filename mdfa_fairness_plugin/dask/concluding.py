@@ -468,5 +468,7 @@ def _with_totals(profile: pd.DataFrame, sums: BlockSums) -> pd.DataFrame:
     counts = [search.sets[place].counts.sum(axis=1) for place in (EVERYBODY, REGION)]
     table.iloc[0, :4] = np.concatenate(counts).astype(float)
     if not isinstance(search.everybody.rates, Means):  # a table of numbers has no rates
-        table.iloc[1, :4] = np.concatenate([rates.rates for rates in search.plain])
+        table.iloc[1, :4] = np.concatenate(
+            [search.plain[place].rates for place in (EVERYBODY, REGION)]
+        )
     return table

@@ -22,6 +22,8 @@ from mdfa_fairness_plugin.describe.wording import (
 
 EVERYBODY: Final = "everybody"
 NOBODY: Final = "nobody"
+# From which share of a subgroup that meets a rule on it may be told by it.
+MOSTLY: Final = 0.5
 
 # What a condition must add to the correlation of rule and membership to be worth its words.
 CONDITION_COST: Final = 0.01

@@ -10,7 +10,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.cells import values_counted
-from mdfa_fairness_plugin.describe.conditions import Rule
+from mdfa_fairness_plugin.describe.conditions import MOSTLY, Rule
 from mdfa_fairness_plugin.describe.held_out_rule import HeldOutRule, describe_held_out
 from mdfa_fairness_plugin.describe.profile import (
     OUTCOME,
@@ -95,8 +95,10 @@ def part_described(
     for name, inside in (("core", search.held_core), ("searched", search.held_searched)):
         if figures[name].beside and not inside.all():
             rule = rule_of(search, inside, problem).rule
-            own = replace(figures[name], rule=rule.text, rule_fidelity=rule.fidelity)
-            return figures | {name: own}
+            if rule.recall >= MOSTLY:
+                own = replace(figures[name], rule=rule.text, rule_fidelity=rule.fidelity)
+                figures = figures | {name: own}
+            return figures
     return figures
 
 

@@ -147,10 +147,10 @@ def _standard_errors(one: Measured, place: int, settings: Settings, allowed: All
 
 def _shift(one: Measured, place: int, settings: Settings) -> float:
     """What an estimator without an interval of its own adds to the one whose interval is moved."""
-    known = (REGION,) if one.everybody or one.single else (REGION, *one.proposed)
-    if place not in known or settings.estimator not in ("raw", "unweighted"):
+    if settings.estimator not in ("raw", "unweighted"):
         return 0.0
-    own = estimates_of(one.sums.region.rates, one.sums.plain[-1], None)
+    known = place if place < len(SETS) else SEARCHED  # what repeats propose is of its kind
+    own = estimates_of(one.sums.sets[known].rates, one.sums.plain[known], None)
     shift = own[settings.estimator] - own["hajek"]
     return shift if math.isfinite(shift) else 0.0
 
@@ -172,7 +172,7 @@ def figures_of(
     leftover, allowed = one.leftover(REGION, settings), one.allowance(REGION)
     rates, population = one.rates(REGION, settings), sums.everybody.rates
     estimates = estimates_of(
-        sums.region.rates, sums.plain[-1], sums.region.leftover if settings.balances else None
+        sums.region.rates, sums.plain[REGION], sums.region.leftover if settings.balances else None
     )
     shift = _shift(one, REGION, settings)
     low, high = (
@@ -207,9 +207,9 @@ def figures_of(
         "reason": reason,
         "alpha": one.alpha,
         "confidence_level": confidence,
-        **_effects(one, rates, how, allowed),
+        **_as_estimated(one, REGION, _effects(one, rates, how, allowed), settings),
         "outcome_type": one.of.outcome_type(one.kind),
-        **_as_estimated(one, (delta, low, high), shift),
+        "as_observed": settings.estimator == "unweighted" or not settings.balances,
         "gamma": rates.gamma,
         "gamma_interval": allowed.gamma_interval(
             rates, sums.region.rates, confidence, spread, leftover
@@ -268,21 +268,30 @@ def _effects(
     } | one.of.scale(one.kind)
 
 
-def _as_estimated(one: Measured, found: tuple[float, float, float], shift: float) -> dict[str, Any]:
-    """Effect and interval by an estimator that is not the one they are made for, ``shift`` away."""
-    effect, low, high = found
+def _as_estimated(
+    one: Measured, place: int, effects: dict[str, Any], settings: Settings
+) -> dict[str, Any]:
+    """Effects of a set, and the rates behind them, by an estimator they are not made for."""
+    if not (shift := _shift(one, place, settings)):
+        return effects
+    both, difference = np.full(2, math.nan), math.nan  # no rates are behind a ratio of counts
+    if settings.estimator == "unweighted":
+        plain = one.sums.plain[place]
+        both, difference = plain.rates * one.of.unit, plain.difference * abs(one.of.unit)
+    far = difference - effects["difference"]
+    low, high = (end + far for end in effects["difference_interval"])
+    if not one.of_means:  # rates have no larger difference
+        low, high = max(low, -1.0), min(high, 1.0)
+    delta, interval = math.nan, (math.nan, math.nan)
     if one.measure == "ratio":
-        return {"delta": effect, "interval": (low, high)}
-    if not shift:
-        return {}
-    size = abs(one.of.unit)
-    own, others = one.sums.plain[-1].rates * one.of.unit
-    return {
-        "difference": effect * size,
-        "difference_interval": (low * size, high * size),
-        "rates": (float(own), float(others)),
-        "delta": math.nan,
-        "interval": (math.nan, math.nan),
+        delta, (least, most) = effects["delta"] + shift, effects["interval"]
+        interval = (least + shift, most + shift)
+    return effects | {
+        "delta": delta,
+        "interval": interval,
+        "difference": difference,
+        "difference_interval": (low, high),
+        "rates": (float(both[0]), float(both[1])),
     }
 
 
@@ -341,15 +350,17 @@ def _subgroup(
     rates, leftover = one.rates(place, settings), one.leftover(place, settings)
     allowed = one.allowance(place)
     how = (own.rates, settings.confidence_level, one.widening.sets[place], leftover)
-    interval = allowed.interval(*how)
+    shift = _shift(one, place, settings)
+    delta, low = rates.delta + shift, allowed.interval(*how)[0] + shift
     p_value = test.sets.get(place, math.nan)
     # Everybody, the region proposed and its core each have a third of their search's share of the
     # level (Bonferroni): none is told by chance more often, whichever of the others are violations.
-    beside = one.everybody and rates.delta > one.rates(EVERYBODY, settings).delta
-    beside &= holds(one, place, p_value < level / 3.0, (rates.delta, interval[0]), settings)
+    whole = one.rates(EVERYBODY, settings).delta + _shift(one, EVERYBODY, settings)
+    beside = one.everybody and delta > whole
+    beside &= holds(one, place, p_value < level / 3.0, (delta, low), settings)
     return Subgroup(
         label=SETS[place],
-        **_effects(one, rates, how, allowed),
+        **_as_estimated(one, place, _effects(one, rates, how, allowed), settings),
         gamma=rates.gamma,
         mass=rates.mass,
         n_rows=own.n_rows,

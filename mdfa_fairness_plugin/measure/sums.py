@@ -267,7 +267,7 @@ class SearchSums(Sums):
     # Of everybody compared, the subgroup reported, its core and its rule, and the region that the
     # search proposed.
     sets: tuple[SetSums, ...]
-    plain: tuple[Rates, ...]  # of everybody and of the subgroup, with sampling weights alone
+    plain: tuple[Rates, ...]  # of each of ``SETS``, with sampling weights alone
     # (2, 2): weights of rows of unknown side in the subgroup, as one of the group and as one of the
     # others, for those with the outcome and those without; and their number.
     missing: np.ndarray
@@ -284,13 +284,16 @@ class SearchSums(Sums):
     ) -> SearchSums:
         """Sum over rows, members of every set in the order of ``SETS``, and of those after them."""
         counted: list[SetSums] = []
+        plain: list[Rates] = []
         for place, member in enumerate(members):
             same = (i for i in range(place) if np.array_equal(members[i], member))
             first = next(same, None)
             counted.append(SetSums.of(rows, member) if first is None else counted[first])
+            if place < len(SETS):
+                plain.append(rows.rates(rows.base, member) if first is None else plain[first])
         return cls(
             sets=tuple(counted),
-            plain=tuple(rows.rates(rows.base, members[place]) for place in (EVERYBODY, REGION)),
+            plain=tuple(plain),
             missing=missing,
             n_missing=n_missing,
         )

@@ -59,6 +59,7 @@ class AskedSubgroup(Keyed, Tested, Subgroup):
     group_text: str = text("always")
     reference_text: str = text("always")
     outcome_scale: str = field(default="", metadata=said("always", json="told"))
+    as_observed: bool = field(default=False, metadata=said("always", settle=bool, json="told"))
     harm: bool | None = field(
         default=None, metadata=said("always", Column("harm", 34, 28, dtype=object))
     )

@@ -77,6 +77,7 @@ class Keyed:
         group_text: str
         reference_text: str
         outcome_scale: str
+        as_observed: bool
 
     @property
     def key(self) -> SearchKey:
@@ -246,6 +247,9 @@ class Violation(Keyed, Tested, Measured, Viewed):
     outcome_scale : {"", "amount", "rank", "steps"}
         What means and differences of a number are in: units of the outcome, shares of the people ranked
         below, or steps from one outcome of an order to the next; empty for yes and no.
+    as_observed : bool
+        Whether effects are as observed, features left unequal (``estimator="unweighted"`` or
+        ``balance="none"``); p-values are of what is left at equal features all the same.
     harm : bool or None
         Whether the outcome is not the favourable one, so that getting it more often is harm and not
         advantage; None if no outcome is said to be favourable.
@@ -351,6 +355,7 @@ class Violation(Keyed, Tested, Measured, Viewed):
     group_text: str = text("always")
     reference_text: str = text("always")
     outcome_scale: str = field(default="", metadata=said("always", json="told"))
+    as_observed: bool = field(default=False, metadata=said("always", settle=bool, json="told"))
     harm: bool | None = field(
         default=None, metadata=said("always", Column("harm", 34, 28, dtype=object))
     )

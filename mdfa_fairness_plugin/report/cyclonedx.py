@@ -25,7 +25,7 @@ from mdfa_fairness_plugin.report.document import Document
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, told_verdict
 from mdfa_fairness_plugin.report.groups import groups_blocks, highest_rates
-from mdfa_fairness_plugin.report.rates import Effect, gets
+from mdfa_fairness_plugin.report.rates import Effect, alike_in, gets
 from mdfa_fairness_plugin.report.reading import entries
 from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
 from mdfa_fairness_plugin.report.statement import NOT_STATED
@@ -268,4 +268,4 @@ def _finding(search: Violation) -> str:
     more = f" ({why})" if why else ""
     often = " more often" if search.outcome_type == "binary" else ""
     asked = f"{say.capital(say.group_of(search))} {gets(search)}{often}"
-    return f"{asked} than {say.others_of(search)} with equal audited features: {finding}{more}."
+    return f"{asked} than {say.others_of(search)}{alike_in(search)}: {finding}{more}."

@@ -178,12 +178,13 @@ def moved_sentence(case: Violation) -> str:
     effect = effect_of(case)
     by_rung = effect.by_rung(case)
     told = effect.alike(by_rung)
-    first, last = told[by_rung.index(max(by_rung))], told[-1]
-    moved = f"fell from {first} to {last}" if first != last else f"hardly fell from {first}"
-    fell = f"The {effect.name} {moved} as the models of the features got better. "
+    first, last, fell = told[by_rung.index(max(by_rung))], told[-1], ""
+    if first != last and not depends.decisive:
+        moved = f"The {effect.name} fell from {first} to {last}"
+        fell = f"{moved} as the models of the features got better. "
     return (
-        f"{'' if depends.decisive else fell}The interval's lower end, p and the finding allow for a "
-        f"fall by another {effect.fall(depends.allowance, case)}."
+        f"{fell}The interval's lower end, p and the finding allow for a fall by another "
+        f"{effect.fall(depends.allowance, case)}."
     )
 
 

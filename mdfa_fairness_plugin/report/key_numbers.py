@@ -108,9 +108,10 @@ def nothing_found(result: AuditRecord) -> tuple[str, str]:
     if known:
         mass = max(coarser_mass(v) for v in seeing)
         small = f"of a mass of {mass:.2g}" if mass else "as small as searched for"
+        each = "in each of them " if len(known) > 1 else ""
         headline += (
-            f"; a {largest_detectable(known)} in a subgroup {small} would have been found with 80 % "
-            "probability; smaller ones, and smaller subgroups, cannot be ruled out."
+            f"; {each}a {largest_detectable(known)} in a subgroup {small} would have been found with "
+            "80 % probability; smaller ones, and smaller subgroups, cannot be ruled out."
         )
     else:
         headline += "; how large a disparity would have been found is not known."

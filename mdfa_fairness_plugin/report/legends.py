@@ -78,10 +78,13 @@ def largest_detectable(searches: Sequence[Violation]) -> str:
 
 
 def one_sided(violations: Sequence[Violation]) -> str:
-    """Why p is high beside intervals on the other side of no difference; empty if there is none."""
+    """Why p is high beside intervals on one side of no difference; empty if there is none."""
+    told = ""
+    if any(v.as_observed for v in violations):
+        told = "p is of what is left at equal features, which nothing else here is. "
     if not any(effect_of(v).turned(v) and v.p_value_adjusted > 0.5 for v in violations):
-        return ""
-    return (
+        return told
+    return told + (
         "p is one-sided: it asks whether the group gets more often (or less, or more) what the search "
         "is about, so it is near 1 where it is surely the other way round. "
     )

@@ -13,7 +13,7 @@ from mdfa_fairness_plugin.describe.wording import percent
 from mdfa_fairness_plugin.records import AskedSubgroup, Measured, Violation
 from mdfa_fairness_plugin.records.searches import AMOUNT, RANK, STEPS, Keyed
 from mdfa_fairness_plugin.report.figures import amount_text, ends, in_brackets
-from mdfa_fairness_plugin.report.rates import Effect, confidence, gets
+from mdfa_fairness_plugin.report.rates import Effect, alike_in, confidence, gets
 
 
 class Phrase(NamedTuple):
@@ -127,7 +127,7 @@ class OfMeans(Effect):
         """Who gets how much less or more than whom, and what these get on average."""
         found = found or search
         phrase = Phrase.of(search)
-        others = f"{self.others or others} with equal audited features"
+        others = f"{self.others or others}{alike_in(search)}"
         if not found.measured and not math.isfinite(found.lower):
             what = " ".join(filter(None, phrase[1:]))
             much = f"how {phrase.many or 'much'} {what} they {phrase.verb}"
@@ -225,6 +225,10 @@ class Difference(OfMeans):
         if self.scale == RANK:
             return alike([100.0 * value for value in values], point_places, none=0.0)
         return amounts(values, 2 if self.scale == STEPS else 3)
+
+    def moved(self, value: float, start: float, end: float) -> float:
+        """An effect moved as far as another one, from where that starts to its end."""
+        return value + end - start
 
     def fall(self, allowance: float, search: Measured) -> str:
         """Write by how much it may still fall."""

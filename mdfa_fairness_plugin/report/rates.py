@@ -35,6 +35,11 @@ def confidence(search: Violation | AskedSubgroup) -> str:
     return f"with {percent(search.confidence_level)} confidence"
 
 
+def alike_in(search: Keyed) -> str:
+    """In what those compared with are alike, after their name."""
+    return " whatever their features" if search.as_observed else " with equal audited features"
+
+
 @dataclass(frozen=True)
 class Effect:
     """How many times as often one side has the outcome as the other; also what others build on."""
@@ -76,10 +81,15 @@ class Effect:
         return tuple(getattr(found, f"{self.figure}s"))
 
     def by_rung(self, found: Any) -> tuple[float, ...]:
-        """By ever better models of the features; by the best it is the one reported."""
-        *lesser, best = self.every(found.depends_on_models)
-        own = self.value(found)
-        return (*lesser, own if math.isfinite(own) else best)
+        """By ever better models of the features, as far apart as they are; the best is reported."""
+        every, own = self.every(found.depends_on_models), self.value(found)
+        if not math.isfinite(own):
+            return every
+        return tuple(self.moved(value, every[-1], own) for value in every)
+
+    def moved(self, value: float, start: float, end: float) -> float:
+        """An effect moved as far as another one, from where that starts to its end."""
+        return value * end / start
 
     def alike(self, values: Sequence[float]) -> list[str]:
         """Write effects that are read together with the same decimals."""
@@ -124,6 +134,8 @@ class Effect:
 
     def fall(self, allowance: float, search: Measured) -> str:
         """Write by how much it may still fall."""
+        if allowance < 0.001:
+            return "factor of 1.001 at most"
         return f"factor of {ratio_text(ratio_of(allowance))}"
 
     def give(self, text: str, value: float, search: Keyed) -> str:
@@ -160,7 +172,7 @@ class Effect:
         """
         found, get = found or search, gets(search)
         do = "are" if get.startswith("are ") else "do"
-        others = f"{others} with equal audited features"
+        others = f"{others}{alike_in(search)}"
         value, low, high = self.told(found)
         if found.delta == math.inf:
             text = f"{start} {get} and {others} never {do} here, so that no ratio can be given"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mdfa_fairness_plugin.describe.conditions import EVERYBODY
+from mdfa_fairness_plugin.describe.conditions import EVERYBODY, MOSTLY
 from mdfa_fairness_plugin.describe.decimals import ratios_text, short
 from mdfa_fairness_plugin.describe.wording import (
     clean,
@@ -35,9 +35,8 @@ from mdfa_fairness_plugin.report.figures import ends, in_brackets, ratio_text
 from mdfa_fairness_plugin.report.means import Phrase, RatioOfMeans
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 
-# From which shares of rows two sets are told of together.
-_SAME_RULE: Final = 0.8  # rows that meet a rule in those that meet its versions, or the other way
-_DESCRIBED: Final = 0.5  # a subgroup in its rule
+# From which share on rows that meet a rule and those that meet its versions are told of together.
+_SAME_RULE: Final = 0.8
 
 # -- numbers
 
@@ -200,10 +199,8 @@ def by_rule(found: Violation | AskedSubgroup) -> Subgroup | None:
 
 def rule_size(found: Violation) -> str | None:
     """How many rows meet the rule; None if that is withheld."""
-    n, about = found.rule_rows, found.rule_subgroup.n_rows
-    if n:
-        return f"{n:,d}"
-    return None if about is None else f"{'about ' if n is None else ''}{about:,d}"
+    n = found.rule_rows if found.rule_rows != 0 else found.rule_subgroup.n_rows
+    return None if n is None else f"{n:,d}"
 
 
 def case_sentence(found: Violation | AskedSubgroup) -> str:
@@ -255,7 +252,7 @@ def _where(found: Violation | AskedSubgroup | Subgroup, share: float) -> str:
     meet = getattr(found, "rule_recall", math.nan)
     if math.isnan(meet):
         return f"Mostly where {rule} ({size}), "
-    if meet < _DESCRIBED:
+    if meet < MOSTLY:
         return f"In one subgroup that no short rule describes well ({size}), "
     return f"In one subgroup ({size}), {percent(meet)} of it where {rule}, "
 
@@ -339,6 +336,8 @@ def rule_sentence(violation: Violation) -> str:
         told = f"{none} of the result. {subgroup_sentence(start, best, violation)}"
         return f"{told} {versions_sentence(violation)}".rstrip()
     text, versions = "The rule is a short description of the subgroup", ""
+    if by_rule(violation) is None and violation.rule_recall < MOSTLY:  # told nowhere else
+        text = f"The best that a short rule can say is where {clean(violation.rule, 400)}"
     if violation.rule_subgroup.measured:
         versions = f" {versions_sentence(violation)}".rstrip()
     precision, recall = violation.rule_precision, violation.rule_recall

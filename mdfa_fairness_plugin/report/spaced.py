@@ -14,7 +14,7 @@ from mdfa_fairness_plugin.records import (
     Violation,
     WorstCasePath,
 )
-from mdfa_fairness_plugin.report.cells import Kept
+from mdfa_fairness_plugin.report.cells import Kept, rounded
 from mdfa_fairness_plugin.report.copies import of_few, printed
 
 
@@ -34,10 +34,12 @@ def overlap(
 
 
 def rule_rows(violation: Violation, min_cell: int) -> int | None:
-    """Whom the rule as printed holds for, unless a few make the difference to another size."""
+    """Whom the rule as printed holds for: roughly if a few make the difference to another size."""
     n, own = known(violation.rule_rows), known(violation.rule_subgroup.n_rows)
-    others = (0, own, known(violation.n_rows), known(violation.population.n_rows))
-    return None if any(0 < abs(n - other) < min_cell for other in others) else n
+    if 0 < n < min_cell:
+        return None
+    others = (own, known(violation.n_rows), known(violation.population.n_rows))
+    return rounded(n, min_cell) if any(0 < abs(n - m) < min_cell for m in others) else n
 
 
 def missing_elsewhere(result: AuditRecord, violation: Violation, n_missing: int) -> int:

@@ -152,10 +152,11 @@ def tell_part(result: AuditRecord, min_cell: int, where: str = "card") -> Docume
 
 def _scope(result: AuditRecord, media: frozenset[str]) -> Section:
     of = f" of {label_text(result.outcome_name)}" if result.outcome_name else ""
+    unequal = any(v.as_observed for v in result.violations)
     parts: Sequence[tuple[str, tuple[Any, ...]]] = (
         (f"Outcomes{of}", result.outcome_labels),
         ("Compared by", result.sensitive_names),
-        ("At equal values of", result.feature_names),
+        ("By features left unequal" if unequal else "At equal values of", result.feature_names),
     )
     lines = [f"{title}: {_listed(names)}." for title, names in parts if names]
     if number := number_sentence(result):

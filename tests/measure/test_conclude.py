@@ -155,8 +155,17 @@ def test_another_estimate_moves_the_interval_and_the_bounds_along(estimator):
     shift = other["delta"] - one["delta"]
     for name in ("interval", "missing_bounds"):
         assert other[name] == pytest.approx([end + shift for end in one[name]])
-    for name in ("gamma", "mass", "rates", "gamma_interval", "mass_interval"):
+    for name in ("gamma", "mass", "gamma_interval", "mass_interval"):
         assert other[name] == one[name]
+    # Its own rates lead to the ratio, of everybody too; none lead to one of counts.
+    balanced = replace(SETTINGS, estimator=estimator, balance="overlap")
+    assert figures(given, balanced)["as_observed"] == (estimator == "unweighted")
+    assert other["as_observed"]  # nothing balances
+    for found in (other, vars(other["population"])) if estimator == "unweighted" else ():
+        own, others = found["rates"]
+        assert math.log(own / others) == pytest.approx(found["delta"])
+        assert found["difference"] == pytest.approx(own - others)
+    assert np.isnan(other["rates"]).all() == (estimator == "raw")
 
 
 def test_bounds_of_unknown_sides_worked_by_hand():

@@ -174,9 +174,12 @@ def test_the_rule_has_a_ratio_of_its_own():
         "The rule's own ratio is measured on 1,500 rows, each told by a version of the rule made "
         "without its outcome; as printed it holds for 1,620."
     ) in versions
-    few = flat(audit(replace(case, rule_rows=1505)).to_html())
-    assert "(about 1,500 rows)" in few
-    assert "1,505" not in few
+    few = flat(audit(replace(case, rule_rows=1506)).to_html())
+    assert "(about 1,510 rows" in few
+    assert "1,506" not in few
+    # Whether the rule is told does not hang on what is withheld: here it holds for 260 of 1,500 rows.
+    case_of_few = replace(case, rule_rows=260, n_rows=255)
+    assert "Where age at most 24 (" not in flat(audit(case_of_few).to_html())
     # Where it holds for far fewer rows than its versions do, or is itself not beyond chance, what is
     # said is of the subgroup.
     chance = replace(rule, interval=(-0.1, 1.0))
@@ -204,8 +207,8 @@ def test_reference_is_named():
 def test_nothing_found_is_told_with_the_size_that_would_have_been_seen():
     text = flat(audit(granted(), granted(detectable_delta=math.log(1.5))).summary(min_cell=1))
     assert (
-        "Nothing was found unequal beyond chance in 2 searches; a ratio of 1.5 in a subgroup as small "
-        "as searched for would have been found with 80 % probability; smaller ones, and smaller "
+        "Nothing was found unequal beyond chance in 2 searches; in each of them a ratio of 1.5 in "
+        "a subgroup as small as searched for would have been found with 80 % probability; smaller ones, and smaller "
         "subgroups, cannot be ruled out."
     ) in text
     assert "Closest to being unequal beyond chance, by its lower limit:" in text
