@@ -208,8 +208,8 @@ def test_nothing_found_is_told_with_the_size_that_would_have_been_seen():
     text = flat(audit(granted(), granted(detectable_delta=math.log(1.5))).summary(min_cell=1))
     assert (
         "Nothing was found unequal beyond chance in 2 searches; in each of them a ratio of 1.5 in "
-        "a subgroup as small as searched for would have been found with 80 % probability; smaller ones, and smaller "
-        "subgroups, cannot be ruled out."
+        "a subgroup as small as searched for would have been found with 80 % probability; smaller "
+        "ones, and smaller subgroups, cannot be ruled out."
     ) in text
     assert "Closest to being unequal beyond chance, by its lower limit:" in text
     assert "This is not a finding of equal treatment." in text
