@@ -62,8 +62,8 @@ _CLASS = (
 )
 _OURS = "not in the paper: cross-fitted residuals in the place of one classifier"
 _GAMMA = (
-    "a cruder class loses part of the certificate; theirs is from their result files, as the figure "
-    "itself is not in the paper's source"
+    "theirs is from their result files, as the figure itself is not in the paper's source; by how far "
+    "these spread over data sets no class differs from theirs"
 )
 
 

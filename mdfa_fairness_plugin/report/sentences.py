@@ -245,7 +245,8 @@ def _where(found: Violation | AskedSubgroup | Subgroup, share: float) -> str:
     if rule == EVERYBODY:
         return ""
     if not rule:
-        return f"In one subgroup ({size}), "
+        fitting = " that no short rule describes" if isinstance(found, Violation) else ""
+        return f"In one subgroup{fitting} ({size}), "
     # The subgroup is what was measured; the rule only describes it.
     if found.rule_fidelity > 0.995:
         return f"Where {rule} ({size}), "

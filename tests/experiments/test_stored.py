@@ -90,3 +90,16 @@ def test_table3_what_alpha_and_repairs_do_to_adult():
     for repair in ("Adult, DI-LC: DT_G", "Adult, DI-LC (integer codes): DT_G"):
         left = rows[repair]
         assert left[left.index.str.startswith(system)].between(0.95, 1.05).all()
+
+
+def test_figure1d_the_estimate_is_robust_to_the_class():
+    rows = stored("figure1d")
+    rows[["class", "of"]] = rows["reading"].str.split("; ", n=1, expand=True)
+    bias = rows[rows["of"] == "smallest region above alpha"].groupby("class")["ours"]
+    away = bias.apply(lambda own: own.abs().max())
+    assert bias.max()["tree"] < 0  # falls short everywhere
+    assert (away.drop("tree") < 0.205).all()
+    assert away["default search"] < 0.1
+    gamma = rows[rows["quantity"].str.startswith("bias of gamma") & rows["paper"].notna()]
+    assert len(gamma) == 4
+    assert ((gamma["ours"] - gamma["paper"]).abs() < gamma["paper_sd"]).all()
