@@ -93,7 +93,8 @@ def ranked(**fields) -> Violation:
 def test_a_difference_is_said_in_its_units():
     assert case_sentence(search()) == (
         "In one subgroup that no short rule describes (200 rows), those with sex = F get 1,900 less "
-        "wage (1,210 to 2,600, with 95 % confidence) than everyone else with equal audited features, who get 21,000 on average."
+        "wage (1,210 to 2,600, with 95 % confidence) than everyone else with equal audited features, "
+        "who get 21,000 on average."
     )
     turned = search(difference=-1_904.0, difference_interval=(-2_597.0, 300.0))
     assert "get 1,900 more wage (300 less to 2,600 more, with" in case_sentence(turned)
