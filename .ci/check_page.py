@@ -40,6 +40,7 @@ FLAGS = (
 # The browser's own business, which no page asks for.
 OWN_HOSTS = {
     "accounts.google.com",
+    "android.clients.google.com",
     "clients2.google.com",
     "optimizationguide-pa.googleapis.com",
     "redirector.gvt1.com",
@@ -62,11 +63,14 @@ const tell = found => {{
   const out = document.createElement("script");
   out.type = "application/json"; out.id = "found";
   out.textContent = encodeURIComponent(JSON.stringify(found));
-  document.body.append(out);
+  parent.document.body.append(out);
 }};
 </script>
 <script>{script}</script>
 """
+# A window is no narrower than 500 px; a frame is.
+FRAMED = """<!doctype html><meta name="color-scheme" content="light dark"><body style="margin: 0">
+<iframe style="width: {width}px; height: 2000px; border: 0" srcdoc="{page}"></iframe></body>"""
 LOOKED = """
 const root = document.documentElement, screen_height = 800;
 const beyond = () => root.scrollWidth - root.clientWidth;
@@ -144,13 +148,14 @@ def found_by(browser: str, page: Path, script: str, axe: str = "", **look: str |
     run = RUNNER.format(axe=axe.replace("</script", "<\\/script"), looked=LOOKED, script=script)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "page.html"
-        copy.write_text(text.replace("</body>", f"{run}</body>"), encoding="utf-8")
-        # A window is no narrower than 500 px unless it is made smaller than its page.
+        page_and_run = html.escape(text.replace("</body>", f"{run}</body>"))
+        framed = FRAMED.format(width=look["width"], page=page_and_run)
+        copy.write_text(framed, encoding="utf-8")
         document = browse(
             browser,
             copy,
             f"--blink-settings=preferredColorScheme={THEMES[str(look['theme'])]}",
-            f"--window-size={look['width']},2000",
+            "--window-size=1400,2000",
             "--virtual-time-budget=60000",
         )
     found = re.search(r'id="found">([^<]*)<', document)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from inspect import Parameter, cleandoc, signature
+from types import FunctionType
+from typing import Any, TypeVar
 
 from mdfa_fairness_plugin import replicate
 from mdfa_fairness_plugin.data.problem import AuditProblem
@@ -29,6 +32,22 @@ from mdfa_fairness_plugin.report.reported import ReportedByRow
 from mdfa_fairness_plugin.report.stored import stored_fields
 from mdfa_fairness_plugin.report.story import tell_page, tell_part
 from mdfa_fairness_plugin.settings import Settings
+
+_F = TypeVar("_F")
+
+
+def _method(function: _F, name: str = "") -> _F:
+    """A function of a result as a method, which help shows with no parameter for the result."""
+    f: Any = function
+    name = name or f.__name__
+    own: Any = FunctionType(f.__code__, f.__globals__, name, f.__defaults__, f.__closure__)
+    own.__qualname__, own.__kwdefaults__ = f"AuditResult.{name}", f.__kwdefaults__
+    own.__annotations__, own.__module__ = f.__annotations__, __name__
+    own.__doc__ = re.sub(r"\nresult : .*(\n    .*)*", "", cleandoc(f.__doc__), count=1)
+    told = signature(f)
+    itself = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+    own.__signature__ = told.replace(parameters=[itself, *[*told.parameters.values()][1:]])
+    return own  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -85,16 +104,16 @@ class AuditResult(AuditRecord, ReportedByRow):
     n_samples: int = 0
 
     # What takes the data needs the result that an audit returned.
-    as_control_feature = replicate.control_feature
-    explained = replicate.explained
-    group_table = replicate.group_table
-    members = replicate.members
-    null_distribution = replicate.null_distribution
-    pairs = alike.pairs
-    power = replicate.power
-    stability = replicate.stability
-    sweep = replicate.sweep
-    with_explained = without.with_explained
+    as_control_feature = _method(replicate.control_feature, "as_control_feature")
+    explained = _method(replicate.explained)
+    group_table = _method(replicate.group_table)
+    members = _method(replicate.members)
+    null_distribution = _method(replicate.null_distribution)
+    pairs = _method(alike.pairs)
+    power = _method(replicate.power)
+    stability = _method(replicate.stability)
+    sweep = _method(replicate.sweep)
+    with_explained = _method(without.with_explained)
     _repr_html_ = fragment_of
 
     def measure(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from inspect import getdoc, isfunction, signature
 
 import numpy as np
 import pandas as pd
@@ -252,3 +253,16 @@ def test_files_hold_what_is_returned(tmp_path, method):
     text = getattr(result, method)(path)
     assert path.read_bytes() == text.encode("utf-8")
     assert getattr(result, method)() == text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, own in vars(AuditResult).items() if isfunction(own) and name[0] != "_"],
+)
+def test_methods_are_shown_without_their_result(name):
+    """As ``help`` and the API reference have them, also those that are functions of a result."""
+    method, bound = getattr(AuditResult, name), getattr(AuditResult(), name)
+    assert next(iter(signature(method).parameters)) == "self"
+    assert (method.__name__, method.__qualname__) == (name, f"AuditResult.{name}")
+    assert "\nresult : AuditResult" not in getdoc(method).partition("Returns")[0]
+    assert list(signature(bound).parameters) == list(signature(method).parameters)[1:]

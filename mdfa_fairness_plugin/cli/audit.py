@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, command_line, progress
+from mdfa_fairness_plugin.cli.console import collected_notes, command_line, progress
 from mdfa_fairness_plugin.cli.events import with_event
 from mdfa_fairness_plugin.cli.files import files_of
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
@@ -28,25 +28,10 @@ from mdfa_fairness_plugin.cli.table import find_columns, read_table
 from mdfa_fairness_plugin.report.asked import Answers
 from mdfa_fairness_plugin.report.redaction import redact
 
-# What needs the rows in memory.
-_IN_MEMORY: Final = (
-    "event", "null_draws", "explained", "where", "measure", "members", "group_pairs", "group_table",
-    "pairs", "na_values", "decimal", "thousands", "date_format", "categorical", "bins",
-    "sensitive_probabilities",
-)  # fmt: skip
-
 
 def run(request: Request) -> int:
     """Audit, deliver, and give the gate's status."""
     check_outputs(request)
-    if request.is_spread_out:
-        asked = [name.replace("_", "-") for name in _IN_MEMORY if getattr(request, name)]
-        asked += [] if request.n_repeats is None else ["stability"]
-        if asked:
-            raise CommandError(
-                f"--{', --'.join(asked)}: the rows have to be in memory for this, so it cannot be used "
-                "with several files or a scheduler."
-            )
     with collected_notes() as notes:
         result = audited(request)
     deliver(

@@ -9,14 +9,17 @@ import click
 
 from mdfa_fairness_plugin.cli import options, writing
 from mdfa_fairness_plugin.cli.beyond import BEYOND, exposure
+from mdfa_fairness_plugin.cli.needs import refuse_idle
 from mdfa_fairness_plugin.cli.reading import READING
 from mdfa_fairness_plugin.cli.request import Request
 
 
 def _work(name: str, asked: dict[str, Any]) -> None:
     """Do what is asked, by a module that is imported only now: what commands need is slow to load."""
+    request = Request(**asked)
+    refuse_idle(request)
     module = importlib.import_module(f"mdfa_fairness_plugin.cli.{name}")
-    status = module.run(Request(**asked))
+    status = module.run(request)
     click.get_current_context().exit(status or 0)
 
 

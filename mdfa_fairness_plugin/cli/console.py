@@ -67,6 +67,7 @@ _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bfavorable_label=('[^']*'|[^\s.]+)", r"--favorable-label \1"),
     (r"\bmeasure='(\w+)'", r"--compare-by \1"),
     (r"\bsensitive_type='(\w+)'", r"--sensitive-type \1"),
+    (r"\bmin_(difference|ratio)\b", r"--min-\1"),
     (r"\boutcome_type(?:='(\w+)')?", lambda own: f"--outcome-type {own[1] or ''}".strip()),
     (r"\bordered=\[([^\]]*)\]", lambda own: f"--ordered {_listed(own[1])}"),
     (r"\bpos_label=('[^']*'|[^\s.]+)", r"--outcome-label \1"),

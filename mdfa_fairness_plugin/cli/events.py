@@ -26,11 +26,6 @@ from mdfa_fairness_plugin.exceptions import Count, Message
 def with_event(table: Table, request: Request) -> tuple[Table, Request]:
     """The outcome that ``--event`` asks for, as one more column, and the rows it is a rate among."""
     event, truth = request.event, request.truth
-    if event is None and truth is not None:
-        raise CommandError(
-            "--true: true labels are for --event, as in --event false_negative. To keep them from the "
-            f"features, pass --drop {truth}."
-        )
     if event is None:
         return table, request
     if event in NUMBER_EVENTS:

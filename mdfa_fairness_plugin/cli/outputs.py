@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
@@ -31,6 +31,12 @@ from mdfa_fairness_plugin.report.junit import DELTA, Case, limited, of_ranks, to
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.text import as_wide_as
 
+# How the names of files end.
+_ENDINGS: Final = {
+    **dict.fromkeys(("--csv", "--group-table", "--pairs"), (".csv",)),
+    "--members": (".csv", ".parquet"),
+    "--plot": (".png", ".svg", ".pdf"),
+}
 DONE = 0
 GATE_TRIPPED = 1
 DIFFERS = 1
@@ -42,33 +48,11 @@ def check_outputs(request: Request) -> None:
     for option, path in request.outputs.items():
         if path != STDOUT:
             _check_writable(path, option, request.file)
-    members = request.members
-    if members is not None and members.suffix.lower() not in (".csv", ".parquet"):
-        raise CommandError(f"--members: {members.name!r} must end in .csv or .parquet.")
-    tables = {name: request.outputs.get(name) for name in ("--csv", "--group-table", "--pairs")}
-    for option, table in tables.items():
-        if table is not None and table.suffix.lower() != ".csv":
-            raise CommandError(f"{option}: {table.name!r} must end in .csv.")
-    if request.withhold and request.json_file is None:
-        raise CommandError(
-            "--withhold: it is about --json, which was not given; what is printed, --report and "
-            f"--junit leave out counts below --min-cell {request.min_cell} without it."
-        )
-    if request.pairs is not None and request.min_cell > 1 and not request.allow_rows:
-        raise CommandError(
-            f"--pairs: it writes rows of single people, and --min-cell {request.min_cell} keeps back "
-            "fewer people than that; pass --allow-rows as well if whoever gets the file may see them."
-        )
-    if request.group_table is not None and (request.is_numeric or request.ordered):
-        raise CommandError(
-            "--group-table: it counts who gets the favourable outcome; numbers and orders are none, so "
-            "audit a cut of them, as in --outcome 'wage >= 5' --favorable-label 'wage >= 5'."
-        )
-    if request.group_table is not None and request.favorable_label is None:
-        raise CommandError(
-            "--group-table: it tells who gets the favourable outcome; name that with "
-            "--favorable-label."
-        )
+    for option, endings in _ENDINGS.items():
+        file = request.outputs.get(option)
+        if file is not None and file.suffix.lower() not in endings:
+            known = " or ".join(filter(None, (", ".join(endings[:-1]), endings[-1])))
+            raise CommandError(f"{option}: {file.name!r} must end in {known}.")
     for option, path in request.outputs.items():
         first = option if path == STDOUT else taken.setdefault(path.resolve(), option)
         if first != option:
@@ -102,26 +86,9 @@ def write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, 
                 result.to_junit(path, fail_above=request.fail_above, min_cell=request.min_cell)
             elif option == "--cyclonedx":
                 result.to_cyclonedx(path, min_cell=request.min_cell)
-            elif option == "--members":
+            elif option in _ENDINGS:
                 with written_beside(path) as part:
-                    _write_members(result, part, path.suffix.lower())
-            elif option == "--group-table":
-                with written_beside(path) as part:
-                    _write_groups(result, part)
-            elif option == "--pairs":
-                with written_beside(path) as part:
-                    _write_pairs(result, part)
-            elif option == "--csv":
-                with written_beside(path) as part:
-                    _write_models(result, part)
-            elif option == "--plot":
-                figure: Any = (
-                    ComparisonDisplay.from_result(as_printed(result, request.min_cell))
-                    .plot()
-                    .figure_
-                )
-                with written_beside(path) as part:
-                    figure.savefig(part, dpi=150, facecolor=figure.get_facecolor())
+                    _write_beside(request, result, option, part)
             else:
                 result.to_html(path, **page)
         except OSError as error:
@@ -134,33 +101,30 @@ def _kept_back(request: Request) -> dict[str, int]:
     return {"min_cell": request.min_cell} if request.withhold else {}
 
 
-def _write_members(result: Any, path: Path, suffix: str) -> None:
-    """Who is inside every subgroup; labels as text, since a column of Parquet has one type."""
-    members = result.members().rename_axis("row")
-    if suffix == ".csv":
-        members.to_csv(path)
-        return
-    labels = ["group", "reference", "outcome"]
-    members[labels] = members[labels].map(lambda own: None if own is None else str(own))
-    members.to_parquet(path)
+def _write_beside(request: Request, result: Any, option: str, path: Path) -> None:
+    """Write a table, or draw a picture."""
+    if option == "--plot":
+        shown = ComparisonDisplay.from_result(as_printed(result, request.min_cell))
+        figure: Any = shown.plot().figure_
+        figure.savefig(path, dpi=150, facecolor=figure.get_facecolor())
+    elif option == "--group-table":
+        _joined(result.group_table(), "category", "reference").to_csv(path, index=False)
+    elif option == "--pairs":
+        _joined(result.pairs().rename_axis("row"), "sensitive_value").to_csv(path)
+    elif option == "--csv":
+        _joined(_models(result), "group", "reference").to_csv(path, index=False)
+    elif request.outputs[option].suffix.lower() == ".csv":
+        result.members().rename_axis("row").to_csv(path)
+    else:  # labels as text, since a column of Parquet has one type
+        members, labels = result.members().rename_axis("row"), ["group", "reference", "outcome"]
+        members[labels] = members[labels].map(lambda own: None if own is None else str(own))
+        members.to_parquet(path)
 
 
-def _write_groups(result: Any, path: Path) -> None:
-    """Every group's favourable outcomes."""
-    _joined(result.group_table(), "category", "reference").to_csv(path, index=False)
-
-
-def _write_pairs(result: Any, path: Path) -> None:
-    """Who fared badly beside who did not."""
-    _joined(result.pairs().rename_axis("row"), "sensitive_value").to_csv(path)
-
-
-def _write_models(result: Any, path: Path) -> None:
+def _models(result: Any) -> pd.DataFrame:
     """A line per model, with what is shown of it as an alternative, if anything was asked."""
     table, more = result.to_frame(), result.alternative_frame()
-    if len(more):
-        table = table.join(more[[name for name in more if name not in table]])
-    _joined(table, "group", "reference").to_csv(path, index=False)
+    return table.join(more[[name for name in more if name not in table]]) if len(more) else table
 
 
 def _joined(table: pd.DataFrame, *who: str) -> pd.DataFrame:

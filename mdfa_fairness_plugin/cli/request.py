@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 STDOUT: Final = Path("-")
+PARQUET_SUFFIXES: Final = (".parquet", ".pq", ".parq")
 
 
 def _asked(default: Any) -> Any:
@@ -170,6 +171,17 @@ class Request:
         files = {"--json": self.json_file, "--junit": self.junit_file, "--plot": self.plot}
         tables = {"--members": self.members, "--group-table": self.group_table}
         return given(**pages, **files, **tables, **{"--pairs": self.pairs, "--csv": self.csv})
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether the table is Parquet, as its name says."""
+        return are_parts(self.file) or self.file.suffix.lower() in PARQUET_SUFFIXES
+
+    @property
+    def has_network(self) -> bool:
+        """Whether an MMD network learns."""
+        learns = self.balance == "mmd_network" or self.learner == "network_features"
+        return learns or self.representation == "phi"
 
     @property
     def is_spread_out(self) -> bool:

@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.cli.labels import (
     listed,
 )
 from mdfa_fairness_plugin.cli.outputs import in_print
-from mdfa_fairness_plugin.cli.request import Request, given
+from mdfa_fairness_plugin.cli.request import PARQUET_SUFFIXES, Request, given
 from mdfa_fairness_plugin.dask.blocks import in_microseconds, refuse_repeated
 from mdfa_fairness_plugin.data.columns import composed, read_labels
 from mdfa_fairness_plugin.data.quantities import to_groups, to_quantities
@@ -32,7 +32,6 @@ from mdfa_fairness_plugin.exceptions import InputError, did_you_mean, renaming
 
 _CSV_SUFFIXES = (".csv", ".tsv", ".txt")
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
-_PARQUET_SUFFIXES = (".parquet", ".pq")
 
 # Name pandas gives a column without one; saved row numbers are the usual case.
 _UNNAMED = "Unnamed: "
@@ -253,7 +252,7 @@ def read_table(request: Request) -> Table:
     content = None if path.is_file() else _read_once(path)
     if content is not None and not kind:  # a pipe that the shell made
         kind = ".parquet" if content.startswith(b"PAR1") else ".csv"
-    if kind in _PARQUET_SUFFIXES:
+    if kind in PARQUET_SUFFIXES:
         table = _read_parquet(path, content, request.na_values)
     elif kind in _CSV_SUFFIXES:
         usual = "\t" if kind == ".tsv" else ","

@@ -277,11 +277,10 @@ def _bench(rows: Mapping[str, Any], answers: Answers, settings: Settings) -> Ben
     patterns = answers.patterns
     one = [next(pattern for pattern in patterns if pattern is not None)]
     # What is said of outcomes is of no pattern.
-    without = dict.fromkeys(
-        ("outcome_probability", "favorable_label", "favorable", "outcome_names", "ordered")
-    )
-    plain: dict[str, Any] = {"outcome_type": "auto", "outcomes": one, "told": ""}
-    problem = problem_of(y=patterns, settings=settings, **plain, **rows, **without)
+    nothing = ("outcome_probability", "favorable_label", "favorable", "outcome_names", "ordered")
+    plain: dict[str, Any] = dict.fromkeys(("outcome_type", "measure", "min_difference"), "auto")
+    plain |= dict.fromkeys((*nothing, "robust")) | {"outcomes": one, "told": ""}
+    problem = problem_of(y=patterns, settings=settings, **plain, **rows)
     answered = {model: answered_by(model, problem, answers, settings) for model in answers.models}
     outcomes = tuple(one.label for one in answered[answers.models[0]])
     keys = tuple(

@@ -144,6 +144,38 @@ def amount_of(numbers: np.ndarray, weight: np.ndarray, asked: Settings, *, per: 
     return scaled(numbers, weight, measure, scale=scale, per=per)
 
 
+def refuse_meaningless(
+    asked: Settings, amount: Amount | None, *, ordered: bool, labels: Sequence[Hashable]
+) -> None:
+    """Refuse arguments that say nothing of such outcomes, and would be ignored."""
+    slopes, by = asked.sensitive_type == "numeric", "ratio" if amount is None else amount.measure
+    kind = f"outcomes are {'an order of ' if ordered else ''}labels here"
+    size = "slopes are compared here" if slopes else f"sides are compared by their {by} here"
+    numeric = amount is not None and not ordered
+    leave_out = "Leave it out, or pass numbers with outcome_type='numeric'"
+    means: dict[str, tuple[bool, str, str, str]] = {
+        "favorable": (
+            amount is not None,
+            "numbers or of an order",
+            kind,
+            f"Say which of them is good, as in favorable_label={labels[-1]!r}",
+        ),
+        "robust": (numeric, "numbers", kind, leave_out),
+        "measure": (slopes or amount is not None, "numbers", kind, leave_out),
+        "min_difference": (
+            slopes or by == "difference", "differences", size, "Leave it out, or say min_ratio",
+        ),
+        "min_ratio": (
+            not slopes and (ordered or by == "ratio"), "ratios", size,
+            "Leave it out, or say min_difference",
+        ),
+    }  # fmt: skip
+    for name, (is_heard, speaks_of, but, instead) in means.items():
+        given = getattr(asked, name)
+        if not is_heard and given != getattr(Settings, name):
+            raise InputError(f"{name}: {given!r} speaks of {speaks_of}, and {but}. {instead}.")
+
+
 def _shares_below(numbers: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Share of the people with less than each, half of those with as much counted."""
     if np.ptp(weight) == 0:

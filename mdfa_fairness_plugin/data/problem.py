@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.data.amounts import (
     ranked,
     read_exposure,
     read_numbers,
+    refuse_meaningless,
 )
 from mdfa_fairness_plugin.data.clusters import read_clusters, renumbered
 from mdfa_fairness_plugin.data.column_order import column_order
@@ -443,14 +444,17 @@ def _audited(
     per: bool,
 ) -> tuple[Labels, Amount | None, dict[Hashable, Cut], tuple[Hashable, ...]]:
     """Outcomes as they are audited: labels, how much of a number, cuts of an order, and their names."""
+    amount: Amount | None = None
+    cuts: dict[Hashable, Cut] = {}
     if amounts is not None:
         amount = amount_of(amounts, weight, asked, per=per)
-        return labels, amount, {}, asked_directions(asked.outcomes, amount.directions)
-    refuse_constant(labels.values, len(labels.codes), "y")
-    if asked.ordered is None:
-        audited = audited_outcomes(asked.outcomes, labels.values, asked.outcome_type)
-        return labels, None, {}, audited
-    amount, cuts = ranked(asked.ordered, labels.values, labels.codes, weight)
+    else:
+        refuse_constant(labels.values, len(labels.codes), "y")
+    if asked.ordered is not None:
+        amount, cuts = ranked(asked.ordered, labels.values, labels.codes, weight)
+    refuse_meaningless(asked, amount, ordered=bool(cuts), labels=labels.values)
+    if amount is None:
+        return labels, None, {}, audited_outcomes(asked.outcomes, labels.values, asked.outcome_type)
     return labels, amount, cuts, asked_directions(asked.outcomes, (*cuts, *amount.directions))
 
 

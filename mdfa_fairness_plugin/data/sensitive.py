@@ -252,6 +252,11 @@ def refuse_with_probabilities(asked: Settings, per_exposure: bool) -> None:
         )
     if asked.intersections:
         raise InputError("sensitive_probabilities: there is one column, so intersections=False.")
+    if asked.missing != "exclude":
+        raise InputError(
+            f"missing: {asked.missing!r} is about rows whose group is not known, and "
+            "sensitive_probabilities tell it of these. Leave it out."
+        )
 
 
 def _certain(groups: list[Hashable], known: Table | None, n_rows: int) -> np.ndarray:

@@ -152,11 +152,6 @@ def _harms(asked: Settings, problem: Any, favorable: Hashable | None) -> dict[Ha
         end = told[0]
     if end is None:
         return {} if favorable is None else {one: one != favorable for one in problem.outcomes}
-    if problem.amount is None:
-        raise InputError(
-            f"favorable: {asked.favorable!r} speaks of numbers or of an order, and outcomes are labels "
-            f"here. Say which of them is good, as in favorable_label={problem.outcome_labels[-1]!r}."
-        )
     high = end == "high"
     less, more = problem.amount.directions
     harms = {less: high, more: not high}

@@ -10,10 +10,13 @@ import jinja2
 from markupsafe import Markup, escape
 
 from mdfa_fairness_plugin.report.document import FRAGMENT, PAGE, Document, Section
+from mdfa_fairness_plugin.report.lines import IN_P_VALUE
 
 _LETTERS: Final = (
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
+# Blanks at which no line ends.
+_TOGETHER: Final = re.compile(rf" (?=%)|(?<=^<) (?=\d)|{IN_P_VALUE}")
 # Words written from right to left, with the blanks and digits between them.
 _RIGHT_TO_LEFT: Final = re.compile(rf"{_LETTERS}(?:[\s\d'…-]*{_LETTERS})*")
 
@@ -29,11 +32,8 @@ def render_fragment(document: Document) -> str:
 
 
 def isolate(text: str) -> Markup:
-    """Escape a text, and keep names written from right to left from turning their neighbours.
-
-    A number stays on one line with its unit.
-    """
-    parts, end, text = [Markup()], 0, text.replace(" %", "\u00a0%")
+    """Escape a text, and keep names written from right to left from turning their neighbours."""
+    parts, end, text = [Markup()], 0, _TOGETHER.sub("\u00a0", text)
     for match in _RIGHT_TO_LEFT.finditer(text):
         parts += [escape(text[end : match.start()]), Markup("<bdi>{}</bdi>").format(match.group())]
         end = match.end()

@@ -7,7 +7,9 @@ import textwrap
 import unicodedata
 from typing import Final
 
-_BEFORE_UNIT: Final = re.compile(r"(?<=\d) (?=%|percentage points|times\b|rows?\b)")
+# Blanks at which no line ends: in a p-value, and between a number and its unit.
+IN_P_VALUE: Final = r"(?<=\bp) (?=[<=] \d)|(?<=\bp [<=]) (?=\d)"
+_TOGETHER: Final = re.compile(rf"(?<=\d) (?=%|percentage points|times\b|rows?\b)|{IN_P_VALUE}")
 
 
 def folded(text: str, columns: int | None) -> str:
@@ -26,7 +28,7 @@ def folded(text: str, columns: int | None) -> str:
 
 def at_spaces(text: str, width: int, inset: str = "") -> list[str]:
     """Lines of a text, broken between words, but not between a number and its unit."""
-    bound = _BEFORE_UNIT.sub("\u00a0", text)
+    bound = _TOGETHER.sub("\u00a0", text)
     lines = textwrap.wrap(bound, width, subsequent_indent=inset, break_on_hyphens=False)
     return [line.replace("\u00a0", " ") for line in lines]
 

@@ -8,11 +8,13 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.data.amounts import Amount, refuse_meaningless
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     LeakWarning,
     NothingToAuditError,
 )
+from mdfa_fairness_plugin.settings import Settings
 
 N = 600
 FAST = {"learner": "tree", "n_splits": 2, "n_repeats": 1, "random_state": 0}
@@ -291,8 +293,8 @@ def test_number_told_by_a_feature_is_warned_of_or_refused(paid):
         (lambda y: y, {"outcomes": "fewer"}, InputError, r"outcomes: 'fewer' is none of those"),
         (lambda y: y, {"ordered": ["a", "b"]}, InputError, r"ordered: an order of labels"),
         (
-            lambda y: y > 1_000, {"outcome_type": "auto", "favorable": "high"}, InputError,
-            r"favorable: 'high' speaks of numbers",
+            lambda y: y > 1_000, {"outcome_type": "auto", "robust": "rank"}, InputError,
+            r"robust: 'rank' speaks of numbers, and outcomes are labels here\. Leave it out",
         ),
         (
             lambda y: y > 1_000, {"outcome_type": "auto", "ordered": [False, True]}, InputError,
@@ -436,3 +438,36 @@ def test_interval_of_everybody_holds_the_truth_of_skewed_numbers():
         low, high = found.violations[0].population.difference_interval
         held += low <= 0.5 <= high
     assert held >= 68
+
+
+_SLOPES = {"sensitive_type": "numeric"}
+
+
+@pytest.mark.parametrize(
+    ("by", "ordered", "slopes", "refused"),
+    [
+        (None, False, {}, {"favorable", "robust", "measure", "min_difference"}),
+        (None, False, _SLOPES, {"favorable", "robust", "min_ratio"}),
+        ("difference", True, {}, {"robust"}),
+        ("difference", False, {}, {"min_ratio"}),
+        ("difference", False, _SLOPES, {"min_ratio"}),
+        ("ratio", False, {}, {"min_difference"}),
+    ],
+)
+def test_what_says_nothing_of_such_outcomes_is_refused_and_nothing_else(
+    by, ordered, slopes, refused
+):
+    """Labels, slopes of labels, an order, numbers by difference, their slopes, and by ratio."""
+    amount = None if by is None else Amount(values=np.ones(2), unit=1.0, measure=by)
+    given = {
+        "favorable": "high", "robust": 0.1, "measure": "difference", "min_difference": 0,
+        "min_ratio": 1,
+    }  # fmt: skip
+    for name, own in given.items():
+        asked = Settings.checked(**slopes, **{name: own})
+        told = {"ordered": ordered, "labels": ("a", "b")}
+        if name in refused:
+            with pytest.raises(InputError, match=f"^{name}: {own!r} speaks of "):
+                refuse_meaningless(asked, amount, **told)
+        else:
+            refuse_meaningless(asked, amount, **told)

@@ -168,6 +168,20 @@ def test_names_written_from_right_to_left_do_not_turn_their_neighbours():
     assert isolate("<b> 3 عربي 4") == "&lt;b&gt; 3 <bdi>عربي</bdi> 4"
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("sure (p < 0.001, adjusted)", "sure (p~&lt;~0.001, adjusted)"),
+        ("p = 0.012", "p~=~0.012"),
+        ("< 0.001", "&lt;~0.001"),
+        ("4 %", "4~%"),
+        ("amp < 3", "amp &lt; 3"),
+    ],
+)
+def test_numbers_stay_on_one_line_with_what_they_are(text, told):
+    assert isolate(text).replace("\u00a0", "~") == told
+
+
 def test_wide_tables_are_cut_and_say_so():
     display = pd.DataFrame(np.arange(480.0).reshape(4, 120) ** 0.5)
     display.columns = [f"f{i}" for i in range(120)]

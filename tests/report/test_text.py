@@ -99,3 +99,4 @@ def test_where_columns_do_not_fit_the_first_stand_again_before_the_rest():
 def test_long_lines_are_folded_under_their_first_word():
     assert lines.folded("- one two three\nfour", 11) == "- one two\n  three\nfour"
     assert lines.folded("- one two three", None) == "- one two three"
+    assert lines.folded("sure p < 0.001", 12) == "sure\np < 0.001"
