@@ -31,7 +31,7 @@ _OF_GROUPS: dict[str, tuple[Any, ...]] = {
     "intersections": (False,),
     "missing": ("exclude", "raise"),
     "balance": ("auto", "overlap"),
-    "estimator": ("doubly_robust", "hajek"),
+    "estimator": ("doubly_robust",),
     "solver": ("auto", "orthogonal"),
     "measure": ("auto", "difference"),
     "propensity": (None,),

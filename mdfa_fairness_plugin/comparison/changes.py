@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from mdfa_fairness_plugin.comparison.records import EVERYBODY, WORST_CASE
 from mdfa_fairness_plugin.describe.wording import clean, label_text, plain_label
 from mdfa_fairness_plugin.fields import Column, Record, number, pair, said, text
-from mdfa_fairness_plugin.measure.intervals import change_interval
+from mdfa_fairness_plugin.measure.intervals import change_interval, farther
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     VIOLATION,
@@ -174,8 +174,8 @@ def _figures(
     if old is not None:
         per = 1.0 if new is None or math.isnan(new.per) else new.per / old.per
         own, span = per * old.effect, tuple(per * end for end in old.effect_interval)
-        ends = [own + widen * (end - own) for end in span]
-        told |= {"old": own, "old_interval": tuple(ends) if math.isfinite(own) else span}
+        wider = tuple(own + widen * (end - own) for end in span)
+        told |= {"old": own, "old_interval": wider if math.isfinite(own) else span}
     if new is not None:
         told |= {"new": new.effect, "new_interval": new.effect_interval}
     if old is None or new is None:
@@ -196,6 +196,10 @@ def _figures(
         if was != is_now:
             times = ("now", "before") if is_now else ("before", "now")
             reason = f"beyond chance {times[0]} and not {times[1]}, but chance explains the change"
+    was_ends, ends = told["old_interval"], new.effect_interval
+    if was_ends[0] > 0 > ends[1] or was_ends[1] < 0 < ends[0]:
+        how = farther(ends, was_ends) or "neither surely more nor less"
+        reason = f"now the other way round, and {how} unequal than before"
     delta = new.effect - told["old"]
     return told | {"status": status, "reason": reason, "delta": delta, "interval": (low, high)}
 

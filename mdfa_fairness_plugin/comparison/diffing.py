@@ -134,7 +134,8 @@ class DiffResult(Reported):
                 hidden |= dict.fromkeys(
                     (*(f"{name}_interval" for name in lost), "interval"), UNKNOWN_PAIR
                 )
-                own = replace(own, **hidden, withheld=frozenset(hidden))
+                reason = own.reason if own.status in (WITHIN_ERROR, UNKNOWN) else ""
+                own = replace(own, **hidden, reason=reason, withheld=frozenset(hidden))
             printed.append(own)
         return replace(self, changes=tuple(printed))
 

@@ -239,6 +239,11 @@ class Transfer(Effect, Record):
         """What both sides are compared by: ``delta``, or ``gap``."""
         return self.gap if self.by_difference else self.delta
 
+    @property
+    def effect_interval(self) -> tuple[float, float]:
+        """Interval on ``effect``."""
+        return self.gap_interval if self.by_difference else self.interval
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Alternative(Compared, Record):

@@ -89,9 +89,6 @@ def both(effect: Effect, first: float, second: float) -> tuple[str, str]:
     return effect.with_unit(one, first), effect.with_unit(two, second)
 
 
-if TYPE_CHECKING:
-    from mdfa_fairness_plugin.comparison.result import ComparisonResult
-
 _NOW: Final = (
     "What now: before one model is chosen, look at the worst subgroup of each beside its ratio over "
     "everybody. Then measure the chosen one where nobody has looked, with mdfa measure."

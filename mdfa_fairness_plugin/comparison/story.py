@@ -39,6 +39,7 @@ from mdfa_fairness_plugin.describe.wording import (
     percent,
 )
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.measure.intervals import farther
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     NONE_LARGER,
@@ -254,7 +255,7 @@ def _transfer_table(result: ComparisonResult) -> Table:
             cell(
                 effect_in(result, search, one.measure),
                 one.effect,
-                one.gap_interval if one.by_difference else one.interval,
+                one.effect_interval,
                 withheld=bool({"delta", "gap"} & one.withheld),
             )
             for one in (result.transfer(owner, model, search) for model in result.models)
@@ -275,8 +276,10 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
         there = result.transfer(model, result.baseline, own.search)
         effect = effect_of_row(result, own)
         if _is_known(own, there):
-            how = _told(there, "more unequally than", "less unequally than", "")
-            end = f"{name} treats these rows {how} {base} does."
+            how, turned = _told(own, there)
+            way = "the other way round" if turned else ""
+            how = " and ".join(filter(None, (way, how and f"{how} unequally")))
+            end = f"{name} treats these rows {how} than {base} does."
             first, second = both(effect, own.effect, there.effect)
             change = cell(effect, there.difference, there.difference_interval)
             change = f"a change of {change}" if own.by_difference else f"{_times(change)} as large"
@@ -286,12 +289,17 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
             )
         here = result.transfer(result.baseline, model, before.search)
         if _is_known(before, here):
-            how = _told(here, "less unequal than", "more unequal than", "not told from")
+            how, turned = _told(before, here)
+            now = {"more": "less unequal than", "less": "more unequal than"}.get(how)
+            way = "now the other way round, and " if turned else ""
+            now = now or (
+                "neither surely more nor less unequal than" if turned else "not told from"
+            )
             effect = effect_of_row(result, before)
             first, second = both(effect, before.effect, here.effect)
             lines.append(
                 f"{_place(before, base)} the {effect.name} goes from {first} to {second} under {name}: "
-                f"{how} before."
+                f"{way}{now} before."
             )
     return tuple(lines)
 
@@ -308,10 +316,13 @@ def _is_known(row: ModelSearch, elsewhere: Transfer) -> bool:
     return found and math.isfinite(elsewhere.difference)
 
 
-def _told(one: Transfer, above: str, below: str, neither: str) -> str:
-    """Words for a difference surely above zero, surely below, or neither."""
-    low, high = one.difference_interval
-    return above if low > 0 else below if high < 0 else neither
+def _told(own: ModelSearch, elsewhere: Transfer) -> tuple[str, bool]:
+    """Whether a violation is surely "more" or "less" than elsewhere, and whether it is turned there."""
+    low, high = elsewhere.difference_interval
+    if elsewhere.effect < 0:  # sizes are compared, of which there is no paired interval
+        ends = elsewhere.effect_interval
+        return farther(own.effect_interval, ends), ends[1] < 0
+    return "more" if low > 0 else "less" if high < 0 else "", False
 
 
 def _place(row: ModelSearch, name: str) -> str:

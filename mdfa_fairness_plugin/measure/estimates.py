@@ -334,7 +334,7 @@ def estimates_of(inside: Rates, plain: Rates, leftover: Leftover | None) -> dict
             raw = inside.effect(inside.hits / inside.total)
     return {
         "doubly_robust": inside.at_same_features(leftover).delta,
-        "hajek": inside.delta,
+        "hajek": inside.delta if plain.observed else math.nan,
         "raw": float(raw),
         "unweighted": plain.delta if plain.observed else math.nan,
     }

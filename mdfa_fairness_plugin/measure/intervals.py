@@ -213,3 +213,14 @@ def change_interval(
         difference - math.hypot(max(first - low, 0.0), max(other_high - second, 0.0)),
         difference + math.hypot(max(high - first, 0.0), max(second - other_low, 0.0)),
     )
+
+
+def farther(first: tuple[float, float], second: tuple[float, float]) -> str:
+    """Whether the first of two intervals lies wholly farther from zero, "more", or nearer, "less".
+
+    Empty if the sizes overlap, which holds however the two estimates go together.
+    """
+    (low, high), (its_low, its_high) = (
+        (max(0.0, ends[0], -ends[1]), max(map(abs, ends))) for ends in (first, second)
+    )
+    return "more" if low > its_high else "less" if high < its_low else ""

@@ -80,6 +80,15 @@ def test_what_a_change_is_called(old, new, status):
     assert change.delta == pytest.approx(new.delta - old.delta, nan_ok=True)
 
 
+@pytest.mark.parametrize(
+    ("now", "how"), [(-1.5, "more"), (-0.5, "less"), (-1.1, "neither surely more nor less")]
+)
+def test_what_turns_round_is_said(now, how):
+    change = worst(case(1.0, 0.1), case(now, 0.1, "none_larger_than_detectable"))
+    assert change.reason == f"now the other way round, and {how} unequal than before"
+    assert worst(case(1.0, 0.1), case(-0.05, 0.1)).reason == ""
+
+
 def test_levels_that_differ_are_made_alike():
     """An interval of 68.27 % is one standard error, of 95 % 1.96 of them."""
     one = math.erf(1 / math.sqrt(2))

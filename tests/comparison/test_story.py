@@ -29,7 +29,7 @@ from mdfa_fairness_plugin.records import VIOLATION, SearchKey, Subgroup, Violati
 NASTY = "<script>alert(1)</script>\x1b[2J\n& {{ 7*7 }}"
 
 
-def result_of(there_low, there_high=1.5, *, name="repaired", group="f"):
+def result_of(there_low, there_high=1.5, *, name="repaired", group="f", there=0.1):
     """A repaired model whose worst subgroup the baseline treats alike, or not."""
     search = SearchKey(sensitive_feature="sex", group=group, reference=None, outcome=1)
 
@@ -63,8 +63,8 @@ def result_of(there_low, there_high=1.5, *, name="repaired", group="f"):
             subgroup_of=owner,
             model=model,
             search=search,
-            delta=deltas[owner] if owner == model else 0.1,
-            interval=(0.0, 0.2),
+            delta=deltas[owner] if owner == model else there,
+            interval=(there - 0.1, there + 0.1),
             difference=0.0 if owner == model else 0.9,
             difference_interval=(0.0, 0.0) if owner == model else (there_low, there_high),
         )
@@ -113,6 +113,28 @@ def test_the_baselines_subgroup_is_followed():
         "In the worst subgroup of plain the ratio goes from 2.00 to 1.11 under repaired: less "
         "unequal than before."
     )
+
+
+@pytest.mark.parametrize(
+    ("there", "end", "kept"),
+    [
+        (-2.0, "the other way round and less unequally than", "and more unequal than"),
+        (-1.1, "the other way round than", "and more unequal than"),
+        (
+            -0.7,
+            "the other way round and more unequally than",
+            "and neither surely more nor less unequal",
+        ),
+        (-0.2, "the other way round and more unequally than", "and less unequal than"),
+    ],
+)
+def test_what_turns_round_is_compared_by_its_size(there, end, kept):
+    """Of log 3 and log 2, both give or take .2, and what is measured elsewhere, give or take .1."""
+    told_there, told_here = told(result_of(0.3, there=there), "transfers")
+    assert told_there.endswith(f"repaired treats these rows {end} plain does.")
+    assert f"now the other way round, {kept}" in told_here
+    unsure = told(result_of(0.3, there=-0.05), "transfers")
+    assert unsure[1].endswith("under repaired: less unequal than before.")
 
 
 def test_cases_state_aggregate_and_worst_ratio():
