@@ -143,9 +143,9 @@ class MDFAClassificationMetric(SubgroupMethods, ClassificationMetric):
         ("true_positive"), and with "error" the right one ("correct"). Rows that the rate is not
         about are not compared, and counted. Of a ``RegressionDataset`` the predicted "score",
         "residual" (true minus predicted), "absolute_error", "overprediction" or "calibration", as in
-        ``mdfa_fairness_plugin.fairlearn``, with ``favorable="high"`` (default) or ``"low"``; of the
-        ``scores`` of a ``BinaryLabelDataset`` "score", or "calibration": the true labels of people at
-        the same score.
+        ``mdfa_fairness_plugin.fairlearn``, on the dataset's scale, with ``favorable="high"`` (default)
+        or ``"low"``; of the ``scores`` of a ``BinaryLabelDataset`` "score", or "calibration": the true
+        labels of people at the same score.
     features_from : {"dataset", "classified_dataset"} or None, default=None
         Whose features say who is alike. Needed only where the two differ, as after
         ``DisparateImpactRemover`` or ``LFR``, which AIF360's class refuses.

@@ -219,7 +219,9 @@ class Question:
 
     def _parameters(self, found: Occurrence) -> dict[str, Any]:
         """Auditor's arguments, with label values as outcomes' names."""
-        named = {"outcome_name": str(self.labelled.label_names[0])}
+        truth = np.asarray(self.dataset.labels)
+        scaled = " on a scale of 0 to 1" if (truth.min(), truth.max()) == (0, 1) else ""
+        named = {"outcome_name": f"{self.labelled.label_names[0]}{scaled}"}
         own = named if self.event == "score" and has_numbers(self.labelled) else {}
         parameters = (own if self.event in NUMBER_EVENTS else asked_of(self.event)) | dict(
             self.auditor

@@ -97,9 +97,11 @@ def refuse_unexposed(n_unexposed: int, n_rows: int) -> None:
 
 def no_numbers(argument: str, found: Sequence[Hashable]) -> InputError:
     """Say that outcomes to audit as numbers are labels."""
+    text = any(isinstance(own, str) for own in found)
+    how = " (mdfa_fairness_plugin.to_quantities makes them of a table's texts)" if text else ""
     return InputError(
         f"{argument}: outcome_type='numeric' needs numbers, and {listing(found, 3)} was found. "
-        "Pass the amounts as numbers, or leave outcome_type out to audit labels."
+        f"Pass the amounts as numbers{how}, or leave outcome_type out to audit labels."
     )
 
 

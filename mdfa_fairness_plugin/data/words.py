@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.records import SearchKey, ratio_of
 from mdfa_fairness_plugin.records.searches import AMOUNT
 from mdfa_fairness_plugin.settings import Settings
 
+PER_EXPOSURE: Final = " per unit of exposure"
 # Labels that answer a question, and mean nothing without its name.
 _ANSWERS: Final = frozenset({"yes", "no", "y", "n", "true", "false", "t", "f"})
 
@@ -163,11 +164,11 @@ def _amounts(problem: Any, name: str, named: Mapping[Hashable, str]) -> dict[Has
     if problem.amount is None:
         return {}
     amount = problem.amount
+    per = PER_EXPOSURE if amount.per else ""
     if amount.scale != AMOUNT:
-        where = f" in {name}" if name else ""
+        where = f" in {name or 'counts'}{per}" if name or per else ""
         ranks = (f"rank lower{where}", f"rank higher{where}")
         return dict(zip(amount.directions, ranks, strict=True))
-    per = " per unit of exposure" if amount.per else ""
     return {
         one: f"get {one} {named.get(one) or name or 'of the outcome'}{per}" for one in (LESS, MORE)
     }

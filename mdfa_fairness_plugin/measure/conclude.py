@@ -275,20 +275,21 @@ def _as_estimated(
     if not (shift := _shift(one, place, settings)):
         return effects
     both, difference = np.full(2, math.nan), math.nan  # no rates are behind a ratio of counts
+    delta, moved = effects["delta"], shift
     if settings.estimator == "unweighted":
         plain = one.sums.plain[place]
         both, difference = plain.rates * one.of.unit, plain.difference * abs(one.of.unit)
+        if one.measure == "difference":
+            ratio = float(MeanRatio.effect(plain.rates))
+            moved = ratio - delta if math.isfinite(delta) else math.nan
+    least, most = (end + moved for end in effects["interval"])
     far = difference - effects["difference"]
     low, high = (end + far for end in effects["difference_interval"])
     if not one.of_means:  # rates have no larger difference
         low, high = max(low, -1.0), min(high, 1.0)
-    delta, interval = math.nan, (math.nan, math.nan)
-    if one.measure == "ratio":
-        delta, (least, most) = effects["delta"] + shift, effects["interval"]
-        interval = (least + shift, most + shift)
     return effects | {
-        "delta": delta,
-        "interval": interval,
+        "delta": delta + moved,
+        "interval": (least, most),
         "difference": difference,
         "difference_interval": (low, high),
         "rates": (float(both[0]), float(both[1])),

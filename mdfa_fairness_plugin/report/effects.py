@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from mdfa_fairness_plugin.describe.wording import label_text
 from mdfa_fairness_plugin.records import Measured
 from mdfa_fairness_plugin.records.searches import AMOUNT, RANK
 from mdfa_fairness_plugin.report.means import SCALES, Difference, RatioOfMeans, Slope
@@ -24,7 +25,8 @@ def effect_of(search: Any) -> Effect:
         return RATES
     per, scale = getattr(search, "per", math.nan), getattr(search, "outcome_scale", "")
     if not math.isnan(per):  # of yes and no in percentage points
-        return Slope(scale=scale if scale in SCALES else RANK, per=per)
+        quantity = label_text(getattr(search, "sensitive_feature", ""), 40)
+        return Slope(scale=scale if scale in SCALES else RANK, per=per, quantity=quantity)
     return effect_by(search.measure, scale)
 
 

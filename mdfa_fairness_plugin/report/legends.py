@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from mdfa_fairness_plugin.data.words import PER_EXPOSURE
 from mdfa_fairness_plugin.describe.wording import label_text, percent
 from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
@@ -153,6 +154,8 @@ def number_sentence(result: AuditRecord) -> str:
     good = {"high": True, "low": False}.get(_text(given.get("favorable")))
     if given.get("outcome_type") == "numeric":
         name = label_text(result.outcome_name) if result.outcome_name else "a number"
+        if any(own.outcome_text.endswith(PER_EXPOSURE) for own in result.violations):
+            name += PER_EXPOSURE
         better = {None: "", True: "; more of it is favourable", False: "; less of it is favourable"}
         return f"Outcome: {name}{_read(given.get('robust'))}{better[good]}."
     ordered = given.get("ordered")

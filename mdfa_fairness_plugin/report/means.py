@@ -82,6 +82,7 @@ class OfMeans(Effect):
     of = "means"
     it = "any of it"
     counts = "means"
+    few = "too few rows are behind it, or all but a few have the same number"
     unused = "raw"
     others = ""  # what they are called, if not as the search says
     loss = "Squared error"
@@ -295,6 +296,7 @@ class Slope(Difference):
     """How much less or more goes with so much more of a sensitive quantity."""
 
     per: float = 1.0
+    quantity: str = ""  # what it is called
     name = "slope"
     of = "slopes"
     titles = ("Slope", "")
@@ -305,9 +307,10 @@ class Slope(Difference):
 
     @property
     def each(self) -> str:  # type: ignore[override]
-        """How much more of it, in all its digits."""
+        """How much of it, in all its digits."""
         is_short = float(f"{self.per:.3g}") == self.per
-        return f" for each {amount_text(self.per) if is_short else f'{self.per:,.15g}'}"
+        each = f" for each {amount_text(self.per) if is_short else f'{self.per:,.15g}'}"
+        return f"{each} of {self.quantity}" if self.quantity else each
 
     @property
     def unit(self) -> str:  # type: ignore[override]

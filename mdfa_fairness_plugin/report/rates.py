@@ -59,6 +59,7 @@ class Effect:
     logarithmic = True
     titles = ("Rate ratio", "Difference of rates")  # of numbers that are read first
     counts = "counts"  # what is weighted
+    few = "too few rows are behind it"  # why it may be withheld
     unused = ""  # an estimator that says nothing of it
     loss = "Log-loss"  # of models of the outcome
     losses = "Log-loss, group"  # of those of the sensitive column
@@ -200,7 +201,7 @@ class Effect:
     def lost(self, found: Measured) -> str:
         """Why an effect is not told."""
         if self.fields[0] in found.withheld:
-            return "is withheld, as too few rows are behind it"
+            return f"is withheld, as {self.few}"
         return "could not be measured"
 
 

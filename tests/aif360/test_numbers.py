@@ -103,7 +103,7 @@ def test_numbers_are_explained_in_both_forms(metric):
     worst = metric.worst_case()
     size, low, high = amounts((worst.difference, *worst.difference_interval))
     told = (
-        f"(unprivileged (sex=0) get {size} less wage than privileged (sex=1) on "
+        f"(unprivileged (sex=0) get {size} less wage on a scale of 0 to 1 than privileged (sex=1) on "
         f"average, 95 % interval {low} to {high}; unequal beyond chance, p ="
     )
     text, strict = MDFATextExplainer(metric), MDFAJSONExplainer(metric)
@@ -239,7 +239,7 @@ def test_slopes_are_explained_for_so_much_of_the_quantity(frame, quick):
     told = text.worst_case_difference()
     assert told.startswith("Worst-case difference (how much less often, or less of a number, goes")
     size = f"{100 * metric.worst_case_difference():.1f}"
-    assert f"{size} percentage points more often for each 10 (" in told
+    assert f"{size} percentage points more often for each 10 of age (" in told
     assert "(those with " in told
     assert "age get the outcome" in told
     assert "not defined (worst_case_ratio: it is not defined of a slope" in text.worst_case_ratio()

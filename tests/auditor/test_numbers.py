@@ -206,6 +206,12 @@ def test_counts_are_compared_per_exposure():
     assert everybody.ratio == pytest.approx(2.0, rel=0.15)
     crude = [stops[group == one].sum() / hours[group == one].sum() for one in "pq"]
     np.testing.assert_allclose(everybody.rates, crude, rtol=0.05)
+    asked = {"outcome_name": "stops", "groups": "p", "robust": "rank", **NUMBERS}
+    ranked = mdfa.audit(
+        X[:400], stops[:400], sensitive_features=group[:400], exposure=hours[:400], **asked
+    )
+    assert ranked.violations[0].outcome_text == "rank lower in stops per unit of exposure"
+    assert "Outcome: stops per unit of exposure, by the share of all" in ranked.summary()
 
 
 @pytest.mark.parametrize("robust", ["rank", 0.05])
@@ -242,6 +248,8 @@ def test_difference_is_that_of_the_estimator_asked_for(paid):
     np.testing.assert_allclose(v.rates, means)
     assert v.difference == pytest.approx(means[1] - means[0])
     assert v.difference == pytest.approx(v.estimates["unweighted"])
+    assert v.ratio == pytest.approx(means[1] / means[0])
+    assert v.ratio_interval[0] < v.ratio < v.ratio_interval[1]
     low, high = v.difference_interval
     assert low < v.difference < high
 
@@ -417,11 +425,13 @@ def test_numbers_beyond_arithmetic_are_refused(paid, change):
         mdfa.audit(X, change(y), sensitive_features=group, **NUMBERS)
 
 
-def test_dates_are_no_amounts(paid):
-    X, _, group = paid
+def test_dates_and_texts_are_no_amounts(paid):
+    X, y, group = paid
     days = pd.Series(pd.date_range("2020-01-01", periods=N))
     with pytest.raises(InputError, match=r"y: outcome_type='numeric' needs numbers"):
         mdfa.audit(X, days, sensitive_features=group, **NUMBERS)
+    with pytest.raises(InputError, match=r"Pass .* \(mdfa_fairness_plugin.to_quantities makes"):
+        mdfa.audit(X, y.map("{:,.2f}".format), sensitive_features=group, **NUMBERS)
 
 
 @pytest.mark.slow

@@ -72,6 +72,7 @@ def test_planted_slope_is_found_and_told(aged, found):
         worst.e_value,
     ]
     assert np.isnan(unknown).all()
+    assert [n for n, own in worst.estimates.items() if not np.isnan(own)] == ["doubly_robust"]
     assert worst.detectable_difference > 0
     (known,) = found.measure(region, violation=worst)
     low, high = known.difference_interval
@@ -81,12 +82,12 @@ def test_planted_slope_is_found_and_told(aged, found):
 def test_sentences_say_what_the_slope_is_for(found, refused):
     text = " ".join(found.summary().split())
     assert "those with more age get" in text
-    assert "less wage for each 10 (" in text
+    assert "less wage for each 10 of age (" in text
     assert "than others with equal audited features" in text
     assert "mass" not in text
     text = " ".join(refused.summary().split())
     assert "those with more age" in text
-    assert "percentage points more often for each 10 (" in text
+    assert "percentage points more often for each 10 of age (" in text
     assert "Slope" in text
     assert refused.worst_case.outcome_type == "binary"
     others = "than those with less age with equal audited features: not found unequal"
@@ -189,6 +190,7 @@ def test_searches_that_were_not_made_say_what_they_would_have_told(aged, tmp_pat
         ({"measure": "ratio"}, "measure: "),
         ({"groups": ["more"]}, "groups: "),
         ({"balance": "entropy"}, "balance: "),
+        ({"estimator": "hajek"}, "estimator: "),
         ({"learner": "svm_rbf"}, "learner: it classifies"),
         ({"per": 0}, "per: a positive number"),
         ({"sensitive_type": "auto", "per": 10}, "per: it says how much more"),
@@ -235,7 +237,7 @@ def test_cards_and_pairs_set_those_with_more_beside_those_with_less(aged):
     assert older.rate < younger.rate - 50
     assert [side.n for side in card.subgroup] == [None, None]
     text = " ".join(card.summary().split())
-    size = f"{card.violation.difference:.1f} less wage for each 10 ("
+    size = f"{card.violation.difference:.1f} less wage for each 10 of age ("
     assert f"In the subgroup, those with more age get {size}" in text
     assert "More and less of age are more and less than people with the same features have" in text
     told = json.loads(card.to_json())

@@ -270,9 +270,9 @@ def test_slopes_change_by_hand():
     change = changed(**wage).changes[0]
     assert (change.old, change.new, change.per) == (1.0, 2.0, 10.0)
     assert change.interval == pytest.approx((1.0 - math.sqrt(8.0), 1.0 + math.sqrt(8.0)))
-    assert "get 2 less of the outcome for each 10 than" in change_sentence(change)
+    assert "get 2 less of the outcome for each 10 of age than" in change_sentence(change)
     diff = changed(outcome="no", outcome_type="binary")
-    said = 'get the outcome "no" 200 percentage points more often for each 10 than'
+    said = 'get the outcome "no" 200 percentage points more often for each 10 of age than'
     assert said in change_sentence(diff.changes[0])
     assert "a change of 100 percentage points (" in change_sentence(diff.changes[0])
     assert np.isnan(diff.to_frame()["times"]).all()
