@@ -103,3 +103,21 @@ def test_figure1d_the_estimate_is_robust_to_the_class():
     gamma = rows[rows["quantity"].str.startswith("bias of gamma") & rows["paper"].notna()]
     assert len(gamma) == 4
     assert ((gamma["ours"] - gamma["paper"]).abs() < gamma["paper_sd"]).all()
+
+
+def test_figure1a_how_far_estimates_are_from_what_is_planted():
+    rows = stored("figure1a")
+    planted = rows["quantity"].str.extract(
+        r"^bias at delta = (?P<delta>[\d.]+), (?P<n>[\d,]+) rows$"
+    )
+    rows = rows.assign(delta=planted["delta"].astype(float), n=planted["n"])
+    whole = rows[(rows["reading"] == "whole subgroup") & (rows["delta"] <= 2)]
+    away = whole.assign(away=whole["ours"].abs()).groupby("n")["away"].max()
+    assert away["5,000"] < 0.05 and away["1,000"] < 0.075
+    system = rows[rows["reading"].str.startswith("the paper's system (")]
+    few = system[(system["n"] == "1,000") & (system["delta"] > 1)]
+    assert few["ours"].between(-0.91, -0.35).all()
+    by_alpha = rows[rows["quantity"] == "estimate at delta = 1.10, 5,000 rows"]
+    by_alpha = by_alpha[by_alpha["reading"].str.startswith("the paper's system, alpha = ")]
+    assert (by_alpha[["ours", "ours_sd"]].diff().dropna() < 0).all(axis=None)  # larger alpha
+    assert abs(by_alpha["ours"].iloc[-1] - 1.10) < 0.02
