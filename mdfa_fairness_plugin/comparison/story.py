@@ -208,7 +208,7 @@ def _cases(result: ComparisonResult) -> Section:
 def _case(result: ComparisonResult, row: ModelSearch) -> str:
     model, search = label_text(row.model), search_of(result, row)
     model += " (baseline)" if row.model == result.baseline and len(result.models) > 1 else ""
-    known, few = not math.isnan(row.effect), "too few rows are behind it"
+    known, few = not math.isnan(row.effect), "it would tell of too few rows"
     lost = row.withheld & {"delta", "difference"}
     if row.verdict == NONE_LARGER and not known and lost:
         name = effect_of_row(result, row).name

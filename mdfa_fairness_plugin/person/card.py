@@ -285,7 +285,8 @@ def make_card(
     outcome = searched.positive
     if problem.amount is not None and problem.is_amount(violation.outcome):
         outcome = problem.amount.told[searched.rows]
-    size = private_size(outcome, sides, int(n_comparators), shown_cell)
+    wholes = [np.flatnonzero(~theirs & (searched.s == s)) for s in (1, -1)]
+    size = private_size(outcome, sides, int(n_comparators), shown_cell, wholes)
 
     def counted_nearest(i: int) -> Comparators:
         if size is None:
@@ -294,14 +295,14 @@ def make_card(
         records = problem.display.iloc[searched.rows[chosen]] if show_records else None
         if records is not None:
             records = as_read(records, features)
-        told = problem.words.outcome_name if outcome.dtype != bool else outcome_name
-        return counted(names[i], distance[chosen], outcome[chosen], records, told)
+        got = problem.words.outcome_name if outcome.dtype != bool else outcome_name
+        return counted(names[i], distance[chosen], outcome[chosen], records, got)
 
     rule = searched.rule
-    people = _people(violation, searched, problem.source_row)
+    told = copy.violations[place]
     return ContestationCard(
         violation=violation,
-        told=copy.violations[place],
+        told=told,
         outcome_name=outcome_name,
         group_name=names[0],
         others_name=names[1],
@@ -324,28 +325,13 @@ def make_card(
         n_models_inside=int((by_model >= searched.threshold).sum()),
         meets_rule=bool(rule.applies(person.display)[0]) if rule.text else None,
         subgroup=(
-            in_subgroup(violation, copy.violations[place], people, 0, names[0], shown_cell),
-            in_subgroup(violation, copy.violations[place], people, 1, names[1], shown_cell),
+            in_subgroup(told, 0, names[0]),
+            in_subgroup(told, 1, names[1]),
         ),
         nearest=(counted_nearest(0), counted_nearest(1)),
         min_cell=int(min_cell),
         not_held_equal=held_in_part(copy.warnings),
         statement=result.statement,
-    )
-
-
-def _people(violation: Violation, searched: Search, source_row: np.ndarray) -> np.ndarray:
-    """People of each side in the subgroup, all and those with the outcome, shape (2, 2)."""
-    cluster = searched.data.cluster
-    if cluster is None:
-        counts = violation.counts
-        return np.array([counts.sum(axis=1), counts.iloc[:, :1].sum(axis=1)], dtype=int)
-    inside = searched.member & violation.held_out[source_row[searched.rows]]
-    return np.array(
-        [
-            [len(np.unique(cluster[inside & which & (searched.s == side)])) for side in (1, -1)]
-            for which in (True, searched.positive)
-        ]
     )
 
 

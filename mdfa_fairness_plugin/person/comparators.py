@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.cells import values_counted
+from mdfa_fairness_plugin.fields import Rounded, is_exact
 from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.profile_cells import tells_of_few
 
@@ -112,20 +113,27 @@ def nearest(
 
 
 def private_size(
-    outcome: np.ndarray, sides: Sequence[np.ndarray], wanted: int, min_cell: int
+    outcome: np.ndarray,
+    sides: Sequence[np.ndarray],
+    wanted: int,
+    min_cell: int,
+    wholes: Sequence[np.ndarray] = (),
 ) -> int | None:
     """Smallest number of nearest rows whose counts may be shown; ``sides`` has all within the caliper.
 
     At least ``wanted``: that number, or one of 25, 50, 100... such that on either side at least
     ``min_cell`` rows have the outcome and as many do not; or, of amounts, that the mean tells of no
-    fewer. None if there is no such number.
+    fewer. Those of either side who are left, of ``wholes``, are as many, too: else all but a few of a
+    group would be counted. None if there is no such number.
     """
     if min_cell <= 1:
         return wanted
     size = max(wanted, _FIRST_SIZE)
     longest = max(map(len, sides))
     while True:
-        if all(_enough(outcome[side[:size]], min_cell) for side in sides):
+        chosen = [side[:size] for side in sides]
+        left = [np.setdiff1d(*pair) for pair in zip(wholes, chosen, strict=False)]
+        if all(_enough(outcome[rows], min_cell) for rows in (*chosen, *left)):
             return size
         if size >= longest:
             return None
@@ -164,24 +172,13 @@ def counted(
     )
 
 
-def in_subgroup(
-    violation: Violation, told: Violation, people: np.ndarray, i: int, label: str, min_cell: int
-) -> Comparators:
-    """Rate of one side in the subgroup, not shown if a cell of either side is too small.
-
-    ``told`` is the search as it may be printed; ``people`` (2, 2) are those of each side: all, and
-    those with the outcome.
-    """
-    if violation.counts.empty or not math.isnan(violation.per):  # a slope has no rates of its sides
+def in_subgroup(told: Violation, i: int, label: str) -> Comparators:
+    """Counts and rate of one side in the subgroup, of a search as it may be printed."""
+    if told.counts.empty or not math.isnan(told.per):  # a slope has no rates of its sides
         return Comparators(label=label)
-    if "rates" in told.withheld:
+    cells = told.counts.iloc[i].tolist()
+    if "rates" in told.withheld or None in cells:
         return Comparators(label=label, suppressed=True)
-    n, hits = people
-    rate = float(violation.rates[i])
-    if violation.outcome_scale:
-        if min(n) < min_cell:
-            return Comparators(label=label, suppressed=True)
-        return Comparators(label=label, n=int(n[i]), rate=rate)
-    if min(*hits, *(n - hits)) < min_cell:
-        return Comparators(label=label, suppressed=True)
-    return Comparators(label=label, n=int(n[i]), n_outcome=int(hits[i]), rate=rate)
+    n = sum(cells) if all(map(is_exact, cells)) else Rounded(sum(cells))
+    hits = None if told.outcome_scale else cells[0]
+    return Comparators(label=label, n=n, n_outcome=hits, rate=told.rates[i])

@@ -27,7 +27,7 @@ from mdfa_fairness_plugin.records.searches import RANK
 from mdfa_fairness_plugin.report.document import HTML, Document, Paragraphs, Section, Table
 from mdfa_fairness_plugin.report.effects import effect_of, is_number
 from mdfa_fairness_plugin.report.figures import in_brackets, points_text
-from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS
+from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, finding
 from mdfa_fairness_plugin.report.legends import quantity_sentence
 from mdfa_fairness_plugin.report.means import Difference, OfMeans, Phrase, Slope
 from mdfa_fairness_plugin.report.sentences import (
@@ -206,8 +206,8 @@ def _finding(card: ContestationCard) -> tuple[str, ...]:
     turned = effect_of(v).turned(v) if v.verdict == NONE_LARGER else ""
     p = f"{p_of(v)}{', one-sided' if turned else ''}"
     p = f" ({p})" if lost or not math.isnan(v.p_value_adjusted) else ""
-    finding = f"Finding: {turned}{FINDINGS[v.verdict]}{p}. {evidence_sentence(v)}".rstrip()
-    lines = [f"{told}{size}", finding]
+    found = f"Finding: {turned}{finding(v)}{p}. {evidence_sentence(v)}".rstrip()
+    lines = [f"{told}{size}", found]
     if what := quantity_sentence(v):
         lines.insert(1, what)
     if card.has_outcome is False:
@@ -236,7 +236,7 @@ def _comparison(card: ContestationCard) -> tuple[str, ...]:
 
 
 def _hidden(card: ContestationCard, what: str) -> str:
-    return f"{what} are withheld: some of them are below {card.min_cell}."
+    return f"{what} are withheld: they would tell of fewer than {card.min_cell} rows."
 
 
 def _certainty(card: ContestationCard) -> tuple[str, ...]:

@@ -145,7 +145,7 @@ def effect_text(effect: float, measure: str) -> str:
 
 def untold(known: float) -> str:
     """Why nothing is told of a search, of which something else is known or not."""
-    return "not measured" if np.isnan(known) else "withheld, as too few rows are behind it"
+    return "not measured" if np.isnan(known) else "withheld, as it would tell of too few rows"
 
 
 def search_text(search: Named) -> str:

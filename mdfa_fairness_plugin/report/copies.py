@@ -65,6 +65,18 @@ def made_of_cells(record: Measured) -> dict[str, Any]:
     return told
 
 
+def coarse_rates(record: _Kind) -> _Kind:
+    """A search whose rates, and those of its sets, have two digits: its counts are rounded, too."""
+    told: dict[str, Any] = {}
+    for one in fields(record):
+        own = getattr(record, one.name)
+        if isinstance(own, Measured):
+            told[one.name] = coarse_rates(own)
+        elif one.name == "rates" and not getattr(record, "outcome_scale", ""):
+            told["rates"] = tuple(float(f"{rate:.2g}") for rate in own)
+    return replace(record, **told)
+
+
 def least(record: Violation, min_cell: int) -> dict[str, Any]:
     """All that is told of a set with few in a cell: what its lower limit is above, whatever that is.
 
@@ -187,5 +199,13 @@ def no_counts(counts: pd.DataFrame, min_cell: int = 1) -> pd.DataFrame:
 
 def rough_counts(counts: pd.DataFrame, min_cell: int) -> pd.DataFrame:
     """Counts in tens or so, that sets which differ by a few people do not tell of these."""
+    told = counts.astype(object)  # pandas makes plain numbers of what map gives
+    for place, n in np.ndenumerate(counts.to_numpy()):
+        told.iloc[place] = rough(n, min_cell)
+    return told
+
+
+def rough(n: float, min_cell: int) -> Rounded:
+    """A count in tens or so."""
     step = max(10 * round(min_cell / 10), 5)
-    return (counts / step).round().astype(int).map(lambda n: Rounded(n * step)).astype(object)
+    return Rounded(step * round(n / step))

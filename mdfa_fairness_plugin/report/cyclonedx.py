@@ -23,8 +23,9 @@ from mdfa_fairness_plugin.records import (
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import Document
 from mdfa_fairness_plugin.report.effects import effect_of
-from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, told_verdict
+from mdfa_fairness_plugin.report.findings import CLOSING, finding, told_verdict
 from mdfa_fairness_plugin.report.groups import groups_blocks, highest_rates
+from mdfa_fairness_plugin.report.plain import few_digits
 from mdfa_fairness_plugin.report.rates import Effect, alike_in, gets
 from mdfa_fairness_plugin.report.reading import entries
 from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
@@ -54,7 +55,9 @@ def to_cyclonedx(result: AuditRecord, min_cell: int) -> dict[str, Any]:
         **({"version": stated["version"]} if "version" in stated else {}),
         "modelCard": {
             "modelParameters": {"datasets": [_dataset(own, stated)]},
-            "quantitativeAnalysis": {"performanceMetrics": list(_metrics(own))},
+            "quantitativeAnalysis": {
+                "performanceMetrics": [_written(one, min_cell) for one in _metrics(own)]
+            },
             "considerations": _considerations(own, stated, cells_sentence(redaction, "document")),
             "properties": _properties(own, stated),
         },
@@ -213,14 +216,23 @@ def _metric(
 ) -> Iterator[dict[str, Any]]:
     """One metric, as far as its numbers are known and may be printed; nothing without any."""
     bounds = {
-        name: f"{end:.6g}"
+        name: end
         for name, end in zip(("lowerBound", "upperBound"), ends, strict=True)
         if not math.isnan(end)
     }
-    told = {"value": f"{value:.6g}"} if not math.isnan(value) else {}
+    told = {"value": value} if not math.isnan(value) else {}
     if told or bounds:
         interval = {"confidenceInterval": bounds} if bounds else {}
         yield {"type": kind, "slice": where, **told, **interval}
+
+
+def _written(told: Any, min_cell: int) -> Any:
+    """Numbers of a metric as text, in as many digits as a page has where counts are withheld."""
+    if isinstance(told, dict):
+        return {key: _written(own, min_cell) for key, own in told.items()}
+    if isinstance(told, float):
+        return f"{told if min_cell <= 1 else few_digits(told):.6g}"
+    return told
 
 
 def _name(result: AuditRecord) -> str:
@@ -258,14 +270,14 @@ def _told(key: str, searches: list[Violation]) -> dict[str, str]:
 
 def _finding(search: Violation) -> str:
     """What one search found."""
-    finding = FINDINGS[search.verdict]
+    found = finding(search)
     if search.verdict == VIOLATION:
         p = search.p_value_adjusted
         of_chance = "" if math.isnan(p) else f" ({say.p_text(p)})"
-        return f"{say.case_sentence(search)} Finding: {finding}{of_chance}."
+        return f"{say.case_sentence(search)} Finding: {found}{of_chance}."
     why = "" if search.verdict == NONE_LARGER else clean(search.reason).rstrip(". ")
-    finding = told_verdict(search) if search.verdict == NONE_LARGER else finding
+    found = told_verdict(search) if search.verdict == NONE_LARGER else found
     more = f" ({why})" if why else ""
     often = " more often" if search.outcome_type == "binary" else ""
     asked = f"{say.capital(say.group_of(search))} {gets(search)}{often}"
-    return f"{asked} than {say.others_of(search)}{alike_in(search)}: {finding}{more}."
+    return f"{asked} than {say.others_of(search)}{alike_in(search)}: {found}{more}."

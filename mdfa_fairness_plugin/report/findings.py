@@ -28,12 +28,16 @@ CLOSING: Final = (
 )
 
 
+def finding(search: Violation | AskedSubgroup) -> str:
+    """What a verdict is called; what more of the favourable outcome is."""
+    advantage = search.verdict == VIOLATION and search.harm is False
+    return ADVANTAGE if advantage else FINDINGS[search.verdict]
+
+
 def short_verdict(violation: Violation | AskedSubgroup) -> str:
     """What was found, in a table."""
-    if violation.verdict == VIOLATION:
-        return ADVANTAGE if violation.harm is False else FINDINGS[VIOLATION]
-    if violation.verdict == INSUFFICIENT:
-        return FINDINGS[INSUFFICIENT]
+    if violation.verdict != NONE_LARGER:
+        return finding(violation)
     if violation.reason:
         return f"below {effect_of(violation).least}"
     # Everything the interval holds is less often than others: no sign of a violation this way.

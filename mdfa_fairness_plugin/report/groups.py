@@ -10,7 +10,7 @@ import numpy as np
 
 from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.wording import label_text, named, percent
-from mdfa_fairness_plugin.records import AuditRecord, GroupCounts, Violation
+from mdfa_fairness_plugin.records import AuditRecord, GroupCounts, Subgroup, Violation
 from mdfa_fairness_plugin.report.cells import Kept
 from mdfa_fairness_plugin.report.copies import printed
 from mdfa_fairness_plugin.report.document import HTML, Paragraphs, Table, Value
@@ -112,6 +112,30 @@ def _impact(own: GroupCounts, rate: float, highest: Mapping[str, float], hidden:
 
 
 # -- what may be printed
+
+
+def telling_beside(
+    result: AuditRecord, shown: Violation, min_cell: int, *, told: bool
+) -> list[Subgroup]:
+    """Everybody by other searches of the same column, where it would tell of a few.
+
+    That is of groups that others less the printed ones leave few of; and, where the table of the
+    search told first is not ``told`` in full, of every group, for all have the same totals.
+    """
+    columns = shown.population.counts.columns
+    others = {
+        own.group: own.population
+        for own in result.violations
+        if own.sensitive_feature == shown.sensitive_feature and own.group != shown.group
+        if own.reference is None and set(own.population.counts.columns) == set(columns)
+    }
+    if shown.reference is not None or not others:
+        return []
+    groups = list(others.values())
+    cells = np.array([own.counts[columns].to_numpy(dtype=float)[0] for own in groups])
+    rest = shown.population.counts.to_numpy(dtype=float)[1] - cells.sum(axis=0)
+    hidden = _hidden(np.vstack([cells, rest.clip(0)]), min_cell)
+    return [own for own, hide in zip(groups, hidden, strict=False) if hide or not told]
 
 
 def printable_groups(

@@ -19,7 +19,7 @@ from mdfa_fairness_plugin.records import (
     AuditRecord,
     Violation,
 )
-from mdfa_fairness_plugin.report.findings import FINDINGS
+from mdfa_fairness_plugin.report.findings import FINDINGS, finding
 from mdfa_fairness_plugin.report.plain import few_digits
 from mdfa_fairness_plugin.report.reading import entries, leaks
 from mdfa_fairness_plugin.report.redaction import redact
@@ -113,8 +113,8 @@ def junit_of(
             message = (
                 f"lower confidence limit of {told_limit(violation)} is above {float(fail_above):g}"
             )
-            finding = FINDINGS.get(violation.verdict, FINDINGS[VIOLATION])
-            failure = ET.SubElement(case, "failure", {"message": message, "type": finding})
+            kind = FINDINGS.get(violation.verdict, FINDINGS[VIOLATION])
+            failure = ET.SubElement(case, "failure", {"message": message, "type": kind})
             failure.text = _text(own.tell(violation), 2000)
         elif skips:
             reason = _text(violation.reason or "no reason recorded", 500)
@@ -142,7 +142,7 @@ def _name(case: Case, taken: dict[tuple[str, str], int]) -> dict[str, str]:
 
 
 def _told(violation: Violation | AskedSubgroup) -> str:
-    return f"{case_sentence(violation)} Finding: {FINDINGS[violation.verdict]}."
+    return f"{case_sentence(violation)} Finding: {finding(violation)}."
 
 
 def properties_of(result: Any) -> dict[str, Any]:

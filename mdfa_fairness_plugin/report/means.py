@@ -82,7 +82,7 @@ class OfMeans(Effect):
     of = "means"
     it = "any of it"
     counts = "means"
-    few = "too few rows are behind it, or all but a few have the same number"
+    few = "it would tell of too few rows, or all but a few have the same number"
     unused = "raw"
     others = ""  # what they are called, if not as the search says
     loss = "Squared error"

@@ -14,7 +14,7 @@ from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, interval
 from mdfa_fairness_plugin.report.figures import short
 from mdfa_fairness_plugin.report.findings import short_verdict
 from mdfa_fairness_plugin.report.means import OfMeans, Slope
-from mdfa_fairness_plugin.report.tables import frame_table, profile_table
+from mdfa_fairness_plugin.report.tables import NOT_MEASURED, frame_table, profile_table
 
 # Beyond these a page would be long; the table has all.
 _MOST_OPENED: Final = 200
@@ -33,7 +33,8 @@ def _opened(search: Violation) -> Folded:
     who = named(search.sensitive_feature, search.group, _LONGEST)
     if search.reference is not None:
         who = f"{who} (vs {label_text(search.reference, _LONGEST)})"
-    size = effect_cell(search, effect) or interval_cell(search, effect) or "not measured"
+    cells = effect_cell(search, effect), interval_cell(search, effect)
+    size = next(filter(None, cells), "withheld" if None in cells else NOT_MEASURED)
     title = f"{who}, {label_text(search.outcome, _LONGEST)}: {size}; {short_verdict(search)}"
     lines = [say.case_sentence(search)] if search.measured or search.withheld else []
     lines += [say.rule_sentence(search)] if lines and search.rule != EVERYBODY else []

@@ -59,7 +59,7 @@ class Effect:
     logarithmic = True
     titles = ("Rate ratio", "Difference of rates")  # of numbers that are read first
     counts = "counts"  # what is weighted
-    few = "too few rows are behind it"  # why it may be withheld
+    few = "it would tell of too few rows"  # why it may be withheld
     unused = ""  # an estimator that says nothing of it
     loss = "Log-loss"  # of models of the outcome
     losses = "Log-loss, group"  # of those of the sensitive column

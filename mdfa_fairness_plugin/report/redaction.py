@@ -8,7 +8,7 @@ estimates of which no cell is small, and what a rule below gives it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.balance import BalanceDiagnostics
 from mdfa_fairness_plugin.describe.wording import count
-from mdfa_fairness_plugin.exceptions import Count, InputError
+from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fields import known
 from mdfa_fairness_plugin.records import (
     AskedSubgroup,
@@ -30,22 +30,22 @@ from mdfa_fairness_plugin.records import (
     WorstCasePath,
 )
 from mdfa_fairness_plugin.report.asked import printable_asked
-from mdfa_fairness_plugin.report.cells import choose
 from mdfa_fairness_plugin.report.copies import (
     Guard,
     cells_of,
+    coarse_rates,
     least,
     made_of_cells,
     no_counts,
-    of_few,
     permitted,
     printed,
+    rough,
     rough_counts,
     thin,
 )
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.features import printable_features
-from mdfa_fairness_plugin.report.groups import printable_groups
+from mdfa_fairness_plugin.report.groups import printable_groups, telling_beside
 from mdfa_fairness_plugin.report.profile_cells import (
     ProfiledFeatures,
     mean_of_few,
@@ -62,6 +62,7 @@ from mdfa_fairness_plugin.report.spaced import (
     spaced_path,
     spread,
 )
+from mdfa_fairness_plugin.report.withholding import Counts
 
 _MOST_TRIES: Final = 4
 
@@ -133,76 +134,7 @@ def cells_sentence(redaction: Redaction, where: str = "page") -> str:
     )
 
 
-class _Counts:
-    """Counts and texts of a result as they may be printed, with how many numbers are withheld."""
-
-    def __init__(self, result: AuditRecord, min_cell: int, shown: Violation | None) -> None:
-        self.given = result
-        self.min_cell = min_cell
-        self.n_withheld = 0
-        self.shown = shown
-        self.kept = choose(result, self.shown, min_cell)
-        self.totals_withheld = not self.kept.told("n_samples")
-        self.all_told = all(map(self.kept.told, self.kept.sums))
-
-    def small(self, n: float) -> bool:
-        """Whether a count of people is too small to print."""
-        return 0 < n < self.min_cell
-
-    def withhold(self, n: int = 1) -> Any:
-        """Count what is withheld, and give None, which stands for it."""
-        self.n_withheld += n
-        return None
-
-    def count(self, name: Any, n: int) -> int | None:
-        """A sum as it is printed, None if it is withheld."""
-        told = self.kept.count(name, n)
-        return self.withhold() if told is None else told
-
-    def cells(self, counts: pd.DataFrame, part: str) -> pd.DataFrame:
-        table = counts.astype(object)
-        for (i, j), n in np.ndenumerate(counts.to_numpy(dtype=int)):
-            table.iloc[i, j] = self.count((part, i, j), int(n))
-        return table
-
-    def plain_counts(self, counts: pd.DataFrame) -> pd.DataFrame:
-        """Counts whose place among the totals is unknown: all of them if any is small."""
-        if not thin(counts, self.min_cell):
-            return counts
-        self.withhold(counts.size)
-        return no_counts(counts)
-
-    def told_of(self, feature: Any, group: Any) -> bool:
-        """Whether the reasons for leaving rows out that concern one comparison are printed."""
-        own = [r for r in self.given.excluded if r.endswith(f"({feature}={group})")]
-        return all(self.kept.told(("excluded", reason)) for reason in own)
-
-    def rule_shares(self, record: Violation | Silence, n: int) -> dict[str, float]:
-        """How well the rule of so many rows describes them, unless that tells of a few."""
-        shares = {"rule_precision": record.rule_precision, "rule_recall": record.rule_recall}
-        told = {k: share for k, share in shares.items() if not of_few(share, n, self.min_cell)}
-        self.withhold(len(shares) - len(told))
-        return told
-
-    def masked(self, text: str) -> str:
-        """Text without its small counts, and none of rows if one is small or a total withheld."""
-        parts: tuple[str | Count, ...] = getattr(text, "parts", (text,))
-        rows = [c for c in parts if isinstance(c, Count) and c.unit.startswith("row")]
-        few = any(c.n < self.min_cell or self.small((c.of or c.n) - c.n) for c in rows)
-
-        def shown(part: str | Count) -> str:
-            if isinstance(part, str):
-                return part
-            hidden = few or self.totals_withheld if part in rows else self.small(part.n)
-            if not hidden:
-                return str(part)
-            self.withhold()
-            return f"a withheld number of {part.unit}" if part.unit else "withheld"
-
-        return "".join(map(shown, parts))
-
-
-class _Redactor(_Counts):
+class _Redactor(Counts):
     """One pass over a result, counting what is withheld."""
 
     def __init__(self, result: AuditRecord, min_cell: int, shown: Violation | None) -> None:
@@ -263,7 +195,7 @@ class _Redactor(_Counts):
         if shown and self.kept.has_table:
             counts = self.cells(violation.counts, "in")
             n_told = self.count("n_rows", n)
-        elif (self.small(n) if shown else not self._may_print_size(n, n_whole - n)) or (
+        elif (self.small(n) if shown else not self.may_print_size(n, n_whole - n)) or (
             shown and thin(violation.counts, self.min_cell)
         ):
             n_told = self.withhold()
@@ -309,7 +241,7 @@ class _Redactor(_Counts):
         spreading, n_spread = spread(violation, self.min_cell, closed=closed)
         self.withhold(n_moved + n_spread if shown else 0)
         parts = ("delta", "high") if shown else ()
-        return printed(
+        copy = printed(
             Violation,
             violation,
             **allowed,
@@ -331,6 +263,9 @@ class _Redactor(_Counts):
             depends_on_models=depends,
             spread=spreading,
         )
+        if n == 0 and copy.reason != violation.reason:  # too few to be compared
+            copy = replace(copy, n_rows=None, withheld=copy.withheld | {"n_rows"})
+        return copy if shown or violation.outcome_scale else coarse_rates(copy)
 
     def _searched(
         self, violation: Violation, shown: tuple[str, ...], size_told: bool, *, closed: bool
@@ -342,18 +277,15 @@ class _Redactor(_Counts):
             return own
         return replace(own, n_rows=None, withheld=own.withheld | {"n_rows"})
 
-    def _may_print_size(self, n: int, rest: int) -> bool:
-        """Whether the size of a subgroup beside the first may be printed."""
-        if self.small(n) or self.small(abs(rest)):
-            return False
-        return self.kept.open_totals or rest != 0 or n == 0
-
     def _guard(self) -> Guard:
         """Which tables are not printed in full, and whose amounts tell of a few."""
         case, untold = self.shown, []
         if case is not None and self.kept.has_table:
             parts = (("in", case), ("all", case.population))
-            untold = [cells_of(own) for part, own in parts if not self._told_cells(part, own)]
+            hidden = [own for part, own in parts if not self._told_cells(part, own)]
+            told = case.population not in hidden
+            hidden += telling_beside(self.given, case, self.min_cell, told=told)
+            untold = list(map(cells_of, hidden))
         few = {
             own.sensitive_feature
             for own in self.given.groups
@@ -431,14 +363,22 @@ class _Redactor(_Counts):
             copy |= dict.fromkeys(outside, self.withhold(2))
         else:
             copy |= {name: found[name] for name in outside if name in found}
-        sizes = found.get("effective_sample_size")
-        pair = sizes if isinstance(sizes, list | tuple) else ()
-        if any(isinstance(x, int | float) and self.small(x) for x in pair):
-            copy["effective_sample_size"] = self.withhold(len(pair))
-        elif sizes is not None:
-            copy["effective_sample_size"] = sizes
+        if (sizes := found.get("effective_sample_size")) is not None:
+            copy["effective_sample_size"] = self._sizes(key, sizes)
         copy |= self._differences(key, found)
         return copy | {"withheld": frozenset(name for name, v in copy.items() if v is None)}
+
+    def _sizes(self, key: Any, sizes: Sequence[float]) -> list[float] | None:
+        """Effective rows of both sides, which are their rows where all weights are alike."""
+        own = self._searches(key)
+        if any(map(self.small, sizes)) or any(map(self._closed_everybody, own)):
+            return self.withhold(len(sizes))
+        return list(sizes) if self.shown in own else [rough(n, self.min_cell) for n in sizes]
+
+    def _searches(self, key: Any) -> list[Violation]:
+        """Searches of a comparison."""
+        every = self.given.violations
+        return [v for v in every if (v.sensitive_feature, v.group) == comparison(key)]
 
     def _differences(self, key: Any, found: Mapping[str, Any]) -> dict[str, Any]:
         """Differences of the features of which the profile withholds nothing."""
@@ -462,11 +402,7 @@ class _Redactor(_Counts):
 
     def _profiled(self, key: Any) -> ProfiledFeatures:
         """What the profile of a comparison says of its features, as far as it may be printed."""
-        own = [
-            v
-            for v in self.given.violations
-            if (v.sensitive_feature, v.group) == comparison(key) and not v.profile.empty
-        ]
+        own = [v for v in self._searches(key) if not v.profile.empty]
         if self.shown in own and self.shown is not None and not self.profile.empty:
             return ProfiledFeatures(self.given, self.shown.profile, self.profile)
         given = own[0].profile if own else pd.DataFrame()

@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.describe.wording import (
     percent,
     rounded,
 )
+from mdfa_fairness_plugin.fields import Rounded
 from mdfa_fairness_plugin.records import AuditRecord, Silence, Violation, ranked
 from mdfa_fairness_plugin.report.document import HTML, Table, Value
 from mdfa_fairness_plugin.report.effects import (
@@ -36,6 +37,7 @@ from mdfa_fairness_plugin.report.findings import POWER, power_cell, short_verdic
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, shown_case
 from mdfa_fairness_plugin.report.sentences import deviations, p_cell
 
+NOT_MEASURED: Final = "not measured"
 _WHOLE: Final = "Everybody"  # column of everybody compared
 _MOST_SEARCHES: Final = 16
 # On pages; nobody reads more, and the result itself has all.
@@ -83,11 +85,12 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
             who = f"{who} (vs {label_text(violation.reference, 16)})"
         if violation is case and case.rule == EVERYBODY:
             who = f"{who}, {EVERYBODY}"
+        found = effect_cell(violation, effect)
         rows.append(
             (
                 who,
                 label_text(violation.outcome, 16),
-                effect_cell(violation, effect),
+                NOT_MEASURED if found == "" and wide else found,
                 interval_cell(violation, effect),
                 *((beside_cell(violation, effect),) if beside else ()),
                 effect_cell(violation.population, effect),
@@ -215,7 +218,7 @@ def balance_table(result: AuditRecord) -> Table:
 
 def _effective(n: float) -> str:
     """An effective number of rows."""
-    return f"{n:,.0f}" if n >= 100 else rounded(n)
+    return f"{n:,.0f}" if n >= 100 or isinstance(n, Rounded) else rounded(n)
 
 
 _BALANCE: Final = (
@@ -234,7 +237,7 @@ def _balance_cell(value: Any, write: Callable[[float], str]) -> str:
         value = max((abs(d) for d in value.values() if isinstance(d, int | float)), default=None)
     if isinstance(value, list | tuple):
         return " / ".join(_balance_cell(one, write) for one in value)
-    return write(float(value)) if isinstance(value, int | float | np.number) else ""
+    return write(value) if isinstance(value, int | float) else ""
 
 
 def _cut(table: Table) -> Table:

@@ -93,6 +93,7 @@ def test_counts_that_stay_small_give_no_size():
     assert private_size(np.zeros(2000, dtype=bool), sides(1000), 5, 11) is None
     assert private_size(np.arange(40) % 2 == 0, sides(20), 5, 11) is None
     assert private_size(np.arange(44) % 2 == 0, sides(22), 5, 11) == 25
+    assert private_size(np.arange(44) % 2 == 0, sides(22), 5, 11, sides(22)) is None
     none = [np.empty(0, dtype=int)] * 2
     assert private_size(np.zeros(3, dtype=bool), none, 5, 11) is None
 

@@ -240,3 +240,13 @@ def test_findings_are_harm_or_advantage_by_group(result):
     unsaid = replace(result, violations=tuple(replace(own, harm=None) for own in result.violations))
     for own in card(unsaid)["considerations"]["fairnessAssessments"]:
         assert own["harms"].endswith("Which outcome is favourable is not stated.")
+
+
+def test_more_of_the_favourable_outcome_is_an_advantage_everywhere(result):
+    (*_, own) = sorted(result.violations, key=lambda v: v.verdict == "violation")
+    one = replace(result, violations=(replace(own, harm=False),))
+    assert own.verdict == "violation"
+    for text in (one.to_cyclonedx(), one.summary(), one.to_html()):
+        told = " ".join(text.split())
+        assert "Finding: advantage beyond chance" in told
+        assert "Finding: unequal beyond chance" not in told

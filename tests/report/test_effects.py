@@ -477,7 +477,7 @@ def test_few_people_have_no_mean_that_is_printed():
     assert copy.amounts.isna().to_numpy().sum() == 9
     assert copy.amounts.loc[("inside", "everyone else"), "q50"] == 21_100.0
     assert "rows" not in copy.amounts
-    why = "as too few rows are behind it, or all but a few have the same number."
+    why = "as it would tell of too few rows, or all but a few have the same number."
     assert f"is withheld, {why}" in case_sentence(copy)
 
 

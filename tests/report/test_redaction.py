@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subg
 from mdfa_fairness_plugin.describe.subgroups import QUANTILES
 from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Message
 from mdfa_fairness_plugin.measure.intervals import log_ratio_interval
+from mdfa_fairness_plugin.person.comparators import in_subgroup
 from mdfa_fairness_plugin.records import (
     AuditRecord,
     GroupCounts,
@@ -31,6 +32,7 @@ from mdfa_fairness_plugin.records import (
     Violation,
     WorstCasePath,
 )
+from mdfa_fairness_plugin.report import redaction
 from mdfa_fairness_plugin.report.copies import Guard, least
 from mdfa_fairness_plugin.report.plain import as_json, to_plain
 from mdfa_fairness_plugin.report.redaction import printed, redact
@@ -707,13 +709,34 @@ def test_withheld_is_a_word_and_never_a_blank_or_a_negative_number(cells):
     result = audit(cells, [[80, 160], [60, 300]], interval=(-math.inf, math.inf))
     page, card = result.to_html(), result.to_model_card(min_cell=11)
     assert re.search(r"<td>withheld</td>\s*<td>withheld</td>", page)
+    assert "race = Black, no: withheld; unequal beyond chance" in page
     assert "| withheld | withheld |" in card
     for text in (page, card):
-        assert "is withheld, as too few rows are behind it" in text
+        assert "is withheld, as it would tell of too few rows" in text
         assert "could not be measured" not in text
         assert not re.search(
             r"(?<![\w.,%-])-1\b(?! *%)", re.sub(r"<svg.*?</svg>", "", text, flags=re.S)
         )
+
+
+def test_rows_of_a_group_too_few_to_be_compared_are_withheld_and_not_nought():
+    few = Message(Count(6), " have race='Asian'; at least 30 are needed")
+    entry = Violation(
+        sensitive_feature="race",
+        group="Asian",
+        outcome="no",
+        reason=few,
+        verdict="insufficient_evidence",
+    )
+    result = audit([[40, 60], [30, 90]], [[80, 160], [90, 300]])
+    page = AuditResult(violations=(*result.violations, entry), n_samples=636).to_html()
+    row = re.findall(
+        "<td>([^<]*)</td>", page.partition("race = Asian</th>")[2].partition("</tr>")[0]
+    )
+    assert row[0] == "not measured"
+    assert "withheld" in row
+    assert "0" not in row
+    assert "race = Asian, no: not measured; undetermined" in page
 
 
 def test_a_rule_that_is_withheld_is_not_said_to_be_missing():
@@ -916,6 +939,73 @@ def test_the_attacker_of_these_tests_finds_a_cell_where_estimates_are_printed(mo
     """Counts alone are withheld, as it used to be: limits and ratios leave one value of each."""
     monkeypatch.setattr(Guard, "closed", lambda *_: False)
     assert set(consistent([[40, 60], [5, 90]], _OPEN).values()) == {1}
+
+
+def of_groups(**cells):
+    """Every group against everyone else, the first told first, by counts alone."""
+    total, searches, balance = np.sum([*cells.values()], axis=0), [], {}
+    n = int(total.sum())
+    for name, own in cells.items():
+        both = np.array([own, total - own])
+        for place in (0, 1):
+            order = [place, 1 - place]
+            counts = table(both[:, order]).set_axis([OUTCOMES[i] for i in order], axis=1)
+            whole = {"n_rows": n, "counts": counts, **figures(both[:, order])}
+            searches.append(
+                Violation(
+                    sensitive_feature="sex",
+                    group=name,
+                    outcome=OUTCOMES[place],
+                    harm=place == 0,
+                    verdict="none_larger_than_detectable" if searches else "violation",
+                    rule="everybody",
+                    population=Subgroup(label="everybody", **whole),
+                    **whole,
+                )
+            )
+        balance["sex", name] = {"effective_sample_size": both.sum(axis=1).astype(float).tolist()}
+    return AuditResult(
+        violations=tuple(searches),
+        balance=balance,
+        n_samples=n,
+        outcome_labels=tuple(OUTCOMES),
+        sensitive_names=("sex",),
+    )
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_groups_beside_the_first_do_not_leave_a_few(monkeypatch, closed):
+    """Page, JSON, model card and cards of people together; rates and effective rows are of counts."""
+    if not closed:
+        monkeypatch.setattr(redaction, "telling_beside", lambda *_, **__: [])
+
+    def told(few):
+        result = of_groups(f=[19, 103], m=[19 - few, 212 + few], d=[few, 47 - few])
+        copy = redact(result, MIN_CELL).result
+        people = [str(in_subgroup(own, i, "")) for own in copy.violations for i in (0, 1)]
+        return [result.to_html(), result.to_json(min_cell=11), result.to_cyclonedx(), *people]
+
+    seen = told(5)
+    assert ">103<" in seen[0]
+    assert "n_outcome=19" in seen[3]
+    assert [told(few) == seen for few in (0, 4, 10)] == [closed] * 3
+
+
+def test_what_stands_beside_rounded_counts_is_no_finer_than_they_are():
+    """Of rates two digits, effective rows and people in tens, on the model card three digits."""
+    result = of_groups(f=[190, 1030], m=[137, 2173], d=[53, 420])
+    first, second = redact(result, MIN_CELL).result.violations[:3:2]
+    assert first.rates == (190 / 1220, 190 / 2783)
+    assert second.rates == second.population.rates == (0.059, 0.14)
+    side = in_subgroup(second, 0, "m")
+    assert (f"{side.n}", f"{side.n_outcome}") == ("about 2310", "about 140")
+    page = " ".join(re.sub("<[^>]+>", " ", result.to_html()).split())
+    assert "6 of 100 against 14 of 100" in page
+    assert "1,220 / 2,783" in page
+    assert "about 2,310 / about 1,690" in page
+    digits = re.findall(r'"value": "0\.0*(\d+)"', result.to_cyclonedx())
+    assert max(map(len, digits)) == 3
+    assert max(map(len, re.findall(r'"value": "0\.0*(\d+)"', result.to_cyclonedx(min_cell=1)))) == 6
 
 
 def test_lower_limits_of_whole_audits_do_not_count_a_few():

@@ -182,7 +182,7 @@ class ForestDisplay(Display):
     def _note_of_dots(self) -> str:
         """What dots mean, if there are any."""
         dotted = any(column == self.column("ratio_high") for _, column in self.withheld)
-        return "\n··· upper end withheld: too few rows are behind it" if dotted else ""
+        return "\n··· upper end withheld: it would tell of too few rows" if dotted else ""
 
 
 def short_ratio(value: float) -> str:
