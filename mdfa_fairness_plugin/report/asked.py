@@ -122,8 +122,8 @@ def _told(answers: list[AskedSubgroup]) -> str:
         first = next((own for own in answers if own.verdict == VIOLATION), answers[0])
         if first.withheld & set(effect_of(first).fields):
             return (
-                f"{clean(first.label, 400)}: {told_verdict(first)}; by how much is withheld, as too "
-                "few rows are behind it."
+                f"{clean(first.label, 400)}: {told_verdict(first)}; by how much is withheld, as it "
+                "would tell of too few rows."
             )
         why = clean(first.reason, 200).rstrip(". ") or "nothing could be measured"
         return f"{clean(first.label, 400)}: {FINDINGS[INSUFFICIENT]} ({why})."
