@@ -261,12 +261,17 @@ def change_sentence(change: Change) -> str:
 
 
 def _said(change: Change, size: str) -> str:
-    """Who gets how much more, or how much more often, than whom."""
+    """Who gets how much more, how many times as much, or how much more often, than whom."""
     who, others = say.group_of(change), say.others_of(change)
     if change.by_difference:
         size = "an unknown amount" if size == "unknown" else size
         return f"{who} {Phrase.of(change).by(size)}{effect_of(change).each} than {others}"
     size = "an unknown number of" if size == "unknown" else size
+    if change.outcome_scale:  # of those who get less the others' mean is over theirs
+        phrase = Phrase.of(change)
+        one, other = (who, others) if phrase.taken else (others, who)
+        much = f"{size} times as {phrase.many or 'much'} {phrase.what}".rstrip()
+        return f"{one} {phrase.verb} {much} as {other}"
     return f"{who} {gets(change)} {size} times as often as {others}"
 
 

@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.measure.conclude import conclude
 from mdfa_fairness_plugin.measure.means import MeanDifference
 from mdfa_fairness_plugin.pipeline import AuditSource, measure
 from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, SearchKey, Violation
+from mdfa_fairness_plugin.records.searches import RANK
 from mdfa_fairness_plugin.replicate.null import chances_of, without_leak
 from mdfa_fairness_plugin.replicate.repeats import (
     Named,
@@ -238,7 +239,13 @@ def _size(
     if other is not None:
         argument = "ratio" if asked.by_difference else "difference"
         raise InputError(f"{argument}: this search compares by the {name}; pass {name}= instead.")
-    return above(name, detectable if given is None else given, least)
+    size = above(name, detectable if given is None else given, least)
+    if asked.outcome_scale == RANK and size >= 1:
+        raise InputError(
+            f"{name}: ranks are shares of rows, so below 1 expected, as .1 for ten percentage points; "
+            f"{size:g} found."
+        )
+    return size
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
