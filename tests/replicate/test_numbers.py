@@ -142,7 +142,7 @@ def test_power_says_what_it_planted(difference, ordered):
         difference.power(2.0, n_draws=1)
     with pytest.raises(InputError, match="difference: a finite number above 0"):
         difference.power(difference=-1.0, n_draws=1)
-    ranked = mdfa.Violation(measure="difference", outcome_scale="rank")
+    ranked = mdfa.Violation(group=1, outcome="less", measure="difference", outcome_scale="rank")
     with pytest.raises(InputError, match=r"difference: ranks are shares of rows, .* 5 found"):
         plants._size(ranked, difference.source.problem, None, 5.0)
     rank = next(own for own in ordered.violations if own.outcome == "lower rank")
