@@ -76,6 +76,17 @@ def said(
     return {"printable": printable, "columns": columns, "settle": settle, "json": json}
 
 
+def told_pair() -> Any:
+    """Field of two floats that is in JSON where these are known."""
+    how = said("cells", settle=_known_floats, json="told")
+    return field(default=UNKNOWN_PAIR, metadata=how)
+
+
+def _known_floats(ends: Any) -> tuple[float, float]:
+    low, high = map(_float, ends)
+    return UNKNOWN_PAIR if math.isnan(low) and math.isnan(high) else (low, high)
+
+
 def number(printable: Printable, *columns: Column, default: float = math.nan) -> Any:
     """Field of a float, NaN where it is unknown."""
     return field(default=default, metadata=said(printable, *columns, settle=_float))

@@ -181,15 +181,7 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
         if not search.made:
             return search
         rows = measured_rows(search, problem)
-        member = search.held_member
-        covered = (
-            np.zeros(len(member), dtype=bool) if search.rule is None else search.rule.told.covered
-        )
-        everybody = np.ones(len(member), dtype=bool)
-        sets = (
-            *(everybody, member, search.held_core, covered, search.held_searched),
-            *(own.searched for own in search.held_alone),
-        )
+        sets = (*search.held_sets, *(own.searched for own in search.held_alone))
         told = search.told
         sums = SearchSums.of(rows, sets, missing=told.missing, n_missing=told.n_missing).settled()
         leaks = [own.leak for own in sums.sets]
@@ -280,6 +272,8 @@ def judge(
         problem.outcome_labels,
     )
 
+    n_tests = len({search.hypothesis for search in searches if search.made})
+
     def violation(search: Search, own: dict[str, Any], overlap: dict[str, Any]) -> Violation:
         named = problem.words.told(search.key)
         if not search.made:
@@ -293,7 +287,7 @@ def judge(
                 held_out=nobody,
             )
         rule = search.rule.rule
-        own = bounded(own, search, problem, settings)
+        own = bounded(own, search, problem, settings, n_tests)
         return Violation(
             **named,
             **part_described(own, search, problem),

@@ -15,7 +15,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 
 class Rows(NamedTuple):
@@ -31,10 +31,16 @@ class Rows(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Smallest and largest log ratio, and the limits of both for a confidence level."""
+    """Smallest and largest log ratio, and the limits of both for a confidence level.
+
+    Besides the limits of the difference of rates, and the probability of so high a lower end by chance
+    where the smallest ratio is 1.
+    """
 
     ends: tuple[float, float]
     limits: tuple[float, float]
+    difference_limits: tuple[float, float]
+    p_value: float
 
 
 def bounds_of(rows: Rows, confidence_level: float, spread: float = 1.0) -> Bounds:
@@ -42,9 +48,13 @@ def bounds_of(rows: Rows, confidence_level: float, spread: float = 1.0) -> Bound
     z = spread * float(ndtri(0.5 + confidence_level / 2.0))
     group = _both(rows, rows.group)
     others = _both(rows, rows.others)
-    low, low_error = _log_ratio(rows, group[0], others[1])
-    high, high_error = _log_ratio(rows, group[1], others[0])
-    return Bounds((low, high), (low - z * low_error, high + z * high_error))
+    low, low_error, less, less_error = _compared(rows, group[0], others[1])
+    high, high_error, more, more_error = _compared(rows, group[1], others[0])
+    limits = low - z * low_error, high + z * high_error
+    apart = max(less - z * less_error, -1.0), min(more + z * more_error, 1.0)
+    error = spread * low_error
+    p_value = float(ndtr(-low / error)) if error > 0 else math.nan if math.isnan(low) else 1.0
+    return Bounds((low, high), limits, apart, p_value)
 
 
 def _both(rows: Rows, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -53,9 +63,11 @@ def _both(rows: Rows, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(p + m > 1.0, p + y - 1.0, 0.0), np.where(m < p, y, p)
 
 
-def _log_ratio(rows: Rows, group: np.ndarray, others: np.ndarray) -> tuple[float, float]:
-    """Log ratio of two rates by what both sides have of the outcome, and its standard error."""
-    influence = np.zeros(len(group))
+def _compared(
+    rows: Rows, group: np.ndarray, others: np.ndarray
+) -> tuple[float, float, float, float]:
+    """Log ratio and difference of two rates by what both sides have of the outcome, with errors."""
+    ratio, difference = np.zeros((2, len(group)))  # what each row moves
     rates = []
     for both, p, weight, sign in (
         (group, rows.group, rows.group_weight, 1.0),
@@ -64,18 +76,24 @@ def _log_ratio(rows: Rows, group: np.ndarray, others: np.ndarray) -> tuple[float
         total = float(weight @ p)
         rate = float(weight @ both) / total if total > 0 else math.nan
         rates.append(rate)
-        if rate > 0:
-            influence += sign * weight * (both - rate * p) / (rate * total)
+        if total > 0:
+            moves = sign * weight * (both - rate * p) / total
+            difference += moves
+            ratio += moves / rate if rate > 0 else 0.0
+    errors = []
+    for moves in (ratio, difference):
+        terms = moves if rows.cluster is None else np.bincount(rows.cluster, moves)
+        errors.append(math.sqrt(float(terms @ terms)))
+    apart = rates[0] - rates[1]
     if not (rates[0] > 0 and rates[1] > 0):
-        if math.isnan(rates[0]) or math.isnan(rates[1]) or max(rates) <= 0:
-            return math.nan, math.nan
-        return (-math.inf if rates[1] > 0 else math.inf), 0.0
-    terms = influence if rows.cluster is None else np.bincount(rows.cluster, influence)
-    return math.log(rates[0] / rates[1]), math.sqrt(float(terms @ terms))
+        if math.isnan(apart) or max(rates) <= 0:
+            return math.nan, math.nan, math.nan, math.nan
+        return (-math.inf if rates[1] > 0 else math.inf), 0.0, apart, errors[1]
+    return math.log(rates[0] / rates[1]), errors[0], apart, errors[1]
 
 
 def rows_to_know(bounds: Bounds, rows: Rows) -> int:
-    """How many people's groups would have to be known for an interval as narrow as the bounds.
+    """How many more people's groups would have to be known for an interval as narrow as the bounds.
 
     By the error that their rates would have, of as many of either side as the probabilities say.
     """
@@ -89,4 +107,5 @@ def rows_to_know(bounds: Bounds, rows: Rows) -> int:
     variance = (1.0 - rate) / rate * (1.0 / share + 1.0 / others)
     needed = variance * (2.0 * float(ndtri(0.975)) / (high - low)) ** 2
     # Of as many people as there are: who is known needs no guess (finite population).
-    return math.ceil(needed / (1.0 + needed / len(rows.group)))
+    known = int(np.sum((rows.group == 0.0) | (rows.others == 0.0)))
+    return max(math.ceil(needed / (1.0 + needed / len(rows.group))) - known, 0)

@@ -109,7 +109,11 @@ class AuditRecord(Record):
         ``verdict`` before calling it a violation. With a favourable label it is about harm, unless
         nothing but advantage was searched for.
         """
-        known = [v for v in ranked(self.violations) if math.isfinite(v.lower)]
+        known = [
+            v
+            for v in ranked(self.violations)
+            if math.isfinite(v.lower) or not math.isnan(v.probability_bounds[0])
+        ]
         return next(iter(harmful(known)), None)
 
     @property

@@ -14,7 +14,6 @@ import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import visible
 from mdfa_fairness_plugin.fields import (
-    UNKNOWN_PAIR,
     Column,
     frame,
     label,
@@ -24,6 +23,7 @@ from mdfa_fairness_plugin.fields import (
     said,
     several,
     text,
+    told_pair,
     whole,
 )
 from mdfa_fairness_plugin.records.effects import Tested, deviations_of, ratio_of
@@ -88,17 +88,6 @@ class Keyed:
             reference=self.reference,
             outcome=self.outcome,
         )
-
-
-def _told_pair() -> Any:
-    """Field of two floats that is in JSON where these are known."""
-    how = said("cells", settle=_two_floats, json="told")
-    return field(default=UNKNOWN_PAIR, metadata=how)
-
-
-def _two_floats(ends: Any) -> tuple[float, float]:
-    low, high = (math.nan if end is None else float(end) for end in ends)
-    return UNKNOWN_PAIR if math.isnan(low) and math.isnan(high) else (low, high)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -211,8 +200,9 @@ class Violation(Keyed, Tested, Measured, Viewed):
     probability_bounds, probability_interval : tuple of float
         Smallest and largest ``delta`` over all ways in which outcome and group may go together where
         groups are known by probability (Kallus, Mao and Zhou 2022), and the limits of both; else NaN.
+        All intervals hold these then, and p-values are of the smallest.
     rows_to_know : int
-        People whose groups would have to be known for an interval as narrow as these bounds.
+        More people whose groups would have to be known for an interval as narrow as these bounds.
     e_value, e_value_limit : float
         How strongly, as a risk ratio, an unrecorded feature would have to be tied to both the
         sensitive value and the outcome to explain away ``ratio``, and to move the lower end of
@@ -307,8 +297,7 @@ class Violation(Keyed, Tested, Measured, Viewed):
     mass_interval: tuple[float, float] = pair("cells")
     n_missing: int | None = whole("rule")
     missing_bounds: tuple[float, float] = pair("rule")
-    probability_bounds: tuple[float, float] = _told_pair()
-    probability_interval: tuple[float, float] = _told_pair()
+    probability_interval: tuple[float, float] = told_pair()
     rows_to_know: int = field(default=0, metadata=said("always", settle=int, json="told"))
     e_value: float = number("cells", Column("e_value", case=11))
     e_value_limit: float = number("cells", Column("e_value_limit", case=12))

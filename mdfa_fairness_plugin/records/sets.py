@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.fields import (
     said,
     several,
     text,
+    told_pair,
     whole,
 )
 from mdfa_fairness_plugin.records.effects import DELTA_OF_DEVIATION, Effect, ratio_of
@@ -193,6 +194,7 @@ class Measured(Effect, Record):
     measure: str = field(default="ratio", metadata=said("always", json="told"))
     outcome_sd: float = field(default=math.nan, metadata=said("cells", settle=float, json="told"))
     per: float = field(default=math.nan, metadata=said("always", settle=float, json="told"))
+    probability_bounds: tuple[float, float] = told_pair()
 
     @property
     def lower(self) -> float:
@@ -249,6 +251,8 @@ class Subgroup(Measured, Viewed):
         ``per`` where one deviation of the quantity goes with one of the outcome.
     per : float
         How much more of a sensitive quantity ``difference`` is for, then a slope; NaN between groups.
+    probability_bounds : tuple of float
+        As for ``Violation``.
     p_value : float
         Of everybody, of the region that the search proposed, before one of the two is chosen, and of
         the core; NaN for other sets.

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mdfa_fairness_plugin.describe.wording import label_text
+from mdfa_fairness_plugin.fields import UNKNOWN_PAIR
 from mdfa_fairness_plugin.records import Measured
 from mdfa_fairness_plugin.records.searches import AMOUNT, RANK
 from mdfa_fairness_plugin.report.means import SCALES, Difference, RatioOfMeans, Slope
-from mdfa_fairness_plugin.report.rates import RATES, Effect
+from mdfa_fairness_plugin.report.rates import BOUNDED, RATES, Effect
 
 
 def is_number(found: Any) -> bool:
@@ -22,7 +23,8 @@ def is_number(found: Any) -> bool:
 def effect_of(search: Any) -> Effect:
     """What both sides of a search are compared by."""
     if search is None or not is_number(search):
-        return RATES
+        low, high = getattr(search, "probability_bounds", UNKNOWN_PAIR)
+        return BOUNDED if low < high else RATES
     per, scale = getattr(search, "per", math.nan), getattr(search, "outcome_scale", "")
     if not math.isnan(per):  # of yes and no in percentage points
         quantity = label_text(getattr(search, "sensitive_feature", ""), 40)

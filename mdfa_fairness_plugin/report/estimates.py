@@ -19,6 +19,7 @@ from mdfa_fairness_plugin.report.figures import (
     told_apart,
 )
 from mdfa_fairness_plugin.report.means import OfMeans
+from mdfa_fairness_plugin.report.rates import BOUNDED
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, shown_case
 from mdfa_fairness_plugin.report.sentences import group_of, others_of
 from mdfa_fairness_plugin.settings import Settings
@@ -75,6 +76,8 @@ def rates_sentences(case: Violation, settings: Settings) -> tuple[str, ...]:
         start = "with features left as they are"
     effect = effect_of(case)
     where = "Among everybody compared" if case.rule == EVERYBODY else "In the subgroup"
+    if effect is BOUNDED:
+        return _given_expected(case, where)
     if isinstance(effect, OfMeans):
         means = effect.both(case, group_of(case), others_of(case))
         text = f"{where}, {start}, {means}{_from_plain_means(case, start)}."
@@ -83,6 +86,17 @@ def rates_sentences(case: Violation, settings: Settings) -> tuple[str, ...]:
     if settings.adjusts:
         text = f"{text} {_population(case, settings.balance, effect.of)}"
     return tuple(filter(None, (text, _beside(case, settings))))
+
+
+def _given_expected(case: Violation, where: str) -> tuple[str, ...]:
+    """What counts are expected by the probabilities of the groups."""
+    if not (plain := _plain_counts(case)):
+        return ()
+    own, other = (f"about {hits:,d} of {n:,d}" for hits, n in plain)
+    return (
+        f"{where}, {own} of {group_of(case)} and {other} of {others_of(case)} are expected to get this "
+        "outcome by the probabilities, features as they are.",
+    )
 
 
 def _from_plain_means(case: Violation, start: str) -> str:

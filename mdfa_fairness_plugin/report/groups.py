@@ -17,6 +17,7 @@ from mdfa_fairness_plugin.report.document import HTML, Paragraphs, Table, Value
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.means import OfMeans
 from mdfa_fairness_plugin.report.profile_cells import tells_of_few
+from mdfa_fairness_plugin.report.rates import BOUNDED
 
 _MOST_GROUPS: Final = 40
 _MOST_OUTCOMES: Final = 3
@@ -44,7 +45,7 @@ def groups_blocks(result: AuditRecord) -> tuple[Table, Paragraphs]:
     rows: list[tuple[Value, ...]] = []
     for own in result.groups:
         n = None if None in own.counts else sum(k for k in own.counts if k is not None)
-        if n == 0 and own.known:
+        if n == 0 and (own.known or effect is BOUNDED):
             continue
         hidden = "counts" in own.withheld
         cells: list[Value] = [n, None if hidden else percent(own.share)]
@@ -57,7 +58,7 @@ def groups_blocks(result: AuditRecord) -> tuple[Table, Paragraphs]:
         if impact:
             cells.append(_impact(own, own.rates[told[0]], highest, hidden))
         rows.append((_who(own), *cells))
-    header = ["Who", "Rows", "Share"]
+    header = ["Who", "Rows expected" if effect is BOUNDED else "Rows", "Share"]
     if isinstance(effect, OfMeans) and not labels:
         header.append("Mean rank" if effect.unit else "Mean")
     for place in told:

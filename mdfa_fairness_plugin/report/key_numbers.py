@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.report.document import HTML, Numbers, Paragraphs, Sect
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.findings import FINDINGS, coarser_mass
 from mdfa_fairness_plugin.report.legends import largest_detectable
+from mdfa_fairness_plugin.report.rates import BOUNDED
 from mdfa_fairness_plugin.report.reading import leaks, shown_case
 
 _NOW: Final = {
@@ -32,6 +33,10 @@ _NOW: Final = {
     INSUFFICIENT: "What now: gather more rows, or audit fewer groups and coarser features. "
     "mdfa.rows_needed says how many rows would show a difference.",
 }
+_NOW_BOUNDED: Final = (
+    "What now: learn the groups of some of these people, drawn at random; more rows whose groups are "
+    "known by probability alone leave the ratio as open."
+)
 _NOT_EQUAL: Final = "This is not a finding of equal treatment."
 
 
@@ -81,7 +86,10 @@ def what_now(result: AuditRecord) -> Section:
     """What a reader can do with the finding."""
     case = shown_case(result)
     verdict = INSUFFICIENT if case is None else case.verdict
-    return Section("now", "", (Paragraphs((_NOW[verdict],), "now"),), HTML, place="first")
+    text = _NOW[verdict]
+    if verdict == INSUFFICIENT and effect_of(case) is BOUNDED:
+        text = _NOW_BOUNDED
+    return Section("now", "", (Paragraphs((text,), "now"),), HTML, place="first")
 
 
 def nothing_found(result: AuditRecord) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from mdfa_fairness_plugin.report.document import HTML, Bullets, Section
 from mdfa_fairness_plugin.report.effects import beside_title, effect_of, effects_of
 from mdfa_fairness_plugin.report.findings import FINDINGS, POWER
 from mdfa_fairness_plugin.report.means import Difference, OfMeans, RatioOfMeans, Slope
-from mdfa_fairness_plugin.report.rates import Effect
+from mdfa_fairness_plugin.report.rates import Bounded, Effect
 from mdfa_fairness_plugin.report.reading import entries
 
 _MOST_LISTED: Final = 12
@@ -59,6 +59,11 @@ def _effect_legend(effect: Effect) -> str:
         return (
             "Ratio: how many times as much in the worst subgroup, the others where the group gets "
             "less, and below 1 the other way round"
+        )
+    if isinstance(effect, Bounded):
+        return (
+            "Ratio: times as often in the worst subgroup, from the least to the most that the "
+            "probabilities of the groups allow; between: with chance"
         )
     return "Ratio: times as often in the worst subgroup"
 
@@ -102,6 +107,8 @@ def words_section(searches: Sequence[Violation]) -> Section:
 
 _MEANS: Final = {
     Effect: "how many times as often one side gets the outcome as the other, at equal features",
+    Bounded: "how many times as often one side gets the outcome as the other, at equal features, from "
+    "the least to the most that the probabilities of the groups allow",
     RatioOfMeans: "how many times as much one side gets as the other on average, at equal features",
     Difference: "how much less or more one side gets than the other on average, at equal features",
     Slope: "how much less or more goes with so much more of the sensitive quantity, at equal features",

@@ -34,9 +34,10 @@ from mdfa_fairness_plugin.report.displays import (
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import PALETTES
 from mdfa_fairness_plugin.report.document import Picture, Table, Value
-from mdfa_fairness_plugin.report.effects import made
+from mdfa_fairness_plugin.report.effects import effect_of, made
 from mdfa_fairness_plugin.report.figures import ratio_or_inf
 from mdfa_fairness_plugin.report.findings import FINDINGS
+from mdfa_fairness_plugin.report.rates import BOUNDED
 from mdfa_fairness_plugin.report.reading import shown_case
 from mdfa_fairness_plugin.report.redaction import Redaction
 from mdfa_fairness_plugin.report.tables import cell
@@ -83,6 +84,8 @@ def pictures(given: AuditRecord, redaction: Redaction, mark: str = "") -> dict[s
         made["region"] = "Where the subgroup lies", partial(_region, given, whole, redaction)
         made["profile"] = "What sets the subgroup apart", profile
         made["love"] = "How alike the groups were made", love
+        if effect_of(shown) is BOUNDED:  # rates of either side are not known
+            del made["rates"], made["path"]
     if whole is not None and redaction.overlap_min_rows:
         made["overlap"] = (
             "How far the features tell the groups apart",

@@ -205,4 +205,52 @@ class Effect:
         return "could not be measured"
 
 
+@dataclass(frozen=True)
+class Bounded(Effect):
+    """The same where groups are known by probability: what is known is between which ratios it lies."""
+
+    beside = ""
+
+    def told(self, found: Any) -> list[str]:
+        """From which ratio to which it may be, and both limits."""
+        low, high = map(ratio_of, found.probability_bounds)
+        if math.isnan(low):
+            return super().told(found)
+        low_text, high_text, *limits = short(self.alike((low, high, *self.ends(found))))
+        value = f"{low_text} or more" if math.isinf(high) else f"{low_text} to {high_text}"
+        return [value, *limits]
+
+    def give(self, text: str, value: float, search: Keyed) -> str:
+        """What other splits find if nothing is left open."""
+        return f"give {text} by the weighted estimate"
+
+    def beside_text(self, found: Measured) -> str:
+        """Nothing: both rates may be others."""
+        return ""
+
+    def beside_span(self, found: Measured) -> str:
+        """Nothing: both rates may be others."""
+        return ""
+
+    def sentence(
+        self,
+        search: Violation | AskedSubgroup,
+        start: str,
+        others: str,
+        found: Measured | None = None,
+    ) -> str:
+        """Between which ratios it lies, and where if nothing is left open."""
+        found = found or search
+        value, low, high = self.told(found)
+        if math.isnan(found.probability_bounds[0]):
+            return super().sentence(search, start, others, found)
+        span = f" ({span}, {confidence(search)})" if (span := ends(low, high)) else ""
+        return (
+            f"{start} {gets(search)} {value} times as often as {others}{alike_in(search)}{span}, "
+            "whatever outcome and group have to do with each other beyond the probabilities; "
+            f"{ratio_text(found.ratio)} times if they have nothing to do with each other."
+        )
+
+
 RATES: Final = Effect()
+BOUNDED: Final = Bounded()

@@ -33,6 +33,7 @@ from mdfa_fairness_plugin.records.searches import RANK, STEPS, Keyed
 from mdfa_fairness_plugin.report.effects import effect_of, is_number
 from mdfa_fairness_plugin.report.figures import ends, in_brackets, ratio_text
 from mdfa_fairness_plugin.report.means import Phrase, RatioOfMeans
+from mdfa_fairness_plugin.report.rates import BOUNDED
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 
 # From which share on rows that meet a rule and those that meet its versions are told of together.
@@ -105,7 +106,8 @@ def evidence_sentence(search: Violation) -> str:
     after, without = deviations(search.standard_deviations), deviations(search.statistic)
     if not after:
         return ""
-    beside = f" ({without} without)" if without else ""
+    told = without and effect_of(search) is not BOUNDED  # the statistic is of the estimate
+    beside = f" ({without} without)" if told else ""
     return f"That is {after} standard deviations after allowing for the search{beside}."
 
 
@@ -371,7 +373,8 @@ def paper_terms(violation: Violation) -> str:
             else [f"mass = {rounded(mass)} of all that is compared, by weight"]
         )
         told = [] if math.isnan(effect.value(violation)) else told
-    return f"In the method's terms: {', '.join(told)}." if told else ""
+    how = " if nothing is left open" if effect is BOUNDED else ""
+    return f"In the method's terms{how}: {', '.join(told)}." if told else ""
 
 
 def unrecorded_sentence(violation: Violation) -> str:
@@ -417,9 +420,9 @@ def _example(strength: float) -> str:
 
 
 def impact_sentence(violation: Violation) -> str:
-    """The favourable rates, one over the other; empty if no outcome is said to be favourable."""
+    """The favourable rates, one over the other; empty if they are not known, or none is favourable."""
     impact, interval = violation.impact_ratio, violation.impact_interval
-    if math.isnan(impact):
+    if math.isnan(impact) or effect_of(violation) is BOUNDED:
         return ""
     if violation.outcome_scale in (RANK, STEPS):
         return ""  # a rank is no amount

@@ -48,7 +48,7 @@ from mdfa_fairness_plugin.report.document import (
     Section,
     Table,
 )
-from mdfa_fairness_plugin.report.effects import effects_of
+from mdfa_fairness_plugin.report.effects import effect_of, effects_of
 from mdfa_fairness_plugin.report.estimates import (
     moved_section,
     moved_sentence,
@@ -76,6 +76,7 @@ from mdfa_fairness_plugin.report.legends import (
 )
 from mdfa_fairness_plugin.report.opened import opened
 from mdfa_fairness_plugin.report.pictures import pictures
+from mdfa_fairness_plugin.report.rates import BOUNDED
 from mdfa_fairness_plugin.report.reading import comparison, entries, held_in_part, shown_case
 from mdfa_fairness_plugin.report.redaction import cells_sentence, redact
 from mdfa_fairness_plugin.report.rerun import rerun_code
@@ -282,9 +283,15 @@ def _counts(result: AuditRecord) -> Section:
     case = _found_case(result)
     if case is None:
         return Section("counts", "", ())
-    caption = "Rows compared" if case.rule == EVERYBODY else "Rows in the subgroup"
+    caption = _counted(case)
     blocks = (tables.frame_table(case.counts, caption),)
     return Section("counts", "", blocks, PLAIN)
+
+
+def _counted(case: Violation, every: str = "") -> str:
+    """What counts are of."""
+    rows = f"{every or 'Rows'}{' expected' if effect_of(case) is BOUNDED else ''}"
+    return f"{rows} {'compared' if every or case.rule == EVERYBODY else 'in the subgroup'}"
 
 
 def _people(result: AuditRecord) -> Section:
@@ -294,11 +301,11 @@ def _people(result: AuditRecord) -> Section:
     if case is None:
         beside: tuple[Table, ...] = ()
     elif case.rule == EVERYBODY:
-        beside = (tables.frame_table(case.counts, f"Rows compared{by_outcome}"),)
+        beside = (tables.frame_table(case.counts, f"{_counted(case)}{by_outcome}"),)
     else:
         beside = (
-            tables.frame_table(case.counts, f"Rows in the subgroup{by_outcome}"),
-            tables.frame_table(case.population.counts, f"All rows compared{by_outcome}"),
+            tables.frame_table(case.counts, f"{_counted(case)}{by_outcome}"),
+            tables.frame_table(case.population.counts, f"{_counted(case, 'All rows')}{by_outcome}"),
         )
     blocks = (Beside(tuple(filter(None, beside))), *groups_blocks(result))
     return Section("people", "How many rows", blocks, HTML)

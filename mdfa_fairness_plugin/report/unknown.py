@@ -7,6 +7,8 @@ import math
 from mdfa_fairness_plugin.describe.decimals import ratios_text
 from mdfa_fairness_plugin.describe.wording import label_text
 from mdfa_fairness_plugin.records import Violation, ratio_of
+from mdfa_fairness_plugin.report.effects import effect_of
+from mdfa_fairness_plugin.report.rates import BOUNDED
 from mdfa_fairness_plugin.report.sentences import capital, rows_text
 
 
@@ -26,24 +28,18 @@ def missing_sentence(violation: Violation) -> str:
 
 def probability_sentence(violation: Violation) -> str:
     """What probabilities of groups leave open, and what knowing some groups would add; or nothing."""
-    low, high = violation.probability_bounds
-    if math.isnan(low) and math.isnan(high):
+    if effect_of(violation) is not BOUNDED:
         return ""
     feature = label_text(violation.sensitive_feature)
-    told = ratios_text(
-        [*map(ratio_of, (*violation.probability_bounds, *violation.probability_interval))]
-    )
-    ends, limits = " and ".join(told[:2]), " and ".join(told[2:])
     text = (
-        f"Who has which {feature} is known by probability alone, and every row counts by it: that is "
-        "right where the outcome has nothing more to do with it than features and probabilities say. "
-        "Whatever else they have to do with each other, the ratio of weighted counts in the subgroup "
-        f"lies between {ends} (with chance, between {limits}), if the probabilities are right among "
-        "those with equal audited features, too."
+        f"Every row counts by the probability of its {feature}, which is 1 where that is known: that "
+        "is right where the outcome has nothing more to do with it than features and probabilities "
+        "say. Bounds hold whatever else they have to do with each other, if the probabilities are "
+        "right among those with equal audited features, too. Verdicts, intervals and p are of these."
     )
     if violation.rows_to_know:
         text += (
-            f" Knowing the {feature} of about {violation.rows_to_know:,} of these rows, drawn at "
+            f" Knowing the {feature} of about {violation.rows_to_know:,} more of these rows, drawn at "
             "random, would tell it as closely."
         )
     return text

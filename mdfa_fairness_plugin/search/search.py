@@ -138,6 +138,14 @@ class Search:
         return _of(self.solved.searched, self.data.held_out)
 
     @property
+    def held_sets(self) -> tuple[np.ndarray, ...]:
+        """Of the rows measured, those in every set, in the order of ``SETS``."""
+        member = self.held_member
+        none = np.zeros(len(member), dtype=bool)
+        covered = none if self.rule is None else self.rule.told.covered
+        return ~none, member, self.held_core, covered, self.held_searched
+
+    @property
     def held_alone(self) -> list[Alone]:
         """Of the rows measured, those inside by one split of every repeat, if there are several."""
         held = self.data.held_out

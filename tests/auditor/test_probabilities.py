@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtr
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.exceptions import InputError
@@ -47,7 +48,44 @@ def test_bounds_hold_the_truth_and_the_estimate(found):
     assert v.rows_to_know > 0
     assert result.n_samples == len(X)
     assert abs(v.n_rows - inside.sum()) <= 1
-    assert "known by probability alone" in " ".join(result.summary().split())
+
+
+def test_bounds_are_what_everything_goes_by(found):
+    result = found[-1]
+    (v,) = result.violations
+    for part in (v, v.population, v.core, v.rule_subgroup):
+        if part.measured:
+            low, high = part.probability_bounds
+            assert part.lower < low < high < part.interval[1]
+    assert v.verdict == "violation"
+    assert v.lower > 0
+    low, limit = v.probability_bounds[0], v.probability_interval[0]
+    assert ndtr(-1.96 * low / (low - limit)) - 1e-9 <= v.p_value <= v.p_value_adjusted < 0.05
+    # The weighted estimate alone would have said more.
+    assert v.e_value_limit < 2.5
+    assert math.isnan(v.e_value)
+
+
+def test_reports_tell_bounds_and_what_is_expected(found):
+    result = found[-1]
+    text = " ".join(result.summary().split())
+    low, high = np.exp(result.violations[0].rule_subgroup.probability_bounds)
+    headline = f'get the outcome "1" {low:.1f} to {high:.1f} times as often as everyone else'
+    assert headline in text
+    assert "whatever outcome and group have to do with each other beyond the probabilities" in text
+    assert "are expected to get this outcome by the probabilities" in text
+    assert "Rows expected in the subgroup" in text
+    page = result.to_html()
+    assert "Rows expected" in page
+    assert "learn the groups of some of these people" not in page
+    for wrong in (
+        "as the rows are",
+        "four-fifths",
+        "known by probability alone",
+        " without)",
+        "not known</",
+    ):
+        assert wrong not in text + page
 
 
 def test_certain_probabilities_are_groups():
@@ -74,8 +112,14 @@ def test_vague_probabilities_are_no_violation():
     X, y, _, p = draw(0.8, 3.0)
     result = mdfa.audit(X, y, sensitive_probabilities=p, outcomes=[1], groups=["w"], **FAST)
     (v,) = result.violations
-    assert v.verdict != "violation"
+    assert v.verdict == "insufficient_evidence"
     assert v.probability_bounds[0] < 0 < v.probability_bounds[1]
+    # A gate, a ranking and a test go by what is certain, not by the weighted estimate.
+    assert v.delta > 0 > v.probability_interval[0] >= v.lower
+    assert result.worst_case is v
+    assert v.p_value_adjusted > 0.5
+    assert 'failures="0"' in result.to_junit(fail_above=0.0)
+    assert "learn the groups of some of these people" in result.to_html()
 
 
 def test_known_groups_narrow_the_bounds(found):
@@ -93,6 +137,7 @@ def test_known_groups_narrow_the_bounds(found):
     ).violations[0]
     before = result.violations[0]
     assert np.ptp(again.probability_bounds) < np.ptp(before.probability_bounds)
+    assert again.rows_to_know == 0  # half are known already
 
 
 def test_order_of_rows_and_columns_changes_nothing(found):
@@ -179,6 +224,18 @@ def test_probabilities_that_say_nothing_leave_all_open():
     X, y, _, p = draw(3.0, 1.0)
     result = mdfa.audit(X, y, sensitive_probabilities=p * 0 + 0.5, outcomes=[1], **FAST)
     assert {v.verdict for v in result.violations} == {"insufficient_evidence"}
+    assert result.worst_case is not None
+
+
+def test_nothing_larger_is_never_ruled_out():
+    X, y, _, p = draw(3.0, 1.0)
+    result = mdfa.audit(X, y, sensitive_probabilities=p, outcomes=[1], favorable_label=0, **FAST)
+    for v in result.violations:
+        assert v.verdict == "insufficient_evidence"
+        assert "the probabilities of the groups allow any ratio between" in v.reason
+        assert math.isnan(v.detectable_ratio)
+        assert v.impact_interval[0] < v.impact_ratio < v.impact_interval[1]
+    assert "would have been found" not in " ".join(result.summary().split())
 
 
 def test_people_are_counted_once(found):
