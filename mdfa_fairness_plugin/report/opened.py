@@ -14,6 +14,7 @@ from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, interval
 from mdfa_fairness_plugin.report.figures import short
 from mdfa_fairness_plugin.report.findings import short_verdict
 from mdfa_fairness_plugin.report.means import OfMeans, Slope
+from mdfa_fairness_plugin.report.rates import BOUNDED
 from mdfa_fairness_plugin.report.tables import NOT_MEASURED, frame_table, profile_table
 
 # Beyond these a page would be long; the table has all.
@@ -42,12 +43,15 @@ def _opened(search: Violation) -> Folded:
     everybody = search.rule == EVERYBODY
     # The features that differ most come first.
     first = search.profile.iloc[: 4 * _MOST_PROFILE_ROWS]
-    tables = (
+    told = profile_table(first, everybody=everybody, most=_MOST_PROFILE_ROWS)
+    tables: tuple[Table, ...] = (
         _rates(search),
         frame_table(search.counts, "Rows by outcome"),
         _path(search),
-        profile_table(first, everybody=everybody, most=_MOST_PROFILE_ROWS),
+        told,
     )
+    if effect is BOUNDED:  # rates of either side are not known
+        tables = frame_table(search.counts, "Rows expected, by outcome"), told
     return Folded(title, (Paragraphs(tuple(lines)), *tables), media=HTML)
 
 
