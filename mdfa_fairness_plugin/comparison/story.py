@@ -277,9 +277,13 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
         effect = effect_of_row(result, own)
         if _is_known(own, there):
             how, turned = _told(own, there)
-            way = "the other way round" if turned else ""
-            how = " and ".join(filter(None, (way, how and f"{how} unequally")))
-            end = f"{name} treats these rows {how} than {base} does."
+            end = f"{name} treats these rows {how} unequally than {base} does."
+            if turned:
+                size = f" and {how} unequally" if how else ""
+                end, how = (
+                    f"{name} treats these rows the other way round{size}.",
+                    how or "otherwise",
+                )
             first, second = both(effect, own.effect, there.effect)
             change = cell(effect, there.difference, there.difference_interval)
             change = f"a change of {change}" if own.by_difference else f"{_times(change)} as large"

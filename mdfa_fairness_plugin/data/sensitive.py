@@ -250,6 +250,11 @@ def refuse_with_probabilities(asked: Settings, per_exposure: bool) -> None:
             "sensitive_probabilities: rows count by their probabilities, and "
             "weight_type='frequency' needs whole rows. Repeat the rows instead."
         )
+    if asked.estimator in ("raw", "unweighted"):
+        raise InputError(
+            f"estimator: {asked.estimator!r} found, and bounds of groups known by probability are at "
+            "equal features. Use 'doubly_robust' or 'hajek'."
+        )
     if asked.intersections:
         raise InputError("sensitive_probabilities: there is one column, so intersections=False.")
     if asked.missing != "exclude":

@@ -197,6 +197,10 @@ def figures_of(
     by_difference = one.measure == "difference"
     how = (sums.region.rates, confidence, spread, leftover)
     rest = (math.nan,) * 3 if one.of_means else otherwise(*how, astuple(allowed))
+    if shift and settings.estimator == "unweighted" and not one.of_means:
+        kept = 1.0 - sums.plain[REGION].rates
+        far = float(np.log(kept[0] / kept[1])) - rest[0] if kept.min() > 0 else math.nan
+        rest = rest[0] + far, rest[1] + far, rest[2] + far
     explained = [e_value(math.exp(min(one.as_log_ratio(own), _LARGEST))) for own in (delta, low)]
     if not rates.observed:
         explained = [math.nan, math.nan]

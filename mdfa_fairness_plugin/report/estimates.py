@@ -72,7 +72,7 @@ def rates_sentences(case: Violation, settings: Settings) -> tuple[str, ...]:
     start = "at the same features"
     if not settings.adjusts:
         start = "weighted to equal features"
-    if not settings.balances:
+    if case.as_observed or not settings.balances:
         start = "with features left as they are"
     effect = effect_of(case)
     where = "Among everybody compared" if case.rule == EVERYBODY else "In the subgroup"
@@ -102,7 +102,7 @@ def _given_expected(case: Violation, where: str) -> tuple[str, ...]:
 def _from_plain_means(case: Violation, start: str) -> str:
     """From means as they are to the effect, which is of means at equal features."""
     effect, plain = effect_of(case), case.estimates.get("unweighted", math.nan)
-    if not math.isfinite(plain):
+    if not math.isfinite(plain) or case.as_observed:
         return ""
     value, raw = effect.value(case), effect.from_scale(plain)
     own = effect.with_unit(effect.told(case)[0], value)  # as the headline has it
@@ -118,7 +118,7 @@ def _bridge(case: Violation, start: str) -> str:
     both = f"{first} of {group_of(case)} and {second} of {others_of(case)} get this outcome"
     size = f", a difference of {size}" if size else ""
     quotient = f": {ratio} times as often{size}" if ratio not in ("", "inf") else size
-    plain = _plain_counts(case)
+    plain = () if case.as_observed else _plain_counts(case)
     if not plain:
         return f"{start}, {both}{quotient}"
     (hits, n), (other_hits, m) = plain
@@ -193,7 +193,7 @@ def moved_sentence(case: Violation) -> str:
     by_rung = effect.by_rung(case)
     told = effect.alike(by_rung)
     first, last, fell = told[by_rung.index(max(by_rung))], told[-1], ""
-    if first != last and not depends.decisive:
+    if first != last and not (depends.decisive or case.as_observed):
         moved = f"The {effect.name} fell from {first} to {last}"
         fell = f"{moved} as the models of the features got better. "
     return (
@@ -237,7 +237,7 @@ def spread_sentence(case: Violation) -> str:
 def moved_section(case: Violation | None) -> Section:
     """How the ratio moved as the models got better."""
     depends = None if case is None else case.depends_on_models
-    if case is None or depends is None or len(depends.shares) < 2:
+    if case is None or depends is None or len(depends.shares) < 2 or case.as_observed:
         return Section("models", "", ())
     effect = effect_of(case)
     hidden = bool(depends.withheld & {"ratios", "differences"})

@@ -100,6 +100,8 @@ def words_section(searches: Sequence[Violation]) -> Section:
     """What words of a report mean."""
     effects = effects_of(searches)
     sizes = [(effect.name.capitalize(), _MEANS[type(effect)]) for effect in effects]
+    if any(search.as_observed for search in searches):
+        sizes = [(name, means.replace("at equal", "whatever the")) for name, means in sizes]
     words = (*_WORDS[:4], *sizes, *_WORDS[4:])
     lines = tuple(f"{word}: {meaning}." for word, meaning in dict(words).items())
     return Section("words", "What the words mean", (Bullets(lines),), HTML, folded=True)

@@ -63,7 +63,7 @@ def _rates(search: Violation) -> Table:
     rates: list[Value] = [lost if math.isnan(rate) else write(rate) for rate in search.rates]
     rows = tuple(zip(map(say.capital, sides), rates, strict=True))
     known = any(rate != "" for rate in rates) and not isinstance(effect, Slope)
-    caption = "In the subgroup, at the same features"
+    caption = f"In the subgroup, {'as observed' if search.as_observed else 'at the same features'}"
     return Table(header=("", effect.of.capitalize()), rows=rows if known else (), caption=caption)
 
 

@@ -382,7 +382,7 @@ def unrecorded_sentence(violation: Violation) -> str:
     whole = violation.e_value if math.isfinite(violation.e_value) else math.nan
     limit = violation.e_value_limit
     strength = limit if math.isnan(whole) else whole
-    if not 1 < strength < math.inf:
+    if not 1 < strength < math.inf or violation.as_observed:
         return ""
     size, makes, how = ratio_text(strength), "the outcome {} times as likely", ""
     if violation.by_difference:

@@ -185,6 +185,7 @@ def test_json_tells_bounds_and_is_read_back(found, tmp_path):
         (lambda p: p, {"outcome_type": "numeric"}, r"sensitive_probabilities: bounds are known of"),
         (lambda p: p, {"weight_type": "frequency"}, r"sensitive_probabilities: rows count by"),
         (lambda p: p, {"intersections": True}, r"sensitive_probabilities: there is one column"),
+        (lambda p: p, {"estimator": "unweighted"}, r"estimator: 'unweighted' found, and bounds"),
         (lambda p: p, {"missing": "raise"}, r"missing: 'raise' is about rows whose group"),
     ],
 )

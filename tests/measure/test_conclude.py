@@ -166,6 +166,9 @@ def test_another_estimate_moves_the_interval_and_the_bounds_along(estimator):
         assert math.log(own / others) == pytest.approx(found["delta"])
         assert found["difference"] == pytest.approx(own - others)
     assert np.isnan(other["rates"]).all() == (estimator == "raw")
+    # So is the ratio of not having it: .6 over .75.
+    if estimator == "unweighted":
+        assert other["otherwise"][0] == pytest.approx(math.log(0.6 / 0.75))
 
 
 def test_bounds_of_unknown_sides_worked_by_hand():

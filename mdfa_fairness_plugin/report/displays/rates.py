@@ -42,6 +42,8 @@ class RatesDisplay(Display):
         Their quotient as it is written beside them, if it is.
     where : str
         Of which rows they are.
+    alike : str
+        Whether features were made equal.
     """
 
     labels: tuple[str, ...]
@@ -50,6 +52,7 @@ class RatesDisplay(Display):
     effect: Effect = RATES
     ratio: str = ""
     where: str = "in the subgroup"
+    alike: str = "at the same features"
     _width = 4.0
     _height = 0.55
     _row_height = 0.5
@@ -94,6 +97,7 @@ class RatesDisplay(Display):
             effect=effect,
             ratio=effect.told(own)[0],
             where=where,
+            alike="as observed" if violation.as_observed else "at the same features",
             withheld=lost,
         )
 
@@ -115,7 +119,7 @@ class RatesDisplay(Display):
             f"{text} of {who}" for text, who in zip(self._texts(), self.labels, strict=True)
         )
         what = "Outcome" if self.effect.of == "rates" else "Mean of"
-        return f"{what} {self.outcome}".rstrip() + f" {self.where}, at the same features: {sides}."
+        return f"{what} {self.outcome}".rstrip() + f" {self.where}, {self.alike}: {sides}."
 
     def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
         colors = [palette.second, palette.first]
@@ -135,7 +139,7 @@ class RatesDisplay(Display):
         ax.set_yticks([])
         ax.spines[["bottom", "left"]].set_visible(False)
         how = "so many of 100" if self.effect.of == "rates" else "mean"
-        note = ": ".join(filter(None, (self.outcome, f"{how}, at the same features")))
+        note = ": ".join(filter(None, (self.outcome, f"{how}, {self.alike}")))
         style.finish(ax, palette, x=note)
 
 
