@@ -271,7 +271,8 @@ def _said(change: Change, size: str) -> str:
         phrase = Phrase.of(change)
         one, other = (who, others) if phrase.taken else (others, who)
         much = f"{size} times as {phrase.many or 'much'} {phrase.what}".rstrip()
-        return f"{one} {phrase.verb} {much} as {other}"
+        verb = f"{phrase.verb}s" if one == "everyone else" else phrase.verb
+        return f"{one} {verb} {much} as {other}"
     return f"{who} {gets(change)} {size} times as often as {others}"
 
 

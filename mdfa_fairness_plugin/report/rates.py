@@ -232,23 +232,13 @@ class Bounded(Effect):
         """Nothing: both rates may be others."""
         return ""
 
-    def sentence(
-        self,
-        search: Violation | AskedSubgroup,
-        start: str,
-        others: str,
-        found: Measured | None = None,
-    ) -> str:
-        """Between which ratios it lies, and where if nothing is left open."""
-        found = found or search
-        value, low, high = self.told(found)
+    def _frequencies(self, found: Any, ratio: str) -> str:
+        """What it is if nothing is left open, in the place of rates that may be others."""
         if math.isnan(found.probability_bounds[0]):
-            return super().sentence(search, start, others, found)
-        span = f" ({span}, {confidence(search)})" if (span := ends(low, high)) else ""
+            return super()._frequencies(found, ratio)
         return (
-            f"{start} {gets(search)} {value} times as often as {others}{alike_in(search)}{span}, "
-            "whatever outcome and group have to do with each other beyond the probabilities; "
-            f"{ratio_text(found.ratio)} times if they have nothing to do with each other."
+            ", whatever outcome and group have to do with each other beyond the probabilities; "
+            f"{ratio_text(found.ratio)} times if they have nothing to do with each other"
         )
 
 

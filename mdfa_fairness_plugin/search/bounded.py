@@ -82,7 +82,7 @@ def bounded(
         fewest = max(int(figures["counts"].to_numpy().min()), 1)
         few, many = (Count(fewest, unit="", said=f"{ratio_of(end):.2g}") for end in (least, most))
         told["reason"] = Message(
-            "with chance the probabilities of the groups allow any ratio between ",
+            "chance included, the probabilities of the groups allow any ratio between ",
             few,
             " and ",
             many,

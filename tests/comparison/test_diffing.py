@@ -239,7 +239,7 @@ def test_differences_of_means_change_by_hand():
     of_means = replace(ratio.violations[0], outcome_scale="amount")
     (means, _) = mdfa.diff(*2 * (replace(ratio, violations=(of_means,)),)).changes
     said = (
-        "everyone else get 1.65 times as much of the outcome as those with sensitive_feature = f,"
+        "everyone else gets 1.65 times as much of the outcome as those with sensitive_feature = f,"
     )
     assert said in change_sentence(means)
     first = mdfa.diff(ratio, new).changes[0]
