@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import collected_notes, command_line, progress
-from mdfa_fairness_plugin.cli.events import with_event
+from mdfa_fairness_plugin.cli.events import rows_asked
 from mdfa_fairness_plugin.cli.files import files_of
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
-from mdfa_fairness_plugin.cli.parts import audit_parts
-from mdfa_fairness_plugin.cli.questions import (
-    check_asked,
-    restricted,
-    told_of_request,
-    told_of_rows,
-    with_answers,
-    with_outcome,
-)
+from mdfa_fairness_plugin.cli.questions import check_asked, told_of_request, with_answers
 from mdfa_fairness_plugin.cli.request import Request
-from mdfa_fairness_plugin.cli.table import find_columns, read_table
+from mdfa_fairness_plugin.cli.table import Table, find_columns
+from mdfa_fairness_plugin.dask import audit_dask
+from mdfa_fairness_plugin.dask.blocks import Source, chunks_of, open_source
+from mdfa_fairness_plugin.exceptions import InputError, renaming
 from mdfa_fairness_plugin.report.asked import Answers
 from mdfa_fairness_plugin.report.redaction import redact
+
+# Rows that remarks on the columns are made from.
+_HEAD_ROWS = 1_000
+_CHUNK_ROWS = 100_000
 
 
 def run(request: Request) -> int:
@@ -46,23 +47,56 @@ def run(request: Request) -> int:
 
 def audited(request: Request) -> Any:
     """Audit where the rows lie, or in memory."""
-    return audit_parts(request) if request.is_spread_out else _audit_file(request)
+    return _audit_parts(request) if request.is_spread_out else _audit_file(request)
 
 
 def _audit_file(request: Request) -> Any:
     """Audit one table in memory."""
     asked, files = request, files_of(request)
-    table, request = with_event(*with_outcome(restricted(read_table(request), request), request))
-    frame = table.frame
-    named = find_columns(table, request, frame.__getitem__)
+    frame, named, request = rows_asked(request)
     check_asked(frame, named, request)
     start = f"auditing {len(frame):,} rows of {request.file.name} ..."
     with progress(start, quiet=request.quiet):
         result = mdfa.audit(**named.rows(frame), verbose=1, **named.settings)
-        result = told_of_request(result, asked, named.features, files)
-        if request.where is not None:
-            result = told_of_rows(result, request.where)
+        result = told_of_request(result, asked, named.features, files, request.where)
         return with_answers(result, frame, named, request)
+
+
+def _audit_parts(request: Request) -> Any:
+    """Audit Parquet files where they lie."""
+    naming = renaming({"ddf": str(request.file)})
+    with naming, progress(f"auditing {request.file} ...", quiet=request.quiet):
+        files = files_of(request)
+        source = open_source(str(request.file))
+        named = find_columns(Table(frame=_head(source)), request, partial(_values, source))
+        result = audit_dask(
+            str(request.file),
+            outcome=named.outcome,
+            sensitive=named.sensitive,
+            features=named.features,
+            scheduler=request.scheduler,
+            verbose=1,
+            **named.by_row,
+            **named.settings,
+        )
+        return told_of_request(result, request, named.features, files)
+
+
+def _head(source: Source) -> pd.DataFrame:
+    """First rows, which have every column."""
+    for block in source.blocks(source.columns):
+        for chunk in chunks_of(block, _HEAD_ROWS):
+            return chunk
+    raise InputError("ddf: the files have no rows.")
+
+
+def _values(source: Source, column: Hashable) -> pd.Series:
+    """Different values of a column, which is read for them, and nothing else."""
+    found: dict[Hashable, None] = {}
+    for block in source.blocks((column,)):
+        for chunk in chunks_of(block, _CHUNK_ROWS):
+            found.update(dict.fromkeys(chunk[column].dropna().unique().tolist()))
+    return pd.Series(list(found), dtype=object, name=str(column))
 
 
 def _repeated(request: Request, result: Any) -> Iterator[str]:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, progress
+from mdfa_fairness_plugin.cli.events import rows_asked
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver
-from mdfa_fairness_plugin.cli.questions import with_outcome
 from mdfa_fairness_plugin.cli.request import Request
-from mdfa_fairness_plugin.cli.table import find_columns, read_table
 
 
 def run(request: Request) -> None:
     """Audit, and write the card of the row asked for."""
     check_outputs(request)
-    table, request = with_outcome(read_table(request), request)
-    frame = table.frame
-    named = find_columns(table, request, frame.__getitem__)
+    frame, named, request = rows_asked(request)
     n_rows, file = len(frame), request.file.name
     if request.row >= n_rows:
         raise CommandError(

@@ -18,7 +18,7 @@ from mdfa_fairness_plugin.cli.labels import (
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
 from mdfa_fairness_plugin.cli.questions import told_of_files
 from mdfa_fairness_plugin.cli.request import Request, given
-from mdfa_fairness_plugin.cli.table import Table, read_table
+from mdfa_fairness_plugin.cli.table import Table, by_row_of, read_table
 
 
 def run(request: Request) -> int:
@@ -46,9 +46,7 @@ def run(request: Request) -> int:
     values = frame.__getitem__
     settings = request.settings | given(
         y_true=next((frame[column] for column in roles["--true"]), None),
-        sample_weight=next((frame[column] for column in roles["--weight"]), None),
-        clusters=next((frame[column] for column in roles["--cluster"]), None),
-        exposure=next((frame[column] for column in roles["--exposure"]), None),
+        **{name: frame[column] for name, column in by_row_of(roles).items()},
         **find_outcomes(request, models, values),
         groups=_find_groups(request, frame, sensitive),
         reference_group=find_reference(request, sensitive, values),

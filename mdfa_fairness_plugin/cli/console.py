@@ -60,6 +60,8 @@ def _as_bins(call: re.Match[str]) -> str:
 
 # What messages on columns say of Python, as it is said on the command line.
 _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"outcomes=\[(.*)\](?=; or merge)", lambda own: f"--outcome-label {_listed(own[1])}"),
+    (r"weight_type='(\w+)'", r"--weight-type \1"),
     (r" with mdfa_fairness_plugin\.to_quantities\(X, \.\.\.\),", ":"),
     (r"\b(decimal|thousands)=('[^']+')", r"--\1 \2"),
     (r"\bdate_format=('[^']+')", r"--date-format \1"),
@@ -78,6 +80,11 @@ _WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"say so with \.astype\('category'\)", "say so with --categorical"),
     (r"without min_cell\b", "without --withhold"),
     (r"can be read with mdfa_fairness_plugin\.to_quantities", "can be read with --decimal"),
+    (r"merge_spellings=True", "--merge-spellings"),
+    (r"missing_outcome='exclude'", "--drop-missing-outcomes"),
+    (r"name it in decision_inputs\.", "name it with --decision-input."),
+    (r"name the ones to audit in outcomes", "name one with --outcome-label"),
+    (r"or pass None for (both|all)\.", r"or leave the option out for \1."),
 )
 
 USAGE_ERROR = 2
@@ -294,24 +301,7 @@ def in_options(error: MDFAError) -> str:
     """Write an error of the package in terms of the command line: options, not Python arguments."""
     if error.argument in _OPTIONS:
         error = error.renamed(_OPTIONS[error.argument])
-    message = re.sub(
-        r"outcomes=\[(.*)\](?=; or merge)",
-        lambda match: f"--outcome-label {_word(match.group(1))}",
-        str(error),
-    )
-    message = re.sub(r"weight_type='(\w+)'", r"--weight-type \1", message)
+    message = str(error)
     for python, typed in _WORDS:
         message = re.sub(python, typed, message)
-    message = message.replace("merge_spellings=True", "--merge-spellings")
-    message = message.replace("missing_outcome='exclude'", "--drop-missing-outcomes")
-    message = message.replace("name it in decision_inputs.", "name it with --decision-input.")
-    message = message.replace("name the ones to audit in outcomes", "name one with --outcome-label")
-    return re.sub(r"or pass None for (both|all)\.", r"or leave the option out for \1.", message)
-
-
-def _word(literal: str) -> str:
-    """A Python literal as it is typed in a shell."""
-    try:
-        return shlex.quote(str(ast.literal_eval(literal)))
-    except (ValueError, SyntaxError):
-        return literal
+    return message

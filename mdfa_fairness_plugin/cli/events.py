@@ -10,8 +10,9 @@ import pandas as pd
 from mdfa_fairness_plugin.cli.console import CommandError, show_notes
 from mdfa_fairness_plugin.cli.labels import find_favorable, find_labels, find_names
 from mdfa_fairness_plugin.cli.outputs import in_print
+from mdfa_fairness_plugin.cli.questions import restricted, with_outcome
 from mdfa_fairness_plugin.cli.request import Request, given
-from mdfa_fairness_plugin.cli.table import Table, as_numbers
+from mdfa_fairness_plugin.cli.table import Columns, Table, as_numbers, find_columns, read_table
 from mdfa_fairness_plugin.data.columns import read_labels
 from mdfa_fairness_plugin.data.events import (
     EVENTS,
@@ -70,6 +71,12 @@ def with_event(table: Table, request: Request) -> tuple[Table, Request]:
         show_notes(in_print([Message("--event: ", n, f" are audited: {rows}")], request))
     told = f"({request.where}) and {rows}" if request.where else rows
     return replace(table, frame=frame[inside]), replace(asked, where=told)
+
+
+def rows_asked(request: Request) -> tuple[pd.DataFrame, Columns, Request]:
+    """The rows of a file that are asked of, what is named of them, and the request of their columns."""
+    table, request = with_event(*with_outcome(restricted(read_table(request), request), request))
+    return table.frame, find_columns(table, request, table.frame.__getitem__), request
 
 
 def _refuse_deciding(table: Table, request: Request, deciding: Sequence[Hashable]) -> None:

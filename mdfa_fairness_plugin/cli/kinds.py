@@ -1,12 +1,18 @@
-"""Kinds of values that options take. Nothing here is slow to import."""
+"""What options are: fields of the request, and kinds of values. Nothing here is slow to import."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import Field, field
+from pathlib import Path
+from typing import Any, Final
 
 import click
 from click import FloatRange
+
+OUTPUT: Final = click.Path(dir_okay=False, path_type=Path)
+OUTPUT_OR_STDOUT: Final = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
+JSON: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class ShareOr(FloatRange):
@@ -42,3 +48,47 @@ def unless_probable(
     if not value and not ctx.params.get("sensitive_probabilities"):
         raise click.MissingParameter(ctx=ctx, param=param)
     return value
+
+
+def option(
+    value: str,
+    shown: str,
+    kind: Any = None,
+    *,
+    called: str = "",
+    default: Any = None,
+    setting: str | None = None,
+    **more: Any,
+) -> Any:
+    """A field that is an option: what its value is called in help, and its help.
+
+    ``called`` is the option where it is not called as the field is, ``setting`` the setting of an audit
+    that it is, empty for one of the field's own name; more is as click has it.
+    """
+    more |= {"help": shown, "type": kind, "metavar": value or None}
+    if not (default is None or default is False or default == () or more.get("required")):
+        more["default"] = default
+    told = {} if setting is None else {"setting": setting}
+    return field(default=default, metadata={"option": more, "called": called, **told})
+
+
+def several(value: str, shown: str, **more: Any) -> Any:
+    """An option that may be repeated."""
+    return option(value, shown, default=(), multiple=True, **more)
+
+
+def setting(value: str, shown: str, kind: Any = None, *, name: str = "", **more: Any) -> Any:
+    """An option that is a setting of the audit, by default of the field's own name."""
+    return option(value, shown, kind, setting=name, **more)
+
+
+def switch(shown: str, **more: Any) -> Any:
+    """An option without a value."""
+    return option("", shown, default=False, is_flag=True, **more)
+
+
+def option_of(own: Field[Any], shown: str | None = None) -> click.Option:
+    """The option of a field, if asked for with other help."""
+    more = own.metadata["option"] | ({} if shown is None else {"help": shown})
+    called = own.metadata["called"] or f"--{own.name.replace('_', '-')}"
+    return click.Option([*called.split(), own.name], **more)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, progress
-from mdfa_fairness_plugin.cli.events import with_event
+from mdfa_fairness_plugin.cli.events import rows_asked
 from mdfa_fairness_plugin.cli.files import files_in
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
-from mdfa_fairness_plugin.cli.questions import request_of, restricted, with_outcome
+from mdfa_fairness_plugin.cli.questions import request_of
 from mdfa_fairness_plugin.cli.request import Request
-from mdfa_fairness_plugin.cli.table import find_columns, read_table
 from mdfa_fairness_plugin.comparison import measure_again
 from mdfa_fairness_plugin.exceptions import renaming
 from mdfa_fairness_plugin.results import AuditResult
@@ -21,9 +20,7 @@ def run(request: Request) -> int:
     check_outputs(request)
     old = AuditResult.from_json(request.from_file)
     asked = _asked(request, old)
-    table, asked = with_event(*with_outcome(restricted(read_table(asked), asked), asked))
-    frame = table.frame
-    named = find_columns(table, asked, frame.__getitem__)
+    frame, named, _ = rows_asked(asked)
     start = f"measuring {len(frame):,} rows of {request.file.name} ..."
     with (
         collected_notes() as notes,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,7 +72,7 @@ def _check_writable(path: Path, option: str, source: Path) -> None:
         raise CommandError(f"{option}: {str(path)!r} is the input; give another name.")
 
 
-def write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, str]:
+def _write(request: Request, result: Any, page: Mapping[str, Any]) -> dict[Path, str]:
     """Write the files asked for, the page with these arguments; tell which could not be, and why."""
     failed: dict[Path, str] = {}
     for option, path in request.outputs.items():
@@ -135,13 +134,6 @@ def _joined(table: pd.DataFrame, *who: str) -> pd.DataFrame:
     return table
 
 
-def refuse_unwritten(failed: Mapping[Path, str]) -> None:
-    """Say which files could not be written, once all else is done."""
-    if failed:
-        each = "; ".join(f"{str(path)!r} ({reason})" for path, reason in failed.items())
-        raise CommandError(f"cannot write {each}. What was there before is left as it was.")
-
-
 def deliver(
     request: Request,
     result: Any,
@@ -150,43 +142,33 @@ def deliver(
     page: Mapping[str, Any],
     more: Iterable[str] = (),
 ) -> None:
-    """Write the files, then say the summary, more texts, and notes that these do not repeat."""
-    failed = write(request, result, page)
+    """Write the files; say the summary, more texts, other notes, and what was written."""
+    failed = _write(request, result, page)
     if not request.quiet:
+        # What is written for machines stays alone on stdout.
+        is_alone = request.json_file == STDOUT
         with as_wide_as(columns_of(sys.stdout) or asked_columns()):
             own = {name: page[name] for name in ("min_cell",) if name in page}
-            _tell(request, result, partial(result.summary, **own), notes, more, failed)
-    refuse_unwritten(failed)
+            summary = "" if is_alone else result.summary(**own)
+            if summary:
+                say(summary)
+            for text in more:
+                (complain if is_alone else say)(text)
+            known = () if is_alone else getattr(result, "warnings", ())
+            told = {str(own.message) for own in known}
+            show_notes(in_print([own for own in notes if own not in told], request), summary)
+            for path in request.outputs.values():
+                if path != STDOUT and path not in failed:
+                    complain(f"written: {path}")
+    if failed:
+        each = "; ".join(f"{str(path)!r} ({reason})" for path, reason in failed.items())
+        raise CommandError(f"cannot write {each}. What was there before is left as it was.")
 
 
 def in_print(notes: Iterable[str], request: Request) -> list[str]:
     """Notes without their small counts."""
     given = AuditRecord(warnings=tuple(AuditWarning(category="", message=own) for own in notes))
     return [own.message for own in redact(given, request.min_cell).result.warnings]
-
-
-def _tell(
-    request: Request,
-    result: Any,
-    summarize: Callable[[], str],
-    notes: Iterable[str],
-    more: Iterable[str],
-    failed: Mapping[Path, str],
-) -> None:
-    """Say the summary, more texts, notes that these do not repeat, and what was written."""
-    # What is written for machines stays alone on stdout.
-    is_alone = request.json_file == STDOUT
-    summary = "" if is_alone else summarize()
-    if summary:
-        say(summary)
-    for text in more:
-        (complain if is_alone else say)(text)
-    known = () if is_alone else getattr(result, "warnings", ())
-    told = {str(own.message) for own in known}
-    show_notes(in_print([own for own in notes if own not in told], request), summary)
-    for path in request.outputs.values():
-        if path != STDOUT and path not in failed:
-            complain(f"written: {path}")
 
 
 def gate(request: Request, result: Any) -> int:

@@ -76,7 +76,11 @@ def with_outcome(table: Table, request: Request) -> tuple[Table, Request]:
 
 
 def told_of_request(
-    result: Any, request: Request, features: Sequence[Hashable], files: Sequence[ReadFile]
+    result: Any,
+    request: Request,
+    features: Sequence[Hashable],
+    files: Sequence[ReadFile],
+    where: str | None = None,
 ) -> Any:
     """The result with what was asked, of which files: other rows can be asked the same."""
     told = request.recorded
@@ -84,7 +88,8 @@ def told_of_request(
     told.pop("drop", None)
     if request.scheduler is not None:
         told["scheduler"] = _ANY_SCHEDULER
-    return told_of_files(result, files, request=told)
+    rows = {} if where is None else {"where": " ".join(where.split())}
+    return told_of_files(result, files, request=told, **rows)
 
 
 def told_of_files(result: Any, files: Sequence[ReadFile], **more: Any) -> Any:
@@ -104,11 +109,6 @@ def request_of(result: AuditResult, path: Path) -> Request:
     own = stored_part(path, Request, given, "provenance.request", RECORDED)
     # A file may come from anybody: what it names is not connected to.
     return replace(own, scheduler=None if own.scheduler is None else _ANY_SCHEDULER)
-
-
-def told_of_rows(result: Any, where: str) -> Any:
-    """The result with which rows it is about."""
-    return replace(result, provenance={**result.provenance, "where": " ".join(where.split())})
 
 
 def check_asked(frame: pd.DataFrame, named: Columns, request: Request) -> None:

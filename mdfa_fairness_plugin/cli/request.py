@@ -1,143 +1,245 @@
-"""What a command line asks for, as its options fill it. Nothing here is slow to import."""
+"""What a command line asks for, each option a field. Nothing here is slow to import."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
+
+import click
+from click import Choice, IntRange
+
+from mdfa_fairness_plugin.cli.asked import Asked
+from mdfa_fairness_plugin.cli.kinds import (
+    JSON,
+    OUTPUT,
+    OUTPUT_OR_STDOUT,
+    Finite,
+    option,
+    setting,
+    several,
+    switch,
+)
 
 STDOUT: Final = Path("-")
 PARQUET_SUFFIXES: Final = (".parquet", ".pq", ".parq")
 
 
-def _asked(default: Any) -> Any:
-    """What other rows are asked, too, by ``mdfa measure`` and its like."""
-    return field(default=default, metadata={"recorded": True})
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What is said, and where it is written."""
 
+    report: Path | None = option("FILE.html", "Write the whole report to this page.", OUTPUT)
+    html_file: Path | None = option(
+        "FILE.html", "Write the card to this page.", OUTPUT, called="--html"
+    )
+    json_file: Path | None = option(
+        "FILE.json",
+        "Write every number to this file; - for stdout, in the place of the summary.",
+        OUTPUT_OR_STDOUT,
+        called="--json",
+    )
+    junit_file: Path | None = option(
+        "FILE.xml",
+        "Write one test case per search to this file, as continuous integration reads them: failed "
+        "where the gate of --fail-above trips, skipped where there is not enough evidence.",
+        OUTPUT,
+        called="--junit",
+    )
+    cyclonedx: Path | None = option(
+        "FILE.json",
+        "Write the audited model with its model card to this file, as bills of materials hold it "
+        "(CycloneDX 1.6): metrics by group and subgroup, findings, what --statement states.",
+        OUTPUT,
+    )
+    members: Path | None = option(
+        "FILE.csv",
+        "Write who is inside to this file (.csv or .parquet), a line per row and search.",
+        OUTPUT,
+    )
+    group_table: Path | None = option(
+        "FILE.csv",
+        "Write every group's favourable outcomes (--favorable-label) to this file: counts, rates, "
+        "impact ratios to the group with the highest rate, also at equal features, tests. No count is "
+        "withheld.",
+        OUTPUT,
+    )
+    pairs: Path | None = option(
+        "FILE.csv",
+        "Write people of the worst subgroup who fared badly beside the most alike who did not to this "
+        "file, 50 pairs with every feature, for a review of files. Needs --allow-rows.",
+        OUTPUT,
+    )
+    allow_rows: bool = switch(
+        "Let --pairs write rows of single people, which --min-cell otherwise keeps back."
+    )
+    csv: Path | None = option(
+        "FILE.csv",
+        "Write a line per model to this file: its worst case beside its aggregate ratios, and with "
+        "--metric what is shown of it. No count is withheld.",
+        OUTPUT,
+    )
+    plot: Path | None = option(
+        "FILE.png",
+        "Draw each model's worst case beside its aggregate ratio (.png, .svg or .pdf).",
+        OUTPUT,
+    )
+    out: Path | None = option(
+        "DIR",
+        "Write NAME.csv, NAME_runs.csv, NAME.json and, for a figure, NAME.png to this folder.",
+        click.Path(file_okay=False, path_type=Path),
+    )
+    min_cell: int = option(
+        "N",
+        "Counts of people below this are left out of reports, of what is printed here and of --junit, "
+        "with what would give them away; 1 keeps all.",
+        IntRange(min=1),
+        default=11,
+    )
+    withhold: bool = switch(
+        "Let --json, too, leave out what --min-cell does; no command reads such a file back."
+    )
+    show_records: bool = switch(
+        "Print the records of the nearest people, and counts however small."
+    )
+    title: str | None = option("TEXT", "Heading of the page.")
+    source: str | None = option("TEXT", "Where the data come from, below the heading.")
+    author: str | None = option("TEXT", "Who answers for the page.")
+    date: str | None = option("TEXT", "Date of the page.")
+    fail_above: float | None = option(
+        "LIMIT",
+        "Exit with status 1 if a violation's lower confidence bound is above this: of delta, the log "
+        "ratio of outcome rates or means (0.22 is a ratio of 1.25), or, of a numeric outcome compared "
+        "by its difference, of that, in its units. With --ordered it is delta of each cut.",
+        Finite(),
+    )
+    quiet: bool = switch("Print nothing but errors and a tripped gate.", called="-q --quiet")
 
-def _setting(name: str = "", *, default: Any = None, recorded: bool = True) -> Any:
-    """A setting of the audit, by default of the field's own name."""
-    kept = {"recorded": True} if recorded else {}
-    return field(default=default, metadata={"setting": name, **kept})
+    @property
+    def byline(self) -> dict[str, Any]:
+        """What pages are published as."""
+        return given(title=self.title, source=self.source, author=self.author, date=self.date)
+
+    @property
+    def outputs(self) -> dict[str, Path]:
+        """Files to write by the option that names them."""
+        pages = {"--report": self.report, "--html": self.html_file, "--cyclonedx": self.cyclonedx}
+        files = {"--json": self.json_file, "--junit": self.junit_file, "--plot": self.plot}
+        tables = {"--members": self.members, "--group-table": self.group_table}
+        return given(**pages, **files, **tables, **{"--pairs": self.pairs, "--csv": self.csv})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(Asked, Written):
     """What a command line asks for; what its command has no option for stays as it is here."""
 
-    # What is audited.
     file: Path = Path()
     new_file: Path = Path()
-    from_file: Path = Path()
+    from_file: Path = option(
+        "audit.json",
+        "What mdfa audit --json wrote of the old rows: whose rules are measured, and how.",
+        JSON,
+        called="--from",
+        default=Path(),
+        required=True,
+    )
     files: tuple[Path, ...] = ()
-    again: bool = False
-    outcome: str = _asked("")
+    again: bool = switch(
+        "Also make the audit again, of the first FILE, with the settings and the seed it says, and "
+        "compare every value."
+    )
     decided_by: tuple[str, ...] = ()  # columns of a condition that is the outcome
-    outcomes: tuple[str, ...] = ()
-    sensitive: tuple[str, ...] = _asked(())
-    truth: str | None = _asked(None)
-    event: str | None = _asked(None)
-    features: tuple[str, ...] = _asked(())
-    drop: tuple[str, ...] = _asked(())
-    outcome_label: tuple[str, ...] = _asked(())
-    favorable_label: str | None = _asked(None)
-    outcome_name: str | None = _setting()
-    outcome_names: tuple[str, ...] = _asked(())
     event_names: Mapping[Hashable, str] | None = None  # of the outcome that an event is
-    group_names: tuple[str, ...] = _asked(())
-    group: tuple[str, ...] = ()
-    reference: tuple[str, ...] = _asked(())
-    weight: str | None = _asked(None)
-    weight_type: str | None = _setting()
-    cluster: str | None = _asked(None)
-    decision_input: tuple[str, ...] = _asked(())
-    exposure: str | None = _asked(None)
-    outcome_type: str | None = _setting()
-    ordered: tuple[str, ...] = _asked(())
-    favorable: str | None = _setting()
-    row: int = 0
-    # How its file is read.
-    separator: str | None = _asked(None)
-    encoding: str = _asked("utf-8-sig")
-    na_values: tuple[str, ...] = _asked(())
-    decimal: str | None = _asked(None)
-    thousands: str | None = _asked(None)
-    date_format: str | None = _asked(None)
-    categorical: tuple[str, ...] = _asked(())
-    bins: tuple[str, ...] = _asked(())
-    data_home: Path | None = None
-    # How it is audited.
-    alpha: float | str | None = _setting()
-    missing: str | None = _setting()
-    drop_missing_outcomes: bool = _asked(False)
-    merge_spellings: bool = _setting(default=False)
-    balance: str | None = _setting()
-    solver: str | None = _setting()
-    learner: str | None = _setting()
-    representation: str | None = _setting()
-    complexity: str | None = _setting()
-    device: str | None = _setting()
-    intersections: bool = _setting(default=False)
-    estimator: str | None = _setting()
-    min_ratio: float | None = _setting()
-    compare_by: str | None = _setting("measure")
-    min_difference: float | None = _setting()
-    robust: float | str | None = _setting()
-    sensitive_probabilities: tuple[str, ...] = _asked(())
-    sensitive_type: str | None = _setting()
-    per: float | None = _setting()
-    repeats: int | None = _setting("n_repeats")
-    confidence_level: float | None = _setting()
-    baseline: str | None = None
-    metric: str | None = None
-    scores: tuple[str, ...] = ()
-    tolerance: float | None = None
-    splits: int = 100
-    n_comparators: int = 5
-    null_draws: int | None = None
-    n_repeats: int | None = None
-    where: str | None = _asked(None)
-    statement: Path | None = None
-    measure: tuple[str, ...] = _asked(())
-    explained: bool = False
-    group_pairs: bool = False
+    outcomes: tuple[str, ...] = several(
+        "COL,...", "Columns of outcomes, one per model.", required=True
+    )
+    group: tuple[str, ...] = several("VALUE", "Sensitive value to audit; may be repeated.")
+    row: int = option(
+        "N",
+        "Row of the person in FILE: 0 is the first below the header.",
+        IntRange(0),
+        default=0,
+        required=True,
+    )
+    data_home: Path | None = option(
+        "DIR",
+        "Folder of COMPAS, Adult, German credit and Crimes. Default: MDFA_DATA_HOME. The figures "
+        "need none.",
+        click.Path(exists=True, file_okay=False, path_type=Path),
+    )
+    baseline: str | None = option("COL", "Model to compare the others with. Default: the first.")
+    metric: str | None = option(
+        "",
+        "Say by this metric of --true whether each model is less unequal than the baseline, within "
+        "--tolerance; auc needs --scores, and the last two are of numbers.",
+        Choice(["accuracy", "auc", "r2", "neg_mean_absolute_error"]),
+    )
+    scores: tuple[str, ...] = several(
+        "COL,...",
+        "Columns of the models' scores, in the order of --outcomes: higher where the larger of both "
+        "outcomes is likelier.",
+    )
+    tolerance: float | None = option(
+        "T",
+        "How much less than the baseline's the metric of an alternative may be.",
+        Finite(),
+    )
+    splits: int = option("N", "Repeated 70/30 splits; 0 for none.", IntRange(0), default=100)
+    n_comparators: int = option(
+        "K",
+        "Nearest people of each side to count; more if counts would be too small to show.",
+        IntRange(1),
+        called="--comparators",
+        default=5,
+    )
+    null_draws: int | None = option(
+        "N",
+        "Repeat the whole audit N times with sensitive values redrawn given the features, and say "
+        "where the violations found fall among these. Takes N times as long; 199 is a good number.",
+        IntRange(min=1),
+    )
+    n_repeats: int | None = option(
+        "N",
+        "Repeat the audit on N half samples, and say whether they find the same rows.",
+        IntRange(min=1),
+        called="--stability",
+    )
+    statement: Path | None = option(
+        "FILE.toml",
+        "Print what those who answer for the audit state of it, in this file: system, version, "
+        "purpose, data_source, data_from, data_to, data_kind, sensitive_source, auditor, relationship, "
+        "audit_date, threshold, threshold_date, signed_by, notice.",
+        JSON,
+    )
+    explained: bool = switch(
+        "Measure the subgroups again with each feature left out in turn, and say which features carry "
+        "the difference between the ratio as observed and at equal features."
+    )
+    group_pairs: bool = switch(
+        "Also measure every group beside every other one, among everybody of the two."
+    )
     name: str = "all"
-    quick: bool = False
-    reading: str = "both"
-    numeric: bool = False
-    seed: int = _setting("random_state", default=0)
-    n_jobs: int | None = _setting(recorded=False)
-    scheduler: str | None = _asked(None)
-    # What is said, and where it is written.
-    report: Path | None = None
-    html_file: Path | None = None
-    json_file: Path | None = None
-    junit_file: Path | None = None
-    cyclonedx: Path | None = None
-    members: Path | None = None
-    group_table: Path | None = None
-    pairs: Path | None = None
-    allow_rows: bool = False
-    csv: Path | None = None
-    plot: Path | None = None
-    out: Path | None = None
-    min_cell: int = 11
-    withhold: bool = False
-    show_records: bool = False
-    title: str | None = None
-    source: str | None = None
-    author: str | None = None
-    date: str | None = None
-    fail_above: float | None = None
-    quiet: bool = False
+    quick: bool = switch(
+        "Leave out what takes seconds per split: the MMD network, Algorithm 1 with a support vector "
+        "machine, equalized odds in Table 3, and most points of Figures 1a and 1d."
+    )
+    reading: str = option(
+        "",
+        "The system as published, this package's methods, or both side by side.",
+        Choice(("paper", "ours", "both")),
+        default="both",
+        show_default=True,
+    )
+    numeric: bool = switch(
+        "Audit an outcome that is a number: hourly wages of 3,010 men in the USA in 1976."
+    )
+    n_jobs: int | None = setting("N", "Processors to use; -1 for all.", int, called="--jobs")
 
     @property
     def settings(self) -> dict[str, Any]:
         """Settings of an audit that were given."""
-        told = {
-            own.metadata["setting"] or own.name: getattr(self, own.name) for own in _with("setting")
-        }
+        told = {own.metadata["setting"] or own.name: getattr(self, own.name) for own in _SETTINGS}
         # Of a switch only that it is on.
         told = {name: None if value is False else value for name, value in told.items()}
         return given(**told, missing_outcome="exclude" if self.drop_missing_outcomes else None)
@@ -155,22 +257,8 @@ class Request:
     @property
     def recorded(self) -> dict[str, Any]:
         """What asks the same of other rows, as far as it was given."""
-        default = Request()
-        asked = {name: getattr(self, name) for name in RECORDED}
-        return {name: own for name, own in asked.items() if own != getattr(default, name)}
-
-    @property
-    def byline(self) -> dict[str, Any]:
-        """What pages are published as."""
-        return given(title=self.title, source=self.source, author=self.author, date=self.date)
-
-    @property
-    def outputs(self) -> dict[str, Path]:
-        """Files to write by the option that names them."""
-        pages = {"--report": self.report, "--html": self.html_file, "--cyclonedx": self.cyclonedx}
-        files = {"--json": self.json_file, "--junit": self.junit_file, "--plot": self.plot}
-        tables = {"--members": self.members, "--group-table": self.group_table}
-        return given(**pages, **files, **tables, **{"--pairs": self.pairs, "--csv": self.csv})
+        asked = {own.name: getattr(self, own.name) for own in fields(Asked)}
+        return {name: own for name, own in asked.items() if own != getattr(Asked, name)}
 
     @property
     def is_parquet(self) -> bool:
@@ -189,17 +277,13 @@ class Request:
         return self.scheduler is not None or are_parts(self.file)
 
 
-def _with(metadata: str) -> list[Field[Any]]:
-    """Fields that say this of themselves."""
-    return [own for own in fields(Request) if metadata in own.metadata]
-
-
+_SETTINGS: Final[list[Field[Any]]] = [own for own in fields(Request) if "setting" in own.metadata]
 # What a result of ``mdfa audit`` keeps of its request, by which other rows are asked the same.
-RECORDED: Final = frozenset(own.name for own in _with("recorded"))
+RECORDED: Final = frozenset(own.name for own in fields(Asked))
 # Options by the arguments of an audit that they are.
 CALLED: Final = {
     own.metadata.get("setting") or own.name: f"--{own.name.replace('_', '-')}"
-    for own in (*_with("recorded"), *_with("setting"))
+    for own in (*fields(Asked), *_SETTINGS)
 }
 
 

@@ -168,25 +168,16 @@ class Columns:
     outcome: Hashable
     sensitive: list[Hashable]
     features: list[Hashable]
-    weight: Hashable | None
-    cluster: Hashable | None
-    exposure: Hashable | None
-    probabilities: list[Hashable]
+    by_row: dict[str, Any]  # arguments of an audit that are columns besides
     settings: dict[str, Any]
 
     def rows(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Arguments of an audit that are columns of this table."""
-        by_row = given(
-            sample_weight=self.weight,
-            clusters=self.cluster,
-            exposure=self.exposure,
-            sensitive_probabilities=self.probabilities or None,
-        )
         return {
             "X": frame[self.features],
             "y": frame[self.outcome],
             "sensitive_features": frame[self.sensitive] if self.sensitive else None,
-            **{name: frame[column] for name, column in by_row.items()},
+            **{name: frame[column] for name, column in self.by_row.items()},
         }
 
 
@@ -196,6 +187,12 @@ def as_numbers(frame: pd.DataFrame, columns: list[Hashable], request: Request) -
         read = to_quantities(frame[columns], **request.writing) if columns else frame[columns]
     show_notes(() if request.quiet else in_print(notes, request))
     return read
+
+
+def by_row_of(roles: Mapping[str, Sequence[Hashable]]) -> dict[str, Hashable]:
+    """Columns that say more of each row, by the arguments of an audit that they are."""
+    options = {"sample_weight": "--weight", "clusters": "--cluster", "exposure": "--exposure"}
+    return {name: column for name, option in options.items() for column in roles[option]}
 
 
 def find_columns(
@@ -222,10 +219,7 @@ def find_columns(
         outcome=outcome,
         sensitive=sensitive,
         features=features,
-        weight=next(iter(roles["--weight"]), None),
-        cluster=next(iter(roles["--cluster"]), None),
-        exposure=next(iter(roles["--exposure"]), None),
-        probabilities=probabilities,
+        by_row=by_row_of(roles) | given(sensitive_probabilities=probabilities or None),
         settings=request.settings
         | given(
             **find_outcomes(request, [outcome], values),

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdfa_fairness_plugin.cli import options
+from mdfa_fairness_plugin.cli import asked
 from mdfa_fairness_plugin.data.events import EVENTS, NUMBER_EVENTS, favorable_event
 from mdfa_fairness_plugin.datasets import make_synthetic
 
@@ -145,7 +145,7 @@ def test_the_whole_way(tmp_path, mdfa):
 
 
 def test_every_event_can_be_asked_for():
-    assert (*EVENTS, *NUMBER_EVENTS) == options.EVENTS
+    assert (*EVENTS, *NUMBER_EVENTS) == asked.EVENTS
 
 
 def test_the_good_side_of_an_event_follows_from_the_good_label():

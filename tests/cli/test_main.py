@@ -10,7 +10,7 @@ import pytest
 
 import mdfa_fairness_plugin
 from mdfa_fairness_plugin.balance import BALANCERS
-from mdfa_fairness_plugin.cli import main, models, options
+from mdfa_fairness_plugin.cli import asked, main
 from mdfa_fairness_plugin.cli.console import asked_columns
 from mdfa_fairness_plugin.learn.learners import LEARNERS
 from mdfa_fairness_plugin.report.document import Paragraphs
@@ -127,13 +127,13 @@ def test_files_are_as_wide_as_asked(told, columns, monkeypatch):
 
 def test_every_way_to_balance_can_be_asked_for():
     """The command line has a list of its own, as the registry is slow to import."""
-    assert ("auto", *BALANCERS) == models.BALANCES
+    assert ("auto", *BALANCERS) == asked.BALANCES
 
 
 def test_every_solver_and_learner_can_be_asked_for():
-    assert ("auto", *SOLVERS) == models.SOLVERS
-    assert {"auto", *LEARNERS} == set(models.LEARNERS)
+    assert ("auto", *SOLVERS) == asked.SOLVERS
+    assert {"auto", *LEARNERS} == set(asked.LEARNERS)
 
 
 def test_every_estimate_can_be_asked_for():
-    assert set(options.ESTIMATORS) == set(get_args(Estimator))
+    assert set(asked.ESTIMATORS) == set(get_args(Estimator))

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin import experiments
-from mdfa_fairness_plugin.cli import options
+from mdfa_fairness_plugin.cli import commands
 from mdfa_fairness_plugin.experiments import EXPERIMENTS, Comparison, Reproduction
 
 
@@ -33,7 +33,7 @@ def fake(monkeypatch):
 
 
 def test_names_are_those_of_the_experiments():
-    assert options.EXPERIMENTS == EXPERIMENTS
+    assert commands.EXPERIMENTS == EXPERIMENTS
 
 
 def test_one_experiment(mdfa, fake, tmp_path):
