@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mdfa_fairness_plugin.aif360.groups import FAVORABLE, OTHERS, UNFAVORABLE, describe
 from mdfa_fairness_plugin.aif360.methods import AuditMethods
 from mdfa_fairness_plugin.aif360.metrics import BinaryLabelDatasetMetric
-from mdfa_fairness_plugin.aif360.question import EVENT_NAMES
+from mdfa_fairness_plugin.aif360.question import EVENT_NAMES, figure_of
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.describe.decimals import amounts, ratios_text
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, NothingToAuditError
@@ -34,7 +34,6 @@ class _Figure:
 
     name: str  # of the method
     title: str
-    field: str  # of a Harm
     meaning: str
     description: str
     ideal: str
@@ -53,7 +52,6 @@ _MEANS = (
 _VIOLATION = _Figure(
     name="worst_case_violation",
     title="Worst-Case Violation",
-    field="delta",
     meaning=f"log of {_RATES}",
     description=f"Computed as the log of {_COMPUTED}",
     ideal=f"The value without any violation is 0; sampling noise alone makes it positive, {_NOISE}",
@@ -61,7 +59,6 @@ _VIOLATION = _Figure(
 _RATIO = _Figure(
     name="worst_case_ratio",
     title="Worst-Case Ratio",
-    field="ratio",
     meaning=_RATES,
     description=f"Computed as {_COMPUTED}",
     ideal=f"The value without any violation is 1; sampling noise alone raises it, {_NOISE}",
@@ -69,7 +66,6 @@ _RATIO = _Figure(
 _DIFFERENCE = _Figure(
     name="worst_case_difference",
     title="Worst-Case Difference",
-    field="difference",
     meaning=(
         "rate of the favorable outcome for the others - rate for the group harmed most, at equal "
         "features, in the region where that is worst"
@@ -83,7 +79,6 @@ _DIFFERENCE = _Figure(
 _CERTIFICATE = _Figure(
     name="unfairness_certificate",
     title="Unfairness Certificate",
-    field="gamma",
     meaning=(
         "strength gamma, at most 1/4: how many get the outcome searched for in the region, times how "
         "unequally it is shared there"
@@ -97,16 +92,15 @@ _CERTIFICATE = _Figure(
 _SUBGROUP = _Figure(
     name="worst_case_subgroup",
     title="Worst-Case Subgroup",
-    field="rule",
     meaning="who is treated most unequally",
     description="The region of the features where the others get the favorable outcome most often.",
     ideal="There is no ideal subgroup.",
 )
 # What figures mean of numbers.
 _OF_NUMBERS = {
-    "delta": f"log of {_MEANS}",
-    "ratio": _MEANS,
-    "difference": (
+    "worst_case_violation": f"log of {_MEANS}",
+    "worst_case_ratio": _MEANS,
+    "worst_case_difference": (
         "by how much less of the number the group harmed most gets than the others, or more where "
         "less is good, at equal features, in the region where that is worst"
     ),
@@ -188,22 +182,19 @@ class MDFATextExplainer(MetricTextExplainer):
     def _sentence(self, figure: _Figure, worst: Harm | None, why: str) -> str:
         search = None if worst is None else worst.violation
         of_number = search is not None and search.outcome_type == "numeric"
-        meaning = _OF_NUMBERS.get(figure.field, figure.meaning) if of_number else figure.meaning
+        meaning = _OF_NUMBERS.get(figure.name, figure.meaning) if of_number else figure.meaning
         if figure is _DIFFERENCE and search is not None and not math.isnan(search.per):
             meaning = _SLOPE
         name = f"{figure.title.capitalize()} ({meaning})"
-        if worst is None:
+        if worst is None or search is None:
             return f"{name}: not measured ({why})"
         if figure is _SUBGROUP:
-            found = worst.violation
             return (
-                f"{name}: {found.rule or 'no short rule describes it'} "
-                f"({found.n_rows} rows, {100 * found.share:.1f} % of those compared)"
+                f"{name}: {search.rule or 'no short rule describes it'} "
+                f"({search.n_rows} rows, {100 * search.share:.1f} % of those compared)"
             )
         try:
-            return (
-                f"{name}: {worst.figure(figure.field, figure.name):.4g} ({self._evidence(worst)})"
-            )
+            return f"{name}: {figure_of(worst, figure.name):.4g} ({self._evidence(worst)})"
         except InputError as error:
             return f"{name}: not defined ({error})"
 
@@ -248,9 +239,9 @@ class MDFATextExplainer(MetricTextExplainer):
         sure = f"{FINDINGS[VIOLATION]}, p = {search.p_value_adjusted:.2g} over all searches"
         if low > 0:
             return sure
-        own, (ratio,) = (
+        own, ratio = (
             self._people(search.group, worst) or "all others",
-            ratios_text((search.ratio,)),
+            ratios_text((search.ratio,))[0],
         )
         return (
             f"this may be chance, but {own} {_gets(search.outcome)} {ratio} times as often: {sure}"

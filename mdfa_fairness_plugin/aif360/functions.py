@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from mdfa_fairness_plugin.aif360.question import figure_of
 from mdfa_fairness_plugin.aif360.rows import index_of
 from mdfa_fairness_plugin.aif360.scan import Asked
 from mdfa_fairness_plugin.exceptions import InputError, nan_if_constant
@@ -17,13 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from mdfa_fairness_plugin.aif360.groups import Protection, Table
-
-_METRICS = {
-    "delta": "worst_case_violation",
-    "ratio": "worst_case_ratio",
-    "difference": "worst_case_difference",
-    "gamma": "unfairness_certificate",
-}
 
 
 def worst_case_violation(
@@ -90,7 +83,7 @@ def worst_case_violation(
     people = {"audit_features": audit_features, "prot_attr": prot_attr, "priv_group": priv_group}
     by_row = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
     given: dict[str, Any] = people | {"event": event, "pos_label": pos_label} | by_row | auditor
-    return _figure("delta", y_true, y_pred, **given)
+    return _figure("worst_case_violation", y_true, y_pred, **given)
 
 
 def worst_case_ratio(
@@ -117,7 +110,7 @@ def worst_case_ratio(
         About 1 or less where nobody is harmed, larger is worse; NaN as ``worst_case_violation``.
     """
     arguments |= {"audit_features": audit_features, "sample_weight": sample_weight}
-    return _figure("ratio", y_true, y_pred, **arguments)
+    return _figure("worst_case_ratio", y_true, y_pred, **arguments)
 
 
 def worst_case_difference(
@@ -142,7 +135,7 @@ def worst_case_difference(
         harm; NaN as ``worst_case_violation``.
     """
     arguments |= {"audit_features": audit_features, "sample_weight": sample_weight}
-    return _figure("difference", y_true, y_pred, **arguments)
+    return _figure("worst_case_difference", y_true, y_pred, **arguments)
 
 
 def unfairness_certificate(
@@ -166,21 +159,16 @@ def unfairness_certificate(
         At most 1/4; NaN as ``worst_case_violation``. Numbers have none and are refused.
     """
     arguments |= {"audit_features": audit_features, "sample_weight": sample_weight}
-    return _figure("gamma", y_true, y_pred, **arguments)
+    return _figure("unfairness_certificate", y_true, y_pred, **arguments)
 
 
-def _figure(name: str, y_true: Any, y_pred: Any, **given: Any) -> float:
+def _figure(metric: str, y_true: Any, y_pred: Any, **given: Any) -> float:
     """One figure of the worst case, on those rows of the features that ``y_true`` is about."""
     arguments = {"priv_group": 1, "pos_label": 1} | given
     X = _rows_of(_features(arguments), y_pred if y_true is None else y_true)
     labels = {"y_true": y_true, "y_pred": y_pred}
     asked = Asked.of(argument="audit_features", X=X, **labels, **arguments)
-
-    def figure() -> float:
-        worst = asked.answer()[-1].worst_harm
-        return math.nan if worst is None else worst.figure(name, _METRICS[name])
-
-    return nan_if_constant(figure)
+    return nan_if_constant(lambda: figure_of(asked.answer()[-1].worst_harm, metric))
 
 
 def _features(arguments: dict[str, Any]) -> Any:

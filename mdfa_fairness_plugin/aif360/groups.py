@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -66,12 +66,17 @@ def _check_list(dataset: StructuredDataset, name: str, groups: object) -> None:
                 f"{name}: each element must be a dict such as {{'sex': 0}}, "
                 f"{type(group).__name__} found."
             )
-        unknown = [attribute for attribute in group if attribute not in known]
-        if unknown:
-            raise InputError(
-                f"{name}: {', '.join(map(repr, unknown))} is no protected attribute of the "
-                f"dataset; those known are {', '.join(map(repr, known))}."
-            )
+        check_known(name, group, known)
+
+
+def check_known(argument: str, names: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse names of what is no protected attribute."""
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError(
+            f"{argument}: {', '.join(map(repr, unknown))} is no protected attribute of the dataset; "
+            f"those known are {', '.join(map(repr, known))}."
+        )
 
 
 def mask_of(dataset: StructuredDataset, groups: Groups) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +18,8 @@ from mdfa_fairness_plugin.aif360.groups import (
     Protected,
     mask_of,
 )
-from mdfa_fairness_plugin.aif360.question import Answer, Question, is_table
-from mdfa_fairness_plugin.aif360.reading import (
-    audited_features,
-    predicted_numbers,
-)
+from mdfa_fairness_plugin.aif360.question import Answer, Question, figure_of, is_table
+from mdfa_fairness_plugin.aif360.reading import audited_features, predicted_numbers
 from mdfa_fairness_plugin.exceptions import InputError, nan_if_constant
 from mdfa_fairness_plugin.records import Harm
 from mdfa_fairness_plugin.results import AuditResult
@@ -65,7 +61,8 @@ class AuditMethods:
         self,
         audit_features: Features,
         include_protected: Protected,
-        by_row: dict[str, ByRow],
+        clusters: ByRow,
+        exposure: ByRow,
         auditor: dict[str, Any],
     ) -> None:
         refuse_unknown(type(self).__name__, auditor, Settings.names(), first="its own and ")
@@ -77,7 +74,7 @@ class AuditMethods:
         self._asked: dict[str, Any] = {
             "audit_features": audit_features,
             "include_protected": include_protected,
-            "by_row": by_row,
+            "by_row": {"clusters": clusters, "exposure": exposure},
             "auditor": auditor,
         }
         self._last: tuple[str, Answer] | None = None
@@ -160,7 +157,7 @@ class AuditMethods:
             About 0 or less where nobody is harmed, larger is worse. NaN if nothing was measured, and
             with a warning if all labels are alike.
         """
-        return self._figure("delta", privileged, "worst_case_violation")
+        return self._figure("worst_case_violation", privileged)
 
     def worst_case_ratio(self, privileged: bool | None = None) -> float:
         """How many times more often the others get the favorable outcome than the group harmed most.
@@ -180,7 +177,7 @@ class AuditMethods:
             violation, so see ``worst_case`` for the interval and the verdict. NaN as
             ``worst_case_violation``.
         """
-        return self._figure("ratio", privileged, "worst_case_ratio")
+        return self._figure("worst_case_ratio", privileged)
 
     def unfairness_certificate(self, privileged: bool | None = None) -> float:
         r"""Strength ``gamma`` of the certificate of the worst case (Section 3.1 of the paper).
@@ -197,7 +194,7 @@ class AuditMethods:
             ``y`` and the group ``s`` that were searched for (``worst_case().violation``). NaN as
             ``worst_case_violation``; numbers have none and are refused.
         """
-        return self._figure("gamma", privileged, "unfairness_certificate")
+        return self._figure("unfairness_certificate", privileged)
 
     def worst_case_difference(self, privileged: bool | None = None) -> float:
         """By how much less of a number the group harmed most gets than the others (or more of it).
@@ -213,14 +210,10 @@ class AuditMethods:
             In units of the number; of labels the difference of the rates of the favorable one. Above
             0 is harm. NaN as ``worst_case_violation``.
         """
-        return self._figure("difference", privileged, "worst_case_difference")
+        return self._figure("worst_case_difference", privileged)
 
-    def _figure(self, name: str, privileged: bool | None, metric: str) -> float:
-        def figure() -> float:
-            worst = self.worst_case(privileged)
-            return math.nan if worst is None else worst.figure(name, metric)
-
-        return nan_if_constant(figure)
+    def _figure(self, metric: str, privileged: bool | None) -> float:
+        return nan_if_constant(lambda: figure_of(self.worst_case(privileged), metric))
 
     def coverage(self) -> dict[str, int]:
         """Rows in each list and in neither.

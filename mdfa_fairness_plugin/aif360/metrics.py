@@ -32,6 +32,15 @@ else:
     ClassificationMetric = part("metrics").ClassificationMetric
 
 
+def _lists(
+    dataset: StructuredDataset, unprivileged_groups: Groups, privileged_groups: Groups
+) -> dict[str, Groups]:
+    """Group lists as AIF360's classes take them; of what is no dataset AIF360 says what is wrong."""
+    if hasattr(dataset, "protected_attribute_names"):
+        check_lists(dataset, unprivileged_groups, privileged_groups)
+    return {"unprivileged_groups": unprivileged_groups, "privileged_groups": privileged_groups}
+
+
 class MDFADatasetMetric(SubgroupMethods, BinaryLabelDatasetMetric):
     """Metrics of a dataset's own labels, the worst-case violation among them.
 
@@ -106,19 +115,13 @@ class MDFADatasetMetric(SubgroupMethods, BinaryLabelDatasetMetric):
         exposure: ByRow = None,
         **auditor: Any,
     ) -> None:
-        if hasattr(dataset, "protected_attribute_names"):
-            check_lists(dataset, unprivileged_groups, privileged_groups)
-        lists = {
-            "unprivileged_groups": unprivileged_groups,
-            "privileged_groups": privileged_groups,
-        }
+        lists = _lists(dataset, unprivileged_groups, privileged_groups)
         if has_numbers(dataset):
             self.event = "score"
             DatasetMetric.__init__(self, dataset, **lists)
         else:
             super().__init__(dataset, **lists)
-        by_row = {"clusters": clusters, "exposure": exposure}
-        self._keep(audit_features, include_protected, by_row, auditor)
+        self._keep(audit_features, include_protected, clusters, exposure, auditor)
 
 
 class MDFAClassificationMetric(SubgroupMethods, ClassificationMetric):
@@ -183,14 +186,9 @@ class MDFAClassificationMetric(SubgroupMethods, ClassificationMetric):
                 "features_from: 'dataset', 'classified_dataset' or None expected, "
                 f"{features_from!r} found."
             )
-        if hasattr(dataset, "protected_attribute_names"):
-            check_lists(dataset, unprivileged_groups, privileged_groups)
+        lists = _lists(dataset, unprivileged_groups, privileged_groups)
         if features_from is None:
             check_same_features(dataset, classified_dataset)
-        lists = {
-            "unprivileged_groups": unprivileged_groups,
-            "privileged_groups": privileged_groups,
-        }
         with compared_without_features(dataset, classified_dataset):
             if has_numbers(dataset) and has_numbers(classified_dataset):
                 DatasetMetric.__init__(self, dataset, **lists)
@@ -200,5 +198,4 @@ class MDFAClassificationMetric(SubgroupMethods, ClassificationMetric):
                 super().__init__(dataset, classified_dataset, **lists)
         self.event = event
         self._features_from = features_from
-        by_row = {"clusters": clusters, "exposure": exposure}
-        self._keep(audit_features, include_protected, by_row, auditor)
+        self._keep(audit_features, include_protected, clusters, exposure, auditor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -59,6 +60,13 @@ from mdfa_fairness_plugin.results import AuditResult
 if TYPE_CHECKING:
     from aif360.datasets import StructuredDataset
 
+# Figures of the worst case by the metric that gives them.
+FIGURES: Final[Mapping[str, str]] = {
+    "worst_case_violation": "delta",
+    "worst_case_ratio": "ratio",
+    "worst_case_difference": "difference",
+    "unfairness_certificate": "gamma",
+}
 _IN_NEITHER = "in neither unprivileged_groups nor privileged_groups"
 # What people are whose labels or scores are compared with the true ones.
 EVENT_NAMES: Final[Mapping[str, str]] = {
@@ -123,7 +131,7 @@ class Question:
         return fingerprint(
             self.labelled.labels,
             self.labelled.scores if self.event in NUMBER_EVENTS else None,
-            *self._label_values(),
+            self._labels(),
             self.event,
             None if self.event == "selection" else self.dataset.labels,
             self.featured.features,
@@ -209,13 +217,11 @@ class Question:
         """Clusters and exposure of each row."""
         return {name: values_by_row(self.dataset, own, name) for name, own in self.by_row.items()}
 
-    def _label_values(self) -> tuple[float | None, float | None]:
-        """Labels that are favorable and unfavorable; None of numbers."""
-        values = (
-            getattr(self.labelled, f"{name}_label", None) for name in (FAVORABLE, UNFAVORABLE)
-        )
-        good, bad = (None if one is None else float(one) for one in values)
-        return good, bad
+    def _labels(self) -> dict[str, float]:
+        """Labels that are favorable and unfavorable; of numbers none."""
+        names = (f"{own}_label" for own in (FAVORABLE, UNFAVORABLE))
+        found = {name: getattr(self.labelled, name, None) for name in names}
+        return {name: float(label) for name, label in found.items() if label is not None}
 
     def _parameters(self, found: Occurrence) -> dict[str, Any]:
         """Auditor's arguments, with label values as outcomes' names."""
@@ -293,15 +299,11 @@ class Question:
             "unprivileged_groups": describe(self.unprivileged, self.dataset),
             "privileged_groups": describe(self.privileged, self.dataset),
         }
-        labels = dict(
-            zip(("favorable_label", "unfavorable_label"), self._label_values(), strict=True)
-        )
-        own |= {name: value for name, value in labels.items() if value is not None}
         return replace(
             result,
             excluded=excluded,
             warnings=(*log.records, *said),
-            provenance=dict(result.provenance) | {"aif360": own},
+            provenance=dict(result.provenance) | {"aif360": own | self._labels()},
         )
 
 
@@ -320,6 +322,11 @@ def asked_of(event: str) -> dict[str, Any]:
     outcomes = outcomes_of(event)
     named = {one: EVENT_NAMES[one] for one in outcomes if one in EVENT_NAMES}
     return {"favorable_label": outcomes[0]} | ({"outcome_names": named} if named else {})
+
+
+def figure_of(worst: Harm | None, metric: str) -> float:
+    """A metric's figure of the worst case; NaN if nothing was measured."""
+    return math.nan if worst is None else worst.figure(FIGURES[metric], metric)
 
 
 def is_table(value: object) -> bool:

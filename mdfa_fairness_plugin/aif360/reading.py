@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.aif360.groups import (
     UNFAVORABLE,
     ByRow,
     Protected,
+    check_known,
     protected_frame,
 )
 from mdfa_fairness_plugin.aif360.toolkit import part
@@ -88,12 +89,7 @@ def _asked_protected(
     if include_protected is True:
         return protected
     wanted = {include_protected} if isinstance(include_protected, str) else include_protected or ()
-    unknown = [name for name in wanted if name not in protected]
-    if unknown:
-        raise InputError(
-            f"include_protected: {', '.join(map(repr, unknown))} is no protected attribute of the "
-            f"dataset; those known are {', '.join(map(repr, protected))}."
-        )
+    check_known("include_protected", wanted, protected)
     return [name for name in protected if name in wanted or name in (audit_features or ())]
 
 
