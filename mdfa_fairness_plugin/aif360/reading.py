@@ -53,11 +53,7 @@ def audited_features(
     by_row: Mapping[str, ByRow] = MappingProxyType({}),
     log: WarningLog | None = None,
 ) -> pd.DataFrame:
-    """Features people are compared by; protected attributes that were asked for come last.
-
-    Features named in ``by_row``, by argument, are none of them. The log is told of features left out
-    because they repeat a protected attribute.
-    """
+    """Features people are compared by, protected ones last if asked for; none that ``by_row`` names."""
     names = [str(name) for name in dataset.feature_names]
     protected = list(dataset.protected_attribute_names)
     if isinstance(audit_features, str):

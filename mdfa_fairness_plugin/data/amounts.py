@@ -74,9 +74,7 @@ def read_numbers(array: Any, argument: str, missing: str) -> np.ndarray:
 def read_exposure(array: Any, n_rows: int) -> np.ndarray:
     """Exposure of each row, positive."""
     column = read_column(array, "exposure")
-    values = None if column.numbers is None else np.asarray(column.numbers, dtype=float)
-    if values is None:
-        values = np.zeros(n_rows)
+    values = np.zeros(n_rows) if column.numbers is None else np.asarray(column.numbers, dtype=float)
     refuse_unexposed(int((~is_exposure(values)).sum()), n_rows)
     return values
 
@@ -113,10 +111,7 @@ def per_exposure(numbers: np.ndarray, exposure: np.ndarray) -> np.ndarray:
 
 
 def amount_of(numbers: np.ndarray, weight: np.ndarray, asked: Settings, *, per: bool) -> Amount:
-    """Numbers as they are compared: by their difference or ratio, if asked for robustly.
-
-    ``per`` says that they are counts per exposure, of which the ratio is usual.
-    """
+    """Numbers as they are compared; ``per``: counts per exposure, of which ratios are usual."""
     if np.ptp(numbers) == 0:
         raise all_alike("y", len(numbers), f"{numbers[0]:g}")
     if asked.measure == "ratio" and asked.robust == "rank":

@@ -19,7 +19,7 @@ from mdfa_fairness_plugin.exceptions import InputError, InputTypeError, Message
 
 Kind = Literal["numeric", "boolean", "categorical", "ordinal", "datetime", "timedelta", "time"]
 
-_MICROSECONDS_PER_DAY = 86_400_000_000
+MICROSECONDS_PER_DAY = 86_400_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,6 +63,11 @@ class TypedColumn:
     kind: Kind
     numbers: np.ndarray | Any = None
     labels: Labels | Any = None
+
+    @property
+    def keys(self) -> np.ndarray:
+        """Numbers, or codes of labels: the same where values are."""
+        return self.numbers if self.labels is None else self.labels.codes
 
 
 def listing(items: Iterable[Any], limit: int = 10) -> Message:
@@ -284,9 +289,17 @@ def _numbers_from_objects(array: np.ndarray, name: str) -> tuple[Kind | None, np
 
 
 def _days(values: np.ndarray) -> np.ndarray:
-    days = values.view("i8") / _MICROSECONDS_PER_DAY
+    days = values.view("i8") / MICROSECONDS_PER_DAY
     days[np.isnat(values)] = np.nan
     return days
+
+
+def microseconds(days: np.ndarray) -> np.ndarray:
+    """Days as whole microseconds, such as numpy's dates and durations are made of; NaT for NaN."""
+    missing = np.isnan(days)
+    ticks = np.round(np.where(missing, 0.0, days) * MICROSECONDS_PER_DAY).astype("i8")
+    ticks[missing] = np.iinfo("i8").min
+    return ticks
 
 
 def _dates_to_days(values: np.ndarray) -> np.ndarray:

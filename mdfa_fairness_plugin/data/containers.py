@@ -92,10 +92,7 @@ class Table:
 
 
 def read_table(data: Any, argument: str, *, column_name: str | None = None) -> Table:
-    """Read a container of rows as named columns.
-
-    A one-dimensional input is called `column_name`, and refused without.
-    """
+    """Read rows as named columns; a single column is called `column_name`, and refused without."""
     if isinstance(data, Table):
         return data
     _refuse_scalars(data, argument)

@@ -67,11 +67,7 @@ def build_contrasts(
     cluster: np.ndarray | None,
     log: WarningLog,
 ) -> tuple[Contrast, ...]:
-    """Compare each sensitive value asked for with its reference; intersections come last.
-
-    `y` has the place of each row's outcome in `outcome_labels`; the choices are those of
-    `build_problem`.
-    """
+    """Compare each value asked for with its reference, intersections last; `y` has outcomes' places."""
     parts = columns
     columns = list(with_intersections(parts, intersections))
     wanted = _select("groups", groups, columns)
@@ -124,10 +120,7 @@ def with_intersections(
 def _select(
     argument: str, asked: Any, columns: list[SensitiveFeature], *, single: bool = False
 ) -> list[set[int] | None]:
-    """Values asked for, as places in each column's labels; None where nothing was said.
-
-    A value is looked for in every column, or in the one that it was asked for of.
-    """
+    """Places of values asked for in every column, or in those named; None where nothing was said."""
     out: list[set[int] | None] = [None] * len(columns)
     requests = [(list(range(len(columns))), asked)]
     if asked is None or isinstance(asked, Mapping):
@@ -220,38 +213,32 @@ def contrasts_of(
         n_group = int(counts[place])
         s = base.copy()
         s[codes == place] = 1
+        other = (n_base, f"{column.name}={reference!r}")
         if reference is None:
             other = (n_base - n_group, f"another {column.name}")
-        else:
-            other = (n_base, f"{column.name}={reference!r}")
         group = (n_group, f"{column.name}={value!r}")
+        reason = _reason(group, other, y[s != 0], outcome_labels, min_group_size)
+        if reason is None and cluster is not None:
+            texts = (group[1], other[1])
+            reason = _too_few_clusters(cluster, s, texts, max(min_group_size, FEWEST_CLUSTERS))
         out.append(
             Contrast(
-                sensitive_feature=column.name,
-                group=value,
-                reference=reference,
-                s=s,
-                reason=_reason(group, other, y[s != 0], outcome_labels, min_group_size),
+                sensitive_feature=column.name, group=value, reference=reference, s=s, reason=reason
             )
         )
-    if cluster is not None:
-        out = [_of_enough_clusters(contrast, cluster, min_group_size) for contrast in out]
     return out
 
 
-def _of_enough_clusters(contrast: Contrast, cluster: np.ndarray, fewest: int) -> Contrast:
-    """The contrast, or why it cannot be audited for want of clusters."""
-    fewest = max(fewest, FEWEST_CLUSTERS)
-    column, others = contrast.sensitive_feature, f"another {contrast.sensitive_feature}"
-    if contrast.reference is not None:
-        others = f"{column}={contrast.reference!r}"
-    for side, text in ((1, f"{column}={contrast.group!r}"), (-1, others)):
-        n = len(np.unique(cluster[contrast.s == side]))
-        if contrast.reason is None and n < fewest:
+def _too_few_clusters(
+    cluster: np.ndarray, s: np.ndarray, texts: tuple[str, str], fewest: int
+) -> str | None:
+    """Why a contrast cannot be audited for want of clusters on either side."""
+    for side, text in zip((1, -1), texts, strict=True):
+        n = len(np.unique(cluster[s == side]))
+        if n < fewest:
             found = Count(n, unit="clusters", said=f"only {n} cluster{'s' * (n != 1)}")
-            reason = Message(found, f" have {text}; at least {fewest} are needed")
-            return replace(contrast, reason=reason)
-    return contrast
+            return Message(found, f" have {text}; at least {fewest} are needed")
+    return None
 
 
 def _reason(

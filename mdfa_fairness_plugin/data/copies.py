@@ -84,8 +84,7 @@ class RowColumns(Sequence[np.ndarray]):
     def __getitem__(self, place: Any) -> Any:
         if place >= len(self._places):
             return self._labels[place - len(self._places)].codes
-        column = self._table.typed(self._places[place])
-        return column.numbers if column.labels is None else column.labels.codes
+        return self._table.typed(self._places[place]).keys
 
 
 def find_copies(columns: Sequence[np.ndarray]) -> Copies | None:

@@ -33,10 +33,7 @@ def read_decisions(
     missing: str = "raise",
     numbers: str = "outcome_type='numeric'",
 ) -> Labels:
-    """Decisions of each row, no scores; missing ones are refused unless they are to be left out.
-
-    ``numbers`` is what asks for an audit of numbers.
-    """
+    """Decisions of each row, no scores; ``numbers`` is what asks for an audit of numbers."""
     labels = read_labels(array, argument).used()
     n_missing, n_rows = int((labels.codes < 0).sum()), len(labels.codes)
     if missing == "raise" or n_missing == n_rows:

@@ -25,10 +25,37 @@ class DisplayFeature:
 
     name: str  # unique among the features shown
     kind: DisplayKind
-    source_columns: tuple[Hashable, ...]  # columns of the input; several for a one-hot group
-    encoded_columns: tuple[int, ...]
+    plans: tuple[Plan, ...]  # how its columns are encoded; several for a one-hot group
     levels: tuple[str, ...] = ()  # values it is shown with, if categorical
-    ordered: bool = False  # an ordered categorical: a single encoded column, the level's place
+
+    @property
+    def source_columns(self) -> tuple[Hashable, ...]:
+        """Columns of the input."""
+        return tuple(plan.name for plan in self.plans)
+
+    @property
+    def encoded_columns(self) -> tuple[int, ...]:
+        """Places of its encoded columns."""
+        return tuple(place for plan in self.plans for place in plan.places)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it is an ordered categorical: a single encoded column, the level's place."""
+        return self.plans[0].kind == "ordinal"
+
+    def values(self, read: Reader, rows: np.ndarray | slice) -> np.ndarray:
+        """Rows as reports show them."""
+        if len(self.plans) == 1:
+            return self.plans[0].display(read(self.plans[0]), rows)
+        n_rows, n_plans = len(read(self.plans[0]).numbers), len(self.plans)
+        codes = np.full(n_rows, n_plans, dtype=np.intp)
+        seen = np.zeros(n_rows, dtype=np.intp)
+        for rank, plan in enumerate(self.plans):
+            is_one = read(plan).numbers == 1
+            codes[is_one] = rank
+            seen += is_one
+        codes[seen > 1] = n_plans + 1
+        return texts([*self.levels[:n_plans], NONE, SEVERAL], codes[rows])
 
 
 class ToldFeature(NamedTuple):
@@ -56,33 +83,11 @@ def told_features(
     return (*shown, *(ToldFeature(str(leveled[i].name), (), (i,)) for i in others))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """A feature that is shown, with how its columns are encoded."""
-
-    feature: DisplayFeature
-    plans: tuple[Plan, ...]
-
-    def values(self, read: Reader, rows: np.ndarray | slice) -> np.ndarray:
-        """Rows as reports show them."""
-        if len(self.plans) == 1:
-            return self.plans[0].display(read(self.plans[0]), rows)
-        n_rows, n_plans = len(read(self.plans[0]).numbers), len(self.plans)
-        codes = np.full(n_rows, n_plans, dtype=np.intp)
-        seen = np.zeros(n_rows, dtype=np.intp)
-        for rank, plan in enumerate(self.plans):
-            is_one = read(plan).numbers == 1
-            codes[is_one] = rank
-            seen += is_one
-        codes[seen > 1] = n_plans + 1
-        return texts([*self.feature.levels[:n_plans], NONE, SEVERAL], codes[rows])
-
-
 def find_shown(
     plans: Sequence[Plan], labels: Mapping[Hashable, str], read: Reader, n_rows: int
-) -> tuple[Shown, ...]:
+) -> tuple[DisplayFeature, ...]:
     """Features to show, one-hot groups where their first column stands; `labels` are plans' names."""
-    shown: dict[int, Shown] = {}
+    shown: dict[int, DisplayFeature] = {}
     grouped: set[int] = set()
     for members, one in _one_hot_groups(plans, labels, read, n_rows):
         shown[members[0]] = one
@@ -90,20 +95,16 @@ def find_shown(
     for place, plan in enumerate(plans):
         if place not in grouped:
             kind, levels = plan.shown
-            feature = DisplayFeature(
-                name=labels[plan.name],
-                kind=kind,
-                source_columns=(plan.name,),
-                encoded_columns=plan.places,
-                levels=levels,
-                ordered=plan.kind == "ordinal",
-            )
-            shown[place] = Shown(feature=feature, plans=(plan,))
+            name = labels[plan.name]
+            shown[place] = DisplayFeature(name=name, kind=kind, plans=(plan,), levels=levels)
     return tuple(shown[place] for place in sorted(shown))
 
 
 def display_frame(
-    shown: Sequence[Shown], read: Reader, rows: np.ndarray | None, encoded: np.ndarray | None
+    shown: Sequence[DisplayFeature],
+    read: Reader,
+    rows: np.ndarray | None,
+    encoded: np.ndarray | None,
 ) -> pd.DataFrame:
     """Rows as reports show them, from their `encoded` matrix where that has the same numbers."""
     chosen: np.ndarray | slice = slice(None) if rows is None else rows
@@ -120,7 +121,7 @@ def display_frame(
             places.append(plan.places[0])
         else:
             values = one.values(read, chosen)
-        columns[one.feature.name] = pd.Series(values, copy=False)
+        columns[one.name] = pd.Series(values, copy=False)
     if shared is not None and places == list(range(shared.shape[1])):
         # In one piece, so that choosing rows copies whole rows.
         return pd.DataFrame(shared, columns=list(columns), copy=False)
@@ -129,7 +130,7 @@ def display_frame(
 
 def _one_hot_groups(
     plans: Sequence[Plan], labels: Mapping[Hashable, str], read: Reader, n_rows: int
-) -> Iterator[tuple[list[int], Shown]]:
+) -> Iterator[tuple[list[int], DisplayFeature]]:
     """Find groups of 0/1 columns that spell one categorical feature.
 
     ``"="`` and ``": "`` are read as one-hot on sight; ``"_"`` is common in other names, so
@@ -174,12 +175,12 @@ def _one_hot_groups(
         prefixes.add(prefix)
         for place in members:
             del free[place]
-        own = tuple(plans[place] for place in members)
-        feature = DisplayFeature(
-            name=f"{prefix} (one-hot)" if prefix in single else prefix,
-            kind="categorical",
-            source_columns=tuple(plan.name for plan in own),
-            encoded_columns=tuple(plan.places[0] for plan in own),
-            levels=(*levels, NONE) if ones.min() < 1 else levels,
+        yield (
+            members,
+            DisplayFeature(
+                name=f"{prefix} (one-hot)" if prefix in single else prefix,
+                kind="categorical",
+                plans=tuple(plans[place] for place in members),
+                levels=(*levels, NONE) if ones.min() < 1 else levels,
+            ),
         )
-        yield members, Shown(feature=feature, plans=own)

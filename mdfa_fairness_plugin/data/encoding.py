@@ -138,8 +138,7 @@ class FeatureEncoder:
         places = [place for plan in self._plans for place in plan.places]
         self.places_ = dict(zip(_unique(names), places, strict=True))
         self.encoded_names_ = tuple(sorted(self.places_, key=self.places_.__getitem__))
-        self._shown = find_shown(self._plans, labels, self._reader(table), table.n_rows)
-        self.displays_ = tuple(shown.feature for shown in self._shown)
+        self.displays_ = find_shown(self._plans, labels, self._reader(table), table.n_rows)
         return self
 
     def transform(self, X: Any, *, rows: np.ndarray | None = None) -> np.ndarray:
@@ -197,7 +196,7 @@ class FeatureEncoder:
         ``"(other levels)"``. With what `transform` gave for the same rows as `encoded`, numbers and
         booleans without gaps are read-only columns of that and take no memory of their own.
         """
-        return display_frame(self._shown, self._reader(X), rows, encoded)
+        return display_frame(self.displays_, self._reader(X), rows, encoded)
 
     def unseen(self, X: Any) -> dict[str, int]:
         """Rows with a new label, or with no value where none was missing; features with any."""

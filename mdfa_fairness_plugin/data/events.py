@@ -366,7 +366,8 @@ def number_occurrence(
         return _calibration(y_true, predicted, pos_label, given)
     true = _numbers(y_true, "y_true", event, missing)
     if event == "calibration":
-        return NumberOccurrence(event=event, outcome=_known(true, predicted), score=predicted)
+        outcome = np.where(np.isnan(predicted), np.nan, true)
+        return NumberOccurrence(event=event, outcome=outcome, score=predicted)
     residual = true - predicted
     if event != "overprediction":
         outcome = np.abs(residual) if event == "absolute_error" else residual
@@ -433,8 +434,3 @@ def _numbers(array: Any, argument: str, event: str, missing: str) -> np.ndarray:
             "numbers, or audit labels with event='selection'."
         )
     return read_numbers(array, argument, missing)
-
-
-def _known(values: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Values of rows that also have the other."""
-    return np.where(np.isnan(other), np.nan, values)

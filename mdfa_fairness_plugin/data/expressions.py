@@ -13,14 +13,13 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.columns import TypedColumn, listing
+from mdfa_fairness_plugin.data.columns import MICROSECONDS_PER_DAY, TypedColumn, listing
 from mdfa_fairness_plugin.data.written import Writing
 from mdfa_fairness_plugin.exceptions import InputError, did_you_mean
 
 # Longer and deeper ones are no question that a person asks; Python's own stack holds far more.
 MOST_CHARACTERS: Final = 5_000
 _DEEPEST: Final = 50
-_DAY_IN_MICROSECONDS: Final = 86_400_000_000
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:
@@ -455,7 +454,7 @@ def _as_number(name: str, kind: str, value: float | str | bool) -> float:
         if re.fullmatch(r"\d{4}(-\d\d){0,2}([T ]\d\d:\d\d(:\d\d)?)?", value):
             try:
                 stamp = np.datetime64(value.replace(" ", "T"), "us")
-                return float(stamp.astype("i8")) / _DAY_IN_MICROSECONDS
+                return float(stamp.astype("i8")) / MICROSECONDS_PER_DAY
             except ValueError:
                 pass
         _refuse(f'column {name!r} holds dates; write one as "2024-01-31", not {value!r}')

@@ -69,7 +69,12 @@ def read_given(
         pass
     elif amount is not None:
         expected = _numbers(read(outcome_probability, OUTCOME, single=True), 0)
-        _refuse_unknown(expected[problem.source_row])
+        known = np.isfinite(expected[problem.source_row])
+        if not known.all():
+            raise InputError(
+                f"{OUTCOME}: {int((~known).sum()):,} of {len(known):,} values are missing or infinite. "
+                "Give every row what is expected of the outcome by a model that has not seen it."
+            )
         outcome = dict.fromkeys(tuple[Hashable, ...](amount.directions), expected)
     else:
         values, everybody = problem.outcome_labels, problem.source_row
@@ -79,15 +84,6 @@ def read_given(
     if propensity is not None and not hasattr(propensity, "fit"):
         by_column = _by_column(problem, propensity, read)
     return GivenProbabilities(outcome=outcome, propensity=by_column)
-
-
-def _refuse_unknown(expected: np.ndarray) -> None:
-    n = int((~np.isfinite(expected)).sum())
-    if n:
-        raise InputError(
-            f"{OUTCOME}: {n:,} of {len(expected):,} values are missing or infinite. Give every row "
-            "what is expected of the outcome by a model that has not seen it."
-        )
 
 
 def _by_column(

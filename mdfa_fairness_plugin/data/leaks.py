@@ -80,14 +80,16 @@ class _Probe:
         self.counts = np.bincount(self.codes)
         self.first = np.unique(self.codes, return_index=True)[1]
 
+    def _known(self, table: Table, position: int) -> np.ndarray:
+        values = table.typed(position).keys
+        return values if self.rows is None else values[self.rows]
+
     def is_repeated_by(self, table: Table, position: int) -> bool:
         if table.matrix is not None:
             count = np.diff(table.matrix.indptr[position : position + 2])[0]
             if count < self.counts.min():
                 return False
-        values = _values(table, position)
-        if self.rows is not None:
-            values = values[self.rows]
+        values = self._known(table, position)
         # A feature that is a function of the label takes a single value where that is the same.
         image = values[self.first]
         for some in (slice(0, 1000), slice(None)):  # Most differ within the first rows.
@@ -101,20 +103,13 @@ class _Probe:
         """Whether a column has the order of labels of which nearly every row has another."""
         if table.matrix is not None or len(self.counts) < _MANY_NUMBERS:
             return False
-        values = _values(table, position)
-        values = values if self.rows is None else values[self.rows]
+        values = self._known(table, position)
         for some in (slice(0, 100), slice(None)):
             ranks = np.unique(values[some], return_inverse=True)[1]
             own = np.unique(self.codes[some], return_inverse=True)[1]
             if not (np.array_equal(ranks, own) or np.array_equal(ranks, own.max() - own)):
                 return False
         return True
-
-
-def _values(table: Table, position: int) -> np.ndarray:
-    """A column as numbers: those it holds, or codes of its labels."""
-    column = table.typed(position)
-    return column.numbers if column.labels is None else column.labels.codes
 
 
 def _same(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -264,7 +259,7 @@ def check_leaks(
         for name, own in features.items():
             if found.isdisjoint(own):  # one of several columns may be enough
                 values = sum(
-                    k * _values(table, place)[order[rows]] for k, place in enumerate(own, 1)
+                    k * table.typed(place).keys[order[rows]] for k, place in enumerate(own, 1)
                 )
                 if asked.left_open(values) <= asked.few:
                     found |= set(own)

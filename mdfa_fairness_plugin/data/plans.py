@@ -8,7 +8,15 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn, objects, python_value
+from mdfa_fairness_plugin.data.columns import (
+    MICROSECONDS_PER_DAY,
+    Kind,
+    Labels,
+    TypedColumn,
+    microseconds,
+    objects,
+    python_value,
+)
 from mdfa_fairness_plugin.exceptions import InputError
 
 MISSING = "(missing)"
@@ -24,7 +32,6 @@ DisplayKind = Literal[
 PER_DAY: Final[dict[DisplayKind, int]] = {
     "days": 1, "hours": 24, "minutes": 1_440, "seconds": 86_400,
 }  # fmt: skip
-_MICROSECONDS = 86_400_000_000
 _TWO_DIGITS = 10  # of the median before its point, for cut points that are no fractions of it
 
 
@@ -128,13 +135,10 @@ class NumberPlan:
             return texts([*known, MISSING], column.labels.codes[rows])
         values = self.values(column)[rows]
         if self.kind == "datetime":
-            missing = np.isnan(values)
-            ticks = np.round(np.where(missing, 0.0, values) * _MICROSECONDS).astype("i8")
-            ticks[missing] = np.iinfo("i8").min  # NaT
-            return ticks.view("M8[us]")
+            return microseconds(values).view("M8[us]")
         if self.kind in ("timedelta", "time"):
             per_day = 24 if self.kind == "time" else PER_DAY[self.unit or "days"]
-            return np.round(values * _MICROSECONDS) / (_MICROSECONDS // per_day)
+            return np.round(values * MICROSECONDS_PER_DAY) / (MICROSECONDS_PER_DAY // per_day)
         return values.copy() if isinstance(rows, slice) else values
 
 
@@ -161,11 +165,6 @@ class LevelPlan:
     def known_labels(self) -> Iterable[Hashable]:
         """Labels seen when fitting."""
         return self.targets
-
-    @property
-    def hides_levels(self) -> bool:
-        """Whether levels share an encoded column."""
-        return len(set(self.targets.values())) < len(self.targets)
 
     def own_levels(self, column: TypedColumn) -> np.ndarray:
         """Code of each row's own level; -1 where it is missing or new."""
@@ -231,7 +230,8 @@ Plan = NumberPlan | LevelPlan
 
 def leveled(plans: Sequence[Plan], unshown: Sequence[LevelPlan]) -> tuple[LevelPlan, ...]:
     """Plans whose levels share encoded columns, and those that have none."""
-    own = [plan for plan in plans if isinstance(plan, LevelPlan) and plan.hides_levels]
+    levels = [plan for plan in plans if isinstance(plan, LevelPlan)]
+    own = [plan for plan in levels if len(set(plan.targets.values())) < len(plan.targets)]
     own.sort(key=lambda plan: plan.places)
     return (*own, *sorted(unshown, key=lambda plan: str(plan.name)))
 

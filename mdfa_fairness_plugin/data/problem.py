@@ -151,11 +151,6 @@ class AuditProblem:
         """What folds are even in: outcomes, or on which side of the mean a number is."""
         return self.y if self.outcome_labels else self.has(self.outcomes[0]).astype(np.intp)
 
-    @property
-    def n_strata(self) -> int:
-        """How many of them there are."""
-        return len(self.outcome_labels) or 2
-
     def is_amount(self, label: Hashable) -> bool:
         """Whether an audited outcome is more or less of a number."""
         return self.amount is not None and label in self.amount.directions
@@ -193,10 +188,7 @@ def build_problem(
     told: str = "the outcome",
     **options: Any,
 ) -> AuditProblem:
-    """Check and encode the input of an audit; options are those of `Settings`, checked.
-
-    `told` is what messages call `y` where a feature tells it; empty if it is no outcome.
-    """
+    """Check and encode the input; `told` is what the outcome is called, empty if `y` is none."""
     log = WarningLog() if log is None else log
     asked = Settings(**options)
     table = read_table(X, "X")
@@ -214,13 +206,12 @@ def build_problem(
         told_groups = read_table(
             sensitive_probabilities, "sensitive_probabilities", column_name="p"
         )
-    weighed = None if sample_weight is None else read_vector(sample_weight, "sample_weight")
-    people = None if clusters is None else read_vector(clusters, "clusters")
+    given = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
+    by_row = {name: read_vector(own, name) for name, own in given.items() if own is not None}
     n_samples = table.n_rows
     if n_samples == 0:
         raise InputError("X: it has no rows; there is nobody to compare.")
-    exposed_to = None if exposure is None else read_vector(exposure, "exposure")
-    for one in (decided, groups_of, told_groups, weighed, people, exposed_to):
+    for one in (decided, groups_of, told_groups, *by_row.values()):
         if one is not None:
             check_length(one, n_samples, "X", _advice(one, table))
     if groups_of is not None and groups_of.n_columns == 0:
@@ -230,11 +221,11 @@ def build_problem(
     pairing.lead(table)
     decided = pairing.align(decided)
     groups_of = None if groups_of is None else pairing.align(groups_of)
-    weight = None if weighed is None else pairing.align(weighed).array(0)
-    people = None if people is None else pairing.align(people)
-    exposed = None
-    if exposed_to is not None:
-        exposed = read_exposure(pairing.align(exposed_to).array(0), n_samples)
+    by_row = {name: pairing.align(own) for name, own in by_row.items()}
+    weight = by_row["sample_weight"].array(0) if "sample_weight" in by_row else None
+    people, exposed = by_row.get("clusters"), None
+    if "exposure" in by_row:
+        exposed = read_exposure(by_row["exposure"].array(0), n_samples)
     copies = None
     if told_groups is not None:
         refuse_with_probabilities(asked, exposed is not None)
@@ -332,9 +323,13 @@ def build_problem(
     unit = cluster
     hashed = input_hash(table, labels, columns, weighting.values, cluster)
     if cluster is None:
-        each_counts = people is not None or asked.weight_type == "frequency"
         held = RowColumns(table, [column.labels for column in columns], encoder.dropped_)
-        cluster, unit = _copied(held, each_counts, in_use, log)
+        repeated = find_copies(held)
+        if repeated is not None:  # never split, and one person's unless each row is said to count
+            unit = repeated.unit
+            if people is None and asked.weight_type != "frequency":
+                repeated.warn(in_use, log)
+                cluster = unit
 
     # The matrix is made at once in its final order, and shown from there: no second copy.
     levels = encoder.levels(table)
@@ -402,11 +397,11 @@ def build_problem(
         input_hash=hashed,
         reasons=reasons,
     )
-    given = read_given(problem, asked.propensity, asked.outcome_probability, pairing)
+    known_of = read_given(problem, asked.propensity, asked.outcome_probability, pairing)
     name = decided.names[0]
     named = name if isinstance(name, str) and name != "y" else ""
     words = read_words(asked, problem, named)
-    return replace(problem, given=given, index=pairing.index, outcome_name=named, words=words)
+    return replace(problem, given=known_of, index=pairing.index, outcome_name=named, words=words)
 
 
 def _read_levels(
@@ -474,22 +469,6 @@ def _answers(
     audited = tuple(one for one in audited if one in values)
     asked = audited if len(values) > 2 else audited[:1]
     return {one: Answer(y == values.index(one), weight, unit) for one in asked}
-
-
-def _copied(
-    columns: RowColumns, each_counts: bool, in_use: np.ndarray, log: WarningLog
-) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Clusters and units of rows of which no two are said to be one person's.
-
-    Exact copies are, unless each row is said to count; never are they split.
-    """
-    copies = find_copies(columns)
-    if copies is None:
-        return None, None
-    if each_counts:
-        return None, copies.unit
-    copies.warn(in_use, log)
-    return copies.unit, copies.unit
 
 
 def _advice(given: Table, features: Table) -> str:

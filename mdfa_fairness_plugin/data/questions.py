@@ -104,9 +104,10 @@ class Questioned:
             return plan.decoded(problem.X, levels)
         assert self.extra is not None
         column = typed_quantity(self.extra, others.index(found))
-        codes = column.numbers if column.labels is None else column.labels.codes
         outcome = problem.y if problem.outcome_labels else problem.value(problem.outcomes[0])
-        found_in, of_outcome = (np.unique(own, return_inverse=True)[1] for own in (codes, outcome))
+        found_in, of_outcome = (
+            np.unique(own, return_inverse=True)[1] for own in (column.keys, outcome)
+        )
         if _repeats(found_in, of_outcome):
             raise InputError(f"where: {name!r} repeats the outcome; {_NOT_THE_OUTCOME}.")
         return column
@@ -115,13 +116,8 @@ class Questioned:
         """What a function says of a table of the working rows."""
         problem = self.problem
         names: list[Hashable] = [plan.name for plan in problem.encoder.plans_]
+        names += [name for name in (self.extra.names if self.extra else ()) if name not in names]
         columns = {name: _series(self.column(str(name))) for name in names}
-        if self.extra is not None:
-            columns |= {
-                name: _series(self.column(str(name)))
-                for name in self.extra.names
-                if name not in names
-            }
         index = problem.source_row if problem.index is None else problem.index[problem.source_row]
         told = where(pd.DataFrame(columns).set_axis(index, axis=0))
         table = read_vector(np.asarray(told), "where")

@@ -195,13 +195,7 @@ class Copies:
 
 
 def read_probabilities(table: Table, known: Table | None) -> Copies:
-    """Read probabilities of groups, a column each; where a group is known it is certain.
-
-    Raises
-    ------
-    InputError
-        If these are no probabilities that add up to 1 in every row.
-    """
+    """Read probabilities of groups, a column each; where a group is known it is certain."""
     argument = "sensitive_probabilities"
     if table.n_columns < 2:
         raise InputError(

@@ -95,10 +95,7 @@ def reading_as(spellings: Mapping[Hashable, Hashable], n_rows: int) -> Message:
 def read_spellings(
     columns: Mapping[str, Labels], argument: str, log: WarningLog, *, merge: bool
 ) -> dict[str, Labels]:
-    """Labels of an argument's columns, merged if asked; says so, or which are told apart.
-
-    A column that needs no name is called "".
-    """
+    """Labels of columns, merged if asked; says so, or which are told apart. "" needs no name."""
     out, forms, found = dict(columns), [], []
     for name, labels in columns.items():
         head = f"{name!r}: " if name else ""

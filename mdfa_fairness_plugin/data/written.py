@@ -11,7 +11,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mdfa_fairness_plugin.data.columns import Kind, Labels, is_real, objects
+from mdfa_fairness_plugin.data.columns import (
+    MICROSECONDS_PER_DAY,
+    Kind,
+    Labels,
+    is_real,
+    microseconds,
+    objects,
+)
 from mdfa_fairness_plugin.exceptions import InputError
 
 DECIMALS: Final = (".", ",")
@@ -123,9 +130,7 @@ class Writing:
         days = np.append(read, math.nan)[labels.codes]
         if self.kind == "numeric":
             return days
-        missing = np.isnan(days)
-        ticks = np.round(np.where(missing, 0.0, days) * 86_400_000_000).astype("i8")
-        ticks[missing] = np.iinfo("i8").min  # NaT
+        ticks = microseconds(days)
         if self.kind != "time":
             return ticks.view("M8[us]" if self.kind == "datetime" else "m8[us]")
         times = ticks.view("M8[us]").tolist()
@@ -135,7 +140,7 @@ class Writing:
         """A quantity as a message gives it."""
         if self.kind == "numeric":
             return f"{value:.15g}"
-        moment = np.datetime64(0, "us") + np.timedelta64(round(value * 86_400_000_000), "us")
+        moment = np.datetime64(0, "us") + np.timedelta64(round(value * MICROSECONDS_PER_DAY), "us")
         if self.kind == "timedelta":
             return f"{value:.6g} days"
         text = str(np.datetime_as_string(moment, unit="s"))

@@ -125,10 +125,7 @@ class Bins:
     def best(
         self, sets: Sequence[np.ndarray], start: tuple[float, float], totals: tuple[float, float]
     ) -> Best:
-        """Best condition on each feature among the rows of each mask, (n_sets, n_features).
-
-        ``start`` counts members and others covered whatever the condition.
-        """
+        """Best condition on each feature in each set, (n_sets, n_features), ``start`` being covered."""
         counts = np.empty((2, len(sets), self._n_bins))
         for i, covered in enumerate(sets):
             counts[:, i] = self._counts(covered)

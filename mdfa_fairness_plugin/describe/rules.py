@@ -159,10 +159,7 @@ class _Beam:
         return polished(best, self.sample) if best_score > 0 else ()
 
     def _improved(self, rule: Draft) -> tuple[Draft, float]:
-        """Choose each condition anew given the others, until none changes.
-
-        The score is the phi coefficient less the cost of the rule's words.
-        """
+        """Choose each condition anew given the others until none changes, by phi less costs of words."""
         sample = self.sample
         costs = [[condition.cost for condition in conjunction] for conjunction in rule]
         words = _UNION_COST * (len(rule) - 1)

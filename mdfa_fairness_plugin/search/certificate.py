@@ -33,10 +33,7 @@ def certify(
     learner: Any = "auto",
     random_state: int = 0,
 ) -> Certificate:
-    """Learn where S and Y coincide on some rows and measure the certificate on the others.
-
-    Shapes: ``X`` (n, d); ``s`` (n,); ``positive`` (n,); ``weights`` (n,); ``train`` (n,).
-    """
+    """Learn where S and Y coincide on some rows and measure the certificate on the others."""
     classifier = fit_classifier(
         learner,
         X[train],

@@ -91,10 +91,7 @@ class Compared:
     def propensity(
         self, s: np.ndarray, given: np.ndarray | None, quantity: np.ndarray | None = None
     ) -> CrossFittedProbability:
-        """``Pr[S = +1 | x]``, for sides of shape (n,), or as given for all working rows.
-
-        Of a quantity what is expected of it.
-        """
+        """``Pr[S = +1 | x]``, or as given for all working rows; what is expected of a quantity."""
         if quantity is not None:
             return self._model(PROPENSITY, quantity, given, IDENTITY)
         return self._model(PROPENSITY, s > 0, given)

@@ -238,10 +238,7 @@ class Bins:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Weighted counts by bin of a score and by S: all that a search's path is read from.
-
-    Tallies of parts of the rows add up to that of all rows.
-    """
+    """Weighted counts by bin of a score and by S: all a search's path is read from. Parts add up."""
 
     # (..., n_counts, 2, n_bins); leading axes are parts of the rows.
     counts: np.ndarray
@@ -367,10 +364,7 @@ class Sweep:
         return cls(tally.total(), bins, data.confidence_level, data.spread, data.kind)
 
     def at(self, thresholds: np.ndarray) -> LevelSets:
-        """Measure the level sets of these thresholds.
-
-        Shapes: ``thresholds`` (n_sets,).
-        """
+        """Measure the level sets of these thresholds."""
         return measure_sets([(self, thresholds)])
 
     def counts_at(self, thresholds: np.ndarray) -> np.ndarray:

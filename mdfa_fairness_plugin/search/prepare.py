@@ -114,7 +114,7 @@ def audit_folds(
     """
     unit = problem.unit
     rng = np.random.default_rng(settings.seeds["folds"])
-    strata = value_of(problem, contrasts) * problem.n_strata + problem.stratum
+    strata = value_of(problem, contrasts) * (len(problem.outcome_labels) or 2) + problem.stratum
     learning = np.ones(problem.n_rows, dtype=bool)
     if settings.evaluation == "holdout":
         learning = ~draw_holdout(strata, rng, unit)
@@ -245,10 +245,7 @@ def warn_of_outside(
 def _told_by_one(
     contrast: Contrast, problem: AuditProblem, *, refused: bool = False
 ) -> tuple[str | Count, ...]:
-    """Which feature tells most of a group from those compared with it.
-
-    Of an audit that is not refused only one that tells it alone.
-    """
+    """Which feature tells most of a group from others; if not refused only one that tells it alone."""
     rows, answer = np.flatnonzero(contrast.rows), problem.answer(contrast.s > 0)
     name, share = best_teller(problem.display, rows, answer, however_badly=refused)
     if not name:

@@ -354,10 +354,7 @@ def solved(data: SearchData, region: Any, chosen: Chosen) -> Solved:
 def _agreed(
     data: SearchData, selection: Selection, judged: Judged
 ) -> tuple[Selection, Judged, np.ndarray]:
-    """Everybody for old and new rows alike, where either the choice or its measurement says so.
-
-    Besides, who was in the region before that.
-    """
+    """Everybody, for all rows, where choice or measurement says so; and who was in before."""
     if np.isneginf(selection.threshold):
         judged = replace(judged, member=data.held_out)
     searched = judged.member
@@ -368,10 +365,7 @@ def _agreed(
 
 
 def at_least_everybody(data: SearchData, judged: Judged) -> Judged:
-    """Give way to everybody where these are treated more unequally, by lower limits.
-
-    So does a core to its region.
-    """
+    """Give way to everybody where these fare worse by lower limits; so does a core to its region."""
     member, core = judged.member, judged.core
     if not data.limit(member) >= data.limit(data.held_out):
         member = data.held_out
