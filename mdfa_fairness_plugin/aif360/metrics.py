@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mdfa_fairness_plugin.aif360.groups import (
-    ByRow,
-    Features,
-    Groups,
-    Protected,
-    check_lists,
-)
+from mdfa_fairness_plugin.aif360.groups import ByRow, Features, Groups, Protected, check_lists
 from mdfa_fairness_plugin.aif360.methods import SubgroupMethods
 from mdfa_fairness_plugin.aif360.reading import (
     check_same_features,

@@ -114,8 +114,7 @@ class Asked:
         "counts is compared per unit of it.",
     )
     where: str | None = option(
-        "EXPR",
-        "Audit only the rows where this holds, such as 'age < 25 and city == \"Oslo\"'.",
+        "EXPR", "Audit only the rows where this holds, such as 'age < 25 and city == \"Oslo\"'."
     )
     measure: tuple[str, ...] = several(
         "EXPR",

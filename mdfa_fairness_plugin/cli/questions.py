@@ -67,10 +67,7 @@ def with_outcome(table: Table, request: Request) -> tuple[Table, Request]:
     name = expression.sides[0]
     frame = table.frame.assign(**{name: answers})
     own = replace(
-        request,
-        outcome=name,
-        decided_by=expression.names,
-        drop=(*request.drop, *expression.names),
+        request, outcome=name, decided_by=expression.names, drop=(*request.drop, *expression.names)
     )
     return replace(table, frame=frame), own
 

@@ -181,9 +181,7 @@ class Request(Asked, Written):
         "outcomes is likelier.",
     )
     tolerance: float | None = option(
-        "T",
-        "How much less than the baseline's the metric of an alternative may be.",
-        Finite(),
+        "T", "How much less than the baseline's the metric of an alternative may be.", Finite()
     )
     splits: int = option("N", "Repeated 70/30 splits; 0 for none.", IntRange(0), default=100)
     n_comparators: int = option(

@@ -119,11 +119,7 @@ def _by_column(
 
 
 def _by_label(
-    given: Any,
-    argument: str,
-    values: Sequence[Hashable],
-    what: str,
-    read: Callable[..., Table],
+    given: Any, argument: str, values: Sequence[Hashable], what: str, read: Callable[..., Table]
 ) -> dict[Hashable, np.ndarray]:
     """Probabilities by label; of two labels both, if one is given."""
     order = [values[place] for place in natural_order(values)]

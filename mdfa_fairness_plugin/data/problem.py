@@ -431,12 +431,7 @@ def _amounts(
 
 
 def _audited(
-    labels: Labels,
-    amounts: np.ndarray | None,
-    weight: np.ndarray,
-    asked: Settings,
-    *,
-    per: bool,
+    labels: Labels, amounts: np.ndarray | None, weight: np.ndarray, asked: Settings, *, per: bool
 ) -> tuple[Labels, Amount | None, dict[Hashable, Cut], tuple[Hashable, ...]]:
     """Outcomes as they are audited: labels, how much of a number, cuts of an order, and their names."""
     amount: Amount | None = None

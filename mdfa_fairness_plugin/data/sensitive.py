@@ -10,23 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.data.columns import (
-    Labels,
-    find_label,
-    listing,
-    objects,
-    read_labels,
-)
+from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, objects, read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_vector
 from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.data.spelling import read_spellings
 from mdfa_fairness_plugin.data.written import Writing
-from mdfa_fairness_plugin.exceptions import (
-    Count,
-    InputError,
-    MissingSensitiveWarning,
-    WarningLog,
-)
+from mdfa_fairness_plugin.exceptions import Count, InputError, MissingSensitiveWarning, WarningLog
 from mdfa_fairness_plugin.settings import Settings
 
 UNNAMED = "sensitive_feature"

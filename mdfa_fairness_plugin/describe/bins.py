@@ -30,11 +30,7 @@ _FEW: Final = 64  # histograms scored at a time
 
 
 def make_feature(
-    display: pd.DataFrame,
-    column: int,
-    kind: str,
-    rows: np.ndarray,
-    edges: np.ndarray | None = None,
+    display: pd.DataFrame, column: int, kind: str, rows: np.ndarray, edges: np.ndarray | None = None
 ) -> Feature:
     """Cut one column of a frame into bins, in some of its rows, at these edges if it is of numbers."""
     name = label_text(display.columns[column])
@@ -173,10 +169,7 @@ def _all_runs(n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _best_runs(
-    counts: np.ndarray,
-    has_missing: bool,
-    start: tuple[float, float],
-    totals: tuple[float, float],
+    counts: np.ndarray, has_missing: bool, start: tuple[float, float], totals: tuple[float, float]
 ) -> Best:
     """Best run of bins, with or without the missing values, or these alone, for each histogram.
 

@@ -84,11 +84,7 @@ class Cells:
             yield np.array([of_cell[where == place].sum(axis=0) for place in range(N_PLACES)])
 
     def counts(
-        self,
-        codes: np.ndarray,
-        n_codes: int,
-        of_row: np.ndarray,
-        weights: np.ndarray | None = None,
+        self, codes: np.ndarray, n_codes: int, of_row: np.ndarray, weights: np.ndarray | None = None
     ) -> Iterator[np.ndarray]:
         """Rows with each code by place, or their weight, (5, n_codes) for each subgroup in turn.
 

@@ -12,13 +12,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.describe.cells import row_blocks, tally
 from mdfa_fairness_plugin.describe.profile import as_levels, is_ordered, numeric_values
-from mdfa_fairness_plugin.describe.wording import (
-    clock,
-    is_missing,
-    label_text,
-    number,
-    quantity,
-)
+from mdfa_fairness_plugin.describe.wording import clock, is_missing, label_text, number, quantity
 
 EVERYBODY: Final = "everybody"
 NOBODY: Final = "nobody"

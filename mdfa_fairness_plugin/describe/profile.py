@@ -249,11 +249,7 @@ def _add_levels(
 
 
 def _row(
-    name: str,
-    level: str,
-    statistic: str,
-    numbers: Iterable[float],
-    difference: float = math.nan,
+    name: str, level: str, statistic: str, numbers: Iterable[float], difference: float = math.nan
 ) -> _Row:
     return (name, level, statistic), [*map(float, numbers), difference]
 

@@ -159,7 +159,7 @@ class _Beam:
         return polished(best, self.sample) if best_score > 0 else ()
 
     def _improved(self, rule: Draft) -> tuple[Draft, float]:
-        """Choose each condition anew given the others until none changes, by phi less costs of words."""
+        """Choose each condition anew given the others until none changes, by phi less cost of words."""
         sample = self.sample
         costs = [[condition.cost for condition in conjunction] for conjunction in rule]
         words = _UNION_COST * (len(rule) - 1)

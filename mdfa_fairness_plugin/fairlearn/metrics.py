@@ -179,11 +179,7 @@ def worst_case_violation(
 
 
 def worst_case_ratio(
-    y_true: Column | None,
-    y_pred: Columns,
-    *,
-    sample_weight: Column | None = None,
-    **arguments: Any,
+    y_true: Column | None, y_pred: Columns, *, sample_weight: Column | None = None, **arguments: Any
 ) -> float:
     """How many times more often others get the favourable outcome, where that is worst.
 
@@ -207,11 +203,7 @@ def worst_case_ratio(
 
 
 def worst_case_difference(
-    y_true: Column | None,
-    y_pred: Columns,
-    *,
-    sample_weight: Column | None = None,
-    **arguments: Any,
+    y_true: Column | None, y_pred: Columns, *, sample_weight: Column | None = None, **arguments: Any
 ) -> float:
     """By how much less of a number a group gets than others alike, where that is worst.
 
@@ -244,11 +236,7 @@ def worst_case_difference(
 
 
 def unfairness_certificate(
-    y_true: Column | None,
-    y_pred: Columns,
-    *,
-    sample_weight: Column | None = None,
-    **arguments: Any,
+    y_true: Column | None, y_pred: Columns, *, sample_weight: Column | None = None, **arguments: Any
 ) -> float:
     """Strength ``gamma`` of the certificate for the worst-treated subgroup found.
 
@@ -369,12 +357,7 @@ def _split(
 
 
 def draw_predictions(
-    model: Predictor,
-    X: Sized,
-    *,
-    n_repeats: int = 1,
-    random_state: int = 0,
-    **predict_params: Any,
+    model: Predictor, X: Sized, *, n_repeats: int = 1, random_state: int = 0, **predict_params: Any
 ) -> np.ndarray:
     """Predict with fixed seeds, once or repeatedly.
 

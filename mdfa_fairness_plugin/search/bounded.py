@@ -19,12 +19,7 @@ from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION, ratio_of
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import Settings
 
-_PARTS: Final = {
-    EVERYBODY: "population",
-    CORE: "core",
-    RULE: "rule_subgroup",
-    SEARCHED: "searched",
-}
+_PARTS: Final = {EVERYBODY: "population", CORE: "core", RULE: "rule_subgroup", SEARCHED: "searched"}
 _BOUNDED: Final = ("interval", "difference_interval", "probability_bounds", "p_value")
 
 

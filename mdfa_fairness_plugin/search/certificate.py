@@ -35,11 +35,7 @@ def certify(
 ) -> Certificate:
     """Learn where S and Y coincide on some rows and measure the certificate on the others."""
     classifier = fit_classifier(
-        learner,
-        X[train],
-        coincidence(s, positive)[train],
-        halves(weights, s)[train],
-        random_state,
+        learner, X[train], coincidence(s, positive)[train], halves(weights, s)[train], random_state
     )
     test = ~train
     member = classifier.predict(X[test]) > 0

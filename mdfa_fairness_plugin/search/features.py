@@ -7,12 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.balance.balancer import (
-    FromFeatures,
-    Weighing,
-    is_network,
-    make_network,
-)
+from mdfa_fairness_plugin.balance.balancer import FromFeatures, Weighing, is_network, make_network
 from mdfa_fairness_plugin.search.certificate import coincidence
 from mdfa_fairness_plugin.search.level_sets import SearchData
 from mdfa_fairness_plugin.settings import Settings

@@ -97,11 +97,7 @@ class Compared:
         return self._model(PROPENSITY, s > 0, given)
 
     def _model(
-        self,
-        argument: str,
-        value: np.ndarray,
-        given: np.ndarray | None,
-        link: Link = LOGIT,
+        self, argument: str, value: np.ndarray, given: np.ndarray | None, link: Link = LOGIT
     ) -> Any:
         """The user's probabilities, the user's estimator, or else the audit's own models."""
         stage = "outcome" if argument == OUTCOME else "propensity"

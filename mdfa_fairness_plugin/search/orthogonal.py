@@ -118,8 +118,7 @@ class OrthogonalSolver:
                 return orthogonal_families(own, e[rows], m[rows], rate, losses, kind)
 
             return Scoring(
-                propose,
-                lambda name: named[name].scores(tau(named[name].scale), e, m, rate, kind),
+                propose, lambda name: named[name].scores(tau(named[name].scale), e, m, rate, kind)
             )
 
         alone = [scoring(own.first) for own in difference.averaged_over]
@@ -139,13 +138,7 @@ class OrthogonalSolver:
 
 
 def oriented(
-    tau: np.ndarray,
-    e: np.ndarray,
-    m: np.ndarray,
-    *,
-    flip_s: bool,
-    flip_y: bool,
-    whole: float = 1.0,
+    tau: np.ndarray, e: np.ndarray, m: np.ndarray, *, flip_s: bool, flip_y: bool, whole: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nuisances and difference as the search sees them: one function serves all four searches.
 

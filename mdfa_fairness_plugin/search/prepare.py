@@ -26,12 +26,7 @@ from mdfa_fairness_plugin.exceptions import (
 )
 from mdfa_fairness_plugin.learn.given import GivenProbability
 from mdfa_fairness_plugin.measure.power import FEWEST_HITS
-from mdfa_fairness_plugin.measure.splitting import (
-    HELD_BACK,
-    draw_folds,
-    draw_holdout,
-    draw_sample,
-)
+from mdfa_fairness_plugin.measure.splitting import HELD_BACK, draw_folds, draw_holdout, draw_sample
 from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.search.ground import Compared, Ground, Side, orientation
 from mdfa_fairness_plugin.search.outcomes import Outcome, outcomes_of

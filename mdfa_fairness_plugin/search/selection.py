@@ -16,13 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mdfa_fairness_plugin.search.level_sets import (
-    Bins,
-    LevelSets,
-    SearchData,
-    Sweep,
-    measure_sets,
-)
+from mdfa_fairness_plugin.search.level_sets import Bins, LevelSets, SearchData, Sweep, measure_sets
 from mdfa_fairness_plugin.search.solver import Alone, Solved
 
 # Regions need this many rows of each S value to be measured at all.
