@@ -250,8 +250,11 @@ def read_table(request: Request) -> Table:
         table = _read_parquet(path, content, request.na_values)
     elif kind in _CSV_SUFFIXES:
         usual = "\t" if kind == ".tsv" else ","
+        mark = usual if request.separator is None else request.separator.replace("\\t", "\t")
+        if len(mark) != 1:
+            raise CommandError(f"--separator: {mark!r} was given; one character expected.")
         how = {
-            "sep": usual if request.separator is None else request.separator,
+            "sep": mark,
             "encoding": request.encoding,
             "compression": None if packed is None else _COMPRESSED[packed],
         }
@@ -289,9 +292,10 @@ def _read_csv(
             _opened(path, content), na_values=["", *na_values], low_memory=False, **how
         )
     except UnicodeDecodeError as error:
+        other = "utf-16" if error.object[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
         raise CommandError(
             f"{path}: not readable as {encoding.removesuffix('-sig')} text ({error.reason}); say "
-            "how it is encoded, for instance --encoding latin-1."
+            f"how it is encoded, for instance --encoding {other}."
         ) from error
     except pd.errors.EmptyDataError as error:
         raise CommandError(f"{path}: the file is empty.") from error
@@ -300,7 +304,7 @@ def _read_csv(
     except (OSError, EOFError, ValueError, csv.Error) as error:
         hint = ""
         if "Expected" in str(error) and "fields" in str(error):
-            hint = " If another mark than a comma separates the cells, name it: --separator ';'."
+            hint = ". If another mark than a comma separates the cells, name it: --separator ';'."
         reason = (
             _first_line(error).removeprefix("Error tokenizing data. ").removeprefix("C error: ")
         )

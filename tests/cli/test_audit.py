@@ -211,7 +211,12 @@ def test_parquet_holds_the_same_as_csv(loans, tmp_path, mdfa, fake_audit):
 
 @pytest.mark.parametrize(
     ("suffix", "separator", "options"),
-    [("tsv", "\t", []), ("csv", ";", ["--separator", ";"]), ("CSV", ",", [])],
+    [
+        ("tsv", "\t", []),
+        ("csv", ";", ["--separator", ";"]),
+        ("csv", "\t", ["--separator", r"\t"]),
+        ("CSV", ",", []),
+    ],
 )
 def test_other_separators(suffix, separator, options, tmp_path, mdfa, fake_audit):
     path = tmp_path / f"loans.{suffix}"
@@ -406,6 +411,7 @@ def test_missing_file(tmp_path, mdfa):
         ("t.csv", b"race,approved,x\na,1\nb,0,3,4,5,6\n", ["cannot be read as CSV"]),
         ("t.csv", b"race;approved\na;1\nb;0\n", ["found one column", "--separator"]),
         ("t.csv", "race,approved,x\né,1,2\n".encode("latin-1"), ["utf-8", "--encoding latin-1"]),
+        ("t.csv", "race,approved\na,1\n".encode("utf-16"), ["utf-8", "--encoding utf-16"]),
         ("t.csv.gz", b"race,approved\na,1\n", ["cannot be read as CSV"]),
         ("t.parquet", b"race,approved\na,1\n", ["cannot be read as Parquet"]),
         ("t.xlsx", b"PK", [".csv, .tsv or .parquet"]),
@@ -423,6 +429,7 @@ def test_encoding_can_be_named(tmp_path, mdfa, fake_audit):
     path.write_bytes("race,approved,x\né,1,2\n".encode("latin-1"))
     assert mdfa(*audit_arguments(path, "--encoding", "latin-1")).exit_code == 0
     check_error(mdfa(*audit_arguments(path, "--encoding", "klingon")), "--encoding", "klingon")
+    check_error(mdfa(*audit_arguments(path, "--separator", "||")), "--separator", "one character")
 
 
 def test_repeated_column_names_matter_only_where_named(tmp_path, mdfa, fake_audit):
