@@ -13,7 +13,7 @@ from click import Argument, Choice, IntRange, Option
 
 from mdfa_fairness_plugin.cli.kinds import JSON, option_of
 from mdfa_fairness_plugin.cli.needs import refuse_idle
-from mdfa_fairness_plugin.cli.request import Request, are_parts
+from mdfa_fairness_plugin.cli.request import WRITTEN, Request, are_parts
 
 # As mdfa_fairness_plugin.experiments.EXPERIMENTS, which is slow to import.
 EXPERIMENTS: Final = (
@@ -21,7 +21,7 @@ EXPERIMENTS: Final = (
 )  # fmt: skip
 # What commands share, in the order in which their help has it.
 _BYLINE: Final = "title source author date"
-_READING: Final = "separator encoding na_values decimal thousands date_format categorical bins"
+_READING: Final = f"{' '.join(WRITTEN)} categorical bins"
 _BEYOND: Final = "outcome_type ordered compare_by favorable robust min_difference exposure"
 _COLUMNS: Final = (
     "sensitive features drop decision_input outcome_label reference weight weight_type cluster "
@@ -155,10 +155,12 @@ COMMANDS: Final = (
         """Measure on the new rows of FILE what an audit of old ones found.
 
         Its rules, groups and outcomes, with the same columns and settings: confirmed or not. Nothing is
-        searched for, so there is no price for a search; several rules are one family.
+        searched for, so there is no price for a search; several rules are one family. FILE is read as
+        the old one was, but for what options say.
         """,
         _FILE,
-        "from_file report json_file junit_file fail_above min_cell withhold n_jobs quiet",
+        "from_file report json_file junit_file fail_above min_cell withhold "
+        f"{' '.join(WRITTEN)} drop_missing_outcomes n_jobs quiet",
     ),
     _command(
         "reproduce",

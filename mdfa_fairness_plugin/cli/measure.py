@@ -9,7 +9,7 @@ from mdfa_fairness_plugin.cli.events import rows_asked
 from mdfa_fairness_plugin.cli.files import files_in
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
 from mdfa_fairness_plugin.cli.questions import request_of
-from mdfa_fairness_plugin.cli.request import Request
+from mdfa_fairness_plugin.cli.request import WRITTEN, Request
 from mdfa_fairness_plugin.comparison import measure_again
 from mdfa_fairness_plugin.exceptions import renaming
 from mdfa_fairness_plugin.results import AuditResult
@@ -47,4 +47,8 @@ def _asked(request: Request, old: AuditResult) -> Request:
             f"{request.file}: this is the file that {request.from_file} is an audit of; rows that a "
             "rule was found in cannot confirm it. Give new ones."
         )
+    usual = Request()
+    of_file = {name: getattr(request, name) for name in (*WRITTEN, "drop_missing_outcomes")}
+    said = {name: value for name, value in of_file.items() if value != getattr(usual, name)}
+    own = replace(own, **said)
     return replace(own, file=request.file, n_jobs=request.n_jobs, quiet=request.quiet)

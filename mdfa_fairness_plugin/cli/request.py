@@ -24,6 +24,8 @@ from mdfa_fairness_plugin.cli.kinds import (
 
 STDOUT: Final = Path("-")
 PARQUET_SUFFIXES: Final = (".parquet", ".pq", ".parq")
+# Fields that say how one file is written, whatever is asked of it.
+WRITTEN: Final = ("separator", "encoding", "na_values", "decimal", "thousands", "date_format")
 
 
 @dataclass(frozen=True, kw_only=True)

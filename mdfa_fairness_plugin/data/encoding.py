@@ -12,7 +12,7 @@ import pandas as pd
 from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn, listing
 from mdfa_fairness_plugin.data.containers import Table, read_table
 from mdfa_fairness_plugin.data.display import DisplayFeature, Reader, display_frame, find_shown
-from mdfa_fairness_plugin.data.held import merged, note_unequal, pooled
+from mdfa_fairness_plugin.data.held import as_days, merged, note_unequal, pooled
 from mdfa_fairness_plugin.data.plans import (
     MISSING,
     OTHER,
@@ -339,6 +339,8 @@ class _Planning:
             # Columns of a row-major array are strided; every look at one costs ten times a copy's.
             values = np.ascontiguousarray(column.numbers)
             refuse_infinite(values, name)
+        if column.kind == "datetime":
+            self.in_part.append(as_days(name))
         missing = np.isnan(values)
         n_missing = int(missing.sum())
         if n_missing == len(values):

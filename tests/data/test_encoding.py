@@ -217,6 +217,13 @@ def test_a_pool_of_too_few_joins_the_most_frequent_level_and_is_shown_apart(enco
     assert "'x': rare levels count as 'b' (2 % of rows)" in notes_of(X)["NotHeldEqual"]
 
 
+def test_what_comes_again_and_again_in_dates_is_said_not_to_be_held_equal():
+    X = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=40), "hours": range(40)})
+    told = notes_of(X)["NotHeldEqual"]
+    assert told == "'day': as a number of days, without its weekday, month or hour"
+    assert "NotHeldEqual" not in notes_of(X.assign(day=X["day"][0]))
+
+
 def wide(rng, n_levels):
     """Two columns of many levels: two rows each, and a few rows of most."""
     return pd.DataFrame(
