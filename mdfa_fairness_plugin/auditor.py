@@ -58,6 +58,9 @@ class Fitting(Judging):
             outcome goes with the group beyond the proxy; ``Violation.probability_bounds`` hold
             whatever the two have to do with each other, and only what is beyond these is a violation.
             The probabilities have to be right among people with equal audited features.
+            ``sensitive_features`` of some rows, drawn at random among those with the same outcome,
+            correct the estimate by what their own probabilities are off (``Violation.n_known``); leave
+            these as they were told, 0 and 1 say nothing of that.
 
         Returns
         -------

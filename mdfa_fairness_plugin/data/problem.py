@@ -47,14 +47,15 @@ from mdfa_fairness_plugin.data.given import NOTHING_GIVEN, GivenProbabilities, r
 from mdfa_fairness_plugin.data.leaks import Answer, OfNumbers, check_leaks, leaked_features
 from mdfa_fairness_plugin.data.order import canonical_order, input_hash
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
-from mdfa_fairness_plugin.data.quantities import with_quantities
-from mdfa_fairness_plugin.data.sensitive import (
-    UNNAMED,
-    SensitiveFeature,
+from mdfa_fairness_plugin.data.proxies import (
+    Copies,
+    Proxies,
     read_probabilities,
-    read_sensitive,
     refuse_with_probabilities,
+    sample_of,
 )
+from mdfa_fairness_plugin.data.quantities import with_quantities
+from mdfa_fairness_plugin.data.sensitive import UNNAMED, SensitiveFeature, read_sensitive
 from mdfa_fairness_plugin.data.spelling import asked_as, read_spellings
 from mdfa_fairness_plugin.data.weights import read_weighting
 from mdfa_fairness_plugin.data.words import StatedReason, Words, read_reasons, read_words
@@ -100,6 +101,7 @@ class AuditProblem:
     amount: Amount | None = None  # outcomes that are numbers, or the ranks of ordered ones
     cuts: Mapping[Hashable, Cut] = field(default_factory=dict)  # of ordered outcomes, by label
     probability: np.ndarray | None = None  # that a row is of its group; None: it is
+    proxies: Proxies | None = None  # where some rows' groups are known besides their probabilities
     quantity: Quantity | None = None  # that is compared in the place of groups
 
     @property
@@ -198,8 +200,7 @@ def build_problem(
             "required. Pass at least one feature to audit."
         )
     decided = read_vector(y, "y")
-    groups_of: Table | None = None
-    told_groups: Table | None = None
+    groups_of, told_groups = None, None
     if sensitive_features is not None or sensitive_probabilities is None:
         groups_of = read_table(sensitive_features, "sensitive_features", column_name=UNNAMED)
     if sensitive_probabilities is not None:
@@ -226,17 +227,14 @@ def build_problem(
     people, exposed = by_row.get("clusters"), None
     if "exposure" in by_row:
         exposed = read_exposure(by_row["exposure"].array(0), n_samples)
-    copies = None
+    copies: Copies | None = None
     if told_groups is not None:
         refuse_with_probabilities(asked, exposed is not None)
         copies = read_probabilities(pairing.align(told_groups), groups_of)
         table, decided, groups_of = table.take(copies.row), decided.take(copies.row), copies.groups
         weight = copies.weights(weight)
-        if people is None:  # the copies of a row are one person's
-            people = read_vector(np.arange(n_samples), "clusters")
-        people = people.take(copies.row)
+        people = copies.clusters(people)
     assert groups_of is not None  # given, or made of probabilities
-
     # Rows without weight are absent, so nothing they hold can fail a check.
     excluded: dict[str, int] = {}
     origin = None if copies is None else copies.row
@@ -372,6 +370,7 @@ def build_problem(
         cluster=cluster,
         log=log,
     )
+    source_row = of_input(in_use[order])
     problem = AuditProblem(
         X=encoded,
         levels=None if levels is None else levels[order],
@@ -389,8 +388,9 @@ def build_problem(
         sensitive=with_intersections(sorted_columns, asked.intersections),
         cluster=cluster,
         unit=unit,
-        source_row=of_input(in_use[order]),
+        source_row=source_row,
         probability=None if copies is None else copies.probability[in_use[order]],
+        proxies=sample_of(copies, source_row, encoded, y_sorted, encoder.encoded_names_, log),
         n_samples=n_samples,
         excluded=excluded,
         warnings=log.records,

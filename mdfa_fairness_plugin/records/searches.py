@@ -200,7 +200,10 @@ class Violation(Keyed, Tested, Measured, Viewed):
     probability_bounds, probability_interval : tuple of float
         Smallest and largest ``delta`` over all ways in which outcome and group may go together where
         groups are known by probability (Kallus, Mao and Zhou 2022), and the limits of both; else NaN.
-        All intervals hold these then, and p-values are of the smallest.
+        All intervals hold these then, and p-values are of the smallest, unless ``n_known``.
+    n_known : int
+        Rows of known group that correct what probabilities say of this set: estimate, interval and
+        p-value are corrected ones. 0 where none do, or where bounds leave less open.
     rows_to_know : int
         More people whose groups would have to be known for an interval as narrow as these bounds.
     e_value, e_value_limit : float

@@ -195,6 +195,7 @@ class Measured(Effect, Record):
     outcome_sd: float = field(default=math.nan, metadata=said("cells", settle=float, json="told"))
     per: float = field(default=math.nan, metadata=said("always", settle=float, json="told"))
     probability_bounds: tuple[float, float] = told_pair()
+    n_known: int = field(default=0, metadata=said("always", settle=int, json="told"))
 
     @property
     def lower(self) -> float:
@@ -251,7 +252,7 @@ class Subgroup(Measured, Viewed):
         ``per`` where one deviation of the quantity goes with one of the outcome.
     per : float
         How much more of a sensitive quantity ``difference`` is for, then a slope; NaN between groups.
-    probability_bounds : tuple of float
+    probability_bounds, n_known : tuple of float, int
         As for ``Violation``.
     p_value : float
         Of everybody, of the region that the search proposed, before one of the two is chosen, and of

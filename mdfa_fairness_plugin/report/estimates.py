@@ -90,7 +90,7 @@ def rates_sentences(case: Violation, settings: Settings) -> tuple[str, ...]:
 
 def _given_expected(case: Violation, where: str) -> tuple[str, ...]:
     """What counts are expected by the probabilities of the groups."""
-    if not (plain := _plain_counts(case)):
+    if case.n_known or not (plain := _plain_counts(case)):
         return ()
     own, other = (f"about {hits:,d} of {n:,d}" for hits, n in plain)
     return (

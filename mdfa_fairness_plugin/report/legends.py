@@ -62,8 +62,8 @@ def _effect_legend(effect: Effect) -> str:
         )
     if isinstance(effect, Bounded):
         return (
-            "Ratio: times as often in the worst subgroup, from the least to the most that the "
-            "probabilities of the groups allow; between: with chance"
+            "Ratio: times as often in the worst subgroup, as far as rows of known group tell it, or "
+            "from the least to the most that probabilities allow; between: with chance"
         )
     return "Ratio: times as often in the worst subgroup"
 

@@ -211,10 +211,14 @@ class Bounded(Effect):
 
     beside = ""
 
+    def _corrected(self, found: Any) -> bool:
+        """Whether rows of known group tell which ratio it is, or nothing is told of it."""
+        return found.n_known > 0 or math.isnan(found.probability_bounds[0])
+
     def told(self, found: Any) -> list[str]:
         """From which ratio to which it may be, and both limits."""
         low, high = map(ratio_of, found.probability_bounds)
-        if math.isnan(low):
+        if self._corrected(found):
             return super().told(found)
         low_text, high_text, *limits = short(self.alike((low, high, *self.ends(found))))
         value = f"{low_text} or more" if math.isinf(high) else f"{low_text} to {high_text}"
@@ -234,7 +238,7 @@ class Bounded(Effect):
 
     def _frequencies(self, found: Any, ratio: str) -> str:
         """What it is if nothing is left open, in the place of rates that may be others."""
-        if math.isnan(found.probability_bounds[0]):
+        if self._corrected(found):
             return super()._frequencies(found, ratio)
         return (
             ", whatever outcome and group have to do with each other beyond the probabilities; "

@@ -373,7 +373,7 @@ def paper_terms(violation: Violation) -> str:
             else [f"mass = {rounded(mass)} of all that is compared, by weight"]
         )
         told = [] if math.isnan(effect.value(violation)) else told
-    how = " if nothing is left open" if effect is BOUNDED else ""
+    how = " if nothing is left open" if effect is BOUNDED and not violation.n_known else ""
     return f"In the method's terms{how}: {', '.join(told)}." if told else ""
 
 
@@ -422,7 +422,7 @@ def _example(strength: float) -> str:
 def impact_sentence(violation: Violation) -> str:
     """The favourable rates, one over the other; empty if they are not known, or none is favourable."""
     impact, interval = violation.impact_ratio, violation.impact_interval
-    if math.isnan(impact) or effect_of(violation) is BOUNDED:
+    if math.isnan(impact) or (effect_of(violation) is BOUNDED and not violation.n_known):
         return ""
     if violation.outcome_scale in (RANK, STEPS):
         return ""  # a rank is no amount

@@ -31,6 +31,15 @@ def probability_sentence(violation: Violation) -> str:
     if effect_of(violation) is not BOUNDED:
         return ""
     feature = label_text(violation.sensitive_feature)
+    if violation.n_known:
+        low, high = map(ratio_of, violation.probability_bounds)
+        ends = " and ".join(ratios_text((low, high)))
+        return (
+            f"Every row counts by the probability of its {feature}, and what that says too much or too "
+            f"little is taken off by {rows_text(violation.n_known)} in the subgroup whose {feature} is "
+            "known besides: that is right if, among its rows with the same outcome, it is left to "
+            f"chance whose is. Whoever they are, the ratio would lie between {ends}, chance aside."
+        )
     text = (
         f"Every row counts by the probability of its {feature}, which is 1 where that is known: that "
         "is right where the outcome has nothing more to do with it than features and probabilities "

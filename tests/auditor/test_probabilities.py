@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtr
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.exceptions import InputError, MissingSensitiveWarning
 from mdfa_fairness_plugin.results import AuditResult
 
 FAST = {"learner": "tree", "n_splits": 2, "n_repeats": 1, "random_state": 0}
@@ -122,22 +122,46 @@ def test_vague_probabilities_are_no_violation():
     assert "learn the groups of some of these people" in result.to_html()
 
 
-def test_known_groups_narrow_the_bounds(found):
-    X, y, s, result = found
-    _, _, _, p = draw(3.0, 3.0)
-    known = pd.Series(np.where(np.arange(N) < N // 2, np.where(s, "w", "m"), None), dtype=object)
-    again = mdfa.audit(
-        X,
-        y,
-        sensitive_features=known,
-        sensitive_probabilities=p,
-        outcomes=[1],
-        groups=["w"],
-        **FAST,
-    ).violations[0]
-    before = result.violations[0]
-    assert np.ptp(again.probability_bounds) < np.ptp(before.probability_bounds)
-    assert again.rows_to_know == 0  # half are known already
+def test_known_groups_correct_the_estimate_and_narrow_the_bounds(tmp_path):
+    X, y, s, p = draw(0.8, 3.0)
+    half = np.arange(N) < N // 2
+    known = pd.Series(np.where(half, np.where(s, "w", "m"), None), dtype=object, name="sex")
+    asked = {"outcomes": [1], "groups": ["w"], "favorable_label": 0, **FAST}
+    result = mdfa.audit(X, y, sensitive_features=known, sensitive_probabilities=p, **asked)
+    (v,) = result.violations
+    assert v.verdict == "violation"
+    assert v.n_known == (v.membership & half).sum()
+    low, high = v.probability_bounds
+    assert low < v.interval[0] < v.delta < v.interval[1] < high
+    inside = v.membership
+    truth = math.log(y[inside & s].mean() / y[inside & ~s].mean())
+    # What probabilities say alone, known rows being certain, is off by far more.
+    assert abs(v.delta - truth) < 0.2 < truth - v.estimates["hajek"]
+    assert v.rates[0] / v.rates[1] == pytest.approx(v.ratio)
+    assert v.gamma == pytest.approx(v.mass * math.tanh(v.delta / 2) / 2)
+    assert v.impact_interval[0] < v.impact_ratio < v.impact_interval[1]
+    assert v.rows_to_know == 0
+    result.to_json(tmp_path / "audit.json")
+    assert AuditResult.from_json(tmp_path / "audit.json").violations[0].n_known == v.n_known
+    text = " ".join(result.summary().split())
+    assert f"taken off by {v.n_known:,} rows in the subgroup whose sex is known besides" in text
+    # Probabilities of 0 and 1 say nothing of how far others are off; bounds are as narrow.
+    certain = p.copy()
+    certain[half] = np.column_stack([s, ~s])[half].astype(float)
+    other = mdfa.audit(X, y, sensitive_probabilities=certain, **asked).violations[0]
+    assert other.n_known == 0
+    assert other.verdict == "insufficient_evidence"
+    assert other.probability_bounds == pytest.approx(v.probability_bounds)
+
+
+def test_known_groups_that_are_no_random_sample_correct_nothing():
+    X, y, s, p = draw(0.8, 3.0)
+    known = np.where(X["b"] > 0.5, np.where(s, "w", "m"), None)
+    with pytest.warns(MissingSensitiveWarning, match=r"no random sample .* as 'b' differs"):
+        result = mdfa.audit(
+            X, y, sensitive_features=known, sensitive_probabilities=p, outcomes=[1], **FAST
+        )
+    assert {v.n_known for v in result.violations} == {0}
 
 
 def test_order_of_rows_and_columns_changes_nothing(found):

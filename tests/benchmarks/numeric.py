@@ -9,7 +9,7 @@ Run from the repository root, for example::
     python tests/benchmarks/numeric.py rivals --seeds 10
     python tests/benchmarks/numeric.py limits --seeds 40 --sizes 1000
     python tests/benchmarks/numeric.py cost
-    python tests/benchmarks/numeric.py proxies --seeds 20 --sizes 20000
+    python tests/benchmarks/numeric.py proxies --seeds 20 --sizes 20000 --known 0 1000
     python tests/benchmarks/numeric.py slopes --seeds 60 --sizes 1000
 
 ``plants`` audits n rows with a difference planted in the half disc of ``make_synthetic``: overlap of
@@ -26,6 +26,7 @@ the outcome falls with it in the half disc; the last column covers with all that
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import time
 import warnings
@@ -367,6 +368,10 @@ def cost(args, pool):
             )
 
 
+# How far apart signals are, and the area under their curve.
+PROXIES = ((0.954, 0.75), (2.326, 0.95))
+
+
 def known_by_probability(n, seed, apart, ratio):
     """Groups told by a normal signal so far apart; the ratio holds where a is above 0."""
     rng = np.random.default_rng(seed)
@@ -379,40 +384,49 @@ def known_by_probability(n, seed, apart, ratio):
     return X, y, rate, s, p
 
 
-def one_proxy(n, seed, apart, ratio, options):
-    """Whether the limits hold the truth in the subgroup found, and whether it is a violation."""
+def one_proxy(n, seed, apart, ratio, n_known, options):
+    """What ``proxies`` prints, of the subgroup found for "w" but for the first and the fourth."""
     warnings.simplefilter("ignore", MDFAWarning)
     X, y, rate, s, p = known_by_probability(n, seed, apart, ratio)
     told = pd.DataFrame({"w": p, "m": 1 - p})
+    known = np.random.default_rng(99 + seed).permutation(n) < n_known
     result = mdfa.audit(
-        X, y, sensitive_probabilities=told, outcomes=[1], random_state=seed, **options
+        X, y, sensitive_features=np.where(known, np.where(s, "w", "m"), None) if n_known else None,
+        sensitive_probabilities=told, outcomes=[1], random_state=seed, **options,
+    )  # fmt: skip
+    v = next(v for v in result.violations if v.group == "w")
+
+    def off(part, interval, inside):
+        truth = math.log(rate[inside & s].mean() / rate[inside & ~s].mean())
+        return part.delta - truth, interval[0] <= truth <= interval[1]
+
+    bias, own = off(v, v.interval, v.membership)
+    return (
+        any(v.verdict == "violation" for v in result.violations),
+        off(v, v.probability_interval, v.membership)[1],
+        own,
+        off(v.population, v.population.interval, np.ones(n, dtype=bool))[1],
+        v.n_known > 0,
+        bias,
+        v.ratio,
+        np.ptp(v.probability_bounds),
+        np.ptp(v.interval),
+        v.rows_to_know,
     )
-    holds = []
-    for v in result.violations:
-        inside = v.membership
-        rates = [rate[inside & (s == side)].mean() for side in (True, False)]
-        truth = math.log(rates[0] / rates[1]) * (1 if v.group == "w" else -1)
-        low, high = v.probability_interval
-        holds.append(low <= truth <= high)
-    weighted = result.violations[1]
-    return all(holds), any(v.verdict == "violation" for v in result.violations), weighted.ratio
 
 
 def proxies(args, pool):
     """The table of groups known by probability."""
-    print("    n   AUC  ratio  bounds hold  violations  weighted ratio")
-    for n in args.sizes:
-        for apart, area in ((0.954, 0.75), (2.326, 0.95)):
-            for ratio in (1.0, 3.0):
-                rows = pool(
-                    delayed(one_proxy)(n, seed, apart, ratio, args.options)
-                    for seed in range(args.seeds)
-                )
-                print(
-                    f"{n:5d}  {area:4.2f}  {ratio:4.1f}  ",
-                    np.mean(rows, axis=0).round(3),
-                    flush=True,
-                )
+    print("    n  known   AUC  ratio  violations, bounds hold, interval, of everybody, corrected,")
+    print("                           bias, ratio, bounds open, interval open, rows to know")
+    for n, n_known in itertools.product(args.sizes, args.known):
+        for (apart, area), ratio in itertools.product(PROXIES, (1.0, 3.0)):
+            rows = pool(
+                delayed(one_proxy)(n, seed, apart, ratio, n_known, args.options)
+                for seed in range(args.seeds)
+            )
+            means = " ".join(f"{own:.3g}" for own in np.mean(rows, axis=0))
+            print(f"{n:5d}  {n_known:5d}  {area:4.2f}  {ratio:4.1f}   {means}", flush=True)
 
 
 OF_RATES = 0.3  # of the slope asked for, where rates fall
@@ -522,6 +536,7 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 5000])
     parser.add_argument("--kinds", nargs="+")
     parser.add_argument("--differences", type=float, nargs="*", default=[0.5])
+    parser.add_argument("--known", type=int, nargs="+", default=[0])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--robust")
     parser.add_argument("--repeats", type=int)

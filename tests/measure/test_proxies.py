@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from mdfa_fairness_plugin.measure.proxies import Rows, bounds_of, rows_to_know
+from mdfa_fairness_plugin.measure.proxies import Rows, bounds_of, corrected_of, rows_to_know
 
 # Cells of people alike: share of the people, probability of the group, rate of the outcome.
 CELLS = ((0.4, 0.9, 0.8), (0.3, 0.2, 0.1), (0.2, 0.5, 0.5), (0.1, 0.05, 0.9))
@@ -72,7 +72,7 @@ def test_bad_models_only_widen_bounds():
 
 def test_exchanging_sides_mirrors_bounds():
     one = rows_of(CELLS, weights=(0.7, 1.3))
-    y, m, p, q, w, v, _ = one
+    y, m, p, q, w, v, *_ = one
     other = Rows(y, m, q, p, v, w)
     up, down = bounds_of(one, 0.9), bounds_of(other, 0.9)
     np.testing.assert_allclose(up.ends, (-down.ends[1], -down.ends[0]))
@@ -90,3 +90,58 @@ def test_nobody_with_the_outcome_has_no_bounds():
     nothing = np.zeros(len(rows.group))
     bounds = bounds_of(rows._replace(positive=nothing > 0, predicted=nothing), 0.95)
     assert math.isnan(bounds.ends[0])
+
+
+def drawn(seed, *, known_if, n=800, apart=1.0):
+    """Rows of two groups with rates of .6 and .2, a proxy that knows less, and some known groups."""
+    rng = np.random.default_rng(seed)
+    s = rng.random(n) < 0.4
+    signal = rng.standard_normal(n) + apart * s
+    p = 1.0 / (1.0 + np.exp(-(apart * signal - apart**2 / 2 + math.log(0.4 / 0.6))))
+    y = rng.random(n) < np.where(s, 0.6, 0.2)
+    known = rng.random(n) < known_if[y.astype(int)]
+    group = np.where(known, s, p)
+    ones = np.ones(n)
+    return Rows(y, 0.36 * ones, group, 1.0 - group, ones, ones, told=p), s
+
+
+@pytest.mark.parametrize("known_if", [np.array([0.25, 0.25]), np.array([0.1, 0.5])])
+def test_corrected_intervals_hold_the_truth(known_if):
+    z, delta = [], []
+    for seed in range(300):
+        rows, _ = drawn(seed, known_if=known_if)
+        own = corrected_of(rows, adjusts=False)
+        delta.append(own.delta)
+        z.append((own.delta - math.log(3.0)) / own.error)
+    assert np.median(delta) == pytest.approx(math.log(3.0), abs=0.05)
+    assert 0.92 < np.mean(np.abs(z) < 1.959964) < 0.99
+
+
+def test_as_many_known_rows_as_asked_for_leave_less_open_than_the_bounds():
+    for apart in (2.0, 3.0):
+        bare, _ = drawn(0, known_if=np.zeros(2), n=5_000, apart=apart)
+        bounds = bounds_of(bare._replace(told=None), 0.95)
+        share = rows_to_know(bounds, bare) / len(bare.group)
+        told = [drawn(i, known_if=np.full(2, share), n=5_000, apart=apart)[0] for i in range(8)]
+        made = [own for own in (corrected_of(own, adjusts=False) for own in told) if own]
+        widths = [2.0 * 1.959964 * own.error for own in made]
+        assert 0.5 < np.median(widths) / np.ptp(bounds.ends) < 1.1
+
+
+def test_all_groups_known_are_the_rates_themselves():
+    rows, s = drawn(0, known_if=np.ones(2))
+    own = corrected_of(rows, adjusts=False)
+    rates = rows.positive[s].mean(), rows.positive[~s].mean()
+    np.testing.assert_allclose(own.rates, rates)
+    error = sum((1 - r) / r / n for r, n in zip(rates, (s.sum(), (~s).sum()), strict=True))
+    assert own.error == pytest.approx(math.sqrt(error))
+    turned = rows._replace(
+        group=rows.others, others=rows.group, told=1.0 - rows.told, predicted=rows.predicted
+    )
+    again = corrected_of(turned, adjusts=True)
+    assert again.delta == pytest.approx(-corrected_of(rows, adjusts=True).delta)
+
+
+def test_few_known_groups_correct_nothing():
+    rows, _ = drawn(0, known_if=np.array([0.5, 0.02]))
+    assert corrected_of(rows, adjusts=False) is None
