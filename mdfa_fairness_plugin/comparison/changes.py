@@ -173,18 +173,18 @@ def _figures(
         return {"measure": "none", "status": UNKNOWN, "reason": reason}
     if old is not None:
         per = 1.0 if new is None or math.isnan(new.per) else new.per / old.per
-        own, span = per * old.effect, tuple(per * end for end in old.effect_interval)
+        own, span = per * _point(old), tuple(per * end for end in old.effect_interval)
         wider = tuple(own + widen * (end - own) for end in span)
         told |= {"old": own, "old_interval": wider if math.isfinite(own) else span}
     if new is not None:
-        told |= {"new": new.effect, "new_interval": new.effect_interval}
+        told |= {"new": _point(new), "new_interval": new.effect_interval}
     if old is None or new is None:
         return told | {"status": ONLY_NOW if old is None else ONLY_BEFORE}
     if not (old.measured and new.measured):
         when = [] if old.measured else ["before"]
         when += [] if new.measured else ["now"]
         return told | {"status": UNKNOWN, "reason": f"not measured {' nor '.join(when)}"}
-    low, high = change_interval(new.effect, new.effect_interval, told["old"], told["old_interval"])
+    low, high = change_interval(told["new"], new.effect_interval, told["old"], told["old_interval"])
     was, is_now = (verdict == VIOLATION for verdict in verdicts)
     reason = ""
     if low > 0:
@@ -200,8 +200,13 @@ def _figures(
     if was_ends[0] > 0 > ends[1] or was_ends[1] < 0 < ends[0]:
         how = farther(ends, was_ends) or "neither surely more nor less"
         reason = f"now the other way round, and {how} unequal than before"
-    delta = new.effect - told["old"]
+    delta = told["new"] - told["old"]
     return told | {"status": status, "reason": reason, "delta": delta, "interval": (low, high)}
+
+
+def _point(own: Measured) -> float:
+    """The effect, unknown where groups known by probability leave it open."""
+    return math.nan if own.left_open else own.effect
 
 
 # -- whether they can be compared

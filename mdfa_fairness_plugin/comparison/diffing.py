@@ -241,31 +241,38 @@ def change_sentence(change: Change) -> str:
     )
     effect, why = effect_of(change), f" ({clean(change.reason, 200)})" if change.reason else ""
     level = f"with {percent(change.confidence_level)} confidence"
-    old, new = effect.alike([*map(effect.from_scale, (change.old, change.new))])
-    size, *span = short(effect.alike([*map(effect.from_scale, (change.delta, *change.interval))]))
+    # Of a difference told by the other direction, less by -8 being more by 8.
+    shown = change.old if change.status == ONLY_BEFORE else change.new
+    turned = change.by_difference and shown < 0
+    before, now, *moves = (change.old, change.new, change.delta, *change.interval)
+    if turned:
+        before, now, moves = -before, -now, [-moves[0], -moves[2], -moves[1]]
+    old, new = effect.alike([*map(effect.from_scale, (before, now))])
+    size, *span = short(effect.alike([*map(effect.from_scale, moves)]))
     if not math.isnan(change.per) and size:
-        new, size = effect.with_unit(new, change.new), effect.with_unit(size, change.delta)
+        new, size = effect.with_unit(new, now), effect.with_unit(size, moves[0])
     if change.by_difference:
         moved = in_brackets(f", before {old}, a change of {size}", span[0], span[1], level)
     else:
         moved = in_brackets(f", {size} times as much", span[0], span[1], level) if size else ""
         moved = f", before {old}{moved}"
     if change.status in (ONLY_NOW, ONLY_BEFORE):
-        text = _said(change, new if change.status == ONLY_NOW else old)
+        text = _said(change, new if change.status == ONLY_NOW else old, turned)
         return f"{what}, {text}; searched for {change.status}."
     if not size and (change.by_difference or not math.isinf(change.old)):
         get = "" if change.by_difference else f" {gets(change)}"
         lost = ", by numbers that are withheld" if change.withheld else ""
         return f"{what}, {say.group_of(change)}{get}: {change.status}{lost}{why}."
-    return f"{what}, {_said(change, new)}{moved}: {change.status}{why}."
+    return f"{what}, {_said(change, new, turned)}{moved}: {change.status}{why}."
 
 
-def _said(change: Change, size: str) -> str:
+def _said(change: Change, size: str, turned: bool) -> str:
     """Who gets how much more, how many times as much, or how much more often, than whom."""
     who, others = say.group_of(change), say.others_of(change)
     if change.by_difference:
         size = "an unknown amount" if size == "unknown" else size
-        return f"{who} {Phrase.of(change).by(size)}{effect_of(change).each} than {others}"
+        phrase = Phrase.of(change).turned if turned else Phrase.of(change)
+        return f"{who} {phrase.by(size)}{effect_of(change).each} than {others}"
     size = "an unknown number of" if size == "unknown" else size
     if change.outcome_scale:  # of those who get less the others' mean is over theirs
         phrase = Phrase.of(change)

@@ -198,6 +198,12 @@ class Measured(Effect, Record):
     n_known: int = field(default=0, metadata=said("always", settle=int, json="told"))
 
     @property
+    def left_open(self) -> bool:
+        """Whether bounds are all that is known, and the estimate is one value between them."""
+        low, high = self.probability_bounds
+        return low < high and not self.n_known
+
+    @property
     def lower(self) -> float:
         """Lower end of the interval on ``delta``; of a difference what says as much (Chinn 2000)."""
         if self.by_difference:

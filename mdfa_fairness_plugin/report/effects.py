@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from mdfa_fairness_plugin.data.sensitive import UNNAMED
 from mdfa_fairness_plugin.describe.wording import label_text
 from mdfa_fairness_plugin.fields import UNKNOWN_PAIR
 from mdfa_fairness_plugin.records import Measured
@@ -28,6 +29,7 @@ def effect_of(search: Any) -> Effect:
     per, scale = getattr(search, "per", math.nan), getattr(search, "outcome_scale", "")
     if not math.isnan(per):  # of yes and no in percentage points
         quantity = label_text(getattr(search, "sensitive_feature", ""), 40)
+        quantity = "the sensitive quantity" if quantity == UNNAMED else quantity
         return Slope(scale=scale if scale in SCALES else RANK, per=per, quantity=quantity)
     return effect_by(search.measure, scale)
 

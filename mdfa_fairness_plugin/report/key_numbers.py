@@ -87,8 +87,8 @@ def what_now(result: AuditRecord) -> Section:
     case = shown_case(result)
     verdict = INSUFFICIENT if case is None else case.verdict
     text = _NOW[verdict]
-    if verdict == INSUFFICIENT and effect_of(case) is BOUNDED:
-        text = _NOW_BOUNDED
+    if effect_of(case) is BOUNDED:  # which ``mdfa measure`` refuses
+        text = text.replace(", with mdfa measure", "") if verdict == VIOLATION else _NOW_BOUNDED
     return Section("now", "", (Paragraphs((text,), "now"),), HTML, place="first")
 
 

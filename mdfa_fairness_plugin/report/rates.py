@@ -211,18 +211,22 @@ class Bounded(Effect):
 
     beside = ""
 
-    def _corrected(self, found: Any) -> bool:
-        """Whether rows of known group tell which ratio it is, or nothing is told of it."""
-        return found.n_known > 0 or math.isnan(found.probability_bounds[0])
-
     def told(self, found: Any) -> list[str]:
         """From which ratio to which it may be, and both limits."""
-        low, high = map(ratio_of, found.probability_bounds)
-        if self._corrected(found):
+        if not found.left_open:
             return super().told(found)
-        low_text, high_text, *limits = short(self.alike((low, high, *self.ends(found))))
-        value = f"{low_text} or more" if math.isinf(high) else f"{low_text} to {high_text}"
-        return [value, *limits]
+        ends = map(ratio_of, found.probability_bounds)
+        low, high, *limits = short(self.alike((*ends, *self.ends(found))))
+        least, most = found.probability_bounds
+        if math.isinf(least) and math.isinf(most):
+            return ["any number of", "", ""]
+        if math.isinf(most):
+            return [f"{low} or more", *limits]
+        return [f"at most {high}" if math.isinf(least) else f"{low} to {high}", *limits]
+
+    def in_cell(self, text: str) -> str:
+        """What was written in a table."""
+        return "any" if text == "any number of" else super().in_cell(text)
 
     def give(self, text: str, value: float, search: Keyed) -> str:
         """What other splits find if nothing is left open."""
@@ -238,7 +242,7 @@ class Bounded(Effect):
 
     def _frequencies(self, found: Any, ratio: str) -> str:
         """What it is if nothing is left open, in the place of rates that may be others."""
-        if self._corrected(found):
+        if not found.left_open:
             return super()._frequencies(found, ratio)
         return (
             ", whatever outcome and group have to do with each other beyond the probabilities; "

@@ -282,3 +282,26 @@ def test_slopes_change_by_hand():
     assert said in change_sentence(diff.changes[0])
     assert "a change of 100 percentage points (" in change_sentence(diff.changes[0])
     assert np.isnan(diff.to_frame()["times"]).all()
+
+
+def test_less_by_a_negative_number_is_more():
+    def of(difference, error):
+        told = {"outcome_text": "get less wage", "outcome_scale": "amount", "measure": "difference"}
+        return Violation(
+            group="f", outcome="less", difference=difference, outcome_sd=1.0,
+            difference_interval=(difference - error, difference + error), **told,
+        )  # fmt: skip
+
+    change = worst(of(3.0, 1.0), of(-8.0, 1.0))
+    text = change_sentence(change)
+    assert "get 8.0 more wage than" in text
+    assert "before -3.0, a change of 11.0 (9.6 to 12.4" in text
+
+
+def test_what_bounds_leave_open_has_no_point():
+    open_one = replace(case(0.4, 0.9), probability_bounds=(-0.2, 1.1))
+    change = worst(case(0.1, 0.1), open_one)
+    assert math.isnan(change.new)
+    assert change.status == "within error"
+    known = worst(case(0.1, 0.1), replace(open_one, n_known=40, interval=(0.3, 0.5)))
+    assert (known.new, known.status) == (0.4, "larger")

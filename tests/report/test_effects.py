@@ -519,3 +519,21 @@ def test_counts_of_numbers_that_differ_by_few_are_withheld():
     own = search(counts=counts - 60, population=whole, n_rows=428)
     result = AuditResult(violations=(own,), groups=groups, n_samples=550)
     assert all(one.counts == (None,) for one in redact(result, 11).result.groups)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said", "cell"),
+    [
+        ((-math.inf, math.inf), "any number of times as often", "any"),
+        ((-math.inf, 0.0), "at most 1.00 times as often", "at most 1.00"),
+        ((0.0, math.inf), "1.00 or more times as often", "1.00 or more"),
+        ((0.0, math.log(2.0)), "1.00 to 2.00 times as often", "1.00 to 2.00"),
+    ],
+)
+def test_bounds_are_told_as_far_as_they_say_anything(bounds, said, cell):
+    own = Violation(
+        sensitive_feature="sex", group="F", outcome="no", delta=0.5, probability_bounds=bounds,
+        interval=bounds, rates=(0.5, 0.3),
+    )  # fmt: skip
+    assert said in case_sentence(own)
+    assert effect_cell(own, effect_of(own)) == cell
