@@ -252,6 +252,10 @@ def change_sentence(change: Change) -> str:
     if not math.isnan(change.per) and size:
         new, size = effect.with_unit(new, now), effect.with_unit(size, moves[0])
     if change.by_difference:
+        if before < 0:
+            phrase = Phrase.of(change)
+            other = phrase if turned else phrase.turned
+            old = f"{old.removeprefix('-')} {other.direction}"
         moved = in_brackets(f", before {old}, a change of {size}", span[0], span[1], level)
     else:
         moved = in_brackets(f", {size} times as much", span[0], span[1], level) if size else ""

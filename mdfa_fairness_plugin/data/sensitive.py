@@ -9,22 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.data.columns import (
-    Labels,
-    find_label,
-    listing,
-    read_labels,
-)
+from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_labels
 from mdfa_fairness_plugin.data.containers import Table
 from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.data.spelling import read_spellings
 from mdfa_fairness_plugin.data.written import Writing
-from mdfa_fairness_plugin.exceptions import (
-    Count,
-    InputError,
-    MissingSensitiveWarning,
-    WarningLog,
-)
+from mdfa_fairness_plugin.exceptions import Count, InputError, MissingSensitiveWarning, WarningLog
 
 UNNAMED = "sensitive_feature"
 JOINT = " & "

@@ -294,8 +294,8 @@ def test_less_by_a_negative_number_is_more():
 
     change = worst(of(3.0, 1.0), of(-8.0, 1.0))
     text = change_sentence(change)
-    assert "get 8.0 more wage than" in text
-    assert "before -3.0, a change of 11.0 (9.6 to 12.4" in text
+    assert "get 8 more wage than" in text
+    assert "before 3 less, a change of 11.0 (9.6 to 12.4" in text
 
 
 def test_what_bounds_leave_open_has_no_point():
