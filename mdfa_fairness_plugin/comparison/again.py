@@ -22,7 +22,6 @@ from mdfa_fairness_plugin.records import (
     INSUFFICIENT,
     VIOLATION,
     AskedSubgroup,
-    AuditRecord,
     Violation,
     harmful,
     ranked,
@@ -79,11 +78,6 @@ class MeasuredAgain(Reported):
         """Whether each finding, or without one the worst case, is a violation on the new rows."""
         return tuple(own.verdict == VIOLATION for own in self.answers)
 
-    @property
-    def _was_found(self) -> bool:
-        """Whether what is measured was a finding; without one it is the worst case."""
-        return all(self.old.violations[place].verdict == VIOLATION for place in self.places)
-
     def to_frame(self) -> pd.DataFrame:
         """Give one row per finding; ``asked`` is its rule."""
         return Answers(self.answers).to_frame().assign(confirmed=list(self.confirmed))
@@ -108,14 +102,11 @@ class MeasuredAgain(Reported):
 
     def _page(self, min_cell: int) -> Document:
         old, new = (redact(own, min_cell).result for own in (self.old, self.result))
-        return self._told(old, new)
-
-    def _told(self, old: AuditRecord, new: AuditRecord) -> Document:
-        answers = new.asked
-        before = tuple(map(_finding, (old.violations[place] for place in self.places), answers))
+        answers, found = new.asked, [old.violations[place] for place in self.places]
+        before = tuple(map(_finding, found, answers))
         n = sum(self.confirmed)
         headline = f"{n} of {count(len(answers), 'finding')} confirmed on the new rows."
-        if not self._was_found:
+        if any(own.verdict != VIOLATION for own in found):  # then it is the worst case
             now = "unequal" if n else "not found unequal"
             headline = f"Nothing was found before; the worst case then is {now} on the new rows."
         asked = asked_section(answers, _NOTE)
@@ -199,7 +190,7 @@ def measure_again(
     ready = prepared(problem, asked)
     if ready is None:
         raise OverlapError("X: no group shares enough ground with the others to be compared.")
-    searches, settings, _ = ready
+    searches, settings = ready
     by_name = {named_search(search.key): search for search in searches}
     questions = []
     for own in found:
@@ -211,8 +202,7 @@ def measure_again(
                 "which the old audit found."
             )
         rule = own.rule or own.rule_subgroup.rule
-        inside = _inside(own, problem, name)
-        questions.append(Question(rule, rule, by_name[key], inside))
+        questions.append(Question(rule, rule, by_name[key], _inside(own, rule, problem, name)))
     result = AuditResult(
         asked=answers_to(questions, problem, settings),
         warnings=log.records,
@@ -247,9 +237,10 @@ def findings_of(old: AuditResult) -> tuple[Violation, ...]:
     return tuple(found)
 
 
-def _inside(own: Violation, problem: AuditProblem, name: str | os.PathLike[str]) -> np.ndarray:
+def _inside(
+    own: Violation, rule: str, problem: AuditProblem, name: str | os.PathLike[str]
+) -> np.ndarray:
     """Rows of new data that meet the rule, bool (n_rows,)."""
-    rule = own.rule or own.rule_subgroup.rule
     if not own.rule_conditions:
         if rule != EVERYBODY:
             raise InputError(f"{os.fspath(name)}: the conditions of the rule {rule!r} are missing.")

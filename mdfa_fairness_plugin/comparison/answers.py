@@ -125,18 +125,18 @@ def read_answers(
     if y_true is not None:
         vectors.append(read_vector(y_true, "y_true"))
     pairing = _pairing(table, sensitive_features, by_row, vectors)
-    labels = {}
     for vector in vectors:
         check_length(vector, table.n_rows, "X")
+    arrays = {own.argument: pairing.align(own).array(0) for own in vectors}
+    exposed = by_row["exposure"] is not None
     if settings.outcome_type == "numeric":
-        arrays = {own.argument: pairing.align(own).array(0) for own in vectors}
         numbers = _numbers(tuple(given), arrays, settings.missing_outcome, pairing)
-        exposed = by_row["exposure"] is not None
         return _exposed(numbers, by_row, settings) if exposed else numbers
-    if by_row["exposure"] is not None:
+    if exposed:
         raise InputError(NEEDS_NUMBERS)
-    for vector in vectors:
-        labels[vector.argument] = _decisions(pairing.align(vector), settings.missing_outcome)
+    labels = {
+        name: _decisions(array, name, settings.missing_outcome) for name, array in arrays.items()
+    }
     truth = labels.pop("y_true", None)
     if settings.merge_spellings:
         labels, truth = _merged(labels, truth, log)
@@ -164,20 +164,25 @@ def _exposed(answers: Answers, by_row: Mapping[str, Any], settings: Settings) ->
     weight = exposed
     if by_row["sample_weight"] is not None:
         weight = weight_numbers(aligned("sample_weight")) * exposed
-    known = ~np.isnan(rates).any(axis=0)
-    codes = answers.codes.copy()
-    codes[:, known] = np.unique(rates[:, known], return_inverse=True)[1].reshape(len(rates), -1)
     truth = None if truth is None else truth / exposed
-    return replace(answers, numbers=rates, codes=codes, truth=truth, weight=weight)
+    return replace(answers, numbers=rates, codes=_places(rates), truth=truth, weight=weight)
+
+
+def _places(numbers: np.ndarray) -> np.ndarray:
+    """Which of all different numbers each is, -1 in rows where some model has none."""
+    known = ~np.isnan(numbers).any(axis=0)
+    codes = np.full(numbers.shape, -1, dtype=np.intp)
+    codes[:, known] = np.unique(numbers[:, known], return_inverse=True)[1].reshape(len(codes), -1)
+    return codes
 
 
 def _numbers(
     models: tuple[Hashable, ...], arrays: dict[str, Any], missing: str, pairing: Pairing
 ) -> Answers:
     """Numbers of every model, and the true ones, which may be missing."""
-    own = {"y_true": "exclude"}
     read = {
-        name: read_numbers(array, name, own.get(name, missing)) for name, array in arrays.items()
+        name: read_numbers(array, name, "exclude" if name == "y_true" else missing)
+        for name, array in arrays.items()
     }
     truth = read.pop("y_true", None)
     numbers = np.stack(list(read.values()))
@@ -187,10 +192,7 @@ def _numbers(
         raise InputError(_NO_ROW)
     if (np.ptp(numbers[:, ~unknown], axis=1) == 0).all():
         raise NothingToAuditError(_ALL_ALIKE)
-    codes = np.full(numbers.shape, -1, dtype=np.intp)
-    codes[:, ~unknown] = np.unique(numbers[:, ~unknown], return_inverse=True)[1].reshape(
-        len(numbers), -1
-    )
+    codes = _places(numbers)
     return Answers(
         models=models, labels=(), codes=codes, truth=truth, pairing=pairing, numbers=numbers
     )
@@ -211,16 +213,14 @@ def _as_mapping(outcomes_by_model: Any) -> dict[Hashable, Any]:
 
 def _features_of(name: Hashable, model_features: Any, X: Any) -> Any:
     """Table one model predicts on: a plain dictionary holds a table per model."""
-    if model_features is None:
-        return X
-    if isinstance(model_features, Mapping):
-        if name not in model_features:
-            raise InputError(
-                f"model_features: it has no table for the model {name!r}; it has "
-                f"{listing(list(model_features))}."
-            )
-        return model_features[name]
-    return model_features
+    if not isinstance(model_features, Mapping):
+        return X if model_features is None else model_features
+    if name not in model_features:
+        raise InputError(
+            f"model_features: it has no table for the model {name!r}; it has "
+            f"{listing(list(model_features))}."
+        )
+    return model_features[name]
 
 
 def _predicted(model: Any, frame: Any, sensitive_features: Any, seed: int, argument: str) -> Any:
@@ -282,12 +282,12 @@ def _merged(
     return labels, truth if truth is None else respelled(truth, known).used()
 
 
-def _decisions(answers: Table, missing: str) -> Labels:
+def _decisions(answers: Any, argument: str, missing: str) -> Labels:
     """What one model decided; true labels may be missing."""
-    if answers.argument != "y_true":
-        return read_decisions(answers.array(0), answers.argument, missing=missing)
-    labels = read_labels(answers.array(0), answers.argument).used()
-    refuse_scores(labels.values, answers.argument)
+    if argument != "y_true":
+        return read_decisions(answers, argument, missing=missing)
+    labels = read_labels(answers, argument).used()
+    refuse_scores(labels.values, argument)
     return labels
 
 

@@ -50,10 +50,8 @@ class Bench:
 
     def given_outcome(self, model: Hashable, label: Hashable) -> np.ndarray | None:
         """The user's probabilities of a model's outcome, of the working rows."""
-        given = self.given.get(model)
-        return (
-            None if given is None or label not in given else given[label][self.problem.source_row]
-        )
+        given = (self.given.get(model) or {}).get(label)
+        return None if given is None else given[self.problem.source_row]
 
     def contrast(self, key: SearchKey) -> Contrast:
         """Sides of a search."""
@@ -275,8 +273,7 @@ def _outcomes(search: Search, place: np.ndarray) -> tuple[np.ndarray, ...]:
     for model in (*models.outcome.lesser, models.outcome):
         m = np.full(len(place), np.nan)
         own = model.out_of_fold
-        m[place[search.side.ground.compared.rows]] = (
-            search.data.whole - own if models.flip_y else own
-        )
+        own = search.data.whole - own if models.flip_y else own
+        m[place[search.side.ground.compared.rows]] = own
         told.append(m)
     return tuple(told)

@@ -94,11 +94,9 @@ class DiffResult(Reported):
             ("change", "delta", "interval"),
         ):
             own = [(getattr(one, value), *getattr(one, interval)) for one in self.changes]
-            for column, told in zip(
-                (name, f"{name}_low", f"{name}_high"), zip(*own, strict=True), strict=True
-            ):
-                if column != "change":
-                    frame[column] = np.where(of, np.array(told, dtype=float), math.nan)
+            for end, told in zip(("", "_low", "_high"), np.array(own, dtype=float).T, strict=True):
+                if name + end != "change":  # which is there
+                    frame[name + end] = np.where(of, told, math.nan)
         return frame
 
     def to_dict(self, *, min_cell: int | None = None) -> dict[str, Any]:

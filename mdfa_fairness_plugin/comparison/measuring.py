@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +38,7 @@ from mdfa_fairness_plugin.comparison.records import (
 )
 from mdfa_fairness_plugin.comparison.splits import Splits
 from mdfa_fairness_plugin.data.columns import find_label
+from mdfa_fairness_plugin.fields import UNKNOWN_PAIR
 from mdfa_fairness_plugin.measure.allowance import Allowance
 from mdfa_fairness_plugin.measure.influence import (
     Effect,
@@ -71,17 +72,6 @@ def _sized(measure: str, effect: float, interval: tuple[float, float]) -> dict[s
     return {"delta": effect, "interval": interval}
 
 
-def _everybody_difference(violation: Violation) -> dict[str, Any]:
-    """Fields of a ``ModelSearch`` for the difference of means among everybody."""
-    whole = violation.population
-    if not violation.by_difference:
-        return {}
-    return {
-        "everybody_difference": whole.difference,
-        "everybody_difference_interval": whole.difference_interval,
-    }
-
-
 def figures_of(
     bench: Bench,
     audits: Mapping[Hashable, ModelAudit],
@@ -98,10 +88,10 @@ def figures_of(
             figures.transfer(own, model, key) for key in keys for own in models for model in models
         ),
         "differences": tuple(
-            one
+            figures.difference(model, baseline, quantity, key)
             for model in models
             if model != baseline
-            for one in figures.differences(model, baseline)
+            for quantity, key in figures.quantities()
         ),
         "alternatives": () if metric is None else figures.alternatives(metric, baseline),
     }
@@ -114,21 +104,8 @@ class Figures:
         self._bench = bench
         self._audits = audits
         self._splits = splits
-
-    @property
-    def _confidence(self) -> float:
-        return self._bench.settings.confidence_level
-
-    @property
-    def _adjusts(self) -> bool:
-        return self._bench.settings.adjusts
-
-    @property
-    def _estimator(self) -> str:
-        """Estimator of the audits; without weights that balance it is that of weighted rates."""
-        estimator = self._bench.settings.estimator
-        plain = estimator == ADJUSTED_ESTIMATOR and not self._adjusts
-        return PLAIN_ESTIMATOR if plain else estimator
+        self._confidence = bench.settings.confidence_level
+        self._adjusts = bench.settings.adjusts
 
     def row(self, model: Hashable, key: SearchKey) -> ModelSearch:
         """One model in one search."""
@@ -144,13 +121,13 @@ class Figures:
         )
         violation = audit.violation(key)
         if violation is not None:
-            row = replace(
-                row,
-                everybody_delta=violation.population.delta,
-                everybody_interval=violation.population.interval,
-                **_everybody_difference(violation),
-                **{name: getattr(violation, name) for name in OF_THE_AUDIT},
-            )
+            whole = violation.population
+            figures: dict[str, Any] = {name: getattr(violation, name) for name in OF_THE_AUDIT}
+            figures |= {"everybody_delta": whole.delta, "everybody_interval": whole.interval}
+            if violation.by_difference:
+                figures["everybody_difference"] = whole.difference
+                figures["everybody_difference_interval"] = whole.difference_interval
+            row = replace(row, **figures)
         elif not row.reason:
             row = replace(row, reason=f"the model gives nobody the outcome {key.outcome!r}")
         return replace(row, **self._splits.own(self._place(model), self._bench.keys.index(key)))
@@ -160,27 +137,17 @@ class Figures:
         out = Transfer(subgroup_of=owner, model=model, search=key)
         region = self._audits[owner].regions.get(key)
         if region is not None:
-            mine, theirs = (self._answered(region, one, key) for one in (owner, model))
-            own, other = (
-                self._terms_in(
-                    region, rows, region.member, abs(self._bench.outcome(one, key).of.unit)
-                )
-                for one, rows in ((owner, mine), (model, theirs))
-            )
-            violation = region.violation
+            _, own = self._there(region, owner, key)
+            rows, other = self._there(region, model, key)
             if owner == model:
-                # What the audit says of the model, estimator, interval and all.
-                figures: dict[str, Any] = {"estimator": self._estimator, "rates": violation.rates}
-                figures |= _sized(violation.measure, violation.effect, violation.effect_interval)
+                figures = self._of_the_audit(region.violation)
             else:
                 known = key in self._audits[model].regions
-                figures = self._measured(
-                    region, theirs, self._bench.outcome(model, key).of.unit
-                ) | {
-                    "estimator": ADJUSTED_ESTIMATOR if known and self._adjusts else PLAIN_ESTIMATOR
-                }
+                figures = self._measured(region, rows, self._bench.outcome(model, key).of.unit)
+                adjusts = known and self._adjusts
+                figures["estimator"] = ADJUSTED_ESTIMATOR if adjusts else PLAIN_ESTIMATOR
             difference = own.ratio.delta - other.ratio.delta
-            parts = [fewest(theirs.value[m], theirs.s[m]) for m in (region.member, ~region.member)]
+            parts = [fewest(rows.value[m], rows.s[m]) for m in (region.member, ~region.member)]
             out = replace(
                 out,
                 **figures,
@@ -191,12 +158,26 @@ class Figures:
         places = self._place(owner), self._place(model)
         return replace(out, **self._splits.transferred(*places, self._bench.keys.index(key)))
 
-    def _answered(self, region: RegionRows, model: Hashable, key: SearchKey) -> MeasuredRows:
-        """Rows of a search with a model's answers; of one that has no audit nothing is predicted."""
-        value = self._bench.outcome(model, key).value
-        own = self._audits[model].regions.get(key)
+    def _of_the_audit(self, violation: Violation) -> dict[str, Any]:
+        """What the audit says of its own subgroup, estimator, interval and all."""
+        estimator = self._bench.settings.estimator
+        if not self._adjusts and estimator == ADJUSTED_ESTIMATOR:  # without weights that balance
+            estimator = PLAIN_ESTIMATOR
+        sizes = _sized(violation.measure, violation.effect, violation.effect_interval)
+        return {"estimator": estimator, "rates": violation.rates, **sizes}
+
+    def _there(
+        self, region: RegionRows, model: Hashable, key: SearchKey
+    ) -> tuple[MeasuredRows, _Terms]:
+        """Rows of a search with a model's answers, and their effect inside its region.
+
+        Of a model that has no audit nothing is predicted.
+        """
+        outcome, own = self._bench.outcome(model, key), self._audits[model].regions.get(key)
+        value = outcome.value
         outcomes = (np.full(len(value), value.mean()),) if own is None else own.outcomes
-        return region.answered(value, outcomes)
+        rows = region.answered(value, outcomes)
+        return rows, self._terms_in(region, rows, region.member, abs(outcome.of.unit))
 
     def _measured(self, region: RegionRows, rows: MeasuredRows, unit: float) -> dict[str, Any]:
         """Effect, rates and interval inside a region, as an audit gives them."""
@@ -215,17 +196,13 @@ class Figures:
             told = _sized("ratio", rates.delta, interval)
         return {**told, "rates": (float(own), float(others))}
 
-    def differences(self, model: Hashable, baseline: Hashable) -> list[Difference]:
-        """Every quantity of a model beside the baseline's."""
-        quantities = [WORST_CASE, EVERYBODY, SELECTION]
-        if self._bench.answers.numbers is None:  # which have no true or false positives
-            quantities += [TRUE_POSITIVE, FALSE_POSITIVE]
-        found = [
-            self._difference(model, baseline, key, quantity)
-            for key in self._bench.keys
-            for quantity in quantities
-        ]
-        return [*found, self._accuracy_difference(model, baseline)]
+    def quantities(self) -> Iterator[tuple[str, SearchKey | None]]:
+        """What a model differs from the baseline in: of every search, then how well it does."""
+        numbers = self._bench.answers.numbers is not None  # which have no true or false positives
+        rates = () if numbers else (TRUE_POSITIVE, FALSE_POSITIVE)
+        for key in self._bench.keys:
+            yield from ((one, key) for one in (WORST_CASE, EVERYBODY, SELECTION, *rates))
+        yield MEAN_ERROR if numbers else ACCURACY, None
 
     def _place(self, model: Hashable) -> int:
         return self._bench.answers.models.index(model)
@@ -298,33 +275,40 @@ class Figures:
             own.beside(other),
         )
 
-    def _difference(
-        self, model: Hashable, baseline: Hashable, key: SearchKey, quantity: str
+    def difference(
+        self, model: Hashable, baseline: Hashable, quantity: str, key: SearchKey | None
     ) -> Difference:
+        """A quantity of a model beside the baseline's."""
         out = Difference(model=model, baseline=baseline, quantity=quantity, search=key)
+        if key is None:
+            return replace(out, **self._better(model, baseline))
         own, base = (self._terms(one, key, quantity) for one in (model, baseline))
         if own is None or base is None:
             return out
-        out = replace(out, measure=own.measure)
-        difference = own.ratio.delta - base.ratio.delta
-        if not np.isfinite(difference):
-            return out
-        interval = self._paired(difference, own, base)
-        return replace(out, difference=difference, interval=interval)
+        difference, interval = self._between(own, base)
+        return replace(out, measure=own.measure, difference=difference, interval=interval)
 
-    def _accuracy_difference(self, model: Hashable, baseline: Hashable) -> Difference:
-        numbers = self._bench.answers.numbers is not None
-        quantity = MEAN_ERROR if numbers else ACCURACY
-        out = Difference(model=model, baseline=baseline, quantity=quantity, search=None)
+    def _better(self, model: Hashable, baseline: Hashable) -> dict[str, Any]:
+        """Fields of a ``Difference`` for the accuracy, or the error."""
         own, base = (accuracy(self._bench, one) for one in (model, baseline))
-        if (
-            numbers
-        ):  # minus the error, so that the model's error less the baseline's is turned round
+        if self._bench.answers.numbers is not None:
+            # Minus the error, so that the model's error less the baseline's is turned round.
             base, own = (of_numbers(self._bench, one).get(ERROR) for one in (model, baseline))
         if own is None or base is None:
-            return out
+            return {}
         difference, interval = own.beside(base, self._confidence)
-        return replace(out, difference=difference, interval=interval)
+        return {"difference": difference, "interval": interval}
+
+    def _between(
+        self, own: _Terms | None, base: _Terms | None, level: float | None = None
+    ) -> tuple[float, tuple[float, float]]:
+        """One effect less another, paired; NaN where they have no common measure."""
+        if own is None or base is None or own.measure != base.measure:
+            return math.nan, UNKNOWN_PAIR
+        difference = own.ratio.delta - base.ratio.delta
+        if not math.isfinite(difference):
+            return math.nan, UNKNOWN_PAIR
+        return difference, self._paired(difference, own, base, level)
 
     # -- alternatives
 
@@ -348,7 +332,8 @@ class Figures:
             )
             if model != baseline:
                 better, interval = does[model].beside(does[baseline], level)
-                worse, its = self._between_worst(model, baseline, level)
+                own, base = (self._worst_terms(one) for one in (model, baseline))
+                worse, its = self._between(own, base, level)
                 one = replace(
                     one,
                     performance_difference=better,
@@ -366,11 +351,8 @@ class Figures:
 
     def _measure_between(self, model: Hashable, baseline: Hashable) -> str:
         """What the worst cases of two models are compared by; a ratio and a difference are not."""
-        by = {
-            self._bench.measure(key)
-            for key in (self._worst_key(one) for one in (model, baseline))
-            if key is not None
-        }
+        keys = (self._worst_key(one) for one in (model, baseline))
+        by = {self._bench.measure(key) for key in keys if key is not None}
         return "none" if len(by) > 1 else "".join(by) or "ratio"
 
     def _impact(self, model: Hashable) -> RateRatio:
@@ -379,21 +361,9 @@ class Figures:
         good = find_label(self._bench.settings.favorable_label, answers.labels)
         if key is None or good is None:
             return RateRatio()
-        return self._bench.overall_ratio(
-            model, replace(key, outcome=answers.labels[good]), SELECTION
-        )
+        favourable = replace(key, outcome=answers.labels[good])
+        return self._bench.overall_ratio(model, favourable, SELECTION)
 
-    def _between_worst(
-        self, model: Hashable, baseline: Hashable, level: float
-    ) -> tuple[float, tuple[float, float]]:
-        """Log ratio of a model's worst case less that of the baseline's, whoever is in them."""
-        keys = [(one, self._worst_key(one)) for one in (model, baseline)]
-        own, base = (
-            None if key is None else self._terms(one, key, WORST_CASE) for one, key in keys
-        )
-        if own is None or base is None or own.measure != base.measure:
-            return math.nan, (math.nan, math.nan)
-        difference = own.ratio.delta - base.ratio.delta
-        if not math.isfinite(difference):
-            return math.nan, (math.nan, math.nan)
-        return difference, self._paired(difference, own, base, level)
+    def _worst_terms(self, model: Hashable) -> _Terms | None:
+        key = self._worst_key(model)
+        return None if key is None else self._terms(model, key, WORST_CASE)

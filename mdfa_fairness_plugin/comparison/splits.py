@@ -100,7 +100,13 @@ def run_splits(
     settings = settled(replace(bench.settings, evaluation="holdout", n_jobs=None), bench.problem)
     # A branch of the seed's tree that no stage of an audit uses.
     children = np.random.SeedSequence(settings.seed, spawn_key=(len(STAGES),)).spawn(n_splits)
-    outcomes = _outcomes(bench)
+    outcomes = [
+        [
+            bench.answered[model][place].with_given(bench.given_outcome(model, label))
+            for model in bench.answers.models
+        ]
+        for place, label in enumerate(bench.outcomes)
+    ]
     work = (
         delayed(_one_split)(
             bench.problem,
@@ -123,17 +129,6 @@ def run_splits(
     return Splits(
         delta=delta, rate=rate, reference_rate=reference_rate, by_difference=by_difference
     )
-
-
-def _outcomes(bench: Bench) -> list[list[Outcome]]:
-    """Every outcome audited, of every model."""
-    return [
-        [
-            bench.answered[model][place].with_given(bench.given_outcome(model, label))
-            for model in bench.answers.models
-        ]
-        for place, label in enumerate(bench.outcomes)
-    ]
 
 
 def _run(work: Any, n_splits: int, n_jobs: int | None) -> Iterator[np.ndarray]:

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
 
 def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str = "") -> Document:
     """Put a comparison into words; of a page also its picture and what was withheld."""
+    cases = tuple(_case(result, result.worst(model)) for model in result.models)
     title = f"Comparison of {count(len(result.models), 'model')}"
     if result.n_samples is not None:
         title += f" on {count(result.n_samples, 'row')}"
@@ -83,7 +84,7 @@ def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str
             headline(result),
             Section("scope", "", (Paragraphs(_scope(result), "scope"),)),
             Section("models", "", (_models(result), *((picture,) if picture else ()))),
-            _cases(result),
+            Section("cases", "Each model's worst subgroup", (Bullets(cases),)),
             _transfers(result),
             _differences(result),
             alternatives_section(result),
@@ -198,11 +199,6 @@ def _over_splits(row: ModelSearch, effect: Effect) -> Value:
         return _shown(row, name, "")
     texts = amounts((mean, sd)) if row.by_difference else [f"{mean:.2f}", f"{sd:.2f}"]
     return _shown(row, name, texts[0] + ("" if math.isnan(sd) else f" (sd {texts[1]})"))
-
-
-def _cases(result: ComparisonResult) -> Section:
-    lines = tuple(_case(result, result.worst(model)) for model in result.models)
-    return Section("cases", "Each model's worst subgroup", (Bullets(lines),))
 
 
 def _case(result: ComparisonResult, row: ModelSearch) -> str:
@@ -411,30 +407,25 @@ _AGGREGATE: Final = (
 )
 
 
-def _reading_of_rates(result: ComparisonResult, level: str) -> str:
-    return (
+def _reading(result: ComparisonResult, cells: str) -> tuple[str, ...]:
+    level = percent(result.confidence_level)
+    text = (
         "DI: ratio of the outcome's rates over everybody, features not looked at; TPR and FPR ratio: "
         "the same among those whose true label it is, and among the others. Everybody: over everybody "
         "compared, at equal audited features. Worst subgroup: the ratio in the most unequally treated "
         f"subgroup found, on rows the search had not seen, with {level} intervals that allow for the "
         "search."
     )
-
-
-def _reading_of_numbers(result: ComparisonResult, level: str) -> str:
-    size = "Ratio" if {row.measure for row in result.rows} == {"ratio"} else "Difference"
-    return (
-        f"{size} of the means of both sides. Overall: of everybody, features not looked at. Everybody: "
-        "at equal audited features. Worst subgroup: in the most unequally treated subgroup "
-        f"found, on rows the search had not seen, with {level} intervals that allow for the search. "
-        "Mean error: how far a model is from the true number on average, in units of the outcome."
-    )
-
-
-def _reading(result: ComparisonResult, cells: str) -> tuple[str, ...]:
-    level = percent(result.confidence_level)
-    told = _reading_of_rates if result.outcome_labels else _reading_of_numbers
-    lines = [told(result, level), _AGGREGATE]
+    if not result.outcome_labels:
+        size = "Ratio" if {row.measure for row in result.rows} == {"ratio"} else "Difference"
+        text = (
+            f"{size} of the means of both sides. Overall: of everybody, features not looked at. "
+            "Everybody: at equal audited features. Worst subgroup: in the most unequally treated "
+            f"subgroup found, on rows the search had not seen, with {level} intervals that allow for "
+            "the search. Mean error: how far a model is from the true number on average, in units of "
+            "the outcome."
+        )
+    lines = [text, _AGGREGATE]
     own, others = (
         {t.estimator for t in result.transfers if (t.subgroup_of == t.model) == same}
         for same in (True, False)

@@ -1,18 +1,8 @@
 """Audits of rows that do not fit in memory, or lie on several machines.
 
-``audit_dask`` reads the rows twice (if the sample holds copies, surveys them once more) and keeps
-none of them:
-
-1. *Survey.* Counts every combination of sensitive values and outcome, checks labels and weights, and
-   draws a sample: of each combination its share, the rows with the smallest of random keys that
-   depend on the seed, the partition and the row's place in it. What a worker holds are some hundred
-   thousand rows at most, whatever the size of a file.
-2. *Learn.* An ordinary audit of the sample, in this process: its checks, its search, its choice.
-3. *Measure.* Every other row is judged and weighed by what was learned, and added up: weighted counts
-   by score and side, and the sums behind intervals, tests and bounds. Less than a megabyte comes
-   back of a partition, however many rows it has (with clusters up to 1.6 MB more for every search);
-   they are merged in a tree of fixed shape. The figures are made of them by the functions that an
-   audit in memory uses.
+``audit_dask`` reads the rows twice and keeps none of them: first it surveys them and draws a sample to
+learn from, then every other row is measured where it lies. The figures are made of sums by the
+functions that an audit in memory uses. See its notes.
 
 What 1,000,000,000 rows of 50 features cost
 -------------------------------------------
@@ -33,11 +23,12 @@ Learning takes 35 CPU seconds once. Hence for 1e9 rows of 50 features:
   At 2 GB/s from the disks of all machines together that is 5 minutes.
 - *Cores.* (1 + 1.1 + 1 + 50) s x 1,000 = 53,000 CPU seconds, 15 core hours: a quarter of an hour on 64
   cores, two hours on 8.
-- *Memory.* The whole process of the throughput benchmark, learning and 200,000 rows included, peaked
+- *Memory.* A worker holds some hundred thousand rows at most, whatever the size of a file. The whole
+  process of the throughput benchmark, learning and 200,000 rows included, peaked
   at 400 MiB with 10 features and at 780 MiB with 50. What must fit
   besides is one partition of a Dask DataFrame, or a row group of a Parquet file.
 - *Network.* The models, some 50 MB, once to each worker; back come the sample and 2,000 partitions'
-  sums of 0.7 MB each, merged eight at a time.
+  sums of 0.7 MB each (with clusters up to 1.6 MB more for every search), merged eight at a time.
 
 Fewer folds (``n_splits=3``) make the second pass cheaper, as every fold has its propensity and outcome
 models. So does every tenth row: what more rows add is soon less than what the sample leaves open, see

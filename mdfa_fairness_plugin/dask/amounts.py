@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -182,7 +181,8 @@ class Valued:
             ranks = np.zeros(len(problem.outcome_labels))
             ranks[problem.y] = problem.amount.values
         elif not data.of_means:
-            codes = _codes(problem, label)
+            cut, labels = problem.cuts.get(label), problem.outcome_labels
+            codes = (labels.index(label),) if cut is None else tuple(sorted(cut.codes))
         return cls(codes=codes, kind=data.kind, of=data.of, ranks=ranks)
 
     @property
@@ -203,9 +203,3 @@ class Valued:
         if not self.of.counted_by:
             return y
         return np.zeros(len(y), dtype=np.intp) if self.of_means else (~value).astype(np.intp)
-
-
-def _codes(problem: AuditProblem, label: Hashable) -> tuple[int, ...]:
-    if label in problem.cuts:
-        return tuple(sorted(problem.cuts[label].codes))
-    return (problem.outcome_labels.index(label),)

@@ -26,13 +26,12 @@ from mdfa_fairness_plugin.dask.concluding import (
     finished,
     located,
 )
-from mdfa_fairness_plugin.dask.learning import audit_frame, by_content, learn, panel_of
+from mdfa_fairness_plugin.dask.learning import Panel, audit_frame, by_content, learn, panel_of
 from mdfa_fairness_plugin.dask.measuring import (
     Measurement,
     add_measurements,
     measure_block,
 )
-from mdfa_fairness_plugin.dask.panel import Panel
 from mdfa_fairness_plugin.dask.survey import (
     Columns,
     Sample,

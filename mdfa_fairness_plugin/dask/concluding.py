@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Hashable
@@ -14,8 +15,8 @@ from scipy.special import ndtri
 
 from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.dask.groups import by_cluster, tally_by_cluster
+from mdfa_fairness_plugin.dask.learning import Panel
 from mdfa_fairness_plugin.dask.measuring import BlockSums, Measurement
-from mdfa_fairness_plugin.dask.panel import Panel
 from mdfa_fairness_plugin.dask.survey import Columns, Survey
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.contrasts import FEWEST_CLUSTERS
@@ -90,7 +91,7 @@ class DaskAuditResult(AuditResult):
         for own, other in zip(self.violations, self.regions, strict=True):
             if own is chosen:
                 region = other
-        inside = _Inside(region)
+        inside = functools.partial(_inside, region)
         if hasattr(data, "map_partitions"):
             meta = pd.Series([], dtype=bool, name="mdfa_subgroup")
             return data.map_partitions(inside, meta=meta)
@@ -122,21 +123,15 @@ def located(
     )
 
 
-@dataclass(frozen=True)
-class _Inside:
+def _inside(told: Located | None, frame: pd.DataFrame) -> pd.Series:
     """Membership of the rows of one frame."""
-
-    located: Located | None
-
-    def __call__(self, frame: pd.DataFrame) -> pd.Series:
-        inside = np.zeros(len(frame), dtype=bool)
-        told = self.located
-        if told is not None and len(frame):
-            rows = Asked(told.encoder.rows(frame))
-            e = rows.predict(told.propensity)
-            inside = (e > told.limits[0]) & (e < told.limits[1])
-            inside &= told.region.scores(rows) >= told.region.threshold
-        return pd.Series(inside, index=frame.index, name="mdfa_subgroup")
+    inside = np.zeros(len(frame), dtype=bool)
+    if told is not None and len(frame):
+        rows = Asked(told.encoder.rows(frame))
+        e = rows.predict(told.propensity)
+        inside = (e > told.limits[0]) & (e < told.limits[1])
+        inside &= told.region.scores(rows) >= told.region.threshold
+    return pd.Series(inside, index=frame.index, name="mdfa_subgroup")
 
 
 def distributed(result: AuditResult, **own: Any) -> DaskAuditResult:
@@ -217,9 +212,8 @@ def concluded(
         path = sweep.at(path_thresholds(sweep, judge.region.threshold)).recorded()
         profile = _with_totals(given.profile, sums)
         told = part_described(figures[i], search, audit.problem)
-        told["rule_rows"] = told[
-            "rule_subgroup"
-        ].n_rows  # the rule itself, of rows not learned from
+        # The rule itself, of rows not learned from.
+        told["rule_rows"] = told["rule_subgroup"].n_rows
         violations.append(replace(given, **told, profile=profile, path=path))
         regions.append(located(search, audit.problem.encoder, judge.region))
     _warn_of_few(few, log)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.data.clusters import as_text, numbered
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.measure.estimates import Rates, Sums
+from mdfa_fairness_plugin.measure.estimates import Sums
 from mdfa_fairness_plugin.measure.leak import LeakSums
 from mdfa_fairness_plugin.measure.means import Means
 from mdfa_fairness_plugin.measure.sums import SETS, MeasuredRows, SearchSums
@@ -192,6 +192,7 @@ def by_cluster(search: SearchSums, sums: GroupSums, grouping: Grouping) -> Searc
             leftover=terms,
             propensity=propensity / size,
         )
+        told = 0 if isinstance(own.rates, Means) else 1  # by weights, as all hit; by those of hits
         sets.append(
             replace(
                 own,
@@ -199,8 +200,8 @@ def by_cluster(search: SearchSums, sums: GroupSums, grouping: Grouping) -> Searc
                 leftover=leftover,
                 leak=leak,
                 rungs=tuple(rungs),
-                # Where groups pool clusters there are at least as many of these; of numbers all hit.
-                hit_clusters=int((sums.counts[place, _hits(own.rates)] > 0).any(axis=0).sum()),
+                # Where groups pool clusters there are at least as many of these.
+                hit_clusters=int((sums.counts[place, told] > 0).any(axis=0).sum()),
             )
         )
     plain = tuple(
@@ -208,11 +209,6 @@ def by_cluster(search: SearchSums, sums: GroupSums, grouping: Grouping) -> Searc
         for own, squares in zip(search.plain, clustered[len(sets) :], strict=True)
     )
     return replace(search, sets=tuple(sets), plain=plain)
-
-
-def _hits(rates: Rates) -> int:
-    """Which of the sums of a group tell whether it has the outcome."""
-    return 0 if isinstance(rates, Means) else 1
 
 
 def tally_by_cluster(tally: Tally, rows: SearchSums, clusters: SearchSums) -> Tally:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin.dask.blocks import chunks_of
 from mdfa_fairness_plugin.dask.groups import GroupSums
-from mdfa_fairness_plugin.dask.panel import Judge, Panel
+from mdfa_fairness_plugin.dask.learning import Judge, Panel
 from mdfa_fairness_plugin.dask.survey import block_keys, joint_codes, row_keys
 from mdfa_fairness_plugin.data.columns import Labels, read_labels
 from mdfa_fairness_plugin.data.containers import read_table
@@ -137,43 +137,30 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
     if len(rows) == 0:
         return done
     frame, weight = frame.take(rows), weight[rows]
-    y, amounts = outcome.codes[rows], None
-    if numbers is not None:
-        assert panel.scale is not None
-        amounts = panel.scale.values(numbers[rows])
     values = [
         _values(part, sensitive, rows, panel)
         for part in zip(panel.parts, panel.labels, strict=True)
     ]
     table = read_table(frame[list(columns.features)], "X")
     encoded = panel.encoder.rows(table)
-    display = None
-    if any(judge.rule.alternatives for judge in panel.judges):
-        display = panel.encoder.display_frame(table, encoded=encoded[:])
     done.unseen = Counter(panel.encoder.unseen(table))
+    chunk = _Chunk(encoded)
+    chunk.y, chunk.n_outcomes = outcome.codes[rows], len(panel.outcomes)
+    if numbers is not None:
+        assert panel.scale is not None
+        chunk.amounts = panel.scale.values(numbers[rows])
+    if any(judge.rule.alternatives for judge in panel.judges):
+        chunk.display = panel.encoder.display_frame(table, encoded=encoded[:])
     if panel.weight_type == "frequency":
-        copies, base = weight.astype(np.int64), np.ones(len(rows))
+        chunk.copies, chunk.base = weight.astype(np.int64), np.ones(len(rows))
     else:
-        copies, base = None, weight / panel.mean_weight
+        chunk.base = weight / panel.mean_weight
     exposure = columns.exposures(frame)
     if exposure is not None:
-        base = base * exposure / panel.mean_exposure
-    block = _Block(encoded)
+        chunk.base = chunk.base * exposure / panel.mean_exposure
     if panel.grouping is not None:
-        block.n_groups, block.group = panel.grouping.n_groups, panel.grouping.group(key[rows])
-    done.searches = tuple(
-        _sums(
-            judge,
-            block,
-            values[judge.column],
-            (y, amounts),
-            base,
-            copies,
-            display,
-            len(panel.outcomes),
-        )
-        for judge in panel.judges
-    )
+        chunk.n_groups, chunk.group = panel.grouping.n_groups, panel.grouping.group(key[rows])
+    done.searches = tuple(_sums(judge, chunk, values[judge.column]) for judge in panel.judges)
     return done
 
 
@@ -210,9 +197,15 @@ def _values(
     return np.array([where.get(value, -1) for value in combinations], dtype=np.intp)[codes]
 
 
-class _Block(Asked):
-    """A chunk of rows, each model asked once for all searches that share it."""
+class _Chunk(Asked):
+    """Rows that are measured together, each model asked once for all searches that share it."""
 
+    y: np.ndarray  # place of each row's outcome among ``n_outcomes``
+    n_outcomes: int
+    amounts: np.ndarray | None = None  # of outcomes that are numbers
+    base: np.ndarray
+    copies: np.ndarray | None = None  # as how many rows each counts
+    display: pd.DataFrame | None = None
     group: np.ndarray | None = None  # of each row's cluster
     n_groups: int = 0
 
@@ -253,29 +246,20 @@ def _taken(rows: MeasuredRows, some: np.ndarray) -> MeasuredRows:
     return replace(rows, lesser=lesser, **{name: getattr(rows, name)[some] for name in names})
 
 
-def _sums(
-    judge: Judge,
-    block: _Block,
-    values: np.ndarray,
-    outcome: tuple[np.ndarray, np.ndarray | None],
-    base: np.ndarray,
-    copies: np.ndarray | None,
-    display: pd.DataFrame | None,
-    n_outcomes: int,
-) -> BlockSums:
-    """Sums of one search over a chunk of rows, each with the place of its label or how much it has."""
-    y, amounts = outcome
-    e_fitted = block.predict(judge.propensity)
+def _sums(judge: Judge, chunk: _Chunk, values: np.ndarray) -> BlockSums:
+    """Sums of one search over rows of these sensitive values."""
+    y, base, copies = chunk.y, chunk.base, chunk.copies
+    e_fitted = chunk.predict(judge.propensity)
     comparable = (e_fitted > judge.limits[0]) & (e_fitted < judge.limits[1])
     e = judge.propensities(e_fitted)
     s = judge.sides(values)
-    score = judge.region.scores(block)
+    score = judge.region.scores(chunk)
     inside = score >= judge.region.threshold
-    value = judge.valued.values(y, amounts)
+    value = judge.valued.values(y, chunk.amounts)
     covered = np.full(len(y), judge.rule.text == EVERYBODY)
     if judge.rule.alternatives:
-        assert display is not None
-        covered = judge.rule.applies(display)
+        assert chunk.display is not None
+        covered = judge.rule.applies(chunk.display)
 
     def counted(rows: np.ndarray) -> np.ndarray:
         return rows if copies is None else np.repeat(rows, copies[rows])
@@ -286,11 +270,11 @@ def _sums(
     compared = np.flatnonzero((s != 0) & comparable)
     weights = np.zeros(len(y))
     weights[compared] = base[compared] * judge.balancer.weights(
-        block.X[compared], s[compared], e[compared]
+        chunk.X[compared], s[compared], e[compared]
     )
     rungs = rungs_of(judge.propensity, judge.outcome_model)[:-1]
     lesser = [
-        (judge.propensities(block.predict(own_e)), judge.rates(block.predict(own_m)))
+        (judge.propensities(chunk.predict(own_e)), judge.rates(chunk.predict(own_m)))
         for own_e, own_m in rungs
     ]
     judged = _Judged(
@@ -300,11 +284,11 @@ def _sums(
             kind=judge.valued.kind,
             of=judge.valued.of,
             y=judge.valued.counted(value, y),
-            n_outcomes=len(judge.valued.of.counted_by) or n_outcomes,
+            n_outcomes=len(judge.valued.of.counted_by) or chunk.n_outcomes,
             base=base,
             weights=weights,
             propensity=e,
-            outcome=judge.rates(block.predict(judge.outcome_model)),
+            outcome=judge.rates(chunk.predict(judge.outcome_model)),
             lesser=tuple(
                 (judge.weights_by(own_e, s, base, weights), own_m) for own_e, own_m in lesser
             ),
@@ -321,7 +305,7 @@ def _sums(
     )
     rows = counted(compared)
     parts = [
-        _part(judge, block, judged, rows[start : start + _MOST_COPIES])
+        _part(judge, chunk, judged, rows[start : start + _MOST_COPIES])
         for start in range(0, max(len(rows), 1), _MOST_COPIES)
     ]
     total = functools.reduce(operator.add, parts)
@@ -329,7 +313,7 @@ def _sums(
         total,
         search=replace(
             total.search,
-            missing=_missing(judge, block, judged.rows, unknown),
+            missing=_missing(judge, chunk, judged.rows, unknown),
             n_missing=len(unknown),
         ),
         outside=np.array(
@@ -342,7 +326,7 @@ def _sums(
     )
 
 
-def _missing(judge: Judge, block: _Block, rows: MeasuredRows, unknown: np.ndarray) -> np.ndarray:
+def _missing(judge: Judge, chunk: _Chunk, rows: MeasuredRows, unknown: np.ndarray) -> np.ndarray:
     """Weights of rows of unknown side as either side, of those with the outcome and without."""
     if judge.valued.of_means:
         return np.zeros((2, 2))
@@ -350,13 +334,13 @@ def _missing(judge: Judge, block: _Block, rows: MeasuredRows, unknown: np.ndarra
     one = np.ones(len(unknown), dtype=np.intp)
     sums = []
     for sign in (1, -1):
-        own = judge.balancer.weights(block.X[unknown], sign * one, rows.propensity[unknown])
+        own = judge.balancer.weights(chunk.X[unknown], sign * one, rows.propensity[unknown])
         own = rows.base[unknown] * own
         sums.append([own[positive].sum(), own[~positive].sum()])
     return np.array(sums)
 
 
-def _part(judge: Judge, block: _Block, judged: _Judged, some: np.ndarray) -> BlockSums:
+def _part(judge: Judge, chunk: _Chunk, judged: _Judged, some: np.ndarray) -> BlockSums:
     """Sums over some rows, as often as they are named."""
     rows = _taken(judged.rows, some)
     members = tuple(own[some] for own in judged.members)
@@ -367,7 +351,7 @@ def _part(judge: Judge, block: _Block, judged: _Judged, some: np.ndarray) -> Blo
         return _OWNERS @ np.bincount(cell, amount, 2 * _N_CELLS).reshape(_N_CELLS, 2)
 
     leak_by_model, rates_by_model = [], []
-    each = zip(block.each(judge.propensity), block.each(judge.outcome_model), strict=False)
+    each = zip(chunk.each(judge.propensity), chunk.each(judge.outcome_model), strict=False)
     for e_fitted, m_fitted in each:
         e, m = judge.propensities(e_fitted[some]), judge.rates(m_fitted[some])
         residual = (rows.value - m) * (~side - e) * rows.base
@@ -378,8 +362,8 @@ def _part(judge: Judge, block: _Block, judged: _Judged, some: np.ndarray) -> Blo
         amounts = (weights, weights * rows.value, weights * m)
         rates_by_model.append(np.stack([by_set(own) for own in amounts], axis=1))
     groups = GroupSums.none()
-    if block.group is not None:
-        groups = GroupSums.of(rows, members, block.group[some], block.n_groups)
+    if chunk.group is not None:
+        groups = GroupSums.of(rows, members, chunk.group[some], chunk.n_groups)
     nobody = np.zeros(len(some), dtype=np.intp)
     tally = (Tally.of_means if judge.valued.of_means else Tally.of)(
         judged.bins[some],

@@ -25,7 +25,6 @@ from mdfa_fairness_plugin.experiments.reproduction import (
 )
 from mdfa_fairness_plugin.learn.learners import CrossValidated
 from mdfa_fairness_plugin.measure.estimates import Rates, measure
-from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.search.certificate import coincidence, halves
 from mdfa_fairness_plugin.search.iterative import run_algorithm_1
 
@@ -117,58 +116,46 @@ def numbers(table: pd.DataFrame) -> np.ndarray:
     return pd.get_dummies(table, dtype=float).to_numpy(dtype=float)
 
 
-class Rows:
-    """Rows of Tables 2 and 4: who is in a subgroup, by side, and its ratios."""
+def profiled(
+    profile: Profile, table: pd.DataFrame, X: pd.DataFrame, outcome: Any, sensitive: Any, group: str,
+    name: str, seed: int, alphas: Sequence[float], **names: Any,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Rows of Tables 2 and 4 of one split: who is in the subgroup, by side, and its ratios, by alpha.
 
-    def __init__(self, profile: Profile, table: pd.DataFrame, is_group: np.ndarray, **names: Any):
-        self._profile, self._table, self._names = profile, table, names
-        self._is_group = is_group[-len(table) :]  # a coded table lacks the first row
+    Of the system or a variant of it; the default search is made at the first alpha alone.
+    """
+    is_group = np.ravel(sensitive) == group
+    some = slice(len(X) - len(table), None)  # a coded table lacks the first row
 
-    def of_answers(self, answers: Answers) -> list[dict[str, Any]]:
-        """One row for every alpha."""
-        return [
-            self._row(
-                alpha,
-                answers.among_all(alpha),
-                answers.held_out,
-                answers.rates(alpha, weighted=False).delta,
-                answers.rates(alpha).delta,
-            )
-            for alpha in answers.inside
-        ]
-
-    def of_violation(self, alpha: float, found: Violation) -> list[dict[str, Any]]:
-        """The row of an audit's subgroup."""
-        inside, raw = found.membership & found.held_out, found.estimates["unweighted"]
-        return [self._row(alpha, inside, found.held_out, raw, found.delta)]
-
-    def _row(
-        self, alpha: float, inside: np.ndarray, held_out: np.ndarray, raw: float, balanced: float
+    def row(
+        alpha: float, inside: np.ndarray, held_out: np.ndarray, raw: float, balanced: float
     ) -> dict[str, Any]:
         return {
-            **self._names,
-            "alpha": alpha,
-            **self._profile.means(self._table, inside[-len(self._table) :], self._is_group),
+            **{"search": name, **names, "seed": seed, "alpha": alpha},
+            **profile.means(table, inside[some], is_group[some]),
             "share": float(inside.sum() / held_out.sum()),
             "ratio_unweighted": float(np.exp(raw)),
             "ratio_balanced": float(np.exp(balanced)),
         }
 
-
-def profiled(
-    rows: Rows, X: pd.DataFrame, outcome: Any, sensitive: Any, group: str, name: str, seed: int,
-    *, alphas: Sequence[float], alpha: float,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Rows of one split: of the system or a variant at every alpha, or of the default search at one."""
     if name == DEFAULT:
         who = {"sensitive_features": sensitive, "groups": [group], "outcomes": [1]}
-        split = {"evaluation": "holdout", "random_state": seed}
-        return rows.of_violation(
-            alpha, audit(X, outcome, alpha=alpha, **who, **split).violations[0]
+        how = {"alpha": alphas[0], "evaluation": "holdout", "random_state": seed}
+        found = audit(X, outcome, **who, **how).violations[0]
+        inside, raw = found.membership & found.held_out, found.estimates["unweighted"]
+        return [row(alphas[0], inside, found.held_out, raw, found.delta)]
+    s, positive = np.where(is_group, 1, -1), np.asarray(outcome) == 1
+    answers = assemble(numbers(X), s, positive, seed, alphas=alphas, **VARIANTS[name])
+    return [
+        row(
+            alpha,
+            answers.among_all(alpha),
+            answers.held_out,
+            answers.rates(alpha, weighted=False).delta,
+            answers.rates(alpha).delta,
         )
-    s = np.where(np.ravel(sensitive) == group, 1, -1)
-    given = (numbers(X), s, np.asarray(outcome) == 1, seed)
-    return rows.of_answers(assemble(*given, alphas=alphas, **VARIANTS[name]))
+        for alpha in alphas
+    ]
 
 
 Published = Mapping[str, tuple[str, tuple[float, float]]]

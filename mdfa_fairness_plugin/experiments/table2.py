@@ -15,7 +15,6 @@ from mdfa_fairness_plugin.experiments.assembled import (
     DEFAULT,
     OneThingChanged,
     Published,
-    Rows,
     profiled,
     variant_tasks,
 )
@@ -71,11 +70,9 @@ def _runs(options: Options, data: Bunch) -> pd.DataFrame:
 
 def _one_split(data: Bunch, name: str, seed: int) -> list[dict[str, Any]]:
     """Profile of G on the 30 % of the rows held out, by race, and its ratios; at every alpha."""
-    is_group = (data.sensitive_features["race"] == GROUP).to_numpy()
-    table = data.X.assign(high_risk=data.y)
-    rows = Rows(_PROFILE, table, is_group, search=name, seed=seed)
-    race = data.sensitive_features[["race"]]
-    return profiled(rows, data.X, data.y, race, GROUP, name, seed, alphas=ALPHAS, alpha=ALPHA)
+    table, race = data.X.assign(high_risk=data.y), data.sensitive_features[["race"]]
+    alphas = (ALPHA,) if name == DEFAULT else ALPHAS
+    return profiled(_PROFILE, table, data.X, data.y, race, GROUP, name, seed, alphas)
 
 
 def _compare(runs: pd.DataFrame, data: Bunch) -> Iterator[Comparison]:

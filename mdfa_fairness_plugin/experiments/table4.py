@@ -16,7 +16,6 @@ from mdfa_fairness_plugin.experiments.assembled import (
     DEFAULT,
     OneThingChanged,
     Published,
-    Rows,
     profiled,
     variant_tasks,
 )
@@ -69,10 +68,9 @@ def _one_split(
     case: Case, coded: Bunch, search: str, model: str, seed: int
 ) -> list[dict[str, Any]]:
     """Means in G among the rows held out, by gender; of the paper's system at every alpha."""
-    is_group = (case.sensitive == case.group).to_numpy()
-    rows = Rows(_PROFILE, coded.X, is_group, search=search, model=model, seed=seed)
     who = (case.X, case.outcomes[model], case.sensitive, case.group)
-    return profiled(rows, *who, search, seed, alphas=ALPHAS, alpha=ALPHA_IN_PAPER)
+    alphas = (ALPHA_IN_PAPER,) if search == DEFAULT else ALPHAS
+    return profiled(_PROFILE, coded.X, *who, search, seed, alphas, model=model)
 
 
 def _by_alpha(runs: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Published]]:

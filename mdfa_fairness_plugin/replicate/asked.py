@@ -90,7 +90,7 @@ def measure_asked(
     ready = prepared(problem, source.settings)
     if ready is None:
         raise OverlapError("result: no group shares enough ground with the others to be compared.")
-    searches, settings, _ = ready
+    searches, settings = ready
     asked = [
         Question(label, label if isinstance(named[label], str) else "", searches[place], inside)
         for label, inside in insides.items()
@@ -245,7 +245,7 @@ def measured_of_all(
     ready = prepared(problem, settings)
     if ready is None:
         return None
-    searches, settled, _ = ready
+    searches, settled = ready
     everybody = np.ones(problem.n_rows, dtype=bool)
     measured = [measured_in(search, everybody, problem) for search in searches]
     return list(zip(searches, conclude(measured, settled, problem.outcome_labels), strict=True))

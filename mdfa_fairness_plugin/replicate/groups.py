@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
 from mdfa_fairness_plugin.data.words import Words
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.measure.estimates import Rates, measure
+from mdfa_fairness_plugin.measure.estimates import measure
 from mdfa_fairness_plugin.measure.intervals import delta_interval, difference_interval
 from mdfa_fairness_plugin.records import AuditRecord, ratio_of
 from mdfa_fairness_plugin.replicate.asked import measured_of_all
@@ -345,7 +345,10 @@ class _Column:
         if self.scores is not None:
             gap = _standardised(self.scores[rows], s, weight)
         return {
-            **_ratio(rates, level),
+            **_spanned(
+                (rates.delta, *delta_interval(rates, level)),
+                (float(rates.rates[0] - rates.rates[1]), *difference_interval(rates, level)),
+            ),
             "standard_deviations_unadjusted": standard_deviations(hits, sizes),
             "p_fisher_unadjusted": _fisher(hits, sizes),
             "shortfall": sizes[0] * sum(hits) / sum(sizes) - hits[0],
@@ -363,17 +366,16 @@ def _check_exclusion(below: float | None, reason: str | None) -> None:
         raise InputError(f"exclude_reason: a text expected, {reason!r} found.")
 
 
-def _ratio(rates: Rates, level: float) -> dict[str, float]:
-    """Ratio and difference of two rates with their intervals."""
-    low, high = delta_interval(rates, level)
-    points = [100.0 * end for end in difference_interval(rates, level)]
+def _spanned(
+    deltas: tuple[float, ...], differences: tuple[float, ...], of: str = ""
+) -> dict[str, float]:
+    """Ratio and difference of two rates, each with the ends of its interval, by column."""
+    told = {"impact_ratio": [*map(ratio_of, deltas)]}
+    told["difference_points"] = [100.0 * own for own in differences]
     return {
-        "impact_ratio": ratio_of(rates.delta),
-        "impact_ratio_low": ratio_of(low),
-        "impact_ratio_high": ratio_of(high),
-        "difference_points": 100.0 * float(rates.rates[0] - rates.rates[1]),
-        "difference_points_low": points[0],
-        "difference_points_high": points[1],
+        f"{name}{of}{end}": value
+        for name, values in told.items()
+        for end, value in zip(("", "_low", "_high"), values, strict=True)
     }
 
 
@@ -381,17 +383,11 @@ def _equal(figures: dict[str, Any]) -> dict[str, Any]:
     """The same at equal features, as it was measured."""
     if "delta" not in figures:
         return {"not_compared_reason": figures.get("reason", "no comparable rows")}
-    low, high = figures["interval"]
-    points = [100.0 * end for end in (figures["difference"], *figures["difference_interval"])]
-    ratio, difference = "impact_ratio_equal_features", "difference_points_equal_features"
-    return {
-        ratio: ratio_of(figures["delta"]),
-        f"{ratio}_low": ratio_of(low),
-        f"{ratio}_high": ratio_of(high),
-        difference: points[0],
-        f"{difference}_low": points[1],
-        f"{difference}_high": points[2],
-    }
+    return _spanned(
+        (figures["delta"], *figures["interval"]),
+        (figures["difference"], *figures["difference_interval"]),
+        "_equal_features",
+    )
 
 
 def standard_deviations(hits: tuple[int, ...], sizes: tuple[int, ...]) -> float:

@@ -121,12 +121,8 @@ def stability(
     result : AuditResult
     n_repeats : int, default=20
         Halves; two at a time are complementary, so that they share nobody.
-    n_jobs : int or None, default=None
-        Repeats made at a time; the answer does not depend on it.
-    random_state : int or None, default=None
-        None: the audit's own seed.
-    progress : bool, default=False
-        Show a progress bar on the standard error stream.
+    n_jobs, random_state, progress
+        As for ``null_distribution``.
 
     Returns
     -------

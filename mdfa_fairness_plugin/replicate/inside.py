@@ -53,9 +53,10 @@ def members(result: AuditRecord, *, violation: Violation | None = None) -> pd.Da
     sides = np.array(["neither", "group", "others"], dtype=object)
     parts = []
     for own in made:
-        who = [own.sensitive_feature, own.group, own.reference, own.outcome]
-        named = zip(("sensitive_feature", "group", "reference", "outcome"), who, strict=True)
-        told = {name: pd.Series([value] * len(rows), dtype=object) for name, value in named}
+        told = {
+            name: pd.Series([getattr(own, name)] * len(rows), dtype=object)
+            for name in ("sensitive_feature", "group", "reference", "outcome")
+        }
         side = own.side[rows]
         told |= {
             "inside": pd.Series(own.membership[rows]),

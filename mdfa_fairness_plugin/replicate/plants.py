@@ -171,12 +171,8 @@ def power(
         outcome; None: the ``detectable_difference``.
     violation : Violation or None, default=None
         Search that has to find it; None: that of the worst case.
-    n_jobs : int or None, default=None
-        Draws made at a time; the answer does not depend on it.
-    random_state : int or None, default=None
-        None: the audit's own seed.
-    progress : bool, default=False
-        Show a progress bar on the standard error stream.
+    n_jobs, random_state, progress
+        As for ``null_distribution``.
 
     Returns
     -------
@@ -270,26 +266,22 @@ def _field(source: AuditSource, place: int, size: float, mass: float) -> _Field:
         raise InputError("violation: this search could not be made, so nothing can be planted.")
     data = search.data
     totals = np.where(data.s > 0, *(data.weights[data.s == side].sum() for side in (1, -1)))
-    found_at: dict[str, Any] = {"key": search.key, "rows": data.rows, "mass": mass}
+    masses = data.weights / totals / 2.0
     if data.of_means:
-        half, none = size / data.of.unit / 2.0, np.zeros(len(data.s))
-        high, low = none + half, none - half
+        half, rate = size / data.of.unit / 2.0, np.zeros(len(data.s))
+        high, low = rate + half, rate - half
         if not issubclass(data.kind, MeanDifference):
             factors = (2.0 * size / (1.0 + size), 2.0 / (1.0 + size))
-            high, low = (none + own for own in (factors if data.of.unit > 0 else factors[::-1]))
-        masses = data.weights / totals / 2.0
-        return _Field(**found_at, rate=none, rates=(high, low), masses=masses)
-    # A rate of none or all cannot be moved.
-    assert data.outcome is not None
-    rate = np.clip(data.outcome, 1e-6, 1.0 - 1e-6)
-    high = np.minimum(2.0 * rate * size / (1.0 + size), 1.0)
-    low = high / size
-    return _Field(
-        **found_at,
-        rate=rate,
-        rates=(high, low),
-        masses=data.weights / totals / 2.0 * (high + low) / 2.0,
-    )
+            high, low = (rate + own for own in (factors if data.of.unit > 0 else factors[::-1]))
+    else:
+        # A rate of none or all cannot be moved.
+        assert data.outcome is not None
+        rate = np.clip(data.outcome, 1e-6, 1.0 - 1e-6)
+        high = np.minimum(2.0 * rate * size / (1.0 + size), 1.0)
+        low = high / size
+        masses = masses * (high + low) / 2.0
+    rates, rows = (high, low), data.rows
+    return _Field(key=search.key, rows=rows, mass=mass, rate=rate, rates=rates, masses=masses)
 
 
 def _draw(

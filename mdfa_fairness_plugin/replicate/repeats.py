@@ -85,15 +85,12 @@ def repeat(
 
 
 @one_blas_thread()
-def prepared(
-    problem: AuditProblem, settings: Settings
-) -> tuple[list[Search], Settings, WarningLog] | None:
+def prepared(problem: AuditProblem, settings: Settings) -> tuple[list[Search], Settings] | None:
     """Every search with its rows and models, by settled settings; None without common ground."""
-    log = WarningLog()
     with _quietly():
         own = settled(settings, problem)
-        batches = list(prepare(problem, own, log, judged_parts(problem.n_rows, own)))
-        return [search for batch in batches for search in batch], own, log
+        batches = prepare(problem, own, WarningLog(), judged_parts(problem.n_rows, own))
+        return [search for batch in batches for search in batch], own
     return None
 
 

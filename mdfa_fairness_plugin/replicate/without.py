@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -125,36 +125,27 @@ class Explained:
             )
             margin = -ndtri(level / 2.0) * self.errors
         order = np.argsort(-np.nan_to_num(np.abs(change), nan=-1.0), axis=0, kind="stable")
-        lines = [
-            {
-                "sensitive_feature": name,
-                "group": group,
-                "outcome": outcome,
-                "feature": self.features[i],
-                "ratio": ratio_of(self.delta[j]),
-                "ratio_without": ratio_of(self.without[i, j]),
-                "ratio_unweighted": ratio_of(self.unweighted[j]),
-                **{
-                    column: own if by_difference[j] else ratio_of(own)
-                    for column, own in (
-                        ("change", change[i, j]),
-                        ("change_low", change[i, j] - margin[i, j]),
-                        ("change_high", change[i, j] + margin[i, j]),
-                    )
-                },
-                **(
-                    {}
-                    if not by_difference.any()
-                    else {
-                        "difference": self.difference[j],
-                        "difference_without": self.difference_without[i, j],
-                        "difference_unweighted": self.difference_unweighted[j],
-                    }
-                ),
-            }
-            for j, (name, group, outcome) in enumerate(self.searches)
-            for i in order[:, j]
-        ]
+        lines = []
+        for j, (name, group, outcome) in enumerate(self.searches):
+            write = float if by_difference[j] else ratio_of
+            for i in order[:, j]:
+                line = {
+                    "sensitive_feature": name,
+                    "group": group,
+                    "outcome": outcome,
+                    "feature": self.features[i],
+                    "ratio": ratio_of(self.delta[j]),
+                    "ratio_without": ratio_of(self.without[i, j]),
+                    "ratio_unweighted": ratio_of(self.unweighted[j]),
+                    "change": write(change[i, j]),
+                    "change_low": write(change[i, j] - margin[i, j]),
+                    "change_high": write(change[i, j] + margin[i, j]),
+                }
+                if by_difference.any():
+                    line["difference"] = self.difference[j]
+                    line["difference_without"] = self.difference_without[i, j]
+                    line["difference_unweighted"] = self.difference_unweighted[j]
+                lines.append(line)
         return pd.DataFrame(lines)
 
     @property
@@ -176,40 +167,27 @@ class Explained:
             "chance. Features that tell the same stand in for each other, so that none seems to "
             "explain much."
         ]
-        for j, search in enumerate(self.searches):
-            if self.by_difference[j]:
-                lines.append(f"- {search_text(search)}: {self._differs(j)}.")
-                continue
-            if math.isnan(self.delta[j]):
-                known = np.fmax(self.unweighted[j], self.difference_unweighted[j])
-                lines.append(f"- {search_text(search)}: {untold(known)}.")
-                continue
-            moved = "; ".join(
-                f"{ratios_text((line['ratio_without'],))[0]} without {label_text(line['feature'])} "
-                f"({_span(ratios_text, line)} times as large)"
-                for line in self.of_search(j).to_dict("records")
-                if line["change_low"] > 1.0 or line["change_high"] < 1.0
-            )
-            equal, observed = ratios_text(
-                [ratio_of(own[j]) for own in (self.delta, self.unweighted)]
-            )
-            lines.append(
-                f"- {search_text(search)}: ratio {equal} at equal features, {observed} as observed; "
-                f"{moved or 'no single feature moves it beyond chance'}."
-            )
-        return "\n".join(lines)
+        each = enumerate(map(search_text, self.searches))
+        return "\n".join([*lines, *(f"- {name}: {self._told(j)}." for j, name in each)])
 
-    def _differs(self, search: int) -> str:
-        """One search that compares by the difference of means."""
+    def _told(self, search: int) -> str:
+        """One search: its effect with all features equal and with none, and what moves it."""
+        name, nothing, unit, write = "ratio", 1.0, "times as large", ratios_text
+        sizes = [ratio_of(own[search]) for own in (self.delta, self.unweighted)]
+        if self.by_difference[search]:
+            name, nothing, unit, write = "difference", 0.0, "more", amounts
+            sizes = [self.difference[search], self.difference_unweighted[search]]
+        if math.isnan(sizes[0]):
+            return untold(np.fmax(self.unweighted[search], self.difference_unweighted[search]))
         moved = "; ".join(
-            f"{amounts((line['difference_without'],))[0]} without {label_text(line['feature'])} "
-            f"({_span(amounts, line)} more)"
+            f"{write((line[f'{name}_without'],))[0]} without {label_text(line['feature'])} "
+            f"({' to '.join(write((line['change_low'], line['change_high'])))} {unit})"
             for line in self.of_search(search).to_dict("records")
-            if line["change_low"] > 0.0 or line["change_high"] < 0.0
+            if line["change_low"] > nothing or line["change_high"] < nothing
         )
-        equal, observed = amounts((self.difference[search], self.difference_unweighted[search]))
+        equal, observed = write(sizes)
         return (
-            f"difference {equal} at equal features, {observed} as observed; "
+            f"{name} {equal} at equal features, {observed} as observed; "
             f"{moved or 'no single feature moves it beyond chance'}"
         )
 
@@ -253,11 +231,6 @@ def _beside(feature: AuditedFeature, explained: Explained) -> AuditedFeature:
         differences = tuple(explained.difference_without[i].tolist())
     ratios = tuple(map(ratio_of, explained.without[i]))
     return replace(feature, ratio_without=ratios, difference_without=differences)
-
-
-def _span(write: Callable[[Sequence[float]], list[str]], line: Mapping[Any, float]) -> str:
-    """The interval on a change."""
-    return " to ".join(write((line["change_low"], line["change_high"])))
 
 
 def explained(
