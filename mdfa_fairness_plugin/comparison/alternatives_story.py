@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from mdfa_fairness_plugin.comparison.performance import ACCURACY_METRIC, AUC, ERROR, R2
 from mdfa_fairness_plugin.comparison.records import SHOWN, Alternative
-from mdfa_fairness_plugin.comparison.sizes import cell, effect_of_row, everybody_cell, worst_cell
+from mdfa_fairness_plugin.comparison.sizes import (
+    cell,
+    effect_of_row,
+    everybody_cell,
+    signed_difference,
+    worst_cell,
+)
 from mdfa_fairness_plugin.describe.decimals import ratios_text
 from mdfa_fairness_plugin.describe.wording import clean, label_text, percent, rounded
 from mdfa_fairness_plugin.report.document import (
@@ -49,13 +55,10 @@ def alternatives_section(result: ComparisonResult) -> Section:
         effect = effect_of_row(result, row)
         cells: list[Value] = [label_text(one.model, 24)]
         cells += [one.less_unequal, one.within_tolerance, one.finding]
-        cells += [rounded(one.performance), _difference(one)]
+        difference = signed_difference(one.performance_difference, one.performance_interval)
+        cells += [rounded(one.performance), difference]
         cells += [_impact(one)] if impact else []
-        cells += [
-            everybody_cell(row, effect),
-            worst_cell(row, effect),
-            _times(one, effect),
-        ]
+        cells += [everybody_cell(row, effect), worst_cell(row, effect), _times(one, effect)]
         rows.append(tuple(cells))
     caption = f"Each model beside {label_text(first.baseline)}"
     table = Table(header=tuple(header), rows=tuple(rows), caption=caption, n_text=4, media=HTML)
@@ -72,6 +75,7 @@ def _line(result: ComparisonResult, one: Alternative, name: str) -> str:
     own, row = label_text(one.model), result.worst(one.model)
     effect = effect_of_row(result, row)
     does = f"{name} {rounded(one.performance)}"
+    difference = signed_difference(one.performance_difference, one.performance_interval)
     size = f"{effect.name} for everybody {shown(everybody_cell(row, effect)) or 'unknown'}"
     size += f", in the worst subgroup {shown(worst_cell(row, effect)) or 'unknown'}"
     impact = f", impact ratio {shown(text)}" if (text := _impact(one)) != "" else ""
@@ -84,7 +88,7 @@ def _line(result: ComparisonResult, one: Alternative, name: str) -> str:
         if one.finding != SHOWN:
             told += f" Within it: {one.within_tolerance}; less unequal: {one.less_unequal}."
     return (
-        f"{own}: {does} (difference {_difference(one)}){impact}, {size}, {times} "
+        f"{own}: {does} (difference {difference}){impact}, {size}, {times} "
         f"{_BESIDE[one.measure].lower()} the baseline's. "
         f"{told}"
     )
@@ -105,13 +109,6 @@ def _note(one: Alternative, name: str) -> str:
         f"{tolerance} Intervals of differences hold for all alternatives at once. Which alternative "
         "has to be taken is for others to judge."
     )
-
-
-def _difference(one: Alternative) -> str:
-    if math.isnan(one.performance_difference):
-        return ""
-    low, high = one.performance_interval
-    return f"{one.performance_difference:+.3f} ({low:+.3f} to {high:+.3f})"
 
 
 def _impact(one: Alternative) -> Value:

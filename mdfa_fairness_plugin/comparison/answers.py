@@ -109,10 +109,7 @@ def read_answers(
     settings: Settings,
     log: WarningLog,
 ) -> Answers:
-    """Read, align and check the answers of every model.
-
-    Shapes: ``y_true`` and each of ``by_row``, weights, clusters and exposure, (n_samples,).
-    """
+    """Read, align and check the answers of every model."""
     given = _as_mapping(outcomes_by_model)
     table = read_table(X, "X")
     vectors: list[Table] = []

@@ -46,12 +46,6 @@ class Bench:
     outcomes: tuple[Hashable, ...]
     keys: tuple[SearchKey, ...]
     answered: Mapping[Hashable, list[Outcome]]  # what every model gave the working rows
-    given: Mapping[Hashable, Any] = field(default_factory=dict)  # probabilities by label, per model
-
-    def given_outcome(self, model: Hashable, label: Hashable) -> np.ndarray | None:
-        """The user's probabilities of a model's outcome, of the working rows."""
-        given = (self.given.get(model) or {}).get(label)
-        return None if given is None else given[self.problem.source_row]
 
     def contrast(self, key: SearchKey) -> Contrast:
         """Sides of a search."""
@@ -216,10 +210,7 @@ class RegionRows:
     scale: float  # what its effects are multiplied with to be in units of the outcome
 
     def answered(self, value: np.ndarray, outcomes: Sequence[np.ndarray]) -> MeasuredRows:
-        """The same rows with the answers of a model, and what the features tell of these.
-
-        Both of all rows on the bench.
-        """
+        """The same rows with a model's answers and what tells of these, of all rows on the bench."""
         weights = (*(own for own, _ in self.rows.lesser), self.rows.weights)
         told = tuple(own[self.places] for own in outcomes)
         most = max(len(weights), len(told))
@@ -235,7 +226,8 @@ class ModelAudit:
     result: AuditResult | None = None
     reason: str = ""
     regions: Mapping[SearchKey, RegionRows] = field(default_factory=dict)
-    given: Mapping[Hashable, np.ndarray] | None = None  # the user's probabilities by outcome
+    # The user's probabilities by outcome, of the rows on the bench.
+    given: Mapping[Hashable, np.ndarray] = field(default_factory=dict)
 
     def violation(self, key: SearchKey) -> Violation | None:
         """What the audit says of a search."""

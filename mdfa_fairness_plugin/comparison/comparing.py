@@ -22,12 +22,7 @@ from mdfa_fairness_plugin.comparison.splits import run_splits
 from mdfa_fairness_plugin.data.columns import find_label, listing, read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_table
 from mdfa_fairness_plugin.data.spelling import asked_as
-from mdfa_fairness_plugin.exceptions import (
-    InputError,
-    MDFAWarning,
-    OverlapError,
-    WarningLog,
-)
+from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
 from mdfa_fairness_plugin.pipeline import run_audit
 from mdfa_fairness_plugin.provenance import describe_parameter
 from mdfa_fairness_plugin.records import SearchKey
@@ -115,8 +110,7 @@ def compare(
     tolerance : float or None, default=None
         How much less than the baseline's the metric may be; None: no finding.
     random_state : int, RandomState, Generator or None, default=None
-        The same seed gives the same result for any ``n_jobs``. None is seed 0, unlike in
-        scikit-learn: an audit made twice gives one answer. A generator draws the seed.
+        As for ``MDFAuditor``.
     n_jobs : int or None, default=None
         Splits (and folds of the audits) at a time.
     verbose : int, default=0
@@ -225,9 +219,9 @@ def compare(
         bench = _bench(rows, answers, settings)
         # First, as what they refuse need not wait for the splits.
         audits = _audits(rows, bench, outcome_probability, level)
-        bench = replace(bench, given={model: one.given for model, one in audits.items()})
-        splits = run_splits(bench, n_splits, n_jobs=n_jobs, level=level, progress=progress)
-    result = ComparisonResult(
+        how = {"n_jobs": n_jobs, "level": level, "progress": progress}
+        splits = run_splits(bench, audits, n_splits, **how)
+    return ComparisonResult(
         models=answers.models,
         baseline=baseline,
         searches=bench.keys,
@@ -241,19 +235,19 @@ def compare(
         outcome_labels=answers.labels,
         warnings=log.records,
         statement=settings.statement or {},
-    )
-    provenance = {
-        "seed": seed,
-        "n_splits": int(n_splits),
-        "n_folds": int(n_folds),
-        "parameters": {
-            name: describe_parameter(params[name]) for name in sorted(params.keys() - {"statement"})
+        provenance={
+            "seed": seed,
+            "n_splits": int(n_splits),
+            "n_folds": int(n_folds),
+            "parameters": {
+                name: describe_parameter(params[name])
+                for name in sorted(params.keys() - {"statement"})
+            },
+            "input_hash": bench.problem.input_hash,
+            "n_clusters": bench.problem.n_clusters,
+            "timings": {"total": time.perf_counter() - started},
         },
-        "input_hash": bench.problem.input_hash,
-        "n_clusters": bench.problem.n_clusters,
-        "timings": {"total": time.perf_counter() - started},
-    }
-    return replace(result, provenance=provenance)
+    )
 
 
 def _settings(params: Mapping[str, Any], *, n_splits: Any, **own: Any) -> Settings:
@@ -366,16 +360,15 @@ def _audit_one(
     outcome_probability: Any,
 ) -> ModelAudit:
     settings = replace(bench.settings, outcome_probability=outcome_probability)
-    started = time.perf_counter()
-    log = WarningLog()
     if len(present) < len(bench.outcomes):
         settings = replace(settings, outcomes=present)
-    y = bench.answers.of(model)
-    told = f"the outcome of {model!r}"
-    problem = problem_of(y=y, settings=settings, log=log, told=told, **rows)
+    started, log = time.perf_counter(), WarningLog()
+    own = {"y": bench.answers.of(model), "told": f"the outcome of {model!r}"}
+    problem = problem_of(settings=settings, log=log, **own, **rows)
     audit = run_audit(problem, settings, log, rows["X"])
     result = result_of(audit, log, time.perf_counter() - started)
-    given = audit.problem.given.outcome
+    by_label = audit.problem.given.outcome or {}
+    given = {label: own[bench.problem.source_row] for label, own in by_label.items()}
     return ModelAudit(result=result, regions=region_rows(audit, bench), given=given)
 
 

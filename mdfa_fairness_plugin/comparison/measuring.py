@@ -40,11 +40,7 @@ from mdfa_fairness_plugin.comparison.splits import Splits
 from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.fields import UNKNOWN_PAIR
 from mdfa_fairness_plugin.measure.allowance import Allowance
-from mdfa_fairness_plugin.measure.influence import (
-    Effect,
-    effect_of,
-    paired_interval,
-)
+from mdfa_fairness_plugin.measure.influence import Effect, effect_of, paired_interval
 from mdfa_fairness_plugin.measure.sums import MeasuredRows, SetSums, still_to_come
 from mdfa_fairness_plugin.records import SearchKey, Violation
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.comparison import tables
-from mdfa_fairness_plugin.comparison.records import (
-    Alternative,
-    Difference,
-    ModelSearch,
-    Transfer,
-)
+from mdfa_fairness_plugin.comparison.records import Alternative, Difference, ModelSearch, Transfer
 from mdfa_fairness_plugin.comparison.story import tell_page, tell_text
 from mdfa_fairness_plugin.comparison.withholding import as_printed
 from mdfa_fairness_plugin.describe.wording import plain_float, plain_label
@@ -24,17 +19,14 @@ from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.report import html
 from mdfa_fairness_plugin.report.junit import Case, cases_of_models, properties_of
 from mdfa_fairness_plugin.report.notebooks import MIN_CELL, mark_of
-from mdfa_fairness_plugin.report.plain import (
-    in_print,
-    plain_origin,
-    plain_value,
-    to_plain,
-)
+from mdfa_fairness_plugin.report.plain import in_print, plain_origin, plain_value, to_plain
 from mdfa_fairness_plugin.report.reported import ReportedByRow
 from mdfa_fairness_plugin.results import AuditResult
 
 _FORMAT: Final = "mdfa-comparison-result"
 _FORMAT_VERSION: Final = 1
+
+_Found = TypeVar("_Found", ModelSearch, Transfer)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,10 +99,7 @@ class ComparisonResult(ReportedByRow):
     def row(self, model: Hashable, search: SearchKey) -> ModelSearch:
         """Give one model in one search."""
         self._check_model(model)
-        for one in self.rows:
-            if one.model == model and one.search == search:
-                return one
-        raise InputError(f"search: {search!r} was not made; those made are {self.searches!r}.")
+        return self._in_search((one for one in self.rows if one.model == model), search)
 
     def worst(self, model: Hashable) -> ModelSearch:
         """Give a model's worst case: what the audit of it alone names as such.
@@ -121,18 +110,20 @@ class ComparisonResult(ReportedByRow):
         own = [one for one in self.rows if one.model == model]
         audit = self.audits.get(model)
         case = None if audit is None else audit.worst_case
-        if case is not None:
-            for one in own:
-                if one.search == case.key:
-                    return one
-        return own[0]
+        found = (one for one in own if case is not None and one.search == case.key)
+        return next(found, own[0])
 
     def transfer(self, subgroup_of: Hashable, model: Hashable, search: SearchKey) -> Transfer:
         """Give one model's outcomes inside the worst subgroup of another."""
         self._check_model(subgroup_of)
         self._check_model(model)
-        for one in self.transfers:
-            if (one.subgroup_of, one.model, one.search) == (subgroup_of, model, search):
+        models = (subgroup_of, model)
+        found = (one for one in self.transfers if (one.subgroup_of, one.model) == models)
+        return self._in_search(found, search)
+
+    def _in_search(self, found: Iterable[_Found], search: SearchKey) -> _Found:
+        for one in found:
+            if one.search == search:
                 return one
         raise InputError(f"search: {search!r} was not made; those made are {self.searches!r}.")
 
@@ -181,7 +172,7 @@ class ComparisonResult(ReportedByRow):
         """
         if min_cell is not None:
             return in_print(as_printed(self, min_cell).to_dict(), min_cell, rows=rows)
-        return {
+        plain = {
             "format": _FORMAT,
             "format_version": _FORMAT_VERSION,
             "models": [plain_label(model) for model in self.models],
@@ -201,14 +192,12 @@ class ComparisonResult(ReportedByRow):
                 for model, audit in self.audits.items()
             ],
             "split_delta": plain_value(self.split_delta),
-            **(
-                {"alternatives": [_told(own) for own in self.alternatives]}
-                if self.alternatives
-                else {}
-            ),
-            **({"statement": plain_value(self.statement)} if self.statement else {}),
-            **plain_origin(self.warnings, self.provenance),
         }
+        if self.alternatives:
+            plain["alternatives"] = [_told(own) for own in self.alternatives]
+        if self.statement:
+            plain["statement"] = plain_value(self.statement)
+        return plain | plain_origin(self.warnings, self.provenance)
 
     def cases(self, min_cell: int = 1) -> Sequence[Case]:
         """Every search of every model's own audit, as gates look at it."""

@@ -83,6 +83,11 @@ def everybody_cell(row: ModelSearch, effect: Effect) -> Value:
     return str(cell(effect, size, ends)).partition(" (")[0]
 
 
+def signed_difference(size: float, ends: tuple[float, float]) -> str:
+    """A difference of shares with its interval; empty if it is not known."""
+    return "" if math.isnan(size) else f"{size:+.3f} ({ends[0]:+.3f} to {ends[1]:+.3f})"
+
+
 def both(effect: Effect, first: float, second: float) -> tuple[str, str]:
     """Two effects that are read together."""
     one, two = effect.alike([*map(effect.from_scale, (first, second))])

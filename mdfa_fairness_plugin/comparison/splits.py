@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from tqdm import tqdm
 
 from mdfa_fairness_plugin.arguments import settled
-from mdfa_fairness_plugin.comparison.bench import Bench
+from mdfa_fairness_plugin.comparison.bench import Bench, ModelAudit
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import OverlapError, WarningLog
 from mdfa_fairness_plugin.measure.means import MeanDifference
@@ -79,11 +79,12 @@ class Splits:
 
 def run_splits(
     bench: Bench,
+    audits: Mapping[Hashable, ModelAudit],
     n_splits: int,
     *,
     n_jobs: int | None,
-    level: int = logging.DEBUG,
-    progress: bool | Callable[[int, int], Any] = False,
+    level: int,
+    progress: bool | Callable[[int, int], Any],
 ) -> Splits:
     """Search and measure on repeated splits, the same for every model.
 
@@ -102,7 +103,7 @@ def run_splits(
     children = np.random.SeedSequence(settings.seed, spawn_key=(len(STAGES),)).spawn(n_splits)
     outcomes = [
         [
-            bench.answered[model][place].with_given(bench.given_outcome(model, label))
+            bench.answered[model][place].with_given(audits[model].given.get(label))
             for model in bench.answers.models
         ]
         for place, label in enumerate(bench.outcomes)

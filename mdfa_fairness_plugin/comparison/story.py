@@ -26,25 +26,17 @@ from mdfa_fairness_plugin.comparison.sizes import (
     everybody_cell,
     headline,
     search_of,
+    signed_difference,
     who,
     worst_cell,
 )
 from mdfa_fairness_plugin.comparison.withholding import as_printed
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.decimals import amounts, ratios_text
-from mdfa_fairness_plugin.describe.wording import (
-    clean,
-    count,
-    label_text,
-    percent,
-)
+from mdfa_fairness_plugin.describe.wording import clean, count, label_text, percent
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure.intervals import farther
-from mdfa_fairness_plugin.records import (
-    INSUFFICIENT,
-    NONE_LARGER,
-    VIOLATION,
-)
+from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.displays.comparison import ComparisonDisplay
 from mdfa_fairness_plugin.report.document import (
@@ -352,41 +344,35 @@ def _differences(result: ComparisonResult) -> Section:
         for one in result.differences
         if one.search is None or one.search == search
     }
-    last, header = (ACCURACY, "Accuracy, difference")
-    if not result.outcome_labels:
-        last, header = (MEAN_ERROR, "Mean error, difference")
+    labels = bool(result.outcome_labels)
+    last, header = ACCURACY, "Accuracy, difference"
+    if not labels:
+        last, header = MEAN_ERROR, "Mean error, difference"
     truth = any(
         q == last and (d.withheld or not math.isnan(d.difference)) for (_, q), d in found.items()
     )
     shown = [
-        (quantity, name if result.outcome_labels or quantity != SELECTION else "Overall")
+        (quantity, name if labels or quantity != SELECTION else "Overall")
         for quantity, name in _QUANTITIES
-        if (truth and result.outcome_labels) or quantity not in (TRUE_POSITIVE, FALSE_POSITIVE)
+        if (truth and labels) or quantity not in (TRUE_POSITIVE, FALSE_POSITIVE)
     ]
     rows = []
     for model in result.models:
         if model == result.baseline:
             continue
         own = [found[model, quantity] for quantity, _ in shown]
-        signed = {"signed": last != ACCURACY or own[0].by_difference}
-        cells = [
-            cell(
-                effect_in(result, search, one.measure),
-                one.difference,
-                one.interval,
-                withheld=bool(one.withheld),
-                **signed,
-            )
-            for one in own
-        ]
+        how = {"signed": not labels or own[0].by_difference}
+        cells = []
+        for one in own:
+            effect, how["withheld"] = effect_in(result, search, one.measure), bool(one.withheld)
+            cells.append(cell(effect, one.difference, one.interval, **how))
         if truth:
             one = found[model, last]
-            low, high = one.interval
-            if last == MEAN_ERROR:
-                cells.append(cell(Difference(), one.difference, one.interval, signed=True))
-            else:
-                told = f"{one.difference:+.3f} ({low:+.3f} to {high:+.3f})"
+            if labels:
+                told = signed_difference(one.difference, one.interval)
                 cells.append(None if one.withheld else told)
+            else:
+                cells.append(cell(Difference(), one.difference, one.interval, signed=True))
         rows.append((label_text(model, 24), *cells))
     of = {one.measure for one in found.values() if one.search is not None}
     start = (

@@ -83,60 +83,47 @@ def _search_values(search: SearchKey | None) -> dict[str, Any]:
     return dict.fromkeys(vars(_NO_SEARCH)) if search is None else vars(search)
 
 
+def _same(one: Any, *names: str) -> dict[str, Any]:
+    """Columns that are called as what they hold."""
+    return {name: getattr(one, name) for name in names}
+
+
 def _spanned(name: str, size: float, ends: tuple[float, float]) -> dict[str, float]:
     """A size and its interval."""
     return {name: size, f"{name}_low": ends[0], f"{name}_high": ends[1]}
 
 
-def _ratio_values(name: str, ratio: float, interval: tuple[float, float]) -> dict[str, float]:
-    """A ratio and its interval, given on the log scale."""
-    return _spanned(name, ratio, (ratio_of(interval[0]), ratio_of(interval[1])))
+def _ratios(name: str, delta: float, interval: tuple[float, float]) -> dict[str, float]:
+    """A ratio and its interval, all given on the log scale."""
+    return _spanned(name, ratio_of(delta), (ratio_of(interval[0]), ratio_of(interval[1])))
 
 
 def _row_values(one: ModelSearch) -> dict[str, Any]:
-    same = (
-        "p_value_adjusted",
-        "standard_deviations",
-        "detectable_ratio",
-        "detectable_delta",
-        "detectable_mass",
-        "gamma",
-        "mass",
-        "n_rows",
-        "share",
-    )
     return {
         "model": one.model,
         **_search_values(one.search),
-        "verdict": one.verdict,
-        "accuracy": one.accuracy,
-        **_ratio_values("selection_ratio", one.selection.ratio, one.selection.interval),
-        **_ratio_values("tpr_ratio", one.true_positive.ratio, one.true_positive.interval),
-        **_ratio_values("fpr_ratio", one.false_positive.ratio, one.false_positive.interval),
-        **_ratio_values("ratio_everybody", ratio_of(one.everybody_delta), one.everybody_interval),
-        **_ratio_values("ratio", one.ratio, one.interval),
+        **_same(one, "verdict", "accuracy"),
+        **_spanned("selection_ratio", one.selection.ratio, one.selection.ratio_interval),
+        **_spanned("tpr_ratio", one.true_positive.ratio, one.true_positive.ratio_interval),
+        **_spanned("fpr_ratio", one.false_positive.ratio, one.false_positive.ratio_interval),
+        **_ratios("ratio_everybody", one.everybody_delta, one.everybody_interval),
+        **_spanned("ratio", one.ratio, one.ratio_interval),
         **_spanned("difference", one.difference, one.difference_interval),
         "ratio_split_mean": one.split_ratio_mean,
         "ratio_split_sd": one.split_ratio_sd,
-        "n_splits_measured": one.n_splits_measured,
-        "n_splits_infinite": one.n_splits_infinite,
-        **{name: getattr(one, name) for name in same},
-        "rule": one.rule,
-        "rule_fidelity": one.rule_fidelity,
-        "reason": one.reason,
+        **_same(one, "n_splits_measured", "n_splits_infinite"),
+        **_same(one, "p_value_adjusted", "standard_deviations"),
+        **_same(one, "detectable_ratio", "detectable_delta", "detectable_mass"),
+        **_same(one, "gamma", "mass", "n_rows", "share", "rule", "rule_fidelity", "reason"),
     }
 
 
 def _row_values_of_numbers(one: ModelSearch) -> dict[str, Any]:
-    selection = one.selection
+    overall, ends = one.selection, one.everybody_difference_interval
     return {
-        "measure": one.measure,
-        "r2": one.r2,
-        "mean_absolute_error": one.mean_absolute_error,
-        **_spanned("selection_difference", selection.difference, selection.difference_interval),
-        **_spanned(
-            "difference_everybody", one.everybody_difference, one.everybody_difference_interval
-        ),
+        **_same(one, "measure", "r2", "mean_absolute_error"),
+        **_spanned("selection_difference", overall.difference, overall.difference_interval),
+        **_spanned("difference_everybody", one.everybody_difference, ends),
         "difference_split_mean": one.split_difference_mean,
         "difference_split_sd": one.split_difference_sd,
         "detectable_difference": one.detectable_difference,
@@ -169,11 +156,10 @@ def _more(one: Any, difference: float, ends: tuple[float, float]) -> dict[str, f
 
 def _transfer_values(one: Transfer) -> dict[str, Any]:
     return {
-        "subgroup_of": one.subgroup_of,
-        "model": one.model,
+        **_same(one, "subgroup_of", "model"),
         **_search_values(one.search),
         "estimator": one.estimator,
-        **_ratio_values("ratio", one.ratio, one.interval),
+        **_spanned("ratio", one.ratio, one.ratio_interval),
         "rate_group": one.rates[0],
         "rate_reference": one.rates[1],
         "ratio_split_mean": one.split_ratio_mean,
@@ -188,43 +174,32 @@ def _times(
     name: str, one: Any, difference: float, interval: tuple[float, float]
 ) -> dict[str, float]:
     """The exponential of a difference of log ratios; of others there is none."""
-    if one.measure != "ratio":
-        difference, interval = math.nan, UNKNOWN_PAIR
-    return _ratio_values(name, ratio_of(difference), interval)
+    known = one.measure == "ratio"
+    return _ratios(name, *((difference, interval) if known else (math.nan, UNKNOWN_PAIR)))
 
 
 def _difference_values(one: Difference) -> dict[str, Any]:
-    known = one.quantity not in (ACCURACY, MEAN_ERROR)
+    of_ratios = one.quantity not in (ACCURACY, MEAN_ERROR)
+    times = (one.difference, one.interval) if of_ratios else (math.nan, UNKNOWN_PAIR)
     return {
-        "model": one.model,
-        "baseline": one.baseline,
-        "quantity": one.quantity,
+        **_same(one, "model", "baseline", "quantity"),
         **_search_values(one.search),
         **_spanned("difference", one.difference, one.interval),
-        **_times(
-            "times",
-            one,
-            one.difference if known else math.nan,
-            one.interval if known else UNKNOWN_PAIR,
-        ),
+        **_times("times", one, *times),
     }
 
 
 def _alternative_values(one: Alternative, row: ModelSearch) -> dict[str, Any]:
-    same = ("metric", "tolerance", "confidence_level", "performance")
     return {
-        "model": one.model,
-        "baseline": one.baseline,
-        **{name: getattr(one, name) for name in same},
+        **_same(one, "model", "baseline"),
+        **_same(one, "metric", "tolerance", "confidence_level", "performance"),
         **_spanned("performance_difference", one.performance_difference, one.performance_interval),
         **_search_values(row.search),
-        **_ratio_values("impact_ratio", one.impact.ratio, one.impact.interval),
-        **_ratio_values("ratio_everybody", ratio_of(row.everybody_delta), row.everybody_interval),
-        **_ratio_values("ratio", row.ratio, row.interval),
+        **_spanned("impact_ratio", one.impact.ratio, one.impact.ratio_interval),
+        **_ratios("ratio_everybody", row.everybody_delta, row.everybody_interval),
+        **_spanned("ratio", row.ratio, row.ratio_interval),
         **_times("times_as_unequal", one, one.worst_difference, one.worst_interval),
-        "within_tolerance": one.within_tolerance,
-        "less_unequal": one.less_unequal,
-        "finding": one.finding,
+        **_same(one, "within_tolerance", "less_unequal", "finding"),
     }
 
 

@@ -107,10 +107,9 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
         return dataclasses.replace(one, **changes, withheld=frozenset(changes))
 
     def difference_of(one: Difference) -> Difference:
-        both = (r for r in every if r.search == one.search and r.model in (one.model, one.baseline))
+        both = (r for r in every if r.model in (one.model, one.baseline))
+        both = (r for r in both if one.search in (None, r.search))
         lost: dict[str, Any] = {"difference": math.nan, "interval": UNKNOWN_PAIR}
-        if one.search is None:
-            both = (r for r in every if r.model in (one.model, one.baseline))
         if not any(row.withheld & _BEHIND.get(one.quantity, set()) for row in both):
             return one
         return dataclasses.replace(one, **lost, withheld=frozenset(lost))

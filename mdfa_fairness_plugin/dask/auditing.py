@@ -27,11 +27,7 @@ from mdfa_fairness_plugin.dask.concluding import (
     located,
 )
 from mdfa_fairness_plugin.dask.learning import Panel, audit_frame, by_content, learn, panel_of
-from mdfa_fairness_plugin.dask.measuring import (
-    Measurement,
-    add_measurements,
-    measure_block,
-)
+from mdfa_fairness_plugin.dask.measuring import Measurement, add_measurements, measure_block
 from mdfa_fairness_plugin.dask.survey import (
     Columns,
     Sample,
@@ -45,10 +41,7 @@ from mdfa_fairness_plugin.dask.survey import (
 from mdfa_fairness_plugin.data.amounts import NEEDS_NUMBERS
 from mdfa_fairness_plugin.data.columns import as_list, listing
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
-from mdfa_fairness_plugin.exceptions import (
-    InputError,
-    WarningLog,
-)
+from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.records.searches import without_rows
 from mdfa_fairness_plugin.results import result_of
 from mdfa_fairness_plugin.settings import Settings, draw_seed, refuse_unknown
@@ -282,19 +275,15 @@ def _choose_columns(
     single = [
         (role, _column(role, name, known)) for role, name in named.items() if name is not None
     ]
-    for role, name in (*single, *(("sensitive", name) for name in chosen)):
+    asked = [] if features is None else _names(features)
+    audited = tuple(_column("features", name, known) for name in asked)
+    others = (("sensitive", chosen), ("features", audited))
+    for role, name in (*single, *((role, name) for role, names in others for name in names)):
         if name in roles:
             raise InputError(f"{role}: {name!r} is already the column of {roles[name]}.")
         roles[name] = role
     if features is None:
         audited = tuple(name for name in known if name not in roles)
-    else:
-        audited = tuple(
-            dict.fromkeys(_column("features", name, known) for name in _names(features))
-        )
-        for name in audited:
-            if name in roles:
-                raise InputError(f"features: {name!r} is already the column of {roles[name]}.")
     if not audited:
         raise InputError("features: no column is left to audit; name at least one.")
     return Columns(

@@ -124,15 +124,10 @@ def open_source(data: Any) -> Source:
     )
 
 
-def is_pattern(text: str) -> bool:
-    """Whether a name is a pattern of file names rather than a name."""
-    return glob.has_magic(text) and not os.path.exists(text)
-
-
 def find_files(name: str | os.PathLike[str]) -> list[str]:
     """Parquet files of a name, a folder or a pattern, sorted."""
     text = os.fspath(name)
-    if is_pattern(text):
+    if glob.has_magic(text) and not os.path.exists(text):  # a pattern, and no name
         found = sorted(path for path in glob.glob(text, recursive=True) if os.path.isfile(path))
         what = "no file matches this pattern"
     elif os.path.isdir(text):

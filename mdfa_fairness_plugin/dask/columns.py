@@ -12,6 +12,7 @@ from mdfa_fairness_plugin.dask.amounts import numbers_of
 from mdfa_fairness_plugin.dask.groups import content_digest, content_ids
 from mdfa_fairness_plugin.data.amounts import is_exposure
 from mdfa_fairness_plugin.data.columns import Labels, composed, listing, read_labels
+from mdfa_fairness_plugin.data.weights import weight_numbers
 from mdfa_fairness_plugin.exceptions import InputError
 
 
@@ -72,6 +73,19 @@ class Columns:
             numbers = numbers / np.where(is_exposure(exposure), exposure, 1.0)
         known = ~np.isnan(numbers)
         return Labels(codes=np.where(known, 0, -1), values=(0,)), numbers
+
+    def groups(self, frame: pd.DataFrame) -> list[Labels]:
+        """Sensitive values of some rows, column by column."""
+        return [
+            read_labels(frame[name].array, f"sensitive_features: column {str(name)!r}")
+            for name in self.sensitive
+        ]
+
+    def weights(self, frame: pd.DataFrame) -> np.ndarray:
+        """Weights of some rows, good or not."""
+        if self.weight is None:
+            return np.ones(len(frame))
+        return weight_numbers(frame[self.weight].array)
 
     def exposures(self, frame: pd.DataFrame) -> np.ndarray | None:
         """Exposure of some rows, good or not; None if there is none."""

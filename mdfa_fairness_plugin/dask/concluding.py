@@ -21,7 +21,6 @@ from mdfa_fairness_plugin.dask.survey import Columns, Survey
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.contrasts import FEWEST_CLUSTERS
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
-from mdfa_fairness_plugin.describe.profile import ROWS
 from mdfa_fairness_plugin.describe.subgroups import part_described
 from mdfa_fairness_plugin.exceptions import (
     Count,
@@ -202,7 +201,7 @@ def concluded(
             if own is not None:
                 n_rows, where = reading.measured.n_measured, " measured, "
                 few[_contrast(search.key)] = reasons[i]
-                given = _not_made(given)
+                given = Violation(**{name: getattr(given, name) for name in _SAID})
             reason = Message("among the ", Count(n_rows), where, reasons[i] or given.reason)
             violations.append(replace(given, reason=reason))
             regions.append(None)
@@ -286,11 +285,6 @@ _SAID: Final = (
 )
 
 
-def _not_made(sample: Violation) -> Violation:
-    """The search of a sample as one that found nothing."""
-    return Violation(**{name: getattr(sample, name) for name in _SAID})
-
-
 # -- what the sample leaves open
 
 
@@ -372,33 +366,21 @@ def _balance(
     balance = dict(sample.balance)
     for key, sums in by_contrast.items():
         label = (key.sensitive_feature, key.group)
-        if label in balance:
-            balance[label] = replace(
-                balance[label],
-                n_outside_support=int(sums.outside[:, 0].sum()),
-                share_outside_support=_share_outside(sums),
-            )
+        balance[label] = replace(
+            balance[label],
+            n_outside_support=int(sums.outside[:, 0].sum()),
+            share_outside_support=_share_outside(sums),
+        )
     return balance
 
 
 def _silence(sample: AuditResult, by_contrast: dict[SearchKey, BlockSums]) -> tuple[Any, ...]:
     told = []
     for one in sample.silence:
-        key = SearchKey(
-            sensitive_feature=one.sensitive_feature,
-            group=one.group,
-            reference=one.reference,
-            outcome=None,
-        )
-        own = by_contrast[key]
-        told.append(
-            replace(
-                one,
-                n_rows=int(own.outside[:, 0].sum()),
-                n_group=int(own.outside[0, 0]),
-                share=_share_outside(own),
-            )
-        )
+        names = ("sensitive_feature", "group", "reference")
+        own = by_contrast[SearchKey(**{name: getattr(one, name) for name in names}, outcome=None)]
+        n_rows, n_group = int(own.outside[:, 0].sum()), int(own.outside[0, 0])
+        told.append(replace(one, n_rows=n_rows, n_group=n_group, share=_share_outside(own)))
     return tuple(told)
 
 
@@ -455,10 +437,7 @@ def _provenance(reading: Reading, asked: Settings, started: float, n_blocks: int
 
 def _with_totals(profile: pd.DataFrame, sums: BlockSums) -> pd.DataFrame:
     """Profile of the sample, its counts and outcome rates those of all rows measured."""
-    table = profile.copy()
-    if len(table) < 2 or table.index[0][0] != ROWS:
-        return table
-    search = sums.search
+    table, search = profile.copy(), sums.search
     counts = [search.sets[place].counts.sum(axis=1) for place in (EVERYBODY, REGION)]
     table.iloc[0, :4] = np.concatenate(counts).astype(float)
     if not isinstance(search.everybody.rates, Means):  # a table of numbers has no rates

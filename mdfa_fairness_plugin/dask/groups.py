@@ -179,8 +179,7 @@ def by_cluster(search: SearchSums, sums: GroupSums, grouping: Grouping) -> Searc
         )
         rungs = [
             replace(
-                rung,
-                left=np.array([products(a, a), products(a, left[place]), leftover.second]),
+                rung, left=np.array([products(a, a), products(a, left[place]), leftover.second])
             )
             for rung, a in zip(own.rungs, (rung[place] for rung in lesser), strict=True)
         ]

@@ -65,10 +65,7 @@ def audit_frame(
     keep_one_model: bool,
     survey: Survey | None = None,
 ) -> Audit:
-    """Audit rows in memory; ``keep_one_model`` asks for one of all rows, to judge others by.
-
-    With a survey of all rows numbers are in units of these.
-    """
+    """Audit rows in memory; ``keep_one_model`` asks for one of all rows, to judge others by."""
     X = frame[list(columns.features)]
     weight = None if columns.weight is None else frame[columns.weight]
     problem = problem_of(

@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.dask.blocks import chunks_of
 from mdfa_fairness_plugin.dask.groups import GroupSums
 from mdfa_fairness_plugin.dask.learning import Judge, Panel
-from mdfa_fairness_plugin.dask.survey import block_keys, joint_codes, row_keys
-from mdfa_fairness_plugin.data.columns import Labels, read_labels
+from mdfa_fairness_plugin.dask.survey import joint_codes, read_block
+from mdfa_fairness_plugin.data.columns import Labels
 from mdfa_fairness_plugin.data.containers import read_table
-from mdfa_fairness_plugin.data.weights import weight_numbers
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.given import CrossFittedEstimator
@@ -92,11 +90,8 @@ class Measurement:
 @one_blas_thread()
 def measure_block(block: Any, number: int, panel: Panel) -> Measurement:
     """Measure the rows of one block."""
-    draw = block_keys(panel.seed, number)
     found = Measurement()
-    for frame in chunks_of(block, panel.chunk_rows):
-        frame = panel.columns.read(frame)
-        key = row_keys(frame, panel.columns, panel.seed, draw)
+    for frame, key in read_block(block, number, panel.columns, panel.seed, panel.chunk_rows):
         found += Measurement(digest=panel.columns.digest(frame))
         found += _measure_chunk(frame, key, panel)
     return found
@@ -109,21 +104,15 @@ def add_measurements(parts: Sequence[Measurement]) -> Measurement:
 
 def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measurement:
     n_rows, columns = len(frame), panel.columns
-    weight = np.ones(n_rows)
-    if columns.weight is not None:
-        weight = weight_numbers(frame[columns.weight].array)
-        weight = np.where(np.isfinite(weight) & (weight > 0), weight, 0.0)
+    weight = columns.weights(frame)
+    weight = np.where(np.isfinite(weight) & (weight > 0), weight, 0.0)
     outcome, numbers = columns.outcomes(frame)
     if numbers is None:
         outcome = _known(outcome, panel.outcomes, "y")
     weight[outcome.codes < 0] = 0.0
     sensitive = [
-        _known(
-            read_labels(frame[name].array, f"sensitive_features: column {str(name)!r}"),
-            panel.labels[position],
-            str(name),
-        )
-        for position, name in enumerate(columns.sensitive)
+        _known(labels, panel.labels[position], str(columns.sensitive[position]))
+        for position, labels in enumerate(columns.groups(frame))
     ]
     # Rows of whom was learned from are not measured: all that is measured was never seen.
     if panel.grouping is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,17 +13,9 @@ import pandas as pd
 from mdfa_fairness_plugin.dask.amounts import AmountSums
 from mdfa_fairness_plugin.dask.blocks import chunks_of
 from mdfa_fairness_plugin.dask.columns import Columns
-from mdfa_fairness_plugin.dask.groups import (
-    MOST_GROUPS,
-    cluster_keys,
-)
+from mdfa_fairness_plugin.dask.groups import MOST_GROUPS, cluster_keys
 from mdfa_fairness_plugin.data.clusters import refuse_clusters
-from mdfa_fairness_plugin.data.columns import (
-    Labels,
-    listing,
-    natural_order,
-    read_labels,
-)
+from mdfa_fairness_plugin.data.columns import Labels, listing, natural_order
 from mdfa_fairness_plugin.data.decisions import (
     EXCLUDE,
     MISSING_OUTCOME,
@@ -33,7 +25,7 @@ from mdfa_fairness_plugin.data.decisions import (
 )
 from mdfa_fairness_plugin.data.sensitive import refuse_measurements, refuse_missing_sensitive
 from mdfa_fairness_plugin.data.spelling import MERGED, commonest_spellings, reading_as
-from mdfa_fairness_plugin.data.weights import WeightSums, weight_numbers
+from mdfa_fairness_plugin.data.weights import WeightSums
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.settings import Settings
 
@@ -123,29 +115,27 @@ def _rank_within(stratum: np.ndarray, key: np.ndarray) -> np.ndarray:
 
 def survey_block(block: Any, number: int, columns: Columns, n_sample: int, seed: int) -> Survey:
     """Survey one block of rows."""
-    draw = block_keys(seed, number)
-    found = Survey()
-    n_before = 0
-    for frame in chunks_of(block, CHUNK_ROWS):
-        frame = columns.read(frame)
-        part = _survey_chunk(frame, row_keys(frame, columns, seed, draw), columns)
+    found, n_before = Survey(), 0
+    for frame, key in read_block(block, number, columns, seed, CHUNK_ROWS):
+        part = _survey_chunk(frame, key, columns)
         part.place = np.column_stack([np.full(len(part.key), number), part.place + n_before])
         n_before += len(frame)
         found = merge_surveys([found, part], n_sample)
     return found
 
 
-def block_keys(seed: int, number: int) -> np.random.Generator:
-    """Give the generator whose next number is the key of a block's next row."""
-    return np.random.default_rng([seed, number])
+def read_block(
+    block: Any, number: int, columns: Columns, seed: int, n_rows: int
+) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
+    """Rows of a block, so many at a time, and a random number of each, the same at every reading.
 
-
-def row_keys(
-    frame: pd.DataFrame, columns: Columns, seed: int, draw: np.random.Generator
-) -> np.ndarray:
-    """Random number of each row: of its place, or one for all rows of a cluster."""
-    ids = columns.clusters(frame)
-    return draw.random(len(frame)) if ids is None else cluster_keys(ids, seed)
+    It depends on a row's place, or is one for all rows of a cluster.
+    """
+    draw = np.random.default_rng([seed, number])
+    for frame in chunks_of(block, n_rows):
+        frame = columns.read(frame)
+        ids = columns.clusters(frame)
+        yield frame, draw.random(len(frame)) if ids is None else cluster_keys(ids, seed)
 
 
 def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
@@ -162,18 +152,14 @@ def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
             f"sensitive_features: more than {_MOST_STRATA:,} combinations of sensitive values and "
             "outcomes were found. Audit the sensitive features one by one, or merge values."
         )
-    levels: list[dict[Hashable, None]] = []
-    declared: list[bool] = []
-    for one in surveys:
-        if not one.levels:
-            continue
-        if not levels:
-            levels, declared = [dict(own) for own in one.levels], list(one.declared)
-            continue
-        for known, own in zip(levels, one.levels, strict=True):
+    read = [one for one in surveys if one.levels]
+    levels = []
+    for of_column in zip(*(one.levels for one in read), strict=True):
+        known: dict[Hashable, None] = {}
+        for own in of_column:
             if len(known) < _MOST_LABELS:
                 known.update(own)
-        declared = [a and b for a, b in zip(declared, one.declared, strict=True)]
+        levels.append(known)
     frames = [one.kept for one in surveys if one.kept is not None]
     return Survey(
         n_rows=sum(one.n_rows for one in surveys),
@@ -186,7 +172,7 @@ def merge_surveys(surveys: Sequence[Survey], n_sample: int) -> Survey:
         amounts=sum((one.amounts for one in surveys), start=AmountSums()),
         counts=counts,
         levels=tuple(levels),
-        declared=tuple(declared),
+        declared=tuple(map(all, zip(*(one.declared for one in read), strict=True))),
         kept=concatenate(frames) if frames else None,
         key=np.concatenate([one.key for one in surveys]),
         stratum=np.concatenate(strata),
@@ -261,11 +247,9 @@ def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Sur
     outcome, numbers = columns.outcomes(frame)
     outcome = outcome.used()
     known = outcome.codes >= 0
-    weight = np.ones(n_rows)
-    weights, weighs = WeightSums(), np.ones(n_rows, dtype=bool)
+    weights, weight = WeightSums(), columns.weights(frame)
+    weighs = np.isfinite(weight) & (weight > 0)
     if columns.weight is not None:
-        weight = weight_numbers(frame[columns.weight].array)
-        weighs = np.isfinite(weight) & (weight > 0)
         weights = WeightSums.of(weight[known | ~weighs])
     n_missing = int((weighs & ~known).sum())
     rows = np.flatnonzero(weighs & known)
@@ -280,10 +264,7 @@ def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Sur
     if columns.clustered:
         n_unknown = int(np.isnan(key).sum())
         clusters = _smallest(key[~np.isnan(key)])
-    sensitive = [
-        read_labels(frame[name].array, f"sensitive_features: column {str(name)!r}")
-        for name in columns.sensitive
-    ]
+    sensitive = columns.groups(frame)
     for name, labels in zip(columns.sensitive, sensitive, strict=True):
         if len(labels.values) > _MOST_LABELS:
             refuse_measurements(str(name), labels.values)
@@ -326,10 +307,7 @@ def check_scores(values: tuple[Hashable, ...]) -> None:
 
 
 def joint_codes(columns: Sequence[Labels]) -> tuple[np.ndarray, list[Stratum]]:
-    """Code of each row's combination of labels, and the combinations, first come first.
-
-    Shapes: returns (n_rows,).
-    """
+    """Code of each row's combination of labels, and the combinations, first come first."""
     joint = np.zeros(len(columns[0].codes), dtype=np.int64)
     for labels in columns:
         joint = joint * (len(labels.values) + 1) + labels.codes + 1

@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
-from mdfa_fairness_plugin.auditor import audit
 from mdfa_fairness_plugin.balance import EntropyBalancing, MMDNetwork
 from mdfa_fairness_plugin.experiments.experiment import Options
 from mdfa_fairness_plugin.experiments.formulas import draw_train
-from mdfa_fairness_plugin.experiments.profiles import Profile
 from mdfa_fairness_plugin.experiments.reproduction import (
     Comparison,
     Curve,
@@ -114,48 +112,6 @@ def assemble(
 def numbers(table: pd.DataFrame) -> np.ndarray:
     """Features as numbers, a column per level of text."""
     return pd.get_dummies(table, dtype=float).to_numpy(dtype=float)
-
-
-def profiled(
-    profile: Profile, table: pd.DataFrame, X: pd.DataFrame, outcome: Any, sensitive: Any, group: str,
-    name: str, seed: int, alphas: Sequence[float], **names: Any,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Rows of Tables 2 and 4 of one split: who is in the subgroup, by side, and its ratios, by alpha.
-
-    Of the system or a variant of it; the default search is made at the first alpha alone.
-    """
-    is_group = np.ravel(sensitive) == group
-    some = slice(len(X) - len(table), None)  # a coded table lacks the first row
-
-    def row(
-        alpha: float, inside: np.ndarray, held_out: np.ndarray, raw: float, balanced: float
-    ) -> dict[str, Any]:
-        return {
-            **{"search": name, **names, "seed": seed, "alpha": alpha},
-            **profile.means(table, inside[some], is_group[some]),
-            "share": float(inside.sum() / held_out.sum()),
-            "ratio_unweighted": float(np.exp(raw)),
-            "ratio_balanced": float(np.exp(balanced)),
-        }
-
-    if name == DEFAULT:
-        who = {"sensitive_features": sensitive, "groups": [group], "outcomes": [1]}
-        how = {"alpha": alphas[0], "evaluation": "holdout", "random_state": seed}
-        found = audit(X, outcome, **who, **how).violations[0]
-        inside, raw = found.membership & found.held_out, found.estimates["unweighted"]
-        return [row(alphas[0], inside, found.held_out, raw, found.delta)]
-    s, positive = np.where(is_group, 1, -1), np.asarray(outcome) == 1
-    answers = assemble(numbers(X), s, positive, seed, alphas=alphas, **VARIANTS[name])
-    return [
-        row(
-            alpha,
-            answers.among_all(alpha),
-            answers.held_out,
-            answers.rates(alpha, weighted=False).delta,
-            answers.rates(alpha).delta,
-        )
-        for alpha in alphas
-    ]
 
 
 Published = Mapping[str, tuple[str, tuple[float, float]]]

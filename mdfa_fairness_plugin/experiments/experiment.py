@@ -17,12 +17,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
-from mdfa_fairness_plugin.experiments.reproduction import (
-    Comparison,
-    Panel,
-    Reproduction,
-    versions,
-)
+from mdfa_fairness_plugin.experiments.reproduction import Comparison, Panel, Reproduction, versions
 
 NETWORK_LEFT_OUT = "MMD network: left out (a quick run, or torch is not installed)."
 

@@ -15,7 +15,6 @@ from mdfa_fairness_plugin.experiments.assembled import (
     DEFAULT,
     OneThingChanged,
     Published,
-    profiled,
     variant_tasks,
 )
 from mdfa_fairness_plugin.experiments.experiment import NETWORK_LEFT_OUT, Experiment, Options
@@ -72,7 +71,7 @@ def _one_split(data: Bunch, name: str, seed: int) -> list[dict[str, Any]]:
     """Profile of G on the 30 % of the rows held out, by race, and its ratios; at every alpha."""
     table, race = data.X.assign(high_risk=data.y), data.sensitive_features[["race"]]
     alphas = (ALPHA,) if name == DEFAULT else ALPHAS
-    return profiled(_PROFILE, table, data.X, data.y, race, GROUP, name, seed, alphas)
+    return _PROFILE.of_split(table, data.X, data.y, race, GROUP, name, seed, alphas)
 
 
 def _compare(runs: pd.DataFrame, data: Bunch) -> Iterator[Comparison]:

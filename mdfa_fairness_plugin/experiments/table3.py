@@ -129,13 +129,7 @@ def _load(options: Options) -> list[_Audited]:
 def _runs(options: Options, data: list[_Audited]) -> pd.DataFrame:
     """DT_G of every split and model: by the paper's system at every alpha, by the default search."""
     rows = [
-        {
-            "data": one.case.name,
-            "search": DONE_PROPERLY,
-            "model": model,
-            "split": i,
-            "ratio": ratio,
-        }
+        {"data": one.case.name, "search": DONE_PROPERLY, "model": model, "split": i, "ratio": ratio}
         for one in data
         if one.result is not None
         for k, model in enumerate(one.result.models)

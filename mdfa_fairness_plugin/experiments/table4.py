@@ -16,7 +16,6 @@ from mdfa_fairness_plugin.experiments.assembled import (
     DEFAULT,
     OneThingChanged,
     Published,
-    profiled,
     variant_tasks,
 )
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
@@ -70,7 +69,7 @@ def _one_split(
     """Means in G among the rows held out, by gender; of the paper's system at every alpha."""
     who = (case.X, case.outcomes[model], case.sensitive, case.group)
     alphas = (ALPHA_IN_PAPER,) if search == DEFAULT else ALPHAS
-    return profiled(_PROFILE, coded.X, *who, search, seed, alphas, model=model)
+    return _PROFILE.of_split(coded.X, *who, search, seed, alphas, model=model)
 
 
 def _by_alpha(runs: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Published]]:

@@ -196,8 +196,8 @@ class RejectOptionClassifier(_AIF360Classifier):
         self.num_ROC_margin = num_ROC_margin
 
     def _make(self, postprocessing: Any) -> Any:
-        names = [f"{name} difference" for name in ("Statistical parity", "Average odds")]
-        names.append("Equal opportunity difference")
+        kinds = ("Statistical parity", "Average odds", "Equal opportunity")
+        names = [f"{kind} difference" for kind in kinds]
         if self.metric_name not in names:
             raise InputError(
                 f"metric_name: one of {', '.join(map(repr, names))} expected, "
@@ -280,9 +280,7 @@ class CalibratedOddsClassifier(_AIF360Classifier):
                 f"{self.cost_constraint!r} found."
             )
         return postprocessing.CalibratedEqOddsPostprocessing(
-            **group_lists(self._privileged),
-            cost_constraint=self.cost_constraint,
-            seed=self._seed,
+            **group_lists(self._privileged), cost_constraint=self.cost_constraint, seed=self._seed
         )
 
     def _check(self, warned: list[str]) -> None:

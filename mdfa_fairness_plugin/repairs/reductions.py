@@ -120,7 +120,6 @@ def _reached(repair: Any, answer: Callable[[np.ndarray], np.ndarray]) -> Iterato
     """How far a group's rate is from everybody's on the rows of the fit, by Fairlearn's moment."""
     which = f"{repair.constraint}: largest difference of a group's rate from everybody's"
     model = repair._model
-    moment = getattr(
-        model, "constraints_", model.constraints
-    )  # Fairlearn 0.14 loads the data there.
+    # Fairlearn 0.14 loads the data into the first.
+    moment = getattr(model, "constraints_", model.constraints)
     yield which, None, None, float(moment.gamma(answer).max())

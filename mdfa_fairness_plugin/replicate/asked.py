@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,13 +15,13 @@ from mdfa_fairness_plugin.data.contrasts import Contrast, build_contrasts
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.questions import Questioned, named_questions
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
-from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
+from mdfa_fairness_plugin.exceptions import InputError, OverlapError, WarningLog
 from mdfa_fairness_plugin.measure.conclude import conclude
 from mdfa_fairness_plugin.measure.measured import Measured, Widening
 from mdfa_fairness_plugin.measure.sums import SETS, MeasuredRows, RungOf, SearchSums
 from mdfa_fairness_plugin.pipeline import measured_rows
 from mdfa_fairness_plugin.records import AskedSubgroup, AuditRecord, SearchKey, Violation
-from mdfa_fairness_plugin.replicate.repeats import prepared, source_of
+from mdfa_fairness_plugin.replicate.repeats import prepared, quietly, source_of
 from mdfa_fairness_plugin.search.input_rows import by_sample
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import Settings
@@ -211,8 +210,7 @@ def group_pairs(result: AuditRecord) -> tuple[AskedSubgroup, ...]:
     if not problem.outcome_labels:
         assert problem.amount is not None
         answers = as_labels(problem.amount.values * problem.amount.unit)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MDFAWarning)
+    with quietly():
         for column in problem.sensitive:
             for reference in column.labels.used().values:
                 if isinstance(reference, tuple):

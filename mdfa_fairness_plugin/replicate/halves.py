@@ -161,34 +161,27 @@ def stability(
             continue
         rows = np.flatnonzero(compared[violation.sensitive_feature, violation.group])
         own = violation.membership[problem.source_row][rows]
-        told = [
-            (i, part[j][0][rows]) for i, part in enumerate(parts) if part is not None and part[j]
-        ]
-        for i, inside in told:
-            either = int((inside | own).sum())
-            jaccard[i, j] = (inside & own).sum() / either if either else np.nan
-        if not told or len(rows) == 0:
+        halves = {i: part[j] for i, part in enumerate(parts) if part and part[j]}
+        if not halves:
             continue
-        shares = np.array([own.mean(), np.mean([inside.mean() for _, inside in told])])
+        inside = np.array([of_half[rows] for of_half, _ in halves.values()])
+        either, both = (inside | own).sum(axis=1), (inside & own).sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            jaccard[list(halves), j] = both / either
+        shares = np.array([own.mean(), inside.mean(axis=1).mean()])
         both = shares.prod()
         chance[j] = both / (shares.sum() - both) if shares.sum() > both else np.nan
-        sources = problem.source_row[rows]
-        frequency[j, sources] = np.mean([inside for _, inside in told], axis=0)
-        for i, _ in told:
-            for place in parts[i][j][1]:
-                used[place, j] += 1.0
-        used[:, j] /= len(told)
+        frequency[j, problem.source_row[rows]] = inside.mean(axis=0)
+        for _, features in halves.values():
+            used[list(features), j] += 1.0
+        used[:, j] /= len(halves)
     searches = searched(result)
     features = pd.DataFrame(used, index=pd.Index(names, dtype=object, name="feature"))
     features.columns = pd.MultiIndex.from_tuples(
         searches, names=["sensitive_feature", "group", "outcome"]
     )
     return Stability(
-        searches=searches,
-        jaccard=jaccard,
-        chance=chance,
-        frequency=frequency,
-        features=features,
+        searches=searches, jaccard=jaccard, chance=chance, frequency=frequency, features=features
     )
 
 

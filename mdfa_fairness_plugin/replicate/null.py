@@ -330,14 +330,9 @@ def chances_of(source: AuditSource, seed: int) -> list[np.ndarray]:
 def _chances(
     problem: AuditProblem, column: SensitiveFeature, seed: int, propensity: Any = None
 ) -> np.ndarray:
-    """Probability of each value of a column given the features, out of fold; (n_rows, n_values).
-
-    ``propensity`` is the argument of the audit.
-    """
-    codes = column.labels.codes
-    known = np.flatnonzero(codes >= 0)
-    n_values = len(column.labels.values)
-    counts = np.bincount(codes[known], minlength=n_values)
+    """Probability of each value of a column given the features, out of fold; (n_rows, n_values)."""
+    codes, counts = column.labels.codes, column.labels.counts
+    known, n_values = np.flatnonzero(codes >= 0), len(counts)
     chances = np.tile(counts / max(counts.sum(), 1), (len(codes), 1))
     given = (problem.given.propensity or {}).get(column.name)
     if given is not None:
@@ -452,11 +447,9 @@ def _redrawn(
 
 def _by_rows(column: SensitiveFeature) -> np.ndarray:
     """Values by how many rows have them, then by which rows: however they are called."""
-    codes = column.labels.codes
+    codes, counts = column.labels.codes, column.labels.counts
     known = np.flatnonzero(codes >= 0)
-    n_values = len(column.labels.values)
-    counts = np.bincount(codes[known], minlength=n_values)
-    places = np.bincount(codes[known], weights=known, minlength=n_values)
+    places = np.bincount(codes[known], weights=known, minlength=len(counts))
     return np.lexsort((places, counts))
 
 

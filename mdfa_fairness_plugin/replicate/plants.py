@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from joblib import delayed
 
-from mdfa_fairness_plugin.data.amounts import Amount
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.wording import percent, rounded
 from mdfa_fairness_plugin.exceptions import InputError
@@ -376,13 +375,9 @@ def _planted(
     y, own, level, rate = problem.y.copy(), has[rows], level[rows], field.rate[inside]
     falls, rises = own & (level >= moves / rate), ~own & (level < (moves - rate) / (1.0 - rate))
     y[rows] = np.where(falls, instead[rows], np.where(rises, target, y[rows]))
-    return replace(problem, y=y, amount=_ranked(problem, y))
-
-
-def _ranked(problem: AuditProblem, y: np.ndarray) -> Amount | None:
-    """Ranks of ordered outcomes that were moved."""
+    moved = replace(problem, y=y)
     if problem.amount is None:
-        return None
-    ranks = np.zeros(len(problem.outcome_labels))
+        return moved
+    ranks = np.zeros(len(problem.outcome_labels))  # of an order
     ranks[problem.y] = problem.amount.values
-    return replace(problem.amount, values=ranks[y])
+    return replace(moved, amount=replace(problem.amount, values=ranks[y]))

@@ -87,7 +87,7 @@ def repeat(
 @one_blas_thread()
 def prepared(problem: AuditProblem, settings: Settings) -> tuple[list[Search], Settings] | None:
     """Every search with its rows and models, by settled settings; None without common ground."""
-    with _quietly():
+    with quietly():
         own = settled(settings, problem)
         batches = prepare(problem, own, WarningLog(), judged_parts(problem.n_rows, own))
         return [search for batch in batches for search in batch], own
@@ -102,7 +102,7 @@ def rerun(
 
     Without lesser models, and what each repeat finds alone, where nothing is asked.
     """
-    with _quietly():
+    with quietly():
         own = settled(settings, problem)
         parts, ladder = judged_parts(problem.n_rows, own), ask is not None
         return solve(problem, own, WarningLog(), parts, ask, ladder=ladder)
@@ -110,7 +110,7 @@ def rerun(
 
 
 @contextlib.contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Without warnings; what follows is skipped without common ground."""
     with warnings.catch_warnings(), contextlib.suppress(OverlapError):
         warnings.simplefilter("ignore", MDFAWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,11 +17,11 @@ from mdfa_fairness_plugin.data.questions import Questioned
 from mdfa_fairness_plugin.data.words import Words
 from mdfa_fairness_plugin.describe.decimals import ratios_text
 from mdfa_fairness_plugin.describe.wording import label_text, named, number
-from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
+from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 from mdfa_fairness_plugin.pipeline import AuditSource, run_audit
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.records.searches import without_rows
-from mdfa_fairness_plugin.replicate.repeats import repeat, source_of
+from mdfa_fairness_plugin.replicate.repeats import quietly, repeat, source_of
 
 _COLUMNS = (
     "threshold", "share_above", "worst", "sensitive_feature", "group", "reference", "outcome", "ratio",
@@ -210,10 +209,7 @@ def _cut(
 
 def _audited(problem: AuditProblem, source: AuditSource) -> tuple[Violation, ...]:
     """Every search of one audit, without its rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MDFAWarning)
-        try:
-            found = run_audit(problem, source.settings, WarningLog()).violations
-        except OverlapError:
-            return ()
+    found: tuple[Violation, ...] = ()
+    with quietly():
+        found = run_audit(problem, source.settings, WarningLog()).violations
     return tuple(replace(without_rows(own), profile=pd.DataFrame()) for own in found)

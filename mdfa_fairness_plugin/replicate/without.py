@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +20,7 @@ from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.decimals import amounts, ratios_text
 from mdfa_fairness_plugin.describe.recorded import features_of
 from mdfa_fairness_plugin.describe.wording import label_text
-from mdfa_fairness_plugin.exceptions import InputError, MDFAWarning, OverlapError, WarningLog
+from mdfa_fairness_plugin.exceptions import InputError, OverlapError, WarningLog
 from mdfa_fairness_plugin.measure.influence import Effect, effect_of
 from mdfa_fairness_plugin.measure.sums import MeasuredRows
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
@@ -29,6 +28,7 @@ from mdfa_fairness_plugin.pipeline import measured_rows
 from mdfa_fairness_plugin.records import AuditedFeature, AuditRecord, SearchKey, ratio_of
 from mdfa_fairness_plugin.replicate.repeats import (
     Named,
+    quietly,
     repeat,
     scale_of,
     search_text,
@@ -325,8 +325,7 @@ def _regions_of(result: AuditRecord, problem: AuditProblem) -> _Regions:
 @one_blas_thread()
 def _measured(problem: AuditProblem, settings: Settings, regions: _Regions) -> _Rows:
     """Rows measured in every search as the models of these features have them, and who is inside."""
-    log, outcomes = WarningLog(), outcomes_of(problem)
-    parts = judged_parts(problem.n_rows, settings)
+    outcomes, parts = outcomes_of(problem), judged_parts(problem.n_rows, settings)
     found: _Rows = {}
     for contrasts in by_column(problem.contrasts):
         folds = audit_folds(problem, contrasts, settings)
@@ -337,15 +336,13 @@ def _measured(problem: AuditProblem, settings: Settings, regions: _Regions) -> _
             key = next(of_group, None)
             if key is None:
                 continue
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", MDFAWarning)  # the audit has said it
+            with quietly():  # the audit has said it
                 ground = grounds.of(contrast, regions[key][1])
                 assert not isinstance(ground, OverlapError)
-                side = side_of(contrast, ground, log)
-            for search in searches_of(contrast, outcomes, side, ""):
-                held = search.rows[search.data.held_out]
-                inside = regions[search.key][0][held]
-                found[search.key] = measured_rows(search, problem), inside, scale_of(search)
+                side = side_of(contrast, ground, WarningLog())
+                for search in searches_of(contrast, outcomes, side, ""):
+                    inside = regions[search.key][0][search.rows[search.data.held_out]]
+                    found[search.key] = measured_rows(search, problem), inside, scale_of(search)
     return found
 
 
