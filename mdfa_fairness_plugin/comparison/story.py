@@ -54,7 +54,6 @@ from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, told_verdict
 from mdfa_fairness_plugin.report.key_numbers import leaks_section
 from mdfa_fairness_plugin.report.means import Difference
 from mdfa_fairness_plugin.report.pictures import pictured
-from mdfa_fairness_plugin.report.rates import Effect
 from mdfa_fairness_plugin.report.reading import held_in_part
 from mdfa_fairness_plugin.report.statement import files_sentences, statement_section
 from mdfa_fairness_plugin.report.story import warnings_section
@@ -141,34 +140,32 @@ def _models(result: ComparisonResult) -> Table:
     truth = any(not math.isnan(r.accuracy) or "accuracy" in r.withheld for r in result.rows)
     numbers = any(not math.isnan(row.mean_absolute_error) for row in result.rows)
     gamma = any(not math.isnan(row.gamma) or "gamma" in row.withheld for row in result.rows)
-    header = ["Model", "Worst case of", "Finding"]
-    header += ["Accuracy"] if truth else ["R2", "Mean error"] if numbers else []
-    header += ["DI" if result.outcome_labels else "Overall"]
-    header += ["TPR ratio", "FPR ratio"] if truth else []
-    header += ["Everybody", "Worst subgroup"]
-    header += ["Over splits"] if result.n_splits else []
-    header += ["gamma"] if gamma else []
-    rows = []
-    for model in result.models:
-        row = result.worst(model)
-        names = (label_text(model, 24), who(row.search, 16), FINDINGS[row.verdict])
-        cells: list[Value] = [*names]
-        cells += [_shown(row, "accuracy", _share(row.accuracy))] if truth else []
-        if numbers:
-            cells += [_share(row.r2), _number(row.mean_absolute_error)]
-        cells += [_shown(row, "selection", _overall(row.selection))]
-        if truth:
-            for name in ("true_positive", "false_positive"):
-                cells.append(_shown(row, name, _overall(getattr(row, name))))
+    labels = bool(result.outcome_labels)
+
+    def told(row: ModelSearch) -> dict[str, Value]:
         effect = effect_of_row(result, row)
-        cells += [everybody_cell(row, effect), worst_cell(row, effect, row.effect_interval)]
+        cells: dict[str, Value] = {"Model": label_text(row.model, 24)}
+        cells |= {"Worst case of": who(row.search, 16), "Finding": FINDINGS[row.verdict]}
+        if truth:
+            cells["Accuracy"] = _shown(row, "accuracy", _share(row.accuracy))
+        if numbers:
+            cells |= {"R2": _share(row.r2), "Mean error": _number(row.mean_absolute_error)}
+        cells["DI" if labels else "Overall"] = _shown(row, "selection", _overall(row.selection))
+        if truth:
+            cells["TPR ratio"] = _shown(row, "true_positive", _overall(row.true_positive))
+            cells["FPR ratio"] = _shown(row, "false_positive", _overall(row.false_positive))
+        cells["Everybody"] = everybody_cell(row, effect)
+        cells["Worst subgroup"] = worst_cell(row, effect, row.effect_interval)
         if result.n_splits:
-            cells += [_over_splits(row, effect)]
+            cells["Over splits"] = _over_splits(row)
         if gamma:
-            cells += [_shown(row, "gamma", _share(row.gamma))]
-        rows.append(tuple(cells))
+            cells["gamma"] = _shown(row, "gamma", _share(row.gamma))
+        return cells
+
+    told_of = [told(result.worst(model)) for model in result.models]
+    rows = tuple(tuple(cells.values()) for cells in told_of)
     caption = "Each model in its worst case"
-    return Table(header=tuple(header), rows=tuple(rows), caption=caption, titled=HTML, n_text=3)
+    return Table(header=tuple(told_of[0]), rows=rows, caption=caption, titled=HTML, n_text=3)
 
 
 def _share(value: float) -> str:
@@ -183,7 +180,7 @@ def _overall(found: RateRatio) -> str:
     return _number(found.difference) if found.by_difference else ratios_text((found.ratio,))[0]
 
 
-def _over_splits(row: ModelSearch, effect: Effect) -> Value:
+def _over_splits(row: ModelSearch) -> Value:
     mean, sd, name = row.split_ratio_mean, row.split_ratio_sd, "split_ratio_mean"
     if row.by_difference:
         mean, sd, name = row.split_difference_mean, row.split_difference_sd, "split_difference_mean"
