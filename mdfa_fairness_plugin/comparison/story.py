@@ -262,28 +262,27 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
         effect = effect_of_row(result, own)
         if _is_known(own, there):
             how, turned = _told(own, there)
-            end = f"{name} treats these rows {how} unequally than {base} does."
+            end = f"{name} and {base} are not told apart there."
             if turned:
                 size = f" and {how} unequally" if how else ""
-                end, how = (
-                    f"{name} treats these rows the other way round{size}.",
-                    how or "otherwise",
-                )
+                end = f"{name} treats these rows the other way round{size}."
+            elif how:
+                end = f"{name} treats these rows {how} unequally than {base} does."
             first, second = both(effect, own.effect, there.effect)
             change = cell(effect, there.difference, there.difference_interval)
             change = f"a change of {change}" if own.by_difference else f"{_times(change)} as large"
             lines.append(
                 f"{_place(own, name)} the {effect.name} is {first} under {name} and {second} under "
-                f"{base}, {change}: {end if how else f'{name} and {base} are not told apart there.'}"
+                f"{base}, {change}: {end}"
             )
         here = result.transfer(result.baseline, model, before.search)
         if _is_known(before, here):
             how, turned = _told(before, here)
-            now = {"more": "less unequal than", "less": "more unequal than"}.get(how)
-            way = "now the other way round, and " if turned else ""
-            now = now or (
-                "neither surely more nor less unequal than" if turned else "not told from"
-            )
+            way, unsure = "", "not told from"
+            if turned:
+                way = "now the other way round, and "
+                unsure = "neither surely more nor less unequal than"
+            now = {"more": "less unequal than", "less": "more unequal than"}.get(how, unsure)
             effect = effect_of_row(result, before)
             first, second = both(effect, before.effect, here.effect)
             lines.append(
