@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
 from mdfa_fairness_plugin.describe.wording import label_text, percent, rounded
 from mdfa_fairness_plugin.learn.given import repeated_probability
-from mdfa_fairness_plugin.learn.links import IDENTITY
+from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
 from mdfa_fairness_plugin.learn.probability import Shared
 from mdfa_fairness_plugin.measure.means import Means
 from mdfa_fairness_plugin.measure.splitting import draw_folds
@@ -338,23 +338,10 @@ def _chances(
     if given is not None:
         return _given_chances(problem, column, given, chances)
     modelled = [value for value in _by_rows(column) if counts[value] >= _FEWEST_ROWS]
-    rng = np.random.default_rng([seed, 1])
-    unit = None if problem.unit is None else problem.unit[known]
-    folds = draw_folds(codes[known], _N_FOLDS, rng, unit)
-    X, weight = problem.encoded.take(known), problem.sample_weight[known]
-    shared = functools.cache(lambda: Shared.of(X, folds, weight))
+    told = _by_features(problem, known, codes[known], seed, propensity)
     # Of two values one model tells both.
     for value in modelled[:1] if n_values == len(modelled) == 2 else modelled:
-        chances[known, value] = repeated_probability(
-            propensity,
-            PROPENSITY,
-            X,
-            codes[known] == value,
-            folds[np.newaxis],
-            sample_weight=weight,
-            seeds=(seed,),
-            shared=shared,
-        ).out_of_fold
+        chances[known, value] = told(codes[known] == value)
     if n_values == len(modelled) == 2:
         chances[known, modelled[1]] = 1.0 - chances[known, modelled[0]]
     return chances / chances.sum(axis=1, keepdims=True)
@@ -364,21 +351,28 @@ def _chances(
 def _expected(problem: AuditProblem, values: np.ndarray, seed: int, propensity: Any) -> np.ndarray:
     """What a quantity is on average given the features, out of fold, shape (n_rows,)."""
     known = np.flatnonzero(~np.isnan(values))
-    unit = None if problem.unit is None else problem.unit[known]
     more = (values[known] > np.median(values[known])).astype(np.intp)
-    folds = draw_folds(more, _N_FOLDS, np.random.default_rng([seed, 1]), unit)
     expected = np.full(len(values), np.nan)
-    expected[known] = repeated_probability(
-        propensity,
-        PROPENSITY,
-        problem.encoded.take(known),
-        values[known],
-        folds[np.newaxis],
-        link=IDENTITY,
-        sample_weight=problem.sample_weight[known],
-        seeds=(seed,),
-    ).out_of_fold
+    told = _by_features(problem, known, more, seed, propensity)
+    expected[known] = told(values[known], IDENTITY)
     return expected
+
+
+def _by_features(
+    problem: AuditProblem, rows: np.ndarray, strata: np.ndarray, seed: int, propensity: Any
+) -> Callable[..., np.ndarray]:
+    """What the features of these rows tell of a value, out of folds that are even within strata."""
+    unit = None if problem.unit is None else problem.unit[rows]
+    folds = draw_folds(strata, _N_FOLDS, np.random.default_rng([seed, 1]), unit)
+    X, weight = problem.encoded.take(rows), problem.sample_weight[rows]
+    shared = functools.cache(lambda: Shared.of(X, folds, weight))
+
+    def told(value: np.ndarray, link: Link = LOGIT) -> np.ndarray:
+        how = {"link": link, "sample_weight": weight, "seeds": (seed,), "shared": shared}
+        own = folds[np.newaxis]
+        return repeated_probability(propensity, PROPENSITY, X, value, own, **how).out_of_fold
+
+    return told
 
 
 def _without_slope(
