@@ -165,14 +165,11 @@ class Figures:
     def _there(
         self, region: RegionRows, model: Hashable, key: SearchKey
     ) -> tuple[MeasuredRows, _Terms]:
-        """Rows of a search with a model's answers, and their effect inside its region.
-
-        Of a model that has no audit nothing is predicted.
-        """
+        """Rows of a search with a model's answers, and their effect inside its region."""
         outcome, own = self._bench.outcome(model, key), self._audits[model].regions.get(key)
         value = outcome.value
-        outcomes = (np.full(len(value), value.mean()),) if own is None else own.outcomes
-        rows = region.answered(value, outcomes)
+        nothing = (np.full(len(value), value.mean()),)  # is told of a model that has no audit
+        rows = region.answered(value, nothing if own is None else own.outcomes)
         return rows, self._terms_in(region, rows, region.member, abs(outcome.of.unit))
 
     def _measured(self, region: RegionRows, rows: MeasuredRows, unit: float) -> dict[str, Any]:

@@ -144,10 +144,7 @@ def _run(work: Any, n_splits: int, n_jobs: int | None) -> Iterator[np.ndarray]:
 def _one_split(
     problem: AuditProblem, outcomes: list[list[Outcome]], settings: Settings
 ) -> np.ndarray:
-    """Search for every model on one split, then measure all models in every subgroup found.
-
-    Shape (3, n_searches, n_models, n_models).
-    """
+    """Search for every model on one split, and measure all in every subgroup found; as ``Splits``."""
     n_models = len(outcomes[0])
     measured: list[np.ndarray] = []
     for contrasts in by_column(problem.contrasts):

@@ -61,10 +61,7 @@ class Columns:
         return frame
 
     def outcomes(self, frame: pd.DataFrame) -> tuple[Labels, np.ndarray | None]:
-        """Outcomes of some rows as labels, or alike for all that have a number, and these numbers.
-
-        Of counts those per exposure; NaN where there is none.
-        """
+        """Outcomes as labels, or alike for all that have a number, and these, per exposure if any."""
         if not self.numeric:
             return read_labels(frame[self.outcome].array, "y"), None
         numbers = numbers_of(frame[self.outcome], "y")

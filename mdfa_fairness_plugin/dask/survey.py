@@ -127,11 +127,8 @@ def survey_block(block: Any, number: int, columns: Columns, n_sample: int, seed:
 def read_block(
     block: Any, number: int, columns: Columns, seed: int, n_rows: int
 ) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
-    """Rows of a block, so many at a time, and a random number of each, the same at every reading.
-
-    It depends on a row's place, or is one for all rows of a cluster.
-    """
-    draw = np.random.default_rng([seed, number])
+    """Rows of a block, so many at a time, and a random number of each, the same at every reading."""
+    draw = np.random.default_rng([seed, number])  # by a row's place, or one for a whole cluster
     for frame in chunks_of(block, n_rows):
         frame = columns.read(frame)
         ids = columns.clusters(frame)

@@ -117,10 +117,7 @@ class Options:
     def repeat(
         self, task: Callable[..., _Result], arguments: Sequence[tuple[Any, ...]], label: str
     ) -> list[_Result]:
-        """Call ``task``, which other processes must be able to import, once per tuple, in order.
-
-        The results are the same for every ``n_jobs``; those kept are not made again.
-        """
+        """Call ``task``, which other processes can import, once per tuple, but for what was kept."""
         found = [] if self.kept is None else self.kept.of(label)
         calls = (delayed(_quietly)(task, one) for one in arguments[len(found) :])
         results = Parallel(n_jobs=self.n_jobs, return_as="generator")(calls)
