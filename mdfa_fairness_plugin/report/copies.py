@@ -11,11 +11,11 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from mdfa_fairness_plugin.fields import Record, Rounded
+from mdfa_fairness_plugin.fields import Record
 from mdfa_fairness_plugin.measure.intervals import PLAINEST
 from mdfa_fairness_plugin.measure.limits import ratio_limits
 from mdfa_fairness_plugin.records import Measured, Violation
-from mdfa_fairness_plugin.report.cells import few_of
+from mdfa_fairness_plugin.report.cells import few_of, rounded
 
 _Kind = TypeVar("_Kind", bound=Record)
 _STEPS: Final = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
@@ -167,11 +167,14 @@ class Guard:
 
     def closed(self, own: Measured, *wholes: Measured) -> bool:
         """Whether a set has a small cell, or what is left of one that it is part of has."""
+        return cells_of(own) in self.untold or self.tells(own, *wholes)
+
+    def tells(self, own: Measured, *wholes: Measured) -> bool:
+        """Whether it does so by itself, and not with what is told of others."""
         cells = own.counts.to_numpy(dtype=float)
-        if cells_of(own) in self.untold or thin(cells, self.min_cell):
-            return True
         pairs = (w.counts.to_numpy(dtype=float) for w in wholes if w.counts.shape == cells.shape)
-        return any(thin(w - cells, self.min_cell) for w in pairs if (w >= cells).all())
+        left = [w - cells for w in pairs if (w >= cells).all()]
+        return any(thin(one, self.min_cell) for one in (cells, *left))
 
 
 def cells_of(own: Measured) -> tuple[float, ...]:
@@ -198,14 +201,8 @@ def no_counts(counts: pd.DataFrame, min_cell: int = 1) -> pd.DataFrame:
 
 
 def rough_counts(counts: pd.DataFrame, min_cell: int) -> pd.DataFrame:
-    """Counts in tens or so, that sets which differ by a few people do not tell of these."""
+    """Rounded counts, so that sets which differ by a few people do not tell of these."""
     told = counts.astype(object)  # pandas makes plain numbers of what map gives
     for place, n in np.ndenumerate(counts.to_numpy()):
-        told.iloc[place] = rough(n, min_cell)
+        told.iloc[place] = rounded(n, min_cell)
     return told
-
-
-def rough(n: float, min_cell: int) -> Rounded:
-    """A count in tens or so."""
-    step = max(10 * round(min_cell / 10), 5)
-    return Rounded(step * round(n / step))

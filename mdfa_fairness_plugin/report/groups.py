@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from scipy.optimize import linprog
 
 from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.wording import label_text, named, percent
-from mdfa_fairness_plugin.records import AuditRecord, GroupCounts, Subgroup, Violation
+from mdfa_fairness_plugin.records import AuditRecord, GroupCounts, Violation
 from mdfa_fairness_plugin.report.cells import Kept
 from mdfa_fairness_plugin.report.copies import printed
 from mdfa_fairness_plugin.report.document import HTML, Paragraphs, Table, Value
@@ -115,56 +116,122 @@ def _impact(own: GroupCounts, rate: float, highest: Mapping[str, float], hidden:
 # -- what may be printed
 
 
-def telling_beside(
-    result: AuditRecord, shown: Violation, min_cell: int, *, told: bool
-) -> list[Subgroup]:
-    """Everybody by other searches of the same column, where it would tell of a few.
+def closed_groups(
+    result: AuditRecord, shown: Violation | None, min_cell: int, *, told: bool
+) -> frozenset[tuple[str, Hashable]]:
+    """Groups, by column and value, of which nothing is told beside the search told first.
 
-    That is of groups that others less the printed ones leave few of; and, where the table of the
-    search told first is not ``told`` in full, of every group, for all have the same totals.
+    Those with a count of a few, and those that would tell of these: all groups of a column add up to
+    everybody, and combinations to the groups they are of. Where the table told first is not ``told``
+    in full, everybody is no more known than it is, so that nothing of other groups is.
     """
-    columns = shown.population.counts.columns
-    others = {
-        own.group: own.population
-        for own in result.violations
-        if own.sensitive_feature == shown.sensitive_feature and own.group != shown.group
-        if own.reference is None and set(own.population.counts.columns) == set(columns)
-    }
-    if shown.reference is not None or not others:
-        return []
-    groups = list(others.values())
-    cells = np.array([own.counts[columns].to_numpy(dtype=float)[0] for own in groups])
-    rest = shown.population.counts.to_numpy(dtype=float)[1] - cells.sum(axis=0)
-    hidden = _hidden(np.vstack([cells, rest.clip(0)]), min_cell)
-    return [own for own, hide in zip(groups, hidden, strict=False) if hide or not told]
+    groups = result.groups or _compared(result, shown)
+    names = [(own.sensitive_feature, own.group) for own in groups]
+    if not groups or not told:
+        return frozenset(names)
+    cells = np.array([own.counts for own in groups], dtype=float)
+    columns = np.array([feature for feature, _ in names])
+    known = np.array([own.known for own in groups])
+    case = (None,) * 3 if shown is None else (shown.sensitive_feature, shown.group, shown.reference)
+    fixed = np.array([own.sensitive_feature == case[0] and own.group in case[1:] for own in groups])
+    fixed = (fixed & known) | (cells.sum(axis=1) == 0)
+    hidden, lines = _telling(cells, min_cell), []
+    for column in dict.fromkeys(columns):
+        places = columns == column
+        if (hidden & places & ~known).any():  # any search tells how many have no value in it
+            hidden |= places if column != case[0] else ~places
+            places &= known
+        lines.append(places)
+    # What is not known of a whole column adds up to nothing that is known.
+    lines = [line.astype(float) for line in lines if not hidden[line].all()]
+    lines += _parts(groups)
+    for place in np.flatnonzero(hidden & _telling(cells, min_cell)):
+        for outcome in np.flatnonzero(cells[place] < min_cell):
+            beside = _to_hide(cells, lines, hidden, fixed, (int(place), int(outcome)), min_cell)
+            if beside is None:
+                return frozenset(names)
+            hidden |= beside
+    return frozenset(name for name, hide in zip(names, hidden, strict=True) if hide)
+
+
+def _to_hide(
+    cells: np.ndarray,
+    lines: Sequence[np.ndarray],
+    hidden: np.ndarray,
+    fixed: np.ndarray,
+    place: tuple[int, int],
+    min_cell: int,
+) -> np.ndarray | None:
+    """The smallest groups to hide for a count to be any of a few; None if there are none.
+
+    ``lines`` (n, n_groups) are sums that are known, so that others make up for it.
+    """
+    group, outcome = place
+    own, beside = cells[:, outcome], np.zeros(len(cells), dtype=bool)
+    sums = np.vstack([*lines, np.arange(len(cells)) == group])
+    cost = np.where(hidden, 0.0, 1.0 + cells.sum(axis=1))
+    most = [np.where(fixed, 0.0, end) for end in (np.inf, own)]  # one has more, or less
+    for step in (min_cell - 1 - own[group], -own[group]):
+        found = linprog(
+            np.tile(cost, 2),
+            A_eq=np.hstack([sums, -sums]),
+            b_eq=np.r_[np.zeros(len(lines)), step],
+            bounds=np.column_stack([np.zeros(2 * len(cells)), np.concatenate(most)]),
+        )
+        if found.status != 0:
+            return None
+        beside |= (found.x.reshape(2, -1) > 1e-6).any(axis=0)
+    return beside
+
+
+def _compared(result: AuditRecord, shown: Violation | None) -> tuple[GroupCounts, ...]:
+    """Groups by the searches alone, with those that none is of."""
+    found: dict[tuple[str, Hashable], GroupCounts] = {}
+    for own in result.violations:
+        counts = own.population.counts
+        if shown is None or set(counts.columns) != set(shown.population.counts.columns):
+            continue
+        cells = counts[shown.population.counts.columns].to_numpy(dtype=float)
+        for group, row in zip((own.group, own.reference), cells, strict=True):
+            name = own.sensitive_feature, "" if group is None else group
+            told = GroupCounts(sensitive_feature=name[0], group=group, counts=tuple(map(int, row)))
+            found.setdefault(name, told)
+    return tuple(found.values())
+
+
+def _parts(groups: Sequence[GroupCounts]) -> list[np.ndarray]:
+    """Each group less its combinations with those of other columns, if there are any."""
+    *names, joint = dict.fromkeys(own.sensitive_feature for own in groups)
+    lines = []
+    for i, own in enumerate(groups if joint == JOINT.join(names) else ()):
+        if own.known and own.sensitive_feature != joint:
+            place, line = names.index(own.sensitive_feature), np.zeros(len(groups))
+            for k, part in enumerate(groups):
+                if part.known and part.sensitive_feature == joint:
+                    line[k] = -float(part.group[place] == own.group)  # type: ignore[index]
+            line[i] = 1.0
+            lines.append(line)
+    return lines
 
 
 def printable_groups(
-    result: AuditRecord, shown: Violation | None, kept: Kept, min_cell: int
+    result: AuditRecord,
+    shown: Violation | None,
+    kept: Kept,
+    closed: Collection[tuple[str, Hashable]],
+    min_cell: int,
 ) -> tuple[GroupCounts, ...]:
-    """Groups without small cells, and without what would give one away.
+    """Groups without those that are closed.
 
-    Of a feature whose groups add up to a number that is known, groups are withheld until those that
-    are have in all enough rows of every outcome. Nothing is printed where a difference to the counts
-    of the search told first is small, or one of these is withheld.
+    Nothing is printed where a difference to the counts of the search told first is small, or one of
+    these is withheld.
     """
     groups = result.groups
     if not groups:
         return ()
     cells = np.array([own.counts for own in groups], dtype=float)
-    features = [own.sensitive_feature for own in groups]
-    by_feature = {
-        name: np.array([i for i, own in enumerate(features) if own == name])
-        for name in dict.fromkeys(features)
-    }
-    hidden = np.zeros(len(groups), dtype=bool)
-    for places in by_feature.values():
-        hidden[places] = _hidden(cells[places], min_cell)
-    *parts, last = by_feature
-    joint = by_feature[last]
-    if last == JOINT.join(parts) and (hidden.any() or _apart(groups, cells, joint, min_cell)):
-        hidden[joint] = True
-    if not _open(result, shown, kept, cells, by_feature, hidden, min_cell):
+    hidden = np.array([(own.sensitive_feature, own.group) in closed for own in groups])
+    if not _open(result, shown, kept, cells, hidden, min_cell):
         hidden[:] = True
     return tuple(
         _copy(own, min_cell, hide=bool(hide)) for own, hide in zip(groups, hidden, strict=True)
@@ -187,41 +254,11 @@ def _telling(cells: np.ndarray, min_cell: int) -> np.ndarray:
     return (few | none).any(axis=-1)
 
 
-def _hidden(cells: np.ndarray, min_cell: int) -> np.ndarray:
-    """Groups of one feature that are withheld: those that tell, and the smallest beside them."""
-    hidden = _telling(cells, min_cell)
-    if not hidden.any():
-        return hidden
-    for place in np.argsort(cells.sum(axis=1), kind="stable"):
-        filled = hidden & (cells.sum(axis=1) > 0)
-        if filled.sum() > 1 and (cells[hidden].sum(axis=0) >= min_cell).all():
-            break
-        hidden[place] |= cells[place].sum() > 0
-    return hidden
-
-
-def _apart(
-    groups: Sequence[GroupCounts], cells: np.ndarray, joint: np.ndarray, min_cell: int
-) -> bool:
-    """Whether a group less its part in the combinations leaves a few people."""
-    names = list(dict.fromkeys(one.sensitive_feature for one in groups))
-    combined: dict[int, Any] = {k: groups[k].group for k in joint if groups[k].known}
-    for i, own in enumerate(groups):
-        if i in joint or not own.known:
-            continue
-        place = names.index(own.sensitive_feature)
-        inside = [k for k, who in combined.items() if who[place] == own.group]
-        if _telling(cells[i] - cells[inside].sum(axis=0), min_cell):
-            return True
-    return False
-
-
 def _open(
     result: AuditRecord,
     shown: Violation | None,
     kept: Kept,
     cells: np.ndarray,
-    by_feature: Mapping[str, np.ndarray],
     hidden: np.ndarray,
     min_cell: int,
 ) -> bool:
@@ -240,13 +277,16 @@ def _open(
         return False
     columns = [named_outcomes.index(label) for label in labels]
     sides = compared.to_numpy(dtype=float)[:, columns]
-    own = [i for i in by_feature.get(shown.sensitive_feature, ()) if result.groups[i].known]
+    column = [
+        i for i, own in enumerate(result.groups) if own.sensitive_feature == shown.sensitive_feature
+    ]
+    own = [i for i in column if result.groups[i].known]
     group = [i for i in own if result.groups[i].group == shown.group]
     others = [
         i for i in own if i not in group and shown.reference in (None, result.groups[i].group)
     ]
     left = np.array([cells[group].sum(axis=0), cells[others].sum(axis=0)]) - sides
-    rest = cells[by_feature[shown.sensitive_feature]].sum(axis=0) - sides.sum(axis=0)
+    rest = cells[column].sum(axis=0) - sides.sum(axis=0)
     # Of the others, those withheld are what the printed ones leave.
     last = sides[1] - cells[[i for i in others if not hidden[i]]].sum(axis=0)
     apart = np.vstack([left, left.sum(axis=0), rest, last])

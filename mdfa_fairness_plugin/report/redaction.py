@@ -30,6 +30,7 @@ from mdfa_fairness_plugin.records import (
     WorstCasePath,
 )
 from mdfa_fairness_plugin.report.asked import printable_asked
+from mdfa_fairness_plugin.report.cells import rounded
 from mdfa_fairness_plugin.report.copies import (
     Guard,
     cells_of,
@@ -39,13 +40,12 @@ from mdfa_fairness_plugin.report.copies import (
     no_counts,
     permitted,
     printed,
-    rough,
     rough_counts,
     thin,
 )
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.features import printable_features
-from mdfa_fairness_plugin.report.groups import printable_groups, telling_beside
+from mdfa_fairness_plugin.report.groups import closed_groups, printable_groups
 from mdfa_fairness_plugin.report.profile_cells import (
     ProfiledFeatures,
     mean_of_few,
@@ -139,6 +139,7 @@ class _Redactor(Counts):
 
     def __init__(self, result: AuditRecord, min_cell: int, shown: Violation | None) -> None:
         super().__init__(result, min_cell, shown)
+        self.groups_closed: frozenset[tuple[str, Any]] = frozenset()
         self.guard = self._guard()
         self.profile = pd.DataFrame()
         if self.shown is not None:
@@ -209,8 +210,9 @@ class _Redactor(Counts):
         if not shown:
             rough = no_counts if closed else rough_counts
             counts = rough(violation.counts, self.min_cell)
-            # The first lines are rows and rates of both sides.
-            profile = printed_profile(violation.profile, self.min_cell).iloc[2:]
+            # The first lines are rows and rates of both sides; shares of all others give sizes, too.
+            if not everybody and n_told is not None:
+                profile = printed_profile(violation.profile, self.min_cell).iloc[2:]
         allowed = self._estimates(
             violation,
             ("delta", "high", "rates", "gamma", "mass") if shown else ("delta", "high"),
@@ -279,19 +281,30 @@ class _Redactor(Counts):
 
     def _guard(self) -> Guard:
         """Which tables are not printed in full, and whose amounts tell of a few."""
-        case, untold = self.shown, []
+        case, hidden = self.shown, []
         if case is not None and self.kept.has_table:
             parts = (("in", case), ("all", case.population))
             hidden = [own for part, own in parts if not self._told_cells(part, own)]
-            told = case.population not in hidden
-            hidden += telling_beside(self.given, case, self.min_cell, told=told)
-            untold = list(map(cells_of, hidden))
+        told = case is None or case.population not in hidden
+        self.groups_closed = closed_groups(self.given, case, self.min_cell, told=told)
+        first = None if case is None else (case.sensitive_feature, case.group)
+        hidden += [
+            own.population
+            for own in self.given.violations
+            if (own.sensitive_feature, own.group) != first
+            if any(
+                (own.sensitive_feature, side) in self.groups_closed
+                for side in (own.group, own.reference)
+            )
+        ]
         few = {
             own.sensitive_feature
             for own in self.given.groups
             if own.counted and tells_of_few(own.counted, self.min_cell)
         }
-        return Guard(min_cell=self.min_cell, untold=frozenset(untold), few=frozenset(few))
+        return Guard(
+            min_cell=self.min_cell, untold=frozenset(map(cells_of, hidden)), few=frozenset(few)
+        )
 
     def _told_cells(self, part: str, own: Measured) -> bool:
         rows, columns = own.counts.shape
@@ -324,6 +337,8 @@ class _Redactor(Counts):
         counts = record.counts
         if not isinstance(record, Violation) or counts.shape[0] != 2 or counts.shape[1] < 2:
             return {}
+        if record is not self.shown and not self.guard.tells(record, record.population):
+            return {}  # what makes up for a few of others moves with them
         return least(record, self.min_cell)
 
     def _subgroup(
@@ -373,7 +388,7 @@ class _Redactor(Counts):
         own = self._searches(key)
         if any(map(self.small, sizes)) or any(map(self._closed_everybody, own)):
             return self.withhold(len(sizes))
-        return list(sizes) if self.shown in own else [rough(n, self.min_cell) for n in sizes]
+        return list(sizes) if self.shown in own else [rounded(n, self.min_cell) for n in sizes]
 
     def _searches(self, key: Any) -> list[Violation]:
         """Searches of a comparison."""
@@ -405,6 +420,8 @@ class _Redactor(Counts):
         own = [v for v in self._searches(key) if not v.profile.empty]
         if self.shown in own and self.shown is not None and not self.profile.empty:
             return ProfiledFeatures(self.given, self.shown.profile, self.profile)
+        if any(map(self._closed_everybody, own)):
+            own = []
         given = own[0].profile if own else pd.DataFrame()
         return ProfiledFeatures(self.given, given, printed_profile(given, self.min_cell))
 
@@ -415,7 +432,9 @@ class _Redactor(Counts):
         return told
 
     def _groups(self) -> tuple[GroupCounts, ...]:
-        told = printable_groups(self.given, self.shown, self.kept, self.min_cell)
+        told = printable_groups(
+            self.given, self.shown, self.kept, self.groups_closed, self.min_cell
+        )
         self.withhold(sum(len(own.counts) for own in told if own.withheld))
         return told
 

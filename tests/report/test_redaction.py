@@ -941,43 +941,112 @@ def test_the_attacker_of_these_tests_finds_a_cell_where_estimates_are_printed(mo
     assert set(consistent([[40, 60], [5, 90]], _OPEN).values()) == {1}
 
 
-def of_groups(**cells):
-    """Every group against everyone else, the first told first, by counts alone."""
-    total, searches, balance = np.sum([*cells.values()], axis=0), [], {}
-    n = int(total.sum())
-    for name, own in cells.items():
-        both = np.array([own, total - own])
-        for place in (0, 1):
-            order = [place, 1 - place]
-            counts = table(both[:, order]).set_axis([OUTCOMES[i] for i in order], axis=1)
-            whole = {"n_rows": n, "counts": counts, **figures(both[:, order])}
-            searches.append(
-                Violation(
-                    sensitive_feature="sex",
-                    group=name,
-                    outcome=OUTCOMES[place],
-                    harm=place == 0,
-                    verdict="none_larger_than_detectable" if searches else "violation",
-                    rule="everybody",
-                    population=Subgroup(label="everybody", **whole),
-                    **whole,
+def of_groups(first=0, references=None, **cells):
+    """Every group of every column against the others or a reference, by counts alone.
+
+    Of combinations of two columns, with those of each alone; ``None`` has no value. ``first`` is the
+    place of the search told first.
+    """
+    columns = {"sex": {name: np.array(own) for name, own in cells.items()}}
+    searches, balance, groups = [], {}, []
+    if "all" in cells:
+        columns = {"sex": {}, "race": {}, "sex & race": cells["all"]}
+        for both, own in cells["all"].items():
+            for name, part in zip(columns, both, strict=False):
+                columns[name][part] = np.array(own) + columns[name].get(part, 0)
+    for column, own in columns.items():
+        known = {k: np.array(v) for k, v in own.items() if k is not None and None not in list(k)}
+        total, reference = sum(known.values()), (references or {}).get(column)
+        for name, counts in known.items():
+            told = {"sensitive_feature": column, "group": name, "counts": tuple(counts)}
+            groups.append(GroupCounts(**told, rates=tuple(counts / counts.sum())))
+            if name == reference:
+                continue
+            both = np.array([counts, total - counts if reference is None else known[reference]])
+            for place in (0, 1):
+                order = [place, 1 - place]
+                sides = table(both[:, order]).set_axis([OUTCOMES[i] for i in order], axis=1)
+                whole = {"n_rows": int(both.sum()), "counts": sides, **figures(both[:, order])}
+                searches.append(
+                    Violation(
+                        sensitive_feature=column,
+                        group=name,
+                        reference=reference,
+                        outcome=OUTCOMES[place],
+                        harm=place == 0,
+                        verdict="none_larger_than_detectable",
+                        rule="everybody",
+                        population=Subgroup(label="everybody", **whole),
+                        **whole,
+                    )
                 )
-            )
-        balance["sex", name] = {"effective_sample_size": both.sum(axis=1).astype(float).tolist()}
+            rows = both.sum(axis=1).astype(float).tolist()
+            balance[column, name] = {"effective_sample_size": rows}
+        lost = tuple(sum((np.array(v) for k, v in own.items() if k not in known), np.zeros(2, int)))
+        groups.append(GroupCounts(sensitive_feature=column, known=False, counts=lost, rates=lost))
+    searches[first] = dataclasses.replace(searches[first], verdict="violation")
     return AuditResult(
         violations=tuple(searches),
         balance=balance,
-        n_samples=n,
+        groups=tuple(groups),
+        n_samples=int(sum(map(sum, cells.get("all", cells).values()))),
         outcome_labels=tuple(OUTCOMES),
-        sensitive_names=("sex",),
+        sensitive_names=tuple(columns),
     )
+
+
+_CROSSED = {
+    ("f", "a"): (90, 210),
+    ("f", "b"): (5, 95),
+    ("m", "a"): (150, 150),
+    ("m", "b"): (60, 140),
+}
+
+
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("first", [0, 4])
+def test_no_combination_is_what_other_columns_leave(monkeypatch, first, closed):
+    """Five of f & b: f less f & a, and b less m & b, would tell it."""
+    if not closed:
+        monkeypatch.setattr(redaction, "closed_groups", lambda *_, **__: frozenset())
+    told = set()
+    for few in (0, 5, 10):
+        more = [few - 5, 5 - few]
+        signs = {("f", "a"): -1, ("f", "b"): 1, ("m", "a"): 1, ("m", "b"): -1}
+        world = {k: np.array(v) + signs[k] * np.array(more) for k, v in _CROSSED.items()}
+        copy = redact(of_groups(first=first, all=world), MIN_CELL).result
+        told.add(as_json(to_plain(copy)))
+    assert (len(told) == 1) == closed
+    open_ones = {own.group for own in copy.violations if own.measured}
+    assert not closed or {"f", "m", "a", "b"} <= open_ones
+
+
+@pytest.mark.parametrize("references", [None, {"race": "a"}])
+def test_no_group_is_what_another_column_leaves_of_everybody(references):
+    """Race is told by others only where the few of c, or those without a race, stay any few."""
+    told = set()
+    for few in (1, 4, 8):
+        cells = {
+            ("f", "a"): (90, 210),
+            ("f", "b"): (80 - few, 95 + few),
+            ("f", "c"): (few, 40 - few),
+        }
+        cells |= {("m", "a"): (150, 150), ("m", "b"): (60, 140)}
+        result = of_groups(references=references, all=cells)
+        copy = redact(result, MIN_CELL).result
+        alone = [own for own in copy.violations if own.sensitive_feature != "sex & race"]
+        told.add(as_json(to_plain(dataclasses.replace(copy, violations=tuple(alone)))))
+        assert {own.group for own in alone if own.measured} == {"f", "m"} | (
+            {"a"} - {*(references or {}).values()}
+        )
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize("closed", [True, False])
 def test_groups_beside_the_first_do_not_leave_a_few(monkeypatch, closed):
     """Page, JSON, model card and cards of people together; rates and effective rows are of counts."""
     if not closed:
-        monkeypatch.setattr(redaction, "telling_beside", lambda *_, **__: [])
+        monkeypatch.setattr(redaction, "closed_groups", lambda *_, **__: frozenset())
 
     def told(few):
         result = of_groups(f=[19, 103], m=[19 - few, 212 + few], d=[few, 47 - few])
