@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.wording import label_text, named, percent
-from mdfa_fairness_plugin.records import AuditRecord, GroupCounts, Violation
+from mdfa_fairness_plugin.records import AuditRecord, GroupCounts, Measured, Violation
 from mdfa_fairness_plugin.report.cells import Kept
 from mdfa_fairness_plugin.report.copies import printed
 from mdfa_fairness_plugin.report.document import HTML, Paragraphs, Table, Value
@@ -236,6 +236,25 @@ def printable_groups(
     return tuple(
         _copy(own, min_cell, hide=bool(hide)) for own, hide in zip(groups, hidden, strict=True)
     )
+
+
+def telling_parts(
+    result: AuditRecord, shown: Violation | None, min_cell: int
+) -> Iterator[Measured]:
+    """All who meet one rule, by searches of several groups that leave a few of the others there."""
+    found: dict[tuple[str, str], list[Violation]] = {}
+    for own in sorted(result.violations, key=lambda own: own is not shown):
+        if own.reference is None and own.rule and not own.rule_subgroup.counts.empty:
+            found.setdefault((own.sensitive_feature, own.rule), []).append(own)
+    for searches in found.values():
+        groups = {own.group: own for own in reversed(searches)}
+        columns = searches[0].rule_subgroup.counts.columns
+        told = [own.rule_subgroup.counts.reindex(columns=columns) for own in groups.values()]
+        whole = told[0].to_numpy(dtype=float).sum(axis=0)
+        rest = whole - sum(own.to_numpy(dtype=float)[0] for own in told)
+        if len(groups) > 1 and _telling(rest, min_cell):
+            first = searches[0].group
+            yield from (own.rule_subgroup for own in searches if own.group != first)
 
 
 def _copy(own: GroupCounts, min_cell: int, *, hide: bool) -> GroupCounts:

@@ -995,6 +995,24 @@ def of_groups(first=0, references=None, **cells):
     )
 
 
+@pytest.mark.parametrize("few", [6, 40])
+def test_who_meets_a_rule_is_not_counted_by_two_groups_that_do(few):
+    """Of those aged at most 24 a and b leave the few of c, whose own search is of all ages."""
+    result = of_groups(a=[300, 400], b=[200, 500], c=[100, 150])
+    inside = {"a": [60, 40], "b": [50, 90], "c": [few, 20]}
+    total = np.sum([*inside.values()], axis=0)
+    found = []
+    for own in result.violations:
+        both = np.array([inside[own.group], total - inside[own.group]])
+        counts = table(both).reindex(columns=own.counts.columns)
+        part = Subgroup(label="rule", n_rows=int(total.sum()), counts=counts, **figures(counts))
+        of_all = {} if own.group == "c" else {"rule": "age <= 24", "rule_subgroup": part}
+        found.append(dataclasses.replace(own, **of_all))
+    copy = redact(dataclasses.replace(result, violations=tuple(found)), MIN_CELL).result
+    told = {own.group for own in copy.violations if own.rule_subgroup.measured}
+    assert told == ({"a"} if few < MIN_CELL else {"a", "b"})
+
+
 _CROSSED = {
     ("f", "a"): (90, 210),
     ("f", "b"): (5, 95),
