@@ -72,8 +72,7 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
             changes |= {name: getattr(printed, name) for name in _OF_TABLES & printed.withheld}
             if printed.n_rows is not None:
                 changes |= {"n_rows": printed.n_rows, "share": printed.share}
-        whole = None if printed is None else printed.population
-        if whole is not None and whole.n_rows != 0 and not whole.measured:
+        if _closed(printed):
             changes |= {"everybody_delta": math.nan, "everybody_interval": UNKNOWN_PAIR}
             changes["selection"] = RateRatio(measure=row.selection.measure)
             if row.by_difference:
@@ -92,7 +91,9 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
 
     def transfer_of(one: Transfer) -> Transfer:
         hidden = searches.get((one.subgroup_of, one.search), (None, False))[1]
-        own = one.subgroup_of == one.model and hidden
+        # What is not told of everybody in a search is not of those there by another model's.
+        own = _closed(searches.get((one.model, one.search), (None, False))[0])
+        own = own or (one.subgroup_of == one.model and hidden)
         changes: dict[str, Any] = {"difference": math.nan, "difference_interval": UNKNOWN_PAIR}
         if not own and not math.isinf(one.delta) and not _few(one, min_cell):
             # It is the ratio of the model whose subgroup it is less the one told here.
@@ -145,6 +146,12 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
         warnings=warned.warnings,
         n_samples=None if None in totals else min(totals, default=result.n_samples),
     )
+
+
+def _closed(printed: Violation | None) -> bool:
+    """Whether a search as it may be printed tells nothing of everybody compared by it."""
+    whole = None if printed is None else printed.population
+    return whole is not None and whole.n_rows != 0 and not whole.measured
 
 
 def _few(own: RateRatio | Transfer, min_cell: int) -> bool:
