@@ -226,7 +226,7 @@ def _transfers(result: ComparisonResult) -> Section:
         Paragraphs((f"{ratio} (rows).",), media=HTML),
         Paragraphs((f"{ratio}.",), media=PLAIN),
         _transfer_table(result),
-        Bullets(_moved(result)),
+        Bullets((*_estimators(result), *_moved(result))),
     )
     return Section("transfers", "Does a repair move the harm?", blocks)
 
@@ -248,6 +248,21 @@ def _transfer_table(result: ComparisonResult) -> Table:
         rows.append((label_text(owner, 24), who(search, 16), *cells))
     caption = "Ratios in each worst subgroup"
     return Table(header=header, rows=tuple(rows), caption=caption, titled=HTML, n_text=2)
+
+
+def _estimators(result: ComparisonResult) -> tuple[str, ...]:
+    """Why the same model in the same rows may have two numbers, if it may."""
+    own, others = (
+        {t.estimator for t in result.transfers if (t.subgroup_of == t.model) == same}
+        for same in (True, False)
+    )
+    if not others - own:
+        return ()
+    return (
+        "A model's own worst subgroup is told as by its audit (estimator "
+        f"{', '.join(sorted(own))}); those of other models, and what changes there, by weighted rates "
+        f"(estimator {', '.join(sorted(others))}): of the same rows both may differ a little.",
+    )
 
 
 def _moved(result: ComparisonResult) -> tuple[str, ...]:
@@ -408,16 +423,6 @@ def _reading(result: ComparisonResult, cells: str) -> tuple[str, ...]:
             "the outcome."
         )
     lines = [text, _AGGREGATE]
-    own, others = (
-        {t.estimator for t in result.transfers if (t.subgroup_of == t.model) == same}
-        for same in (True, False)
-    )
-    if others - own:
-        lines.append(
-            "A model's ratio in its own worst subgroup is that of its audit (estimator "
-            f"{', '.join(sorted(own))}); those in the subgroups of other models, and differences "
-            f"there, are of weighted rates (estimator {', '.join(sorted(others))})."
-        )
     if result.n_splits:
         size = "difference" if {row.measure for row in result.rows} == {"difference"} else "ratio"
         infinite = sum(result.worst(model).n_splits_infinite for model in result.models)

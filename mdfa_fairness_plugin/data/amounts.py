@@ -13,7 +13,7 @@ from mdfa_fairness_plugin.data.columns import Labels, find_label, listing, read_
 from mdfa_fairness_plugin.data.decisions import EXCLUDE, all_alike, refuse_missing
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records.searches import AMOUNT, RANK, STEPS
-from mdfa_fairness_plugin.settings import Settings
+from mdfa_fairness_plugin.settings import Settings, is_number
 
 # Spreads below these, of the largest number and at all, are lost where squares are added up.
 _LEAST_SPREAD, _TINY = 1e-9, 1e-150
@@ -149,7 +149,9 @@ def refuse_meaningless(
     kind = f"outcomes are {'an order of ' if ordered else ''}labels here"
     size = "slopes are compared here" if slopes else f"sides are compared by their {by} here"
     numeric = amount is not None and not ordered
-    leave_out = "Leave it out, or pass numbers with outcome_type='numeric'"
+    leave_out = "Leave it out"
+    if all(map(is_number, labels)):
+        leave_out += ", or say outcome_type='numeric' if these are numbers"
     means: dict[str, tuple[bool, str, str, str]] = {
         "favorable": (
             amount is not None,

@@ -196,9 +196,10 @@ def moved_sentence(case: Violation) -> str:
     if first != last and not (depends.decisive or case.as_observed):
         moved = f"The {effect.name} fell from {first} to {last}"
         fell = f"{moved} as the models of the features got better. "
+    no_models = " (for models of the features, though nothing here is equalised by any)"
     return (
         f"{fell}The interval's lower end, p and the finding allow for a fall by another "
-        f"{effect.fall(depends.allowance, case)}."
+        f"{effect.fall(depends.allowance, case)}{no_models if case.as_observed else ''}."
     )
 
 

@@ -185,18 +185,25 @@ def _to_hide(
 
 
 def _compared(result: AuditRecord, shown: Violation | None) -> tuple[GroupCounts, ...]:
-    """Groups by the searches alone, with those that none is of."""
-    found: dict[tuple[str, Hashable], GroupCounts] = {}
+    """Groups by the searches alone; last, of every feature, all others compared."""
+    found: dict[str, dict[Hashable, np.ndarray]] = {}
     for own in result.violations:
         counts = own.population.counts
-        if shown is None or set(counts.columns) != set(shown.population.counts.columns):
+        if shown is None or len(counts) != 2 or set(counts) != set(shown.population.counts):
             continue
         cells = counts[shown.population.counts.columns].to_numpy(dtype=float)
-        for group, row in zip((own.group, own.reference), cells, strict=True):
-            name = own.sensitive_feature, "" if group is None else group
-            told = GroupCounts(sensitive_feature=name[0], group=group, counts=tuple(map(int, row)))
-            found.setdefault(name, told)
-    return tuple(found.values())
+        groups = found.setdefault(own.sensitive_feature, {})
+        groups[own.group], others = cells
+        if own.reference is not None:
+            groups[own.reference] = others
+        groups.setdefault(None, cells.sum(axis=0) if own.reference is None else 0 * others)
+    for groups in found.values():
+        groups[None] = (2 * groups[None] - sum(groups.values())).clip(0)
+    return tuple(
+        GroupCounts(sensitive_feature=name, group=group, counts=tuple(map(int, row)))
+        for name, groups in found.items()
+        for group, row in groups.items()
+    )
 
 
 def _parts(groups: Sequence[GroupCounts]) -> list[np.ndarray]:

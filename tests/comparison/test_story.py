@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -22,6 +23,7 @@ from mdfa_fairness_plugin.comparison import (
     Transfer,
 )
 from mdfa_fairness_plugin.comparison.story import tell
+from mdfa_fairness_plugin.comparison.withholding import as_printed
 from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Message
 from mdfa_fairness_plugin.measure.intervals import log_ratio_interval
 from mdfa_fairness_plugin.records import VIOLATION, SearchKey, Subgroup, Violation
@@ -409,6 +411,19 @@ def test_no_number_of_a_comparison_tells_a_few_apart():
     assert re.search(r">1\.\d+ \(\d", page)  # of the other model nothing is withheld
     every = {_of_counts(few).to_json() for few in (4, 5)}
     assert len(every) == 2
+
+
+def test_what_is_not_told_of_everybody_is_not_told_in_another_models_subgroup():
+    """Another model's subgroup may be everybody, whom less those told it would tell a few of."""
+    result = _of_counts(20)
+    (case,), search = result.audits["A"].violations, result.searches[0]
+    few = pd.DataFrame([[80, 160], [5, 385]], index=case.counts.index, columns=[1, 0])
+    closed = replace(case, population=replace(case.population, counts=few), counts=few)
+    audits = result.audits | {"A": replace(result.audits["A"], violations=(closed,))}
+    for given, lost in ((result, False), (replace(result, audits=audits), True)):
+        printed = as_printed(given, 11)
+        assert math.isnan(printed.transfer("B", "A", search).delta) == lost
+        assert printed.transfer("B", "B", search).delta > 0
 
 
 def test_one_number_has_one_name_and_one_spelling():

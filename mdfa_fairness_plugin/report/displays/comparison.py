@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mdfa_fairness_plugin.describe.decimals import alike, ratio_places
 from mdfa_fairness_plugin.describe.wording import count
 from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION, ratio_of
 from mdfa_fairness_plugin.report.displays import style
@@ -30,6 +31,8 @@ class ComparisonDisplay(ForestDisplay):
         The same at equal features.
     ratio, ratio_low, ratio_high : ndarray of shape (n_models,)
         In the worst subgroup, with the ends of its interval.
+    everybody_told : tuple of str
+        What is said of ``everybody``.
     split_mean, split_sd : ndarray of shape (n_models,)
         Of the worst subgroup's ratio over repeated splits; NaN without any.
     verdicts : tuple of str
@@ -42,6 +45,7 @@ class ComparisonDisplay(ForestDisplay):
     selection: np.ndarray
     split_mean: np.ndarray
     split_sd: np.ndarray
+    everybody_told: tuple[str, ...]
     _width = 7.6
     _columns: ClassVar = {
         "model": "models",
@@ -87,6 +91,14 @@ class ComparisonDisplay(ForestDisplay):
             searches=tuple(style.search_name(row.search, 14) for row in rows),
             selection=np.array([row.selection.ratio for row in rows]),
             everybody=np.array([ratio_of(row.everybody_delta) for row in rows]),
+            everybody_told=tuple(  # as tables have it
+                alike(
+                    list(map(ratio_of, (row.everybody_delta, *row.everybody_interval))),
+                    ratio_places,
+                    none=1.0,
+                )[0]
+                for row in rows
+            ),
             split_mean=np.array([row.split_ratio_mean for row in rows]),
             split_sd=np.array([row.split_ratio_sd for row in rows]),
         )
@@ -94,11 +106,9 @@ class ComparisonDisplay(ForestDisplay):
     def _sentence(self) -> str:
         text = f"Rate ratios of {count(len(self.models), 'model')}."
         for i in range(min(len(self.models), 6)):
-            plain, equal = (short_ratio(own[i]) for own in (self.selection, self.everybody))
-            text += (
-                f" {self.models[i]}: of everybody {plain} with features not looked at and {equal} "
-            )
-            text += f"at equal ones, in its worst subgroup {self._value(i)}."
+            plain, equal = short_ratio(self.selection[i]), self.everybody_told[i]
+            text += f" {self.models[i]}: of everybody {plain} with features not looked at"
+            text += f" and {equal} at equal ones, in its worst subgroup {self._value(i)}."
         return text
 
     def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
