@@ -251,7 +251,8 @@ def _certainty(card: ContestationCard) -> tuple[str, ...]:
         if card.n_models == 1:
             lines.append("One model draws the border, so nothing can be said about its stability.")
         elif agree == card.n_models:
-            lines.append(f"All {card.n_models} models of the audit put this person {where}.")
+            every = "Both" if card.n_models == 2 else f"All {card.n_models}"
+            lines.append(f"{every} models of the audit put this person {where}.")
         else:
             lines.append(
                 f"{agree} of the {card.n_models} models of the audit put this person {where}: near "

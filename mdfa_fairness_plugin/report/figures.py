@@ -64,10 +64,12 @@ def rates_text(
     ratio: str,
     write: Callable[[float, int], str],
     difference: str = "",
+    most: int = MOST,
 ) -> list[str]:
     """Write two rates exactly enough for quotient and difference to be as they were written.
 
-    Where these are not made of them, or there are none, exactly enough not to be nothing.
+    Where these are not made of them, or there are none, exactly enough not to be nothing. None
+    below a tenth: with fewer than ``most`` decimals of a percentage.
     """
     own, other = rates
     quotient = own / other if own and other else math.nan
@@ -75,8 +77,9 @@ def rates_text(
         ratio = ""
     if f"{100.0 * (own - other):,.{decimals(difference)}f}" != difference:
         difference = ""
-    fitting = (n for n in range(MOST) if _leads_to(own, other, n, ratio, difference))
-    digits = next(fitting, MOST - 1)
+    most = MOST if min(rates) < 0.1 else most
+    fitting = (n for n in range(most) if _leads_to(own, other, n, ratio, difference))
+    digits = next(fitting, most - 1)
     return [write(rate, digits) for rate in rates]
 
 
@@ -114,7 +117,7 @@ def told_apart(values: Sequence[float]) -> list[str]:
         return [rounded(value) for value in values]
     spread = max(known, default=0.0) - min(known, default=0.0)
     places = 2 - math.floor(math.log10(size)) if size else 0
-    if spread:
+    if spread >= 1e-6:
         places = max(places, -math.floor(math.log10(spread)))
     texts = alike(values, lambda _: min(max(places, 0), 6))
     return [text.replace(",", "") for text in texts]  # years have no marks

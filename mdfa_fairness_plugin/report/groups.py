@@ -75,6 +75,9 @@ def groups_blocks(result: AuditRecord) -> tuple[Table, Paragraphs]:
     )
     withheld = any(own.withheld for own in result.groups)
     lines = ("Impact ratio: rate over that of the group with the highest.",) if impact else ()
+    if not impact and len(labels) > len(told):
+        names = ", ".join(label_text(one, 16) for one in labels[len(told) :])
+        lines = (f"Of other outcomes ({names}) result.group_table() has the rates.",)
     lines = (*lines, _SOME) if withheld else lines
     return table, Paragraphs(lines if rows else (), "note", media=HTML)
 

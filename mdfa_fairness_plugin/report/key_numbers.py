@@ -115,7 +115,10 @@ def nothing_found(result: AuditRecord) -> tuple[str, str]:
     headline, extra = f"Nothing was found unequal beyond chance {where}", []
     if known:
         mass = max(coarser_mass(v) for v in seeing)
-        small = f"of a mass of {mass:.2g}" if mass else "as small as searched for"
+        small = "as small as searched for"
+        if mass:
+            having = " and have the outcome" if effect_of(known[0]).of == "rates" else ""
+            small = f"so large that {say.share_text(mass)} of all are in it{having}"
         each = "in each of them " if len(known) > 1 else ""
         headline += (
             f"; {each}a {largest_detectable(known)} in a subgroup {small} would have been found with "

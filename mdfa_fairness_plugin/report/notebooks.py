@@ -20,7 +20,7 @@ from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import search_name
 from mdfa_fairness_plugin.report.document import Block, Document, Numbers, Section
 from mdfa_fairness_plugin.report.effects import effect_of
-from mdfa_fairness_plugin.report.pictures import pictured, pictures
+from mdfa_fairness_plugin.report.pictures import pictured, pictures, side_title
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.story import tell
 from mdfa_fairness_plugin.report.tables import effect_cell, frame_table, interval_cell
@@ -77,7 +77,7 @@ def _subgroup(given: Subgroup) -> str:
     picture = _picture(
         partial(RatesDisplay, labels=sides, rate=rates, effect=effect, ratio=effect.told(own)[0]),
         "rates",
-        "How often either side gets it",
+        side_title(own),
         mark_of(own.rates, own.n_rows),
     )
     numbers = Numbers(tuple((name, value) for name, value in pairs if value != ""))

@@ -43,10 +43,13 @@ def _opened(search: Violation) -> Folded:
     everybody = search.rule == EVERYBODY
     # The features that differ most come first.
     first = search.profile.iloc[: 4 * _MOST_PROFILE_ROWS]
+    by_outcome = (
+        "" if isinstance(effect, OfMeans) and search.counts.shape[1] == 1 else " by outcome"
+    )
     told = profile_table(first, everybody=everybody, most=_MOST_PROFILE_ROWS)
     tables: tuple[Table, ...] = (
         _rates(search),
-        frame_table(search.counts, "Rows by outcome"),
+        frame_table(search.counts, f"Rows{by_outcome}"),
         _path(search),
         told,
     )

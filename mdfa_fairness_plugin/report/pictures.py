@@ -79,7 +79,7 @@ def pictures(given: AuditRecord, redaction: Redaction, mark: str = "") -> dict[s
         profile = partial(ProfileDisplay.from_violation, shown)
         love = partial(LoveDisplay.from_result, result, (shown.sensitive_feature, shown.group))
         made["amounts"] = "How much either side has", partial(AmountsDisplay.from_violation, shown)
-        made["rates"] = "How often either side gets it", partial(RatesDisplay.from_violation, shown)
+        made["rates"] = side_title(shown), partial(RatesDisplay.from_violation, shown)
         made["path"] = "From the worst subgroup to everybody", path
         made["region"] = "Where the subgroup lies", partial(_region, given, whole, redaction)
         made["profile"] = "What sets the subgroup apart", profile
@@ -104,6 +104,11 @@ def pictures(given: AuditRecord, redaction: Redaction, mark: str = "") -> dict[s
             # Nothing was measured that this picture could show.
             continue
     return drawn
+
+
+def side_title(found: Any) -> str:
+    """What a picture of what either side gets is called."""
+    return f"How {'often' if effect_of(found).of == 'rates' else 'much'} either side gets"
 
 
 def _region(given: AuditRecord, case: Violation, redaction: Redaction) -> RegionMapDisplay:
@@ -248,6 +253,8 @@ def numbers_table(
     for i, row in enumerate(frame.head(_MOST_ROWS).to_dict("records")):
         told = {name: value for name, value in row.items() if (i, name) not in withheld}
         texts = {name: _cell(value, str(name)) for name, value in told.items()} | _together(told)
+        if told.get("ratio_everybody") == told.get("ratio", math.nan):
+            texts["ratio_everybody"] = texts["ratio"]
         rows.append(tuple(map(texts.get, frame.columns)))
     numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes]
     more = len(frame) - len(rows)

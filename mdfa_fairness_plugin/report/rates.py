@@ -195,7 +195,7 @@ class Effect:
         if any(map(math.isnan, found.rates)):
             return ""
         whole_points = f"{100.0 * (found.rates[0] - found.rates[1]):.0f}"
-        own, other = rates_text(found.rates, ratio, frequency, whole_points)
+        own, other = rates_text(found.rates, ratio, frequency, whole_points, most=2)
         return f": {own} against {other}"
 
     def lost(self, found: Measured) -> str:

@@ -216,9 +216,11 @@ class _Redactor(Counts):
         if not shown:
             rough = no_counts if closed else rough_counts
             counts = rough(violation.counts, self.min_cell)
-            # The first lines are rows and rates of both sides; shares of all others give sizes, too.
+            # Not rows and rates of both sides; shares of all others give sizes, too.
             if not everybody and n_told is not None:
-                profile = printed_profile(violation.profile, self.min_cell).iloc[2:]
+                profile = printed_profile(violation.profile, self.min_cell)
+                first = {name for name, *_ in profile.index[:2]}
+                profile = profile.loc[[name not in first for name, *_ in profile.index]]
         allowed = self._estimates(
             violation,
             ("delta", "high", "rates", "gamma", "mass") if shown else ("delta", "high"),

@@ -52,6 +52,9 @@ def test_every_group_has_its_rate_and_impact_ratio():
         ("race not known", 50, "14 %", 30, "60 %", ""),
     )
     assert note.lines == ("Impact ratio: rate over that of the group with the highest.",)
+    many = tuple(replace(own, counts=own.counts * 2, rates=own.rates * 2) for own in told.groups)
+    many = replace(told, groups=many, favorable_label=None, outcome_labels=("a", "b", "c", "d"))
+    assert groups_blocks(many)[1].lines[0].startswith("Of other outcomes (d) result.group_table()")
     plain = groups_blocks(replace(told, favorable_label=None))[0]
     assert plain.header == ("Who", "Rows", "Share", "no", "Rate", "yes", "Rate")
 

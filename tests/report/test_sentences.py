@@ -112,6 +112,11 @@ def test_rates_lead_to_the_ratio_as_it_is_printed():
             # Up to one in the last place where even thousandths of a percent are too coarse.
             assert abs(first / second - float(ratio)) < 1.51 * 10.0 ** -decimals(ratio)
     assert rates_text((0.24, 0.12), "2.0", frequency) == ["24 of 100", "12 of 100"]
+    # So many of 10,000 would be more than there are rows; of rare outcomes it may have to be.
+    close = (0.6164, 0.6107), "1.01", frequency, "1"
+    assert rates_text(*close)[0] == "6,164 of 10,000"
+    assert rates_text(*close, most=2) == ["616 of 1,000", "611 of 1,000"]
+    assert rates_text((0.0123, 0.01), "1.23", frequency, most=2)[0] == "123 of 10,000"
     # Whoever subtracts them finds the difference; one that is not made of them asks for nothing.
     assert rates_text((0.1262, 0.0808), "1.6", percentage, "4.5") == ["12.6 %", "8.1 %"]
     assert rates_text((0.1262, 0.0808), "1.6", percentage, "9.9") == ["13 %", "8 %"]

@@ -220,7 +220,9 @@ def test_nothing_found_is_told_with_the_size_that_would_have_been_seen():
 def test_masses_too_small_for_any_ratio_are_named():
     own = audit(granted(alpha=0.03, detectable_mass=0.06), granted(alpha=0.05))
     text = flat(own.summary(min_cell=1))
-    assert "a ratio of 1.3 in a subgroup of a mass of 0.06 would have been found with 80 %" in text
+    assert (
+        "a ratio of 1.3 in a subgroup so large that 1 in 17 of all are in it and have the" in text
+    )
     assert "1.3 in a mass of 0.06 not found unequal" in text
 
 
