@@ -24,7 +24,6 @@ from mdfa_fairness_plugin.records import (
     AuditRecord,
     GroupCounts,
     Measured,
-    Silence,
     Subgroup,
     Violation,
     WorstCasePath,
@@ -155,14 +154,6 @@ class _Redactor(Counts):
         """Give the copy of the result."""
         given = self.given
         draw, left_out = overlap(given, self.shown, self.kept, self.min_cell)
-        provenance = dict(given.provenance)
-        if self.totals_withheld:
-            provenance = {k: v for k, v in provenance.items() if not str(k).startswith("n_")}
-        n_clusters = provenance.get("n_clusters")
-        if n_clusters is not None:
-            n_repeats = provenance.get("n_working_rows", n_clusters) - n_clusters
-            if self.small(n_clusters) or self.small(n_repeats):
-                provenance["n_clusters"] = self.withhold()
         copy = printed(
             AuditRecord,
             given,
@@ -172,11 +163,11 @@ class _Redactor(Counts):
                 reason: self.count(("excluded", reason), known(n))
                 for reason, n in given.excluded.items()
             },
-            silence=tuple(map(self._silence, given.silence)),
+            silence=tuple(map(self.silence, given.silence)),
             asked=self._asked(),
             groups=self._groups(),
             warnings=tuple(replace(w, message=self.masked(w.message)) for w in given.warnings),
-            provenance=provenance,
+            provenance=self.provenance(),
             n_samples=self.count("n_samples", known(given.n_samples)),
         )
         return Redaction(
@@ -209,7 +200,7 @@ class _Redactor(Counts):
         size_told = n_told == n
         if shown and not self.kept.has_table:
             counts = self.plain_counts(violation.counts)
-        open_cells = shown and self.kept.has_table and self._told_cells("in", violation)
+        open_cells = shown and self.kept.has_table and self.told_cells("in", violation)
         few = violation.sensitive_feature in self.guard.few or mean_of_few(violation, self.min_cell)
         closed = few or (not open_cells and self.guard.closed(violation, violation.population))
         everybody = self._closed_everybody(violation)
@@ -293,7 +284,7 @@ class _Redactor(Counts):
         hidden: list[Measured] = []
         if case is not None and self.kept.has_table:
             parts = (("in", case), ("all", case.population))
-            hidden = [own for part, own in parts if not self._told_cells(part, own)]
+            hidden = [own for part, own in parts if not self.told_cells(part, own)]
         told = case is None or case.population not in hidden
         self.groups_closed = closed_groups(self.given, case, self.min_cell, told=told)
         first = None if case is None else (case.sensitive_feature, case.group)
@@ -315,10 +306,6 @@ class _Redactor(Counts):
         return Guard(
             min_cell=self.min_cell, untold=frozenset(map(cells_of, hidden)), few=frozenset(few)
         )
-
-    def _told_cells(self, part: str, own: Measured) -> bool:
-        rows, columns = own.counts.shape
-        return all(self.kept.told((part, i, j)) for i in range(rows) for j in range(columns))
 
     def _closed_everybody(self, violation: Violation) -> bool:
         """Whether what is made of everybody compared by one search would tell of a few."""
@@ -447,19 +434,3 @@ class _Redactor(Counts):
         )
         self.withhold(sum(len(own.counts) for own in told if own.withheld))
         return told
-
-    def _silence(self, entry: Silence) -> Silence:
-        n, own = known(entry.n_rows), known(entry.n_group)
-        if self.small(n) or not self.told_of(entry.sensitive_feature, entry.group):
-            self.withhold(2)
-            return printed(Silence, entry)
-        return printed(
-            Silence,
-            entry,
-            **self.rule_shares(entry, n),
-            n_rows=n,
-            n_group=self.withhold() if self.small(own) or self.small(n - own) else own,
-            share=entry.share,
-            rule=entry.rule,
-            rule_fidelity=entry.rule_fidelity,
-        )

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import Count
-from mdfa_fairness_plugin.records import AuditRecord, Silence, Violation
+from mdfa_fairness_plugin.fields import known
+from mdfa_fairness_plugin.records import AuditRecord, Measured, Silence, Violation
 from mdfa_fairness_plugin.report.cells import choose
-from mdfa_fairness_plugin.report.copies import no_counts, of_few, thin
+from mdfa_fairness_plugin.report.copies import no_counts, of_few, printed, thin
 
 
 class Counts:
@@ -71,6 +72,23 @@ class Counts:
         self.withhold(len(shares) - len(told))
         return told
 
+    def told_cells(self, part: str, own: Measured) -> bool:
+        """Whether a table is printed in full."""
+        rows, columns = own.counts.shape
+        return all(self.kept.told((part, i, j)) for i in range(rows) for j in range(columns))
+
+    def provenance(self) -> dict[str, Any]:
+        """Where the result comes from, without numbers that would tell of a few."""
+        provenance = dict(self.given.provenance)
+        if self.totals_withheld:
+            provenance = {k: v for k, v in provenance.items() if not str(k).startswith("n_")}
+        n_clusters = provenance.get("n_clusters")
+        if n_clusters is not None:
+            n_repeats = provenance.get("n_working_rows", n_clusters) - n_clusters
+            if self.small(n_clusters) or self.small(n_repeats):
+                provenance["n_clusters"] = self.withhold()
+        return provenance
+
     def masked(self, text: str) -> str:
         """Text without its small counts, and none of rows if one is small or a total withheld."""
         parts: tuple[str | Count, ...] = getattr(text, "parts", (text,))
@@ -87,3 +105,20 @@ class Counts:
             return f"a withheld number of {part.unit}" if part.unit else "withheld"
 
         return "".join(map(shown, parts))
+
+    def silence(self, entry: Silence) -> Silence:
+        """Who could not be compared."""
+        n, own = known(entry.n_rows), known(entry.n_group)
+        if self.small(n) or not self.told_of(entry.sensitive_feature, entry.group):
+            self.withhold(2)
+            return printed(Silence, entry)
+        return printed(
+            Silence,
+            entry,
+            **self.rule_shares(entry, n),
+            n_rows=n,
+            n_group=self.withhold() if self.small(own) or self.small(n - own) else own,
+            share=entry.share,
+            rule=entry.rule,
+            rule_fidelity=entry.rule_fidelity,
+        )
