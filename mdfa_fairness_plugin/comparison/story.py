@@ -276,8 +276,10 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
         there = result.transfer(model, result.baseline, own.search)
         effect = effect_of_row(result, own)
         if _is_known(own, there):
-            how, turned = _told(own, there)
+            how, turned, apart = _told(own, there)
             end = f"{name} and {base} are not told apart there."
+            if apart:
+                end = f"they differ, and which of {name} and {base} is more unequal is not sure."
             if turned:
                 size = f" and {how} unequally" if how else ""
                 end = f"{name} treats these rows the other way round{size}."
@@ -292,11 +294,9 @@ def _moved(result: ComparisonResult) -> tuple[str, ...]:
             )
         here = result.transfer(result.baseline, model, before.search)
         if _is_known(before, here):
-            how, turned = _told(before, here)
-            way, unsure = "", "not told from"
-            if turned:
-                way = "now the other way round, and "
-                unsure = "neither surely more nor less unequal than"
+            how, turned, apart = _told(before, here)
+            way = "now the other way round, and " if turned else ""
+            unsure = "neither surely more nor less unequal than" if apart else "not told from"
             now = {"more": "less unequal than", "less": "more unequal than"}.get(how, unsure)
             effect = effect_of_row(result, before)
             first, second = both(effect, before.effect, here.effect)
@@ -319,13 +319,15 @@ def _is_known(row: ModelSearch, elsewhere: Transfer) -> bool:
     return found and math.isfinite(elsewhere.difference)
 
 
-def _told(own: ModelSearch, elsewhere: Transfer) -> tuple[str, bool]:
-    """Whether a violation is surely "more" or "less" than elsewhere, and whether it is turned there."""
+def _told(own: ModelSearch, elsewhere: Transfer) -> tuple[str, bool, bool]:
+    """Whether a violation is surely "more" or "less" than elsewhere, is turned there, or is another."""
     low, high = elsewhere.difference_interval
     if elsewhere.effect < 0:  # sizes are compared, of which there is no paired interval
         ends = elsewhere.effect_interval
-        return farther(own.effect_interval, ends), ends[1] < 0
-    return "more" if low > 0 else "less" if high < 0 else "", False
+        turned = ends[1] < 0
+        return farther(own.effect_interval, ends), turned, turned or low > 0 or high < 0
+    how = "more" if low > 0 else "less" if high < 0 else ""
+    return how, False, bool(how)
 
 
 def _place(row: ModelSearch, name: str) -> str:

@@ -139,6 +139,25 @@ def test_what_turns_round_is_compared_by_its_size(there, end, kept):
     assert unsure[1].endswith("under repaired: less unequal than before.")
 
 
+def test_what_surely_changed_is_not_said_to_be_as_before():
+    """The paired difference is sure, which of the sizes is larger is not."""
+    there = told(wide_of(0.3), "transfers")
+    assert there[0].endswith(
+        ": they differ, and which of repaired and plain is more unequal is not sure."
+    )
+    assert there[1].endswith("under repaired: neither surely more nor less unequal than before.")
+    there = told(wide_of(-0.3), "transfers")
+    assert there[0].endswith(": repaired and plain are not told apart there.")
+    assert there[1].endswith("under repaired: not told from before.")
+
+
+def wide_of(there_low):
+    """Of log 3 and log 2, and -.1 elsewhere, give or take 2."""
+    made = result_of(there_low, there=-0.1)
+    wide = [replace(own, interval=(-2.1, 1.9)) for own in made.transfers]
+    return replace(made, transfers=tuple(wide))
+
+
 def test_cases_state_aggregate_and_worst_ratio():
     (first, second) = told(result_of(0.3), "cases")
     assert first.startswith(
