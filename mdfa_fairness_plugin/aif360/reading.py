@@ -284,6 +284,11 @@ def check_same_features(dataset: StructuredDataset, classified_dataset: Structur
     ours, theirs = (getattr(one, "features", None) for one in (dataset, classified_dataset))
     if ours is None or theirs is None or ours.shape != theirs.shape:
         return  # AIF360 says what is wrong.
+    if list(dataset.instance_names) != list(classified_dataset.instance_names):
+        raise InputError(
+            "dataset, classified_dataset: their rows differ or are in another order, by their "
+            "instance_names. Copy the one and set the labels of the copy."
+        )
     if not np.array_equal(ours, theirs):
         raise InputError(
             "dataset, classified_dataset: their features differ, as after a repair of the "

@@ -492,6 +492,9 @@ def test_comparing_datasets_leaves_no_trace(xor_frame, dataset_of, lists):
 def test_datasets_of_other_rows_are_refused_as_aif360_does(xor, lists):
     with pytest.raises(ValueError, match="expected to differ only"):
         MDFAClassificationMetric(xor, xor.subset(range(10)), **lists, features_from="dataset")
+    turned = xor.subset(range(len(xor.features))[::-1])
+    with pytest.raises(InputError, match="are in another order"):
+        MDFAClassificationMetric(xor, turned, **lists)
 
 
 def test_a_feature_that_tells_the_label_is_refused_or_warned_of(
