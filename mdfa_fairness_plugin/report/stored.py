@@ -35,8 +35,10 @@ _SHOWN: Final = 60  # characters of what was found, in an error
 
 def read_json(path: str | os.PathLike[str]) -> Any:
     """What is in a file of strict JSON."""
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"path: the path of a JSON file expected, {type(path).__name__} found.")
+    is_text = isinstance(path, str) and path.lstrip().startswith("{")
+    if is_text or not isinstance(path, str | os.PathLike):
+        found = "what is in one" if is_text else type(path).__name__
+        raise InputError(f"path: the path of a JSON file expected, {found} found.")
     name = os.fspath(path)
     try:
         text = Path(path).read_text(encoding="utf-8")

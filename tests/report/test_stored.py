@@ -157,6 +157,8 @@ def test_what_is_no_json_is_refused(tmp_path, text):
         AuditResult.from_json(path)
     with pytest.raises(InputError, match=r"none\.json: cannot be read"):
         AuditResult.from_json(tmp_path / "none.json")
+    with pytest.raises(InputError, match="JSON file expected, what is in one found"):
+        AuditResult.from_json('{"schema": "counts that a log should not show"}')
 
 
 def test_hostile_text_is_text(stored, tmp_path):
