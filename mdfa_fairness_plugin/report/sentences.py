@@ -436,10 +436,11 @@ def impact_sentence(violation: Violation) -> str:
         return f"{who} as {others_of(violation)}{there} on average."
     size, *span = ratios_text(values)
     times = in_brackets(f"{size} times", *span)
+    far = "above 1.25, one over 0.8" if impact > 1 else "below 0.8"
     return (
         f"The favourable outcome goes to {group_of(violation)} {times} as often as "
         f"to {others_of(violation)}{there}. The four-fifths rule of thumb looks at whether such a "
-        "number is below 0.8; that is no legal judgement."
+        f"number is {far}; that is no legal judgement."
     )
 
 

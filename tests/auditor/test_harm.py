@@ -13,6 +13,7 @@ import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin import AuditResult, Violation
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.report.junit import trips
+from mdfa_fairness_plugin.report.sentences import impact_sentence
 
 FAST = {"learner": "tree", "n_splits": 2, "n_repeats": 1}
 NAMES = {
@@ -106,6 +107,8 @@ def test_impact_is_the_favourable_rate_over_the_others(plain, told):
         f"The favourable outcome goes to women {case.impact_ratio:.2f} times ({low:.2f} to {high:.2f}) "
         "as often as to everyone else"
     ) in " ".join(told.summary().split())
+    assert "number is below 0.8;" in impact_sentence(case)
+    assert "number is above 1.25, one over 0.8;" in impact_sentence(found(told, "m", 1))
     assert "four-fifths" not in plain.summary()
     frame = told.to_frame().query("group == 'f' and outcome == 0")
     assert frame[["impact_low", "impact_high"]].to_numpy().tolist() == [[low, high]]
