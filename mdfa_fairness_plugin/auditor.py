@@ -274,7 +274,9 @@ class MDFAuditor(Fitting):
         and "below B"), and the mean rank.
     measure : {"auto", "difference", "ratio"}, default="auto"
         How means of a number are compared: by their difference, in units of ``y`` ("auto"; of counts
-        with an exposure by their ratio), or, of what is never negative, by their ratio.
+        with an exposure by their ratio), or, of what is never negative, by their ratio. The ratio of a
+        number that is nothing or one amount is searched for as audits of yes and no do, ``alpha``
+        too being theirs.
     favorable : {"high", "low"} or None, default=None
         Which end of a number or of an order is the good one, as ``favorable_label`` of labels.
     robust : None, "rank" or float, default=None

@@ -265,7 +265,6 @@ def _outcomes(search: Search, place: np.ndarray) -> tuple[np.ndarray, ...]:
     for model in (*models.outcome.lesser, models.outcome):
         m = np.full(len(place), np.nan)
         own = model.out_of_fold
-        own = search.data.whole - own if models.flip_y else own
-        m[place[search.side.ground.compared.rows]] = own
+        m[place[search.side.ground.compared.rows]] = search.data.expected(own)
         told.append(m)
     return tuple(told)

@@ -28,7 +28,6 @@ from mdfa_fairness_plugin.describe.wording import label_text, percent, rounded
 from mdfa_fairness_plugin.learn.given import repeated_probability
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
 from mdfa_fairness_plugin.learn.probability import Shared
-from mdfa_fairness_plugin.measure.means import Means
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.pipeline import AuditSource, deltas_and_statistics
@@ -309,12 +308,8 @@ def _with_outcomes(source: AuditSource) -> AuditProblem:
     given = {}
     for outcome in outcomes_of(problem):
         mean = compared.outcome_model(outcome).out_of_fold
-        if issubclass(outcome.kind, Means):
-            mean = mean * abs(outcome.of.unit)
-        elif outcome.flip:
-            mean = 1.0 - mean
         given[outcome.label] = np.full(problem.n_samples, np.nan)
-        given[outcome.label][problem.source_row] = mean
+        given[outcome.label][problem.source_row] = outcome.expected(mean)
     return replace(problem, given=replace(problem.given, outcome=given))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -79,6 +80,7 @@ class Compared:
 
     def outcome_model(self, outcome: Outcome) -> CrossFittedProbability:
         """``Pr[Y = y | x]`` of the outcome that models are fitted to."""
+        outcome = outcome.yes_no or outcome
         if outcome.name not in self._outcome_models:
             self._outcome_models[outcome.name] = self._model(
                 OUTCOME,
@@ -185,6 +187,7 @@ class Ground:
 
     def fitted(self, outcome: Outcome) -> FittedOutcome:
         """What searches for an outcome, or for its complement, share."""
+        outcome = outcome.yes_no or outcome
         if outcome.name not in self._fitted:
             self._fitted[outcome.name] = FittedOutcome(self, outcome)
         return self._fitted[outcome.name]
@@ -212,11 +215,6 @@ class FittedOutcome:
             unit=ground.unit,
             settings=ground.compared.settings,
         )
-
-    @cached_property
-    def complement_rates(self) -> np.ndarray:
-        """Predicted rates of the other outcome, or minus a number."""
-        return self.whole - self.rates
 
     @cached_property
     def difference(self) -> CrossFittedDifference:
@@ -323,7 +321,11 @@ class Side:
         ground = self.ground
         settings = ground.compared.settings
         fitted = ground.fitted(outcome)
-        value = outcome.value[ground.rows]
+        value, yes_no = outcome.value[ground.rows], outcome.yes_no
+        searched, flip = None, outcome.flip
+        if yes_no is not None:  # who get less of it are those whose others have it more often
+            turned = Side(ground, not self.flip, self._log) if outcome.of.unit < 0 else self
+            searched, flip = turned.facing(yes_no), yes_no.flip
         shared = settings.representation == "phi" and is_network(settings.balance)
         weighing = None if shared else self.weighing
         data = SearchData(
@@ -341,13 +343,15 @@ class Side:
             other_folds=ground.other_folds,
             tells_alone=ground.compared.ladder,
             held_out=ground.held_out,
-            alpha=outcome.alpha(settings, value, ground.base),
+            alpha=outcome.alpha(settings, value, ground.base)
+            if searched is None
+            else searched.share,
             confidence_level=float(settings.confidence_level),
             spread=search_spread(len(ground.parts)),
             dose=None if self.dose is None else outcome.deviation * self.dose,
             cluster=ground.cluster,
             propensity=self.propensity,
-            outcome=fitted.complement_rates if outcome.flip else fitted.rates,
+            searched=searched,
             adjusts=settings.adjusts,
             parts=ground.parts,
             models=Models(
@@ -355,13 +359,14 @@ class Side:
                 outcome=fitted.model,
                 fitted=fitted,
                 flip_s=self.flip,
-                flip_y=outcome.flip,
+                flip_y=flip,
             ),
         )
+        data = replace(data, outcome=data.expected(fitted.rates))
         return with_network(data, settings) if settings.representation == "phi" else data
 
     def lesser(
-        self, model: CrossFittedProbability, flip: bool, data: SearchData
+        self, model: CrossFittedProbability, data: SearchData
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Sampling times balancing weights, and ``Pr[Y = y | x]``, by lesser models."""
         ground, inside = self.ground, self.ground.support.mask
@@ -371,7 +376,7 @@ class Side:
                 weights = ground.s * (ground.quantity[inside] - own_e)
             else:
                 weights = data.weighing.weights_by(1.0 - own_e if self.flip else own_e, self.s)
-            yield ground.base * weights, data.whole - own_m if flip else own_m
+            yield ground.base * weights, data.expected(own_m)
 
     def overlap(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Working rows of both sides, their side and their propensity, comparable or not."""

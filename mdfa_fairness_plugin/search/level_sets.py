@@ -81,6 +81,26 @@ class SearchData:
     of: ValueOf = field(default_factory=ValueOf)
     counted: np.ndarray | None = None  # (n,); place of each row among what is counted
     dose: np.ndarray | None = None  # (n,); of a slope, see ``MeasuredRows``
+    searched: SearchData | None = (
+        None  # the same people by yes and no, of a number that says as much
+    )
+
+    @property
+    def share(self) -> float:
+        """Smallest share of the people in a region, if as many as of all have the outcome."""
+        return min(self.alpha / float(np.average(self.value, weights=self.base)), 1.0)
+
+    @property
+    def scale(self) -> float:
+        """How much one who has any has, of a number that is searched by yes and no; else 1."""
+        return 1.0 if self.searched is None else float(self.value[np.argmax(np.abs(self.value))])
+
+    def expected(self, modelled: np.ndarray) -> np.ndarray:
+        """What models say of the outcome, whose complement they may be fitted to."""
+        whole = self.whole if self.searched is None else 1.0
+        flip = self.models is not None and self.models.flip_y
+        own = whole - modelled if flip else modelled
+        return own if self.searched is None else self.scale * own
 
     @property
     def of_means(self) -> bool:

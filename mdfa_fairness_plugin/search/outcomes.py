@@ -34,6 +34,8 @@ class Outcome:
     of: ValueOf = field(default_factory=ValueOf)
     counted: np.ndarray | None = None  # place of each row among what is counted, if not outcomes
     deviation: float = 1.0  # standard deviation of the value, where slopes are told by it
+    # Of a number that is 0 or one other, by ratio: whether rows have it. Models and search are of that.
+    yes_no: Outcome | None = None
 
     @property
     def whole(self) -> float:
@@ -49,9 +51,20 @@ class Outcome:
         """The same with the user's probabilities of the label, or with what is expected of a number."""
         if probability is None:
             return self
+        if self.yes_no is not None:
+            share = probability / (abs(self.of.unit) * np.abs(self.value).max())
+            return replace(self, yes_no=self.yes_no.with_given(share))
         if issubclass(self.kind, Means):
             return replace(self, given=probability / abs(self.of.unit))
         return replace(self, given=1.0 - probability if self.flip else probability)
+
+    def expected(self, modelled: np.ndarray) -> np.ndarray:
+        """What models say of this outcome, in units of the outcome."""
+        if self.yes_no is not None:
+            return self.yes_no.expected(modelled) * abs(self.of.unit) * np.abs(self.value).max()
+        if issubclass(self.kind, Means):
+            return modelled * abs(self.of.unit)
+        return 1.0 - modelled if self.flip else modelled
 
     def alpha(self, settings: Settings, value: np.ndarray, base: np.ndarray) -> float:
         """Smallest mass searched for; of numbers a share of the people."""
@@ -106,6 +119,9 @@ def _outcome_of(problem: AuditProblem, label: Hashable) -> Outcome:
     value, amount = problem.value(label), problem.amount
     if amount is not None and problem.is_amount(label):
         less = label == amount.directions[0]
+        yes_no = None
+        if amount.measure == "ratio" and value.any() and len(np.unique(np.append(value, 0.0))) == 2:
+            (yes_no,) = paired_outcomes([label], [value != 0.0], name=amount.directions)
         return Outcome(
             label=label,
             value=value,
@@ -119,6 +135,7 @@ def _outcome_of(problem: AuditProblem, label: Hashable) -> Outcome:
                 counted_by=ROWS,
             ),
             counted=np.zeros(problem.n_rows, dtype=np.intp),
+            yes_no=yes_no,
         )
     if label not in problem.cuts:
         return Outcome(label=label, value=value, modelled=value, name=label)

@@ -76,17 +76,22 @@ class Search:
         """Whether rows can be judged that were not compared."""
         return self.solved.region is not None or self.side is not None
 
+    @property
+    def searched(self) -> SearchData:
+        """Arrays that the region is found by: those of yes and no, where a number is."""
+        return self.data.searched or self.data
+
     @cached_property
     def region(self) -> Region:
         """Judges any rows; found once more, the same, if its models were let go."""
         if self.solved.region is not None:
             return self.solved.region
-        ground, models = self.side.ground, self.data.models
-        assert models is not None
+        ground, data = self.side.ground, self.searched
+        assert data.models is not None
         settings = ground.compared.settings
         with one_blas_thread():  # as in the audit
-            models = replace(models, propensity=ground.propensity_again())
-            data = replace(self.data, models=models)
+            models = replace(data.models, propensity=ground.propensity_again())
+            data = replace(data, models=models)
             found = SOLVERS[settings.solver].solve(data, settings).region
         self.fitted.let_go()
         assert found is not None
@@ -154,7 +159,7 @@ class Search:
     @property
     def hypothesis(self) -> Hashable:
         """The same for two searches that find one leak in the same people, seen from either side."""
-        models = self.data.models
+        models = self.searched.models
         assert models is not None
         found = b"" if self.everybody else self.solved.member.tobytes()
         return id(self.fitted), models.flip_s != models.flip_y, found
@@ -227,7 +232,7 @@ class Search:
         """Sampling times balancing weights, and ``Pr[Y = y | x]``, by lesser models."""
         models = self.data.models
         assert models is not None
-        return self.side.lesser(models.outcome, models.flip_y, self.data)
+        return self.side.lesser(models.outcome, self.data)
 
     @property
     def everybody(self) -> bool:
@@ -276,6 +281,7 @@ class Search:
             models=None,
             weighing=None,
             other_folds=(),
+            searched=None,
         )
         solved = replace(self.solved, core=nothing, searched=nothing, alone=())
         if not region:

@@ -71,7 +71,7 @@ def _solved(
     solver = SOLVERS[settings.solver]
 
     def solved(search: Search) -> Search:
-        search = replace(search, solved=solver.solve(search.data, settings))
+        search = replace(search, solved=solver.solve(search.searched, settings))
         return search if ask is None else replace(search, told=ask(search))
 
     n_jobs = 1 if solver.threads_of_its_own else settings.n_jobs

@@ -111,23 +111,21 @@ def test_order_of_rows_changes_nothing(paid, found):
         np.testing.assert_array_equal(other.membership, v.membership[order])
 
 
-def test_zeros_and_ones_by_their_ratio_agree_with_yes_and_no():
-    """Of eight such data sets overlap is .92 (sd .02): models of numbers are fitted otherwise."""
-    data = mdfa.datasets.make_synthetic(2_000, delta=3.0, random_state=1)
-    given = {"sensitive_features": data.sensitive_features, "random_state": 0, "n_repeats": 1}
-    yes = next(
-        v for v in mdfa.audit(data.X, data.y, **given).violations if (v.group, v.outcome) == (1, 1)
-    )
-    number = next(
-        v
-        for v in mdfa.audit(
-            data.X, data.y, outcome_type="numeric", measure="ratio", **given
-        ).violations
-        if (v.group, v.outcome) == (1, "more")
-    )
-    inside, both = yes.membership & number.membership, yes.membership | number.membership
-    assert inside.sum() / both.sum() > 0.85
-    assert number.ratio == pytest.approx(yes.ratio, rel=0.05)
+def test_nothing_or_one_amount_by_its_ratio_is_searched_as_yes_and_no():
+    data = mdfa.datasets.make_synthetic(800, delta=1.0, random_state=1)
+    given = {"sensitive_features": data.sensitive_features, **FAST}
+    paid = np.where(data.y == 1, 250.0, 0.0)
+    yes = {v.group: v for v in mdfa.audit(data.X, data.y, outcomes=[1], **given).violations}
+    numbers = mdfa.audit(data.X, paid, outcome_type="numeric", measure="ratio", **given)
+    for v in numbers.violations:
+        # Who get less of it are those whose others have it more often.
+        same = yes[v.group if v.outcome == "more" else -v.group]
+        np.testing.assert_array_equal(v.membership, same.membership)
+        assert v.ratio == pytest.approx(same.ratio, rel=0.1)
+        assert v.outcome_type == "numeric"
+        assert 0 < min(v.rates) < max(v.rates) < 250
+        assert v.alpha == pytest.approx(same.alpha / np.mean(data.y == 1), rel=0.02)
+    assert len({v.p_value for v in numbers.violations}) == 2
 
 
 def test_two_labels_as_several_classes_are_the_same(paid):
