@@ -222,7 +222,8 @@ class Bounded(Effect):
             return ["any number of", "", ""]
         if math.isinf(most):
             return [f"{low} or more", *limits]
-        return [f"at most {high}" if math.isinf(least) else f"{low} to {high}", *limits]
+        told = low if low == high else f"{low} to {high}"
+        return [f"at most {high}" if math.isinf(least) else told, *limits]
 
     def in_cell(self, text: str) -> str:
         """What was written in a table."""

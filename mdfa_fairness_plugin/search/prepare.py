@@ -282,8 +282,9 @@ def warn_of_seen(
         compared = ground.compared
         outcome = next(one for one in outcomes if one.label == key.outcome)
         group = f"who has {key.sensitive_feature}={key.group!r}"
-        answer, modelled = f"the outcome {key.outcome!r}", outcome.modelled[compared.rows]
-        few_of_means = alpha_of_people(compared.settings) if search.data.of_means else None
+        modelled = outcome.yes_no or outcome
+        few_of_means = alpha_of_people(compared.settings) if not modelled.whole else None
+        answer, modelled = f"the outcome {key.outcome!r}", modelled.modelled[compared.rows]
         for argument, told, model, value, few in (
             (PROPENSITY, group, ground.fitted_propensity, ground.compared_s > 0, None),
             (OUTCOME, answer, compared.outcome_model(outcome), modelled, few_of_means),

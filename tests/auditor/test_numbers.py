@@ -126,6 +126,10 @@ def test_nothing_or_one_amount_by_its_ratio_is_searched_as_yes_and_no():
         assert 0 < min(v.rates) < max(v.rates) < 250
         assert v.alpha == pytest.approx(same.alpha / np.mean(data.y == 1), rel=0.02)
     assert len({v.p_value for v in numbers.violations}) == 2
+    told = {"outcome_type": "numeric", "measure": "ratio", "outcomes": ["more"], "groups": [1]}
+    means = mdfa.audit(data.X, paid, outcome_probability=np.full(800, 120.0), **told, **given)
+    rates = mdfa.audit(data.X, data.y, outcome_probability=np.full(800, 0.48), **told, **given)
+    assert means.violations[0].ratio == pytest.approx(rates.violations[0].ratio)
 
 
 def test_two_labels_as_several_classes_are_the_same(paid):
