@@ -282,9 +282,9 @@ def warn_of_seen(
         compared = ground.compared
         outcome = next(one for one in outcomes if one.label == key.outcome)
         group = f"who has {key.sensitive_feature}={key.group!r}"
-        modelled = outcome.yes_no or outcome
-        few_of_means = alpha_of_people(compared.settings) if not modelled.whole else None
-        answer, modelled = f"the outcome {key.outcome!r}", modelled.modelled[compared.rows]
+        of_yes = outcome.yes_no or outcome
+        few_of_means = None if of_yes.whole else alpha_of_people(compared.settings)
+        answer, modelled = f"the outcome {key.outcome!r}", of_yes.modelled[compared.rows]
         for argument, told, model, value, few in (
             (PROPENSITY, group, ground.fitted_propensity, ground.compared_s > 0, None),
             (OUTCOME, answer, compared.outcome_model(outcome), modelled, few_of_means),
