@@ -63,6 +63,15 @@ class _Part:
     weight: np.ndarray
     cluster: np.ndarray | None = None
 
+    def take(self, places: np.ndarray) -> _Part:
+        return _Part(
+            X=self.X.iloc[places].reset_index(drop=True),
+            s=self.s[places],
+            favorable=self.favorable[places],
+            weight=self.weight[places],
+            cluster=None if self.cluster is None else renumbered(self.cluster[places]),
+        )
+
     def positive(self, outcome: str) -> np.ndarray:
         return self.favorable if outcome == FAVORABLE else ~self.favorable
 
@@ -165,17 +174,15 @@ def compare_detectors(
         argument, labelled = "dataset.labels", dataset
     ids = values_by_row(dataset, clusters, "clusters")
     random_state = draw_seed(random_state)
-    search_part, held_out = _split(
-        audited_features(dataset, audit_features=audit_features, by_row={"clusters": clusters}),
-        low=mask_of(dataset, unprivileged_groups),
-        high=mask_of(dataset, privileged_groups),
+    low, high = mask_of(dataset, unprivileged_groups), mask_of(dataset, privileged_groups)
+    everybody = _Part(
+        X=audited_features(dataset, audit_features=audit_features, by_row={"clusters": clusters}),
+        s=low.astype(int) - high,
         weight=np.asarray(dataset.instance_weights, dtype=float).ravel(),
         favorable=outcomes(labelled, argument) == FAVORABLE,
         cluster=None if ids is None else read_clusters(ids),
-        argument=argument,
-        test_size=test_size,
-        random_state=random_state,
     )
+    search_part, held_out = _split(everybody, argument, test_size, random_state)
     judge = _Judge(held_out, random_state, float(auditor.get("confidence_level", 0.95)))
     parts = search_part, held_out
     settings = {"random_state": random_state} | auditor
@@ -190,22 +197,14 @@ def compare_detectors(
 
 
 def _split(
-    X: pd.DataFrame,
-    *,
-    low: np.ndarray,
-    high: np.ndarray,
-    weight: np.ndarray,
-    favorable: np.ndarray,
-    cluster: np.ndarray | None,
-    argument: str,
-    test_size: float,
-    random_state: int,
+    everybody: _Part, argument: str, test_size: float, random_state: int
 ) -> tuple[_Part, _Part]:
-    """Search and held-out rows, alike in groups and outcomes."""
-    rows = np.flatnonzero((low | high) & (weight > 0))
+    """Search and held-out rows, alike in groups and outcomes; those of s = 0 are in neither list."""
+    cluster = everybody.cluster
+    rows = np.flatnonzero((everybody.s != 0) & (everybody.weight > 0))
     whose = np.arange(len(rows)) if cluster is None else cluster[rows]
     _, first, own = np.unique(whose, return_index=True, return_inverse=True)
-    strata = (2 * low[rows] + favorable[rows])[first]
+    strata = (2 * (everybody.s > 0) + everybody.favorable)[rows][first]
     counts = np.bincount(strata, minlength=4)
     if counts.min() < 2:
         raise InputError(
@@ -219,14 +218,7 @@ def _split(
     )
 
     def part_of(units: np.ndarray) -> _Part:
-        places = rows[units] if cluster is None else rows[np.isin(own, units)]
-        return _Part(
-            X=X.iloc[places].reset_index(drop=True),
-            s=np.where(low[places], 1, -1),
-            favorable=favorable[places],
-            weight=weight[places],
-            cluster=None if cluster is None else renumbered(cluster[places]),
-        )
+        return everybody.take(rows[units] if cluster is None else rows[np.isin(own, units)])
 
     return part_of(searched), part_of(held_out)
 

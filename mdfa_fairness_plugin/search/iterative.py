@@ -9,7 +9,7 @@ before.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -20,7 +20,7 @@ from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.search.certificate import coincidence, halves
 from mdfa_fairness_plugin.search.features import FeatureMap, maps_of
 from mdfa_fairness_plugin.search.level_sets import LevelSets, SearchData
-from mdfa_fairness_plugin.search.solver import Solved
+from mdfa_fairness_plugin.search.solver import Solved, Solver
 from mdfa_fairness_plugin.settings import Settings
 
 
@@ -63,14 +63,8 @@ def score_of(vote: np.ndarray, stay: np.ndarray) -> np.ndarray:
     return 0.5 * (2.0 * vote >= 1.0) + 0.499 * stay
 
 
-class IterativeSolver:
+class IterativeSolver(Solver):
     """Algorithm 1 on each learning part; it makes its choice on the learning rows alone."""
-
-    learns: Literal["regressor", "classifier"] = "classifier"
-    threads_of_its_own = True
-
-    def prepare(self, data: SearchData) -> None:
-        """Nothing is shared."""
 
     def solve(self, data: SearchData, settings: Settings) -> Solved:
         """Find the region, and judge the rows that a part has not seen."""

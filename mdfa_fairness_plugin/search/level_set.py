@@ -9,7 +9,7 @@ read off by sorting.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -20,7 +20,7 @@ from mdfa_fairness_plugin.search.certificate import halves
 from mdfa_fairness_plugin.search.features import FeatureMap, maps_of
 from mdfa_fairness_plugin.search.level_sets import SearchData
 from mdfa_fairness_plugin.search.selection import Family, choose, solved
-from mdfa_fairness_plugin.search.solver import Solved
+from mdfa_fairness_plugin.search.solver import Solved, Solver
 from mdfa_fairness_plugin.settings import Settings
 
 
@@ -45,14 +45,8 @@ class LevelSetRegion:
         return replace(self, models=self.models[-1:])
 
 
-class LevelSetSolver:
+class LevelSetSolver(Solver):
     """Level sets of one classifier of S among the rows with the outcome."""
-
-    learns: Literal["regressor", "classifier"] = "classifier"
-    threads_of_its_own = True
-
-    def prepare(self, data: SearchData) -> None:
-        """Nothing is shared."""
 
     def solve(self, data: SearchData, settings: Settings) -> Solved:
         """Find the region."""

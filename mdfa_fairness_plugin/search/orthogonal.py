@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from mdfa_fairness_plugin.measure.means import MeanDifference, Means
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.search.level_sets import SearchData
 from mdfa_fairness_plugin.search.selection import Family, Scoring, choose, solved
-from mdfa_fairness_plugin.search.solver import Solved
+from mdfa_fairness_plugin.search.solver import Solved, Solver
 from mdfa_fairness_plugin.settings import Settings
 
 # Ratios are shrunk by these multiples of the overall rate; None is the difference itself. No single
@@ -85,10 +85,10 @@ class OrthogonalRegion:
         return oriented(tau, e, m, flip_s=self.flip_s, flip_y=self.flip_y, whole=self.whole)
 
 
-class OrthogonalSolver:
+class OrthogonalSolver(Solver):
     """Regions of the cross-fitted difference of rates, several scores competing."""
 
-    learns: Literal["regressor", "classifier"] = "regressor"
+    learns = "regressor"
     threads_of_its_own = False
 
     def prepare(self, data: SearchData) -> None:

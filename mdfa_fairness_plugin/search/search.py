@@ -21,7 +21,7 @@ from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.records import SearchKey, Spread, ratio_of
 from mdfa_fairness_plugin.search.ground import FittedOutcome, Side, rungs_of
-from mdfa_fairness_plugin.search.level_sets import SearchData
+from mdfa_fairness_plugin.search.level_sets import Models, SearchData
 from mdfa_fairness_plugin.search.solver import Alone, Region, Solved
 from mdfa_fairness_plugin.search.solvers import SOLVERS
 from mdfa_fairness_plugin.settings import Settings
@@ -66,10 +66,15 @@ class Search:
         return self.measured.sums
 
     @property
+    def models(self) -> Models:
+        """Models of its ground, seen from its side and for its outcome."""
+        assert self.data.models is not None
+        return self.data.models
+
+    @property
     def fitted(self) -> FittedOutcome:
         """What searches for an outcome, or for its complement, share."""
-        assert self.data.models is not None
-        return self.data.models.fitted
+        return self.models.fitted
 
     @property
     def judges(self) -> bool:
@@ -219,20 +224,15 @@ class Search:
     @property
     def ladder(self) -> tuple[RungOf, ...]:
         """What is known of the models on every rung, the best last."""
-        models = self.data.models
-        assert models is not None
-        rungs = rungs_of(models.propensity, models.outcome)
         return tuple(
             RungOf(propensity_loss=e.loss, outcome_loss=m.loss, share=min(e.share, m.share))
-            for e, m in rungs
+            for e, m in rungs_of(self.models.propensity, self.models.outcome)
         )
 
     @property
     def lesser(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Sampling times balancing weights, and ``Pr[Y = y | x]``, by lesser models."""
-        models = self.data.models
-        assert models is not None
-        return self.side.lesser(models.outcome, self.data)
+        return self.side.lesser(self.models.outcome, self.data)
 
     @property
     def everybody(self) -> bool:
@@ -256,9 +256,7 @@ class Search:
 
     def without_models(self) -> Search:
         """The same, once its ground has let go of the models."""
-        models = self.data.models
-        assert models is not None
-        models = replace(models, propensity=self.side.ground.fitted_propensity)
+        models = replace(self.models, propensity=self.side.ground.fitted_propensity)
         data = replace(self.data, models=models)
         return replace(self, data=data, solved=replace(self.solved, region=None))
 

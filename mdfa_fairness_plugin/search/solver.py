@@ -64,11 +64,12 @@ class Solved:
 class Solver(Protocol):
     """A way to find the region where one side gets one outcome most disproportionately."""
 
-    learns: Literal["regressor", "classifier"]
-    threads_of_its_own: bool  # fits models on several threads in every search
+    learns: Literal["regressor", "classifier"] = "classifier"
+    threads_of_its_own: bool = True  # fits models on several threads in every search
 
     def prepare(self, data: SearchData) -> None:
-        """Fit what searches share, before they run on several threads."""
+        """Fit what searches share, if anything, before they run on several threads."""
+        return
 
     def solve(self, data: SearchData, settings: Settings) -> Solved:
         """Find the region."""
