@@ -99,10 +99,7 @@ def worst_case_ratio(
     In the region of the features where that is worst, at equal features, measured on rows the search
     has not seen. Its inverse is the disparate impact there.
 
-    Parameters
-    ----------
-    y_true, y_pred, audit_features, sample_weight, **arguments
-        As in ``worst_case_violation``, with the same defaults.
+    Arguments are those of ``worst_case_violation``, with the same defaults.
 
     Returns
     -------
@@ -123,10 +120,7 @@ def worst_case_difference(
 ) -> float:
     """By how much less of a number the group harmed most gets than the others (or more of it).
 
-    Parameters
-    ----------
-    y_true, y_pred, audit_features, sample_weight, **arguments
-        As in ``worst_case_violation``, with the same defaults.
+    Arguments are those of ``worst_case_violation``, with the same defaults.
 
     Returns
     -------
@@ -148,10 +142,7 @@ def unfairness_certificate(
 ) -> float:
     """Strength ``gamma`` of the certificate of the worst case (Section 3.1 of the paper).
 
-    Parameters
-    ----------
-    y_true, y_pred, audit_features, sample_weight, **arguments
-        As in ``worst_case_violation``, with the same defaults.
+    Arguments are those of ``worst_case_violation``, with the same defaults.
 
     Returns
     -------

@@ -144,12 +144,7 @@ class AuditMethods:
         return self._state().harm(side)
 
     def worst_case_violation(self, privileged: bool | None = None) -> float:
-        """Log of ``worst_case_ratio``.
-
-        Parameters
-        ----------
-        privileged
-            As in ``worst_case``.
+        """Log of ``worst_case_ratio``; ``privileged`` is as in ``worst_case``.
 
         Returns
         -------
@@ -163,12 +158,8 @@ class AuditMethods:
         """How many times more often the others get the favorable outcome than the group harmed most.
 
         In the region of the features where that is worst, at equal features, measured on rows the
-        search has not seen. Its inverse is the disparate impact there.
-
-        Parameters
-        ----------
-        privileged
-            As in ``worst_case``.
+        search has not seen. Its inverse is the disparate impact there. ``privileged`` is as in
+        ``worst_case``.
 
         Returns
         -------
@@ -180,12 +171,7 @@ class AuditMethods:
         return self._figure("worst_case_ratio", privileged)
 
     def unfairness_certificate(self, privileged: bool | None = None) -> float:
-        r"""Strength ``gamma`` of the certificate of the worst case (Section 3.1 of the paper).
-
-        Parameters
-        ----------
-        privileged
-            As in ``worst_case``.
+        r"""Strength ``gamma`` of the certificate of ``worst_case`` (Section 3.1 of the paper).
 
         Returns
         -------
@@ -199,10 +185,7 @@ class AuditMethods:
     def worst_case_difference(self, privileged: bool | None = None) -> float:
         """By how much less of a number the group harmed most gets than the others (or more of it).
 
-        Parameters
-        ----------
-        privileged
-            As in ``worst_case``.
+        ``privileged`` is as in ``worst_case``.
 
         Returns
         -------

@@ -187,11 +187,7 @@ def worst_case_ratio(
     Its inverse is the disparate impact in the subgroup. The favourable outcome is predicted 1 unless
     ``favorable_label`` says otherwise.
 
-    Parameters
-    ----------
-    y_true, y_pred, sample_weight, **arguments
-        As in ``worst_case_violation``, with the same arguments needed, and usable in the same
-        places.
+    Takes the arguments of ``worst_case_violation``, needs the same, and is usable in the same places.
 
     Returns
     -------
@@ -211,11 +207,7 @@ def worst_case_difference(
     group harmed most is below that of the others, or above it where less is good. Of labels by how
     much the rate of the favourable outcome is below.
 
-    Parameters
-    ----------
-    y_true, y_pred, sample_weight, **arguments
-        As in ``worst_case_violation``, with the same arguments needed, and usable in the same
-        places.
+    Takes the arguments of ``worst_case_violation``, needs the same, and is usable in the same places.
 
     Returns
     -------
@@ -245,11 +237,7 @@ def unfairness_certificate(
     search that ``worst_case`` gives. A certificate is evidence of a violation; a small one is no
     clean bill of health.
 
-    Parameters
-    ----------
-    y_true, y_pred, sample_weight, **arguments
-        As in ``worst_case_violation``, with the same arguments needed, and usable in the same
-        places.
+    Takes the arguments of ``worst_case_violation``, needs the same, and is usable in the same places.
 
     Returns
     -------
@@ -263,10 +251,7 @@ def unfairness_certificate(
 def worst_case(y_true: Column | None, y_pred: Columns, **arguments: Any) -> Harm | None:
     """Who gets the favourable outcome less often than others alike, and how much, where it is worst.
 
-    Parameters
-    ----------
-    y_true, y_pred, **arguments
-        As in ``audit_predictions``.
+    Arguments are those of ``audit_predictions``.
 
     Returns
     -------
@@ -279,10 +264,8 @@ def worst_case(y_true: Column | None, y_pred: Columns, **arguments: Any) -> Harm
 
     Raises
     ------
-    InputError
-        Naming the argument, what was found and what to do.
-    NothingToAuditError
-        If all predictions are equal, or the event never (or always) happens.
+    InputError, NothingToAuditError
+        As ``audit_predictions``.
     """
     return harm_of(_audit("worst_case", y_true, y_pred, arguments))
 
