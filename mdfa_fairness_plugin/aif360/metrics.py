@@ -13,8 +13,7 @@ from mdfa_fairness_plugin.aif360.reading import (
     has_numbers,
 )
 from mdfa_fairness_plugin.aif360.toolkit import part
-from mdfa_fairness_plugin.data.columns import listing
-from mdfa_fairness_plugin.data.events import EVENTS, NUMBER_EVENTS
+from mdfa_fairness_plugin.data.events import check_event
 from mdfa_fairness_plugin.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -172,9 +171,7 @@ class MDFAClassificationMetric(SubgroupMethods, ClassificationMetric):
         exposure: ByRow = None,
         **auditor: Any,
     ) -> None:
-        if event not in EVENTS and event not in NUMBER_EVENTS:
-            known = listing([*EVENTS, *NUMBER_EVENTS])
-            raise InputError(f"event: one of {known} expected, {event!r} found.")
+        check_event(event)
         if features_from not in (None, "dataset", "classified_dataset"):
             raise InputError(
                 "features_from: 'dataset', 'classified_dataset' or None expected, "

@@ -132,8 +132,7 @@ def occurrence(
     ``several`` lets each of more than two labels be audited: "auto" those that are no numbers,
     "declared" any.
     """
-    if event not in EVENTS:
-        raise InputError(f"event: one of {listing(EVENTS)} expected, {event!r} found.")
+    check_choice("event", event, tuple(EVENTS))
     numbers = {"numbers": "event='score'"} if several else {}
     labels = read_decisions(y_pred, "y_pred", "predictions", missing=missing, **numbers)
     labels = merged(labels) if merge else labels
@@ -319,16 +318,18 @@ class NumberOccurrence(Occurrence):
         return replace(table, names=names, arrays=[*table.arrays, self.score])
 
 
+def check_event(event: str) -> None:
+    """Refuse what is no event, of labels or of numbers."""
+    check_choice("event", event, (*EVENTS, *NUMBER_EVENTS))
+
+
 def happening(
     y_true: Any, y_pred: Any, event: str, given: Mapping[str, Any], pos_label: Any = None
 ) -> Occurrence:
     """Any event, of labels or of numbers; ``given`` are an audit's settings."""
     if event in NUMBER_EVENTS:
         return number_occurrence(y_true, y_pred, event, given, pos_label)
-    if event not in EVENTS:
-        raise InputError(
-            f"event: one of {listing([*EVENTS, *NUMBER_EVENTS])} expected, {event!r} found."
-        )
+    check_event(event)
     outcome_type, declared = given.get("outcome_type", "auto"), given.get("ordered") is not None
     if outcome_type == "numeric":
         raise InputError(

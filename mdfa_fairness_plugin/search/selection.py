@@ -289,23 +289,20 @@ def choose(
     parted = [replace(some, folds=folds) for folds in (some.folds, *some.other_folds)]
 
     def told(
-        parted: Sequence[SearchData],
-        propose: Callable[[Any], Sequence[Family]],
-        scores_of: Callable[[str], np.ndarray],
+        parted: Sequence[SearchData], scoring: Scoring
     ) -> tuple[Selection, Judged, np.ndarray]:
-        families = propose(rows)
+        families = scoring.propose(rows)
         first = Proposals(parted[0], families)
         proposals = [first, *(Proposals(own, families, first.binned) for own in parted[1:])]
         selection, judged = select_region(proposals[0]), Judged.of_most(proposals)
         if not every:
-            selection, judged = _for_all(data, selection, judged, rows, scores_of(selection.family))
+            scores = scoring.scores_of(selection.family)
+            selection, judged = _for_all(data, selection, judged, rows, scores)
         return _agreed(data, selection, judged)
 
-    chosen = told(parted if alone else parted[:1], propose, scores_of)
+    chosen = told(parted if alone else parted[:1], Scoring(propose, scores_of))
     asked = alone if data.tells_alone else ()
-    by_repeat = [
-        told([own], *scoring) for own, scoring in zip(parted[: len(asked)], asked, strict=True)
-    ]
+    by_repeat = [told([own], one) for own, one in zip(parted[: len(asked)], asked, strict=True)]
     return Chosen(*chosen, tuple(Alone(own.member, searched) for _, own, searched in by_repeat))
 
 
