@@ -211,10 +211,6 @@ class AuditMethods:
         n_low, n_high, n_neither = (int(one.sum()) for one in (low, high, ~low & ~high))
         return {UNPRIVILEGED: n_low, PRIVILEGED: n_high, NEITHER: n_neither}
 
-
-class SubgroupMethods(AuditMethods):
-    """The region of the worst case as data."""
-
     def worst_case_subgroup(
         self, dataset: StructuredDataset | None = None, *, privileged: bool | None = None
     ) -> StructuredDataset:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mdfa_fairness_plugin.aif360.groups import ByRow, Features, Groups, Protected, check_lists
-from mdfa_fairness_plugin.aif360.methods import SubgroupMethods
+from mdfa_fairness_plugin.aif360.methods import AuditMethods
 from mdfa_fairness_plugin.aif360.reading import (
     check_same_features,
     check_same_people,
@@ -34,7 +34,7 @@ def _lists(
     return {"unprivileged_groups": unprivileged_groups, "privileged_groups": privileged_groups}
 
 
-class MDFADatasetMetric(SubgroupMethods, BinaryLabelDatasetMetric):
+class MDFADatasetMetric(AuditMethods, BinaryLabelDatasetMetric):
     """Metrics of a dataset's own labels, the worst-case violation among them.
 
     Every metric of AIF360's ``BinaryLabelDatasetMetric`` is there too, without its memory of
@@ -117,7 +117,7 @@ class MDFADatasetMetric(SubgroupMethods, BinaryLabelDatasetMetric):
         self._keep(audit_features, include_protected, clusters, exposure, auditor)
 
 
-class MDFAClassificationMetric(SubgroupMethods, ClassificationMetric):
+class MDFAClassificationMetric(AuditMethods, ClassificationMetric):
     """Metrics of a classifier's labels, the worst-case violation among them.
 
     Every metric of AIF360's ``ClassificationMetric`` is there too, without its memory of earlier

@@ -7,11 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mdfa_fairness_plugin.measure.estimates import (
-    Leftover,
-    Rates,
-    certificate_strength,
-)
+from mdfa_fairness_plugin.measure.estimates import Leftover, Rates, certificate_strength
 from mdfa_fairness_plugin.measure.intervals import (
     delta_interval,
     difference_interval,
@@ -82,12 +78,7 @@ class Allowance:
         return low - self.fall, high + self.rise
 
     def gamma_interval(
-        self,
-        reported: Rates,
-        rates: Rates,
-        level: float,
-        spread: float,
-        leftover: Leftover | None,
+        self, reported: Rates, rates: Rates, level: float, spread: float, leftover: Leftover | None
     ) -> tuple[float, float]:
         """Interval on gamma that holds what the log ratio may move, at the same mass."""
         low, _ = gamma_interval(rates, level, spread * self.wider_below, leftover)

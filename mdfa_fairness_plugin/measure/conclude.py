@@ -29,21 +29,10 @@ from mdfa_fairness_plugin.measure.means import MeanDifference, MeanRatio, Means
 from mdfa_fairness_plugin.measure.measured import Measured
 from mdfa_fairness_plugin.measure.power import Plan, named_detectable, up_to_thousandfold
 from mdfa_fairness_plugin.measure.sensitivity import e_value, missing_bounds
-from mdfa_fairness_plugin.measure.sums import (
-    CORE,
-    EVERYBODY,
-    REGION,
-    RULE,
-    SEARCHED,
-    SETS,
-)
+from mdfa_fairness_plugin.measure.sums import CORE, EVERYBODY, REGION, RULE, SEARCHED, SETS
 from mdfa_fairness_plugin.measure.tests import chosen_p_value, holm
 from mdfa_fairness_plugin.measure.verdicts import BETTER_MODELS, holds, verdict_of
-from mdfa_fairness_plugin.records import (
-    ModelDependence,
-    Subgroup,
-    ratio_of,
-)
+from mdfa_fairness_plugin.records import ModelDependence, Subgroup, ratio_of
 from mdfa_fairness_plugin.settings import Settings
 
 # Nobody tells larger log ratios apart.
@@ -175,15 +164,14 @@ def figures_of(
         sums.region.rates, sums.plain[REGION], sums.region.leftover if settings.balances else None
     )
     shift = _shift(one, REGION, settings)
-    low, high = (
-        end + shift for end in allowed.interval(sums.region.rates, confidence, spread, leftover)
-    )
+    how = (sums.region.rates, confidence, spread, leftover)
+    low, high = (end + shift for end in allowed.interval(*how))
     bounds = (math.nan, math.nan)
     if sums.n_missing and not one.of_means:
         bounds = missing_bounds(rates, np.array([True, False]), sums.missing[0], sums.missing[1])
     delta = rates.delta + shift
     bounds = (bounds[0] + shift, bounds[1] + shift)
-    ends = delta_interval(sums.region.rates, confidence, spread, leftover)
+    ends = delta_interval(*how)
     measured_low = ends[0] + shift
     least = one.least(settings)
     detectable, mass = named_detectable(ends, planned, settings, least), rates.mass
@@ -195,7 +183,6 @@ def figures_of(
     verdict, reason = verdict_of(one, adjusted_p, found, detectable, settings)
     n_rows, n_compared = sums.region.n_rows, sums.everybody.n_rows
     by_difference = one.measure == "difference"
-    how = (sums.region.rates, confidence, spread, leftover)
     rest = (math.nan,) * 3 if one.of_means else otherwise(*how, astuple(allowed))
     if shift and settings.estimator == "unweighted" and not one.of_means:
         kept = 1.0 - sums.plain[REGION].rates
@@ -215,9 +202,7 @@ def figures_of(
         "outcome_type": one.of.outcome_type(one.kind),
         "as_observed": settings.estimator == "unweighted" or not settings.balances,
         "gamma": rates.gamma,
-        "gamma_interval": allowed.gamma_interval(
-            rates, sums.region.rates, confidence, spread, leftover
-        ),
+        "gamma_interval": allowed.gamma_interval(rates, *how),
         "gamma_lemma": math.nan if one.of_means else lemma_strength(population, sums.region.rates),
         "mass": rates.mass,
         "mass_interval": mass_interval(rates, confidence, spread),

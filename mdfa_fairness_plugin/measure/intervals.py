@@ -17,10 +17,7 @@ PLAINEST = 38.0
 
 
 def delta_interval(
-    rates: Rates,
-    confidence_level: float,
-    spread: float = 1.0,
-    leftover: Leftover | None = None,
+    rates: Rates, confidence_level: float, spread: float = 1.0, leftover: Leftover | None = None
 ) -> tuple[float, float]:
     """Interval on the effect of one set of rows: the log ratio of rates, or what means are compared by.
 
@@ -119,10 +116,7 @@ def mass_interval(
 
 
 def difference_interval(
-    rates: Rates,
-    confidence_level: float,
-    spread: float = 1.0,
-    leftover: Leftover | None = None,
+    rates: Rates, confidence_level: float, spread: float = 1.0, leftover: Leftover | None = None
 ) -> tuple[float, float]:
     """Interval on the difference of the rates of one set of rows (Newcombe 1998, method 10).
 
@@ -143,10 +137,7 @@ def difference_interval(
 
 
 def gamma_interval(
-    rates: Rates,
-    confidence_level: float,
-    spread: float = 1.0,
-    leftover: Leftover | None = None,
+    rates: Rates, confidence_level: float, spread: float = 1.0, leftover: Leftover | None = None
 ) -> tuple[float, float]:
     """Interval on the certificate strength gamma of one set of rows (Section 3.1); NaN if not defined.
 

@@ -182,8 +182,4 @@ def _around(effect: Any, known: np.ndarray, z: Any) -> tuple[np.ndarray, np.ndar
     return effect - error, effect + error
 
 
-KINDS: dict[str, type[Rates]] = {
-    "rates": Rates,
-    "difference": MeanDifference,
-    "ratio": MeanRatio,
-}
+KINDS: dict[str, type[Rates]] = {"rates": Rates, "difference": MeanDifference, "ratio": MeanRatio}

@@ -24,10 +24,7 @@ def e_value(ratio: float) -> float:
 
 
 def missing_bounds(
-    rates: Rates,
-    positive: np.ndarray,
-    group_weight: np.ndarray,
-    reference_weight: np.ndarray,
+    rates: Rates, positive: np.ndarray, group_weight: np.ndarray, reference_weight: np.ndarray
 ) -> tuple[float, float]:
     """Smallest and largest delta over all ways to fill in unknown sensitive values.
 

@@ -291,12 +291,7 @@ class SearchSums(Sums):
             counted.append(SetSums.of(rows, member) if first is None else counted[first])
             if place < len(SETS):
                 plain.append(rows.rates(rows.base, member) if first is None else plain[first])
-        return cls(
-            sets=tuple(counted),
-            plain=tuple(plain),
-            missing=missing,
-            n_missing=n_missing,
-        )
+        return cls(sets=tuple(counted), plain=tuple(plain), missing=missing, n_missing=n_missing)
 
     def settled(self) -> SearchSums:
         """Without single rows, where nothing is added any more and none would be redrawn."""

@@ -12,13 +12,7 @@ from mdfa_fairness_plugin.measure.allowance import rung_effects
 from mdfa_fairness_plugin.measure.measured import Measured
 from mdfa_fairness_plugin.measure.power import FEWEST_HITS
 from mdfa_fairness_plugin.measure.sums import REGION
-from mdfa_fairness_plugin.records import (
-    INSUFFICIENT,
-    NONE_LARGER,
-    VIOLATION,
-    Violation,
-    ratio_of,
-)
+from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION, Violation, ratio_of
 from mdfa_fairness_plugin.settings import Settings
 
 # What the reason says where a verdict rests on the models.
