@@ -156,20 +156,17 @@ def mdfa_scan(
     )
     people, table, result = asked.answer()
     worst = result.worst_harm
-    mask = np.zeros(table.n_rows, dtype=bool) if worst is None else worst.violation.membership
+    mask, score = np.zeros(table.n_rows, dtype=bool), math.nan
+    if worst is not None:
+        mask = worst.violation.membership
+        score = max(0.0, worst.difference if worst.violation.by_difference else worst.delta)
     return MDFAScan(
         subset=_subset(worst, mask, table, result.source.problem.encoder),
-        score=_score(worst),
+        score=score,
         mask=pd.Series(mask, index=people.index),
         rule="" if worst is None else worst.violation.rule,
         result=result,
     )
-
-
-def _score(worst: Harm | None) -> float:
-    if worst is None:
-        return math.nan
-    return max(0.0, worst.difference if worst.violation.by_difference else worst.delta)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

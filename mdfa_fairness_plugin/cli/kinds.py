@@ -90,5 +90,9 @@ def switch(shown: str, **more: Any) -> Any:
 def option_of(own: Field[Any], shown: str | None = None) -> click.Option:
     """The option of a field, if asked for with other help."""
     more = own.metadata["option"] | ({} if shown is None else {"help": shown})
-    called = own.metadata["called"] or f"--{own.name.replace('_', '-')}"
-    return click.Option([*called.split(), own.name], **more)
+    return click.Option([*called(own).split(), own.name], **more)
+
+
+def called(own: Field[Any]) -> str:
+    """What is typed for the option of a field."""
+    return own.metadata["called"] or f"--{own.name.replace('_', '-')}"

@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.cli.kinds import (
     OUTPUT,
     OUTPUT_OR_STDOUT,
     Finite,
+    called,
     option,
     setting,
     several,
@@ -282,8 +283,7 @@ _SETTINGS: Final[list[Field[Any]]] = [own for own in fields(Request) if "setting
 RECORDED: Final = frozenset(own.name for own in fields(Asked))
 # Options by the arguments of an audit that they are.
 CALLED: Final = {
-    own.metadata.get("setting") or own.name: f"--{own.name.replace('_', '-')}"
-    for own in (*fields(Asked), *_SETTINGS)
+    own.metadata.get("setting") or own.name: called(own) for own in (*fields(Asked), *_SETTINGS)
 }
 
 

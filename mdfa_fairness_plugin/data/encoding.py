@@ -131,7 +131,13 @@ class FeatureEncoder:
         labels = dict(zip(table.names, _unique([str(name) for name in table.names]), strict=True))
         if arrange is not None:
             kinds = [(plan.kind, plan.width) for plan in self._plans for _ in range(plan.width)]
-            self._arrange(arrange(self._column_reader(table), kinds))
+            order = arrange(self._column_reader(table), kinds)
+            place = np.empty(len(order), dtype=np.intp)
+            place[order] = np.arange(len(order))
+            self._plans = tuple(
+                replace(plan, places=tuple(place[list(plan.places)].tolist()))
+                for plan in self._plans
+            )
         self.plans_ = (*self._plans, *self._unshown)
         self.leveled_ = leveled(self._plans, self._unshown)
         names = [name for plan in self._plans for name in plan.encoded_names(labels[plan.name])]
@@ -268,14 +274,6 @@ class FeatureEncoder:
             return plan.column(values, which)
 
         return column
-
-    def _arrange(self, order: np.ndarray) -> None:
-        """Move the encoded columns, given by their places so far, into this order."""
-        place = np.empty(len(order), dtype=np.intp)
-        place[order] = np.arange(len(order))
-        self._plans = tuple(
-            replace(plan, places=tuple(place[list(plan.places)].tolist())) for plan in self._plans
-        )
 
     def _positions(self, table: Table) -> dict[int, int]:
         """Where each column in use lies in `table`."""

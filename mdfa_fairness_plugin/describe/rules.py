@@ -72,10 +72,13 @@ def describe_rule(
     if rows is not None:
         chosen = rows[chosen]
     kinds = feature_kinds(display, displays)
+    columns = list(range(len(kinds)))
+    if displays is not None:  # in the order of encoding, so that none wins a tie by where it stands
+        columns.sort(key=lambda column: min(displays[column].encoded_columns))
     edges = {} if edges is None else edges
     features = [
         make_feature(display, column, kinds[column], chosen, edges.get(column))
-        for column in _by_content(displays, kinds)
+        for column in columns
     ]
     edges.update({f.column: f.edges for f in features if f.numeric})
     features = [f for f in features if f.n_bins + f.has_missing > 1]
@@ -87,14 +90,6 @@ def describe_rule(
     covered = rule.applies(display, rows)
     rule = replace(rule, **rule_fit(covered, inside, weights))
     return (rule, covered) if rule.fidelity >= min_fidelity else (Rule(), nobody)
-
-
-def _by_content(displays: Sequence[Any] | None, kinds: Sequence[str]) -> list[int]:
-    """Columns in the order in which they are encoded, so that none wins a tie by where it stands."""
-    columns = list(range(len(kinds)))
-    if displays is None:
-        return columns
-    return sorted(columns, key=lambda column: min(displays[column].encoded_columns))
 
 
 def _sample(

@@ -97,6 +97,10 @@ class IterativeSolver(Solver):
         if member[data.held_out].all():
             # Everybody is the answer for other rows too.
             region = replace(region, threshold=-np.inf, core_threshold=-np.inf)
+        cut_off = (
+            f"Algorithm 1 was cut off after max_iter={settings.max_iter} iterations, before the mass "
+            "had fallen to alpha, so the subgroup is larger than the worst case. Raise max_iter or xi."
+        )
         return Solved(
             region=region,
             threshold=region.threshold,
@@ -107,15 +111,8 @@ class IterativeSolver(Solver):
             path=_path(data, inside, settings.xi),
             searched=member & data.held_out,
             iterations=tuple(len(iterates) for iterates, _ in runs),
-            notes=() if all(stopped for _, stopped in runs) else (_cut_off(settings.max_iter),),
+            notes=() if all(stopped for _, stopped in runs) else (cut_off,),
         )
-
-
-def _cut_off(max_iter: int) -> str:
-    return (
-        f"Algorithm 1 was cut off after max_iter={max_iter} iterations, before the mass had fallen to "
-        "alpha, so the subgroup is larger than the worst case. Raise max_iter or xi."
-    )
 
 
 def _run(

@@ -454,8 +454,9 @@ def measure_sets(asked: Sequence[tuple[Sweep, np.ndarray]]) -> LevelSets:
             known = np.array([variance, np.full_like(variance, np.inf)])
             error, mass = np.subtract(*rates.limits(r, known, 1.0)[::-1]) / 2.0, share
         else:
-            known = rates.effective_sizes
-            error, mass = _standard_error(r, known), share * r.mean(axis=0)
+            known, mass = rates.effective_sizes, share * r.mean(axis=0)
+            padded = (np.nan_to_num(r) * known + 0.5) / (known + 1.0)
+            error = np.sqrt(((1.0 - padded) / (padded * (known + 1.0))).sum(axis=0))
     low, high = first.kind.limits(r, known, z)
     return LevelSets(
         threshold=threshold,
@@ -467,9 +468,3 @@ def measure_sets(asked: Sequence[tuple[Sweep, np.ndarray]]) -> LevelSets:
         n_rows=count.sum(axis=0).astype(np.intp),
         fewest=count.min(axis=0).astype(np.intp),
     )
-
-
-def _standard_error(rates: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Of the log ratio, with half a row added to each cell."""
-    padded = (np.nan_to_num(rates) * sizes + 0.5) / (sizes + 1.0)
-    return np.sqrt(((1.0 - padded) / (padded * (sizes + 1.0))).sum(axis=0))

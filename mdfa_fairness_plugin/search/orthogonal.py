@@ -113,9 +113,12 @@ class OrthogonalSolver(Solver):
                 return -fitted.out_of_fold[own] if turned else fitted.out_of_fold[own]
 
             def propose(rows: Any) -> list[Family]:
-                own = tau(np.s_[:, rows])
-                losses = held_out_losses(own, data, rows)
-                return orthogonal_families(own, e[rows], m[rows], rate, losses, kind)
+                own, expected = tau(np.s_[:, rows]), (e[rows], m[rows])
+                # Of the regression whose solution the difference is, at each scale.
+                errors = squared_errors(own, *expected, data.s[rows], data.value[rows])
+                return orthogonal_families(
+                    own, *expected, rate, list(data.base[rows] * errors), kind
+                )
 
             return Scoring(
                 propose, lambda name: named[name].scores(tau(named[name].scale), e, m, rate, kind)
@@ -226,14 +229,6 @@ def orthogonal_families(
         )
         for one in all_choices(len(tau), kind)
     ]
-
-
-def held_out_losses(tau: np.ndarray, data: SearchData, rows: Any) -> list[np.ndarray]:
-    """Squared errors of the regression whose solution the difference is, at each scale."""
-    assert data.propensity is not None
-    assert data.outcome is not None
-    e, m = data.propensity[rows], data.outcome[rows]
-    return list(data.base[rows] * squared_errors(tau, e, m, data.s[rows], data.value[rows]))
 
 
 def squared_errors(

@@ -182,7 +182,8 @@ def select_region(proposals: Proposals, own: int | None = None) -> Selection:
         floor = sweep.smallest(data.alpha, FEWEST_ROWS)
         cuts = {min(sweep.snap(float(cut)), floor) for cut in _cuts(family, sweep, data.alpha)}
         candidates += [(position, cut) for cut in sorted(cuts) if np.isfinite(cut)]
-    measured = _measure_all(data, sweeps, candidates)
+    measured = measure_sets([(sweeps[position], np.array([cut])) for position, cut in candidates])
+    measured = replace(measured, low=np.where(np.isnan(measured.low), -np.inf, measured.low))
     best = int(np.argmax(measured.low[1:])) + 1 if len(candidates) > 1 else 0
     near = measured.low >= measured.low[best] - _TIE_STANDARD_ERRORS * measured.error[best]
     near[0] = False
@@ -380,14 +381,6 @@ def _parts(data: SearchData) -> np.ndarray:
         part_of[units] = np.arange(len(units)) % _N_PARTS
     part[held] = part_of[own]
     return part
-
-
-def _measure_all(
-    data: SearchData, sweeps: Sequence[Sweep], candidates: Sequence[tuple[int, float]]
-) -> LevelSets:
-    """Measurements of every candidate, in their order; lower limits that are unknown as -inf."""
-    sets = measure_sets([(sweeps[position], np.array([cut])) for position, cut in candidates])
-    return replace(sets, low=np.where(np.isnan(sets.low), -np.inf, sets.low))
 
 
 def _extended(
