@@ -239,10 +239,8 @@ class MDFATextExplainer(MetricTextExplainer):
         sure = f"{FINDINGS[VIOLATION]}, p = {search.p_value_adjusted:.2g} over all searches"
         if low > 0:
             return sure
-        own, ratio = (
-            self._people(search.group, worst) or "all others",
-            ratios_text((search.ratio,))[0],
-        )
+        own = self._people(search.group, worst) or "all others"
+        (ratio,) = ratios_text((search.ratio,))
         return (
             f"this may be chance, but {own} {_gets(search.outcome)} {ratio} times as often: {sure}"
         )

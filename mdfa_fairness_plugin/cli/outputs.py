@@ -192,10 +192,8 @@ def gate(request: Request, result: Any) -> int:
         complain(f"note: --fail-above {request.fail_above:g} is a limit of {said.pop().strip(',')}")
     over = [case for case in cases if trips(case.search, request.fail_above)]
     for case in over:
-        violation, about = (
-            case.printed or case.search,
-            f"{clean(case.about)}: " if case.about else "",
-        )
+        violation = case.printed or case.search
+        about = f"{clean(case.about)}: " if case.about else ""
         complain(
             f"gate: {about}{named(violation.sensitive_feature, violation.group)}, outcome "
             f"{label_text(violation.outcome)}: lower bound of {told_limit(violation)} is above "

@@ -252,10 +252,9 @@ def _reason(
         if count < min_group_size:
             found: tuple[str | Count, ...] = ("no row has",)
             if count:
-                said, has = (
-                    ("only 1 row", " has") if count == 1 else (f"only {count} rows", " have")
-                )
-                found = (Count(count, said=said), has)
+                several = count > 1
+                said = f"only {count} row{'s' * several}"
+                found = (Count(count, said=said), " have" if several else " has")
             return Message(*found, f" {text}; at least {min_group_size} are needed")
     if (y == y[0]).all():
         outcome = outcome_labels[y[0]]

@@ -220,13 +220,12 @@ def _tokens(text: str) -> Iterator[_Token]:
         found = _TOKEN.match(text, place)
         if found is None:
             bad = text[place:].lstrip()[:20]
-            why = (
-                "numbers have a decimal point and nothing between thousands"
-                if bad[0].isdigit()
-                else ""
-            )
-            why = "the second quotation mark is missing" if bad[0] in "\"'`" else why
-            _refuse(f"{bad!r} cannot be read{f' ({why})' if why else ''}")
+            why = ""
+            if bad[0].isdigit():
+                why = " (numbers have a decimal point and nothing between thousands)"
+            elif bad[0] in "\"'`":
+                why = " (the second quotation mark is missing)"
+            _refuse(f"{bad!r} cannot be read{why}")
         kind = str(found.lastgroup)
         own = found.group(kind)
         if kind == "name" and own.lower() in _KEYWORDS and own in (own.lower(), own.upper()):

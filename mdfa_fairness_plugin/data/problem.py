@@ -78,9 +78,7 @@ class AuditProblem:
     encoder: FeatureEncoder
     display: pd.DataFrame  # features as reports show them, partly read-only views of `X`
     y: np.ndarray  # position in `outcome_labels`; of numbers zero
-    outcome_labels: tuple[
-        Hashable, ...
-    ]  # every outcome found, as the user gave it; none of numbers
+    outcome_labels: tuple[Hashable, ...]  # every outcome found, as it was given; none of numbers
     outcomes: tuple[Hashable, ...]  # those to audit
     sample_weight: np.ndarray  # sampling weights with mean 1; ones without
     weight_type: str  # "none", "frequency" or "sampling"

@@ -387,9 +387,7 @@ def _date(text: str, day_first: bool, century: int) -> float:
             continue
         parts = dict(zip(order, found.groups(), strict=False))
         if "x" in parts:
-            parts["d"], parts["m"] = (
-                (parts["x"], parts["z"]) if day_first else (parts["z"], parts["x"])
-            )
+            parts["d"], parts["m"] = (parts[own] for own in ("xz" if day_first else "zx"))
         month = parts["m"][:3].lower()
         year = int(parts["y"]) + century * (len(parts["y"]) == 2)
         number = _MONTHS.index(month) + 1 if month in _MONTHS else int(month)
@@ -452,6 +450,5 @@ def _by_format(text: str, date_format: str, kind: Kind) -> float:
         return math.nan
     found = found if found.tzinfo is None else found.astimezone(datetime.UTC).replace(tzinfo=None)
     day = 0 if kind == "time" else found.toordinal() - _EPOCH
-    return (
-        day + (found - datetime.datetime.combine(found, datetime.time())).total_seconds() / 86_400
-    )
+    clock = found - datetime.datetime.combine(found, datetime.time())
+    return day + clock.total_seconds() / 86_400

@@ -72,11 +72,8 @@ def _counted(problem: AuditProblem, column: SensitiveFeature) -> list[GroupCount
     places = np.where(labels.codes < 0, len(labels.values), labels.codes)
     shape = (len(labels.values) + 1, n_outcomes)
     cells, n_cells = places * n_outcomes + problem.y, shape[0] * n_outcomes
-    counts = np.bincount(cells, minlength=n_cells).reshape(shape)
-    if problem.probability is not None:  # as many as are expected
-        counts = (
-            np.rint(np.bincount(cells, problem.probability, n_cells)).astype(int).reshape(shape)
-        )
+    counts = np.bincount(cells, problem.probability, n_cells).reshape(shape)  # or as many expected
+    counts = np.rint(counts).astype(int)
     weights = np.bincount(cells, problem.sample_weight, n_cells).reshape(shape)
     amounts = None if problem.outcome_labels or problem.amount is None else problem.amount.told
     with np.errstate(invalid="ignore"):

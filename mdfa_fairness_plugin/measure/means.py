@@ -152,9 +152,8 @@ class MeanRatio(Means):
         with np.errstate(invalid="ignore", divide="ignore"):
             relative = np.array([known[0] / rates**2, known[1]])
             low, high = _around(effect, relative, z)
-            if (
-                len(known) > 2
-            ):  # as of rates of which one is zero: Wilson's limit, for those who have any
+            if len(known) > 2:
+                # As of rates of which one is zero: Wilson's limit, for those who have any.
                 most = known[3] * z**2 / (known[2] + z**2)
                 least = np.abs(rates) - z * np.sqrt(known[0])
                 ends = np.log(np.maximum(least, 0.0)) - np.log(most[::-1])

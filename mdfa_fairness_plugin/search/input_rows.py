@@ -32,9 +32,8 @@ def overlaps_of(searches: list[Search], problem: AuditProblem) -> list[dict[str,
             propensity = np.full(problem.n_samples, np.nan)
             side = np.zeros(problem.n_samples, dtype=np.int8)
             propensity[given], side[given] = e, sides
-            if (
-                problem.probability is not None
-            ):  # of those who may be of either side neither is told
+            if problem.probability is not None:
+                # Of those who may be of either side neither is told.
                 told = np.bincount(given, sides * problem.probability[rows], problem.n_samples)
                 side = np.sign(np.trunc(told)).astype(np.int8)
             left_out = by_sample(last.ground.outside, problem) | search.told.beyond

@@ -43,9 +43,8 @@ class Search:
 
     key: SearchKey
     reason: str = ""
-    scale: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # of one not made: what it would be told in
+    # Of one not made: what it would be told in.
+    scale: Mapping[str, Any] = field(default_factory=dict)
     side: Side = _NOT_YET
     data: SearchData = _NOT_YET
     solved: Solved = _NOT_YET
