@@ -29,8 +29,10 @@ from mdfa_fairness_plugin.aif360.groups import (
 from mdfa_fairness_plugin.aif360.reading import (
     audited_features,
     fingerprint,
-    happenings,
     has_numbers,
+    label_names,
+    outcomes,
+    predicted_numbers,
     values_by_row,
     weights,
 )
@@ -44,6 +46,8 @@ from mdfa_fairness_plugin.data.events import (
     NumberOccurrence,
     Occurrence,
     favorable_event,
+    happening,
+    occurrence,
 )
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.exceptions import (
@@ -153,7 +157,7 @@ class Question:
         log = WarningLog()
         lists = self.unprivileged, self.privileged
         check_lists(self.dataset, *lists)
-        found = happenings(self.dataset, self.labelled, self.event, self.argument, self.auditor)
+        found = self._found()
         sensitive = sensitive_column(self.dataset, *lists)
         self._check_covered()
         parameters = self._parameters(found)
@@ -195,6 +199,35 @@ class Question:
             violations = tuple(_against(one, other[one.group]) for one in result.violations)
             result = replace(result, violations=violations)
         return Answer(auditor=auditor, result=result, X=X, score=score)
+
+    def _found(self) -> Occurrence:
+        """Event audited in each row."""
+        event, settings = self.event, dict(self.auditor)
+        of_numbers, labelled_by = has_numbers(self.labelled), type(self.labelled).__name__
+        if of_numbers and event in EVENTS:
+            raise InputError(
+                f"event: {event!r} compares labels, and those of a {labelled_by} are numbers. Use "
+                f"{listing(NUMBER_EVENTS)}."
+            )
+        if event in NUMBER_EVENTS:
+            if not of_numbers and event not in ("score", "calibration"):
+                raise InputError(
+                    f"event: {event!r} compares true with predicted numbers, and {labelled_by} has "
+                    "labels. Use a RegressionDataset; of scores 'score' or 'calibration'."
+                )
+            numbers, truth = predicted_numbers(self.labelled, self.argument), None
+            if event != "score":
+                true = np.asarray(self.dataset.labels, dtype=float).ravel()
+                truth = true if of_numbers else label_names(self.dataset, "dataset.labels")
+            if of_numbers and event == "calibration":
+                settings = {"outcome_type": "numeric"} | settings
+            with renaming({"y_true": "dataset.labels", "y_pred": self.argument}):
+                return happening(truth, numbers, event, settings, FAVORABLE)
+        if event == "selection":
+            return occurrence(None, outcomes(self.labelled, self.argument), event, FAVORABLE)
+        truth = label_names(self.dataset, "dataset.labels")
+        with renaming({"y_true": "dataset.labels", "y_pred": self.argument}):
+            return occurrence(truth, label_names(self.labelled, self.argument), event, FAVORABLE)
 
     def outcome_name(self, outcome: Hashable, argument: str = "outcomes") -> str:
         """Name of an outcome given by name or, unless it is an event, by label."""

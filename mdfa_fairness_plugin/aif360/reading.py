@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -22,20 +22,12 @@ from mdfa_fairness_plugin.aif360.groups import (
 from mdfa_fairness_plugin.aif360.toolkit import part
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.containers import read_vector
-from mdfa_fairness_plugin.data.events import (
-    EVENTS,
-    NUMBER_EVENTS,
-    Occurrence,
-    happening,
-    occurrence,
-)
 from mdfa_fairness_plugin.data.pairing import check_length
 from mdfa_fairness_plugin.exceptions import (
     InputError,
     LeakedFeatureWarning,
     NothingToAuditError,
     WarningLog,
-    renaming,
 )
 
 if TYPE_CHECKING:
@@ -182,41 +174,6 @@ def predicted_numbers(dataset: StructuredDataset, argument: str) -> np.ndarray:
             f"{name}.scores = model.predict_proba(X)[:, [1]]."
         )
     return scores.ravel()
-
-
-def happenings(
-    dataset: StructuredDataset,
-    labelled: StructuredDataset,
-    event: str,
-    argument: str,
-    settings: Mapping[str, Any],
-) -> Occurrence:
-    """Event audited in each row of ``labelled``, whose true labels ``dataset`` has."""
-    of_numbers, labelled_by = has_numbers(labelled), type(labelled).__name__
-    if of_numbers and event in EVENTS:
-        raise InputError(
-            f"event: {event!r} compares labels, and those of a {labelled_by} are numbers. Use "
-            f"{listing(NUMBER_EVENTS)}."
-        )
-    if event in NUMBER_EVENTS:
-        if not of_numbers and event not in ("score", "calibration"):
-            raise InputError(
-                f"event: {event!r} compares true with predicted numbers, and {labelled_by} has labels. "
-                "Use a RegressionDataset; of scores 'score' or 'calibration'."
-            )
-        numbers, truth = predicted_numbers(labelled, argument), None
-        if event != "score":
-            true = np.asarray(dataset.labels, dtype=float).ravel()
-            truth = true if of_numbers else label_names(dataset, "dataset.labels")
-        if of_numbers and event == "calibration":
-            settings = {"outcome_type": "numeric"} | dict(settings)
-        with renaming({"y_true": "dataset.labels", "y_pred": argument}):
-            return happening(truth, numbers, event, settings, FAVORABLE)
-    if event == "selection":
-        return occurrence(None, outcomes(labelled, argument), event, FAVORABLE)
-    truth = label_names(dataset, "dataset.labels")
-    with renaming({"y_true": "dataset.labels", "y_pred": argument}):
-        return occurrence(truth, label_names(labelled, argument), event, FAVORABLE)
 
 
 def label_names(dataset: BinaryLabelDataset, argument: str) -> np.ndarray:

@@ -124,8 +124,6 @@ class MDFAMetricFrame(MetricFrame):
 
     Raises
     ------
-    InputError
-        Naming the argument, what was found and what to do.
     NothingToAuditError
         If all decisions are equal, or the event never (or always) happens.
 

@@ -124,11 +124,6 @@ def worst_case_violation(
         that are never negative the log ratio of means; others are refused, see
         ``worst_case_difference``.
 
-    Raises
-    ------
-    InputError
-        Naming the argument, what was found and what to do.
-
     Notes
     -----
     Each call is a whole audit, some seconds on 5,000 rows. For several numbers of one audit call
@@ -264,7 +259,7 @@ def worst_case(y_true: Column | None, y_pred: Columns, **arguments: Any) -> Harm
 
     Raises
     ------
-    InputError, NothingToAuditError
+    NothingToAuditError
         As ``audit_predictions``.
     """
     return harm_of(_audit("worst_case", y_true, y_pred, arguments))
@@ -291,8 +286,6 @@ def audit_predictions(y_true: Column | None, y_pred: Columns, **arguments: Any) 
 
     Raises
     ------
-    InputError
-        Naming the argument, what was found and what to do.
     NothingToAuditError
         If all predictions are equal, or the event never (or always) happens.
     """
