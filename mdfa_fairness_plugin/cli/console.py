@@ -251,10 +251,7 @@ def progress(start: str, *, quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def collected_notes() -> Iterator[list[str]]:
-    """Gather the package's warnings as plain messages, without Python's file and line.
-
-    Warnings of other libraries are of no use to who types a command and are left out.
-    """
+    """Gather the package's warnings as plain messages; others are of no use to who types a command."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")

@@ -55,10 +55,7 @@ def _told(problem: AuditProblem, contrast: Contrast) -> dict[str, float]:
 
 
 def groups_of(problem: AuditProblem) -> tuple[GroupCounts, ...]:
-    """Groups of each feature in the order of their values; last, of every feature, the unknown.
-
-    A quantity has none.
-    """
+    """Groups of each feature in the order of values, then the unknown of each; a quantity has none."""
     if problem.quantity is not None:
         return ()
     told = [_counted(problem, column) for column in problem.sensitive]

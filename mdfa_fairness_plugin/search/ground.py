@@ -429,10 +429,7 @@ def sides_of(beyond: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def orientation(s: np.ndarray) -> int:
-    """+1 or -1: the sign that makes the rarer side +1, however the labels are called.
-
-    Ties go to the side of the first compared row in the canonical order.
-    """
+    """The sign that makes the rarer side +1, whatever labels are called; or that of the first row."""
     n_positive, n_negative = int((s > 0).sum()), int((s < 0).sum())
     if n_positive != n_negative:
         return 1 if n_positive < n_negative else -1

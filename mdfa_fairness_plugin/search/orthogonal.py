@@ -146,7 +146,6 @@ def oriented(
     """Nuisances and difference as the search sees them: one function serves all four searches.
 
     An outcome and its complement add up to the ``whole``: to 1, more and less of a number to 0.
-    Shapes: ``tau``, ``e``, ``m`` (n,); returns (n,).
     """
     return (
         -tau if flip_s != flip_y else tau,
@@ -167,7 +166,6 @@ def shrunk_ratio(
     r"""Score between a ratio and a difference, :math:`\ln((p_1 + c b) / (p_0 + c b))`.
 
     Of minus a number, where b is below 0, that of the number the other way round.
-    Shapes: ``tau``, ``e``, ``m`` (n,); returns (n,).
     """
     if shrinkage is None:
         return tau

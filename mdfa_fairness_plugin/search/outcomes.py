@@ -146,10 +146,7 @@ def _outcome_of(problem: AuditProblem, label: Hashable) -> Outcome:
 
 
 def rarer(positive: np.ndarray) -> np.ndarray:
-    """An outcome or its complement: the one fewer rows have, whatever its label.
-
-    Ties go to the outcome of the first row in the canonical order.
-    """
+    """An outcome or its complement, whatever its label: what fewer rows have, or the first if as many."""
     n_positive = int(positive.sum())
     if 2 * n_positive != len(positive):
         return positive if 2 * n_positive < len(positive) else ~positive
