@@ -146,7 +146,7 @@ def _outcome_of(problem: AuditProblem, label: Hashable) -> Outcome:
 
 
 def rarer(positive: np.ndarray) -> np.ndarray:
-    """An outcome or its complement, whatever its label: what fewer rows have, or the first if as many."""
+    """An outcome or its complement, whatever its label: the rarer, or the first row's if as many."""
     n_positive = int(positive.sum())
     if 2 * n_positive != len(positive):
         return positive if 2 * n_positive < len(positive) else ~positive
