@@ -27,17 +27,8 @@ def run(request: Request) -> int:
     files = files_of(request)
     table = read_table(request)
     frame = table.frame
-    roles = table.roles(
-        {
-            "--outcomes": request.outcomes,
-            "--sensitive": request.sensitive,
-            "--true": request.truth,
-            "--scores": request.scores,
-            "--weight": request.weight,
-            "--cluster": request.cluster,
-            "--exposure": request.exposure,
-        }
-    )
+    named = ("outcomes", "sensitive", "truth", "scores", "weight", "cluster", "exposure")
+    roles = table.roles(request, *named)
     models, sensitive = roles["--outcomes"], roles["--sensitive"]
     if not models:
         raise CommandError("--outcomes: no column is named.")

@@ -31,7 +31,7 @@ def with_event(table: Table, request: Request) -> tuple[Table, Request]:
         return table, request
     if event in NUMBER_EVENTS:
         return _of_numbers(table, request)
-    roles = table.roles({"--outcome": request.outcome, "--true": truth})
+    roles = table.roles(request, "outcome", "truth")
     (answered,), others = roles["--outcome"], roles["--true"]
     deciding = (answered, *others)
     _refuse_deciding(table, request, deciding)
@@ -81,8 +81,8 @@ def rows_asked(request: Request) -> tuple[pd.DataFrame, Columns, Request]:
 
 def _refuse_deciding(table: Table, request: Request, deciding: Sequence[Hashable]) -> None:
     """Refuse to compare people by what the event is made of."""
-    for option, names in (("--features", request.features), ("--sensitive", request.sensitive)):
-        for column in table.columns(names, option):
+    for option, columns in table.roles(request, "features", "sensitive").items():
+        for column in columns:
             if column in deciding:
                 raise CommandError(
                     f"{option}: {str(column)!r} decides the event {request.event!r}."
@@ -95,9 +95,7 @@ def _of_numbers(table: Table, request: Request) -> tuple[Table, Request]:
     Without ``--favorable`` nothing but a small error is known to be good.
     """
     event = str(request.event)
-    of = {"--outcome": request.outcome, "--true": request.truth}
-    roles = table.roles(given(**of))
-    columns = [own for option in of for own in roles.get(option, ())]
+    columns = [own for some in table.roles(request, "outcome", "truth").values() for own in some]
     frame = table.frame.copy()
     read = as_numbers(frame, columns, request)
     answered, truth = read[columns[0]], read[columns[1]] if len(columns) > 1 else None

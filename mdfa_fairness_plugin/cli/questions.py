@@ -58,8 +58,8 @@ def with_outcome(table: Table, request: Request) -> tuple[Table, Request]:
     with renaming({"where": "--outcome"}):
         expression = parse(text)
         told = expression.told(columns_of(read_table(table.frame, "where"), _marks(request)))
-    for option, names in (("--features", request.features), ("--sensitive", request.sensitive)):
-        both = set(expression.names) & {str(name) for name in table.columns(names, option)}
+    for option, columns in table.roles(request, "features", "sensitive").items():
+        both = set(expression.names).intersection(map(str, columns))
         if both:
             raise CommandError(f"{option}: {both.pop()!r} decides the outcome {text!r}.")
     answers = np.full(len(table.frame), None, dtype=object)

@@ -127,10 +127,11 @@ class Written:
     @property
     def outputs(self) -> dict[str, Path]:
         """Files to write by the option that names them."""
-        pages = {"--report": self.report, "--html": self.html_file, "--cyclonedx": self.cyclonedx}
-        files = {"--json": self.json_file, "--junit": self.junit_file, "--plot": self.plot}
-        tables = {"--members": self.members, "--group-table": self.group_table}
-        return given(**pages, **files, **tables, **{"--pairs": self.pairs, "--csv": self.csv})
+        names = (
+            "report", "html_file", "cyclonedx", "json_file", "junit_file", "plot", "members",
+            "group_table", "pairs", "csv",
+        )  # fmt: skip
+        return given(**{OPTIONS[name]: getattr(self, name) for name in names})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,12 +279,15 @@ class Request(Asked, Written):
         return self.scheduler is not None or are_parts(self.file)
 
 
+# What is typed for fields that are options.
+OPTIONS: Final = {own.name: called(own) for own in fields(Request) if "option" in own.metadata}
 _SETTINGS: Final[list[Field[Any]]] = [own for own in fields(Request) if "setting" in own.metadata]
 # What a result of ``mdfa audit`` keeps of its request, by which other rows are asked the same.
 RECORDED: Final = frozenset(own.name for own in fields(Asked))
 # Options by the arguments of an audit that they are.
 CALLED: Final = {
-    own.metadata.get("setting") or own.name: called(own) for own in (*fields(Asked), *_SETTINGS)
+    own.metadata.get("setting") or own.name: OPTIONS[own.name]
+    for own in (*fields(Asked), *_SETTINGS)
 }
 
 

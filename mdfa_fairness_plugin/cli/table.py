@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.cli.labels import (
     listed,
 )
 from mdfa_fairness_plugin.cli.outputs import in_print
-from mdfa_fairness_plugin.cli.request import PARQUET_SUFFIXES, Request, given
+from mdfa_fairness_plugin.cli.request import OPTIONS, PARQUET_SUFFIXES, Request, given
 from mdfa_fairness_plugin.dask.blocks import in_microseconds, refuse_repeated
 from mdfa_fairness_plugin.data.columns import composed, read_labels
 from mdfa_fairness_plugin.data.quantities import to_groups, to_quantities
@@ -77,10 +77,10 @@ class Table:
         """Columns that the decision was made from; None for none."""
         return self.columns(request.decision_input, "--decision-input") or None
 
-    def roles(self, named: Mapping[str, str | Sequence[str] | None]) -> dict[str, list[Hashable]]:
-        """Columns by option: the one of a text, those of several, or none."""
+    def roles(self, request: Request, *fields: str) -> dict[str, list[Hashable]]:
+        """Columns that these fields name, by option: the one of a text, those of several, or none."""
         found = {}
-        for option, names in named.items():
+        for option, names in ((OPTIONS[name], getattr(request, name)) for name in fields):
             if isinstance(names, str):
                 found[option] = [self.column(names, option)]
             else:
@@ -199,16 +199,8 @@ def find_columns(
     table: Table, request: Request, values: Callable[[Hashable], pd.Series]
 ) -> Columns:
     """Find what the request names, labels among the ``values`` of their columns."""
-    roles = table.roles(
-        {
-            "--outcome": request.outcome,
-            "--sensitive": request.sensitive,
-            "--weight": request.weight,
-            "--cluster": request.cluster,
-            "--exposure": request.exposure,
-            "--sensitive-probabilities": request.sensitive_probabilities,
-        }
-    )
+    named = ("outcome", "sensitive", "weight", "cluster", "exposure", "sensitive_probabilities")
+    roles = table.roles(request, *named)
     features = table.choose_features(request, roles)
     (outcome,), sensitive = roles["--outcome"], roles["--sensitive"]
     groups, labels = sensitive, values
