@@ -90,10 +90,8 @@ class LeakSums:
         order = _largest_first(self.leftover)
         few, many = np.sort(order[:_MOST_REDRAWN]), order[_MOST_REDRAWN:]
         left, e = self.leftover[many], self.propensity[many]
-        return LeakSums(
-            total=self.total,
-            squares=self.squares,
-            fourths=self.fourths,
+        return replace(
+            self,
             leftover=self.leftover[few],
             propensity=self.propensity[few],
             variance=self.variance + float((left**2 * e * (1 - e)).sum()),

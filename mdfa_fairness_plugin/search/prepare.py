@@ -6,6 +6,7 @@ import itertools
 import logging
 import operator
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -158,29 +159,18 @@ def judged_parts(n_rows: int, settings: Settings) -> tuple[int, ...]:
     return (*folds, HELD_BACK) if most is not None and n_rows > most else folds
 
 
+@dataclass(eq=False, repr=False)
 class Grounds:
     """The grounds of one sensitive column, each made once for both of its directions."""
 
-    def __init__(
-        self,
-        problem: AuditProblem,
-        contrasts: Sequence[Contrast],
-        folds: np.ndarray,
-        parts: tuple[int, ...],
-        settings: Settings,
-        *,
-        ladder: bool = True,
-    ) -> None:
-        self._problem = problem
-        self._folds = folds
-        self._parts = parts
-        self._settings = settings
-        self._ladder = ladder  # whether models come with lesser ones
-        name = contrasts[0].sensitive_feature
-        column = next(own for own in problem.sensitive if own.name == name)
-        self._two_values = len(column.labels.values) == 2
-        self._compared: dict[Hashable, Compared] = {}
-        self._grounds: dict[Hashable, Ground | OverlapError] = {}
+    problem: AuditProblem
+    contrasts: Sequence[Contrast]
+    folds: np.ndarray
+    parts: tuple[int, ...]
+    settings: Settings
+    ladder: bool = True  # whether models come with lesser ones
+    _compared: dict[Hashable, Compared] = field(default_factory=dict)
+    _grounds: dict[Hashable, Ground | OverlapError] = field(default_factory=dict)
 
     def of(self, contrast: Contrast, inside: np.ndarray | None = None) -> Ground | OverlapError:
         """Ground of a pair, or why there is none.
@@ -191,26 +181,27 @@ class Grounds:
         pair: Hashable = None
         if contrast.reference is not None:
             pair = frozenset({contrast.group, contrast.reference})
-        own = contrast.group if pair is None and not self._two_values else pair
+        name = self.contrasts[0].sensitive_feature
+        column = next(own for own in self.problem.sensitive if own.name == name)
+        own = contrast.group if pair is None and len(column.labels.values) != 2 else pair
         if own not in self._grounds:
             if pair not in self._compared:
                 self._compared[pair] = Compared(
-                    self._problem, contrast.rows, self._folds, self._settings, self._ladder
+                    self.problem, contrast.rows, self.folds, self.settings, self.ladder
                 )
             try:
                 sign = orientation(contrast.s)
-                given = self._problem.given_propensity(contrast)
+                given = self.problem.given_propensity(contrast)
                 if given is not None and sign < 0:
                     given = 1.0 - given
                 s, quantity = sign * contrast.s, contrast.quantity
                 quantity = None if quantity is None else sign * quantity
                 self._grounds[own] = Ground(
-                    self._compared[pair], s, self._parts, given, inside, quantity
+                    self._compared[pair], s, self.parts, given, inside, quantity
                 )
             except OverlapError as error:
-                told = _told_by_one(contrast, self._problem, refused=True)
-                message = Message(error.args[0], *told)
-                self._grounds[own] = OverlapError(message)
+                told = _told_by_one(contrast, self.problem, refused=True)
+                self._grounds[own] = OverlapError(Message(error.args[0], *told))
         return self._grounds[own]
 
 
