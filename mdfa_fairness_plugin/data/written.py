@@ -6,7 +6,7 @@ import datetime
 import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -111,15 +111,19 @@ class Writing:
         """The quantity: a number, or days (since 1970, midnight, or long); NaN if it is none."""
         if not isinstance(text, str):
             return float(text) if self.kind == "numeric" and is_real(text) else math.nan  # type: ignore[arg-type]
-        plain = text.translate(_PLAIN).strip()
         if self.kind == "numeric":
-            found = _number(plain, self.decimal, self.thousands)
+            found = self.number(text)
             return found.value if found.unit in _units_beside(self.unit) else math.nan
+        plain = text.translate(_PLAIN).strip()
         if self.date_format:
             return _by_format(plain, self.date_format, self.kind)
         if self.kind == "datetime":
             return _date(plain, self.day_first, self.century)
         return _time(plain) if self.kind == "time" else _duration(plain)
+
+    def number(self, text: str) -> _Number:
+        """A text as a number with whatever unit."""
+        return _number(text.translate(_PLAIN).strip(), self.decimal, self.thousands)
 
     def read(self, labels: Labels) -> np.ndarray:
         """What each of the labels is; NaN where it is no quantity."""
@@ -285,25 +289,20 @@ def _read(way: Writing, values: Sequence[Hashable], counts: np.ndarray) -> _Read
         units: dict[str, int] = {}
         for value, count in zip(values, counts.tolist(), strict=True):
             if isinstance(value, str):
-                found = _number(value.translate(_PLAIN).strip(), way.decimal, way.thousands)
+                found = way.number(value)
                 if not math.isnan(found.value):
                     units[found.unit] = units.get(found.unit, 0) + count
         unit = max(units, key=units.__getitem__, default="")
         if not unit:  # a currency that some leave out
             unit = max((u for u in units if u not in ("", "%")), key=units.__getitem__, default="")
-        way = Writing(kind="numeric", decimal=way.decimal, thousands=way.thousands, unit=unit)
+        way = replace(way, unit=unit)
     return _Read(way, np.array([way.value(value) for value in values]), counts)
 
 
 def _share_read(way: Writing, texts: Sequence[str]) -> float:
-    def one(text: str) -> bool:
-        if way.kind != "numeric":
-            return not math.isnan(way.value(text))
-        return not math.isnan(
-            _number(text.translate(_PLAIN).strip(), way.decimal, way.thousands).value
-        )
-
-    return sum(map(one, texts)) / len(texts)
+    of_number = way.kind == "numeric"
+    read = (way.number(text).value if of_number else way.value(text) for text in texts)
+    return sum(not math.isnan(one) for one in read) / len(texts)
 
 
 def _ways(marks: Marks, texts: Sequence[str]) -> list[list[Writing]]:
