@@ -12,7 +12,6 @@ import pandas as pd
 
 from mdfa_fairness_plugin.cli.console import CommandError
 from mdfa_fairness_plugin.cli.request import Request
-from mdfa_fairness_plugin.data.amounts import LESS, MORE
 from mdfa_fairness_plugin.data.columns import composed
 from mdfa_fairness_plugin.exceptions import did_you_mean
 
@@ -44,15 +43,6 @@ def find_outcomes(
     if not (request.is_numeric or order):
         asked = find_labels(request.outcome_label, columns, values, "--outcome-label")
     return {"outcomes": asked, "ordered": find_labels(order, columns, values, "--ordered")}
-
-
-def called(
-    request: Request, values: Callable[[Hashable], pd.Series]
-) -> Callable[[Hashable], pd.Series]:
-    """Labels that outcomes have names by: of numbers, that there is less or more of them."""
-    if not request.is_numeric:
-        return values
-    return lambda column: pd.Series([LESS, MORE], name=column)
 
 
 def find_favorable(

@@ -15,7 +15,6 @@ from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, show_notes
 from mdfa_fairness_plugin.cli.files import read_statement
 from mdfa_fairness_plugin.cli.labels import (
-    called,
     find_favorable,
     find_names,
     find_outcomes,
@@ -25,6 +24,7 @@ from mdfa_fairness_plugin.cli.labels import (
 from mdfa_fairness_plugin.cli.outputs import in_print
 from mdfa_fairness_plugin.cli.request import OPTIONS, PARQUET_SUFFIXES, Request, given
 from mdfa_fairness_plugin.dask.blocks import in_microseconds, refuse_repeated
+from mdfa_fairness_plugin.data.amounts import LESS, MORE
 from mdfa_fairness_plugin.data.columns import composed, read_labels
 from mdfa_fairness_plugin.data.quantities import to_groups, to_quantities
 from mdfa_fairness_plugin.data.written import Marks, find_writing
@@ -203,7 +203,9 @@ def find_columns(
     roles = table.roles(request, *named)
     features = table.choose_features(request, roles)
     (outcome,), sensitive = roles["--outcome"], roles["--sensitive"]
-    groups, labels = sensitive, values
+    outcomes, groups, labels = values, sensitive, values
+    if request.is_numeric:  # of numbers there is less or more
+        outcomes = lambda column: pd.Series([LESS, MORE], name=column)  # noqa: E731
     if probabilities := roles["--sensitive-probabilities"]:  # groups are called as these columns
         groups = sensitive or probabilities[:1]
         labels = lambda _: pd.Series(probabilities, dtype=object)  # noqa: E731
@@ -216,9 +218,7 @@ def find_columns(
         | given(
             **find_outcomes(request, [outcome], values),
             outcome_names=request.event_names
-            or find_names(
-                request.outcome_names, [outcome], called(request, values), "--outcome-names"
-            ),
+            or find_names(request.outcome_names, [outcome], outcomes, "--outcome-names"),
             group_names=find_names(request.group_names, groups, labels, "--group-names"),
             favorable_label=find_favorable(request, [outcome], values),
             reference_group=find_reference(request, groups, labels),

@@ -11,7 +11,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.auditor import MDFAuditor
-from mdfa_fairness_plugin.data.columns import is_fractional, read_labels
+from mdfa_fairness_plugin.data.columns import is_fractional, objects, read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_vector
 from mdfa_fairness_plugin.data.events import NUMBER_EVENTS
 from mdfa_fairness_plugin.data.plans import MISSING
@@ -425,9 +425,7 @@ def _columns(table: Table, missing: str, *, merge: bool = False) -> dict[str, np
     for position, name in enumerate(table.names):
         labels = read_labels(table.array(position), f"{table.argument}: column {name!r}")
         labels = merged(labels) if merge else labels
-        values = np.empty(len(labels.values) + 1, dtype=object)
-        values[:-1] = labels.values
-        column = values[labels.codes]
+        column = objects([*labels.values, None])[labels.codes]
         absent = labels.codes < 0
         if missing == "category" and absent.any():
             # MetricFrame sorts the values, so they have to be of one type.
