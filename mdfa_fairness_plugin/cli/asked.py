@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from click import Choice, FloatRange, IntRange
+from click import FloatRange, IntRange
 
 from mdfa_fairness_plugin.cli.kinds import (
     Finite,
     ShareOr,
+    choice,
     option,
     setting,
     several,
@@ -55,13 +56,13 @@ class Asked:
         callback=unless_probable,
     )
     truth: str | None = option("COL", "True labels, for accuracy and error rates.", called="--true")
-    event: str | None = option(
-        "",
+    event: str | None = choice(
+        EVENTS,
         "Audit this in the place of the outcome, by --true: answers of one kind (--outcome-label, or "
         "1 of 0 and 1) that are wrong, that are missing, or any error; of predictions that are numbers "
         "the score itself, the residual (true minus predicted), the absolute error, whether it is too "
         "high, or calibration: what is true at the same score.",
-        Choice(EVENTS),
+        setting=None,
     )
     features: tuple[str, ...] = several(
         "COL,...", "Features that make people alike. Default: every column not named otherwise."
@@ -92,11 +93,10 @@ class Asked:
         "Default: with everybody else.",
     )
     weight: str | None = option("COL", "Column of sample weights.")
-    weight_type: str | None = setting(
-        "",
+    weight_type: str | None = choice(
+        ["sampling", "frequency"],
         "What weights say: how many people a row stands for (default), or how many equal rows were "
         "seen.",
-        Choice(["sampling", "frequency"]),
     )
     cluster: str | None = option(
         "COL",
@@ -122,29 +122,26 @@ class Asked:
         "May be repeated. It may name any column but the outcome.",
     )
     # Outcomes beyond yes and no.
-    outcome_type: str | None = setting(
-        "",
+    outcome_type: str | None = choice(
+        ["auto", "binary", "multiclass", "numeric"],
         "What the outcome is: labels (default, two or up to 20, each against all others), or numeric, "
         "such as an amount, of which --sensitive groups get less or more.",
-        Choice(["auto", "binary", "multiclass", "numeric"]),
     )
     ordered: tuple[str, ...] = several(
         "LOW,...,HIGH",
         "The outcome's labels from the lowest to the highest: each cut between two of them is "
         "audited, and the mean rank.",
     )
-    compare_by: str | None = setting(
-        "",
+    compare_by: str | None = choice(
+        ["auto", "difference", "ratio"],
         "Compare means of a numeric outcome by their difference, in its units (default), or by their "
         "ratio (default with --exposure).",
-        Choice(["auto", "difference", "ratio"]),
-        name="measure",
+        setting="measure",
     )
-    favorable: str | None = setting(
-        "",
+    favorable: str | None = choice(
+        ["high", "low"],
         "Whether more of a numeric outcome, or a higher label of --ordered, is good: as "
         "--favorable-label says of labels.",
-        Choice(["high", "low"]),
     )
     robust: float | str | None = setting(
         "rank|SHARE",
@@ -165,11 +162,10 @@ class Asked:
         "row. --sensitive is then the column of known groups, if some are.",
         is_eager=True,
     )
-    sensitive_type: str | None = setting(
-        "",
+    sensitive_type: str | None = choice(
+        ["auto", "numeric"],
         "numeric: the --sensitive column is a quantity, such as an age, compared as it is: where the "
         "outcome rises or falls most with it.",
-        Choice(["auto", "numeric"]),
     )
     per: float | None = setting(
         "UNITS",
@@ -208,10 +204,9 @@ class Asked:
         "auto, a tenth of those who have the outcome, at most 0.05.",
         ShareOr(1, "auto"),
     )
-    missing: str | None = setting(
-        "",
+    missing: str | None = choice(
+        ["exclude", "category", "raise"],
         "Rows with a missing sensitive value: leave out (default), a group of their own, refuse.",
-        Choice(["exclude", "category", "raise"]),
     )
     drop_missing_outcomes: bool = switch(
         "Leave out rows without an outcome, counted. Default: refuse them."
@@ -224,31 +219,26 @@ class Asked:
     intersections: bool = switch(
         "Also audit each combination of the --sensitive columns' values.", setting=""
     )
-    balance: str | None = setting("", "How the groups are made comparable.", Choice(BALANCES))
-    solver: str | None = setting("", "How the subgroup is searched for.", Choice(SOLVERS))
-    learner: str | None = setting(
-        "", "Models that the subgroup is searched with.", Choice(LEARNERS)
-    )
-    representation: str | None = setting(
-        "",
+    balance: str | None = choice(BALANCES, "How the groups are made comparable.")
+    solver: str | None = choice(SOLVERS, "How the subgroup is searched for.")
+    learner: str | None = choice(LEARNERS, "Models that the subgroup is searched with.")
+    representation: str | None = choice(
+        ["raw", "phi"],
         "What these models see: the features (default), or the last layer of an MMD network, as "
         "in the paper. Needs torch, and --solver level_set or iterative.",
-        Choice(["raw", "phi"]),
     )
-    complexity: str | None = setting(
-        "",
+    complexity: str | None = choice(
+        ["fixed", "cross_validated"],
         "Whether cross-validation chooses how large a tree or how strong a penalty these models "
         "have, with --solver level_set or iterative. Default: fixed.",
-        Choice(["fixed", "cross_validated"]),
     )
     device: str | None = setting(
         "NAME", "Where the MMD network computes: cpu or cuda. Needs torch."
     )
-    estimator: str | None = setting(
-        "",
+    estimator: str | None = choice(
+        ESTIMATORS,
         "Estimate of the ratio: rates at the same features (doubly_robust, default), weighted counts "
         "only (hajek), Algorithm 1's (raw), or as observed (unweighted).",
-        Choice(ESTIMATORS),
     )
     min_ratio: float | None = setting(
         "R", "Smaller ratios are no violation however small p is. Default: 1.05.", Finite(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import Field, field
 from pathlib import Path
 from typing import Any, Final
@@ -80,6 +81,11 @@ def several(value: str, shown: str, **more: Any) -> Any:
 def setting(value: str, shown: str, kind: Any = None, *, name: str = "", **more: Any) -> Any:
     """An option that is a setting of the audit, by default of the field's own name."""
     return option(value, shown, kind, setting=name, **more)
+
+
+def choice(names: Sequence[str], shown: str, *, setting: str | None = "", **more: Any) -> Any:
+    """An option of named values, by default a setting of the audit, of the field's own name."""
+    return option("", shown, click.Choice(names), setting=setting, **more)
 
 
 def switch(shown: str, **more: Any) -> Any:

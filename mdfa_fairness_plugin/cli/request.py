@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from click import Choice, IntRange
+from click import IntRange
 
 from mdfa_fairness_plugin.cli.asked import Asked
 from mdfa_fairness_plugin.cli.kinds import (
@@ -17,6 +17,7 @@ from mdfa_fairness_plugin.cli.kinds import (
     OUTPUT_OR_STDOUT,
     Finite,
     called,
+    choice,
     option,
     setting,
     several,
@@ -173,11 +174,11 @@ class Request(Asked, Written):
         click.Path(exists=True, file_okay=False, path_type=Path),
     )
     baseline: str | None = option("COL", "Model to compare the others with. Default: the first.")
-    metric: str | None = option(
-        "",
+    metric: str | None = choice(
+        ["accuracy", "auc", "r2", "neg_mean_absolute_error"],
         "Say by this metric of --true whether each model is less unequal than the baseline, within "
         "--tolerance; auc needs --scores, and the last two are of numbers.",
-        Choice(["accuracy", "auc", "r2", "neg_mean_absolute_error"]),
+        setting=None,
     )
     scores: tuple[str, ...] = several(
         "COL,...",
@@ -226,12 +227,12 @@ class Request(Asked, Written):
         "Leave out what takes seconds per split: the MMD network, Algorithm 1 with a support vector "
         "machine, equalized odds in Table 3, and most points of Figures 1a and 1d."
     )
-    reading: str = option(
-        "",
+    reading: str = choice(
+        ("paper", "ours", "both"),
         "The system as published, this package's methods, or both side by side.",
-        Choice(("paper", "ours", "both")),
         default="both",
         show_default=True,
+        setting=None,
     )
     numeric: bool = switch(
         "Audit an outcome that is a number: hourly wages of 3,010 men in the USA in 1976."
