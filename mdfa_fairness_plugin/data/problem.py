@@ -388,7 +388,9 @@ def build_problem(
         unit=unit,
         source_row=source_row,
         probability=None if copies is None else copies.probability[in_use[order]],
-        proxies=sample_of(copies, source_row, encoded, y_sorted, encoder.encoded_names_, log),
+        proxies=sample_of(
+            copies, source_row, encoded, (y_sorted, outcome_labels), encoder.encoded_names_, log
+        ),
         n_samples=n_samples,
         excluded=excluded,
         warnings=log.records,

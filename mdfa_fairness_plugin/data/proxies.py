@@ -158,14 +158,15 @@ def sample_of(
     copies: Copies | None,
     source_row: np.ndarray,
     X: np.ndarray,
-    y: np.ndarray,
+    outcomes: tuple[np.ndarray, Sequence[Hashable]],
     names: Sequence[str],
     log: WarningLog,
 ) -> Proxies | None:
     """Groups known besides their probabilities, if nothing shows that these are no random sample.
 
     None if no group is, or if features or probabilities of those who are differ from those of the
-    others with the same outcome. Working rows are rows of the input several times.
+    others with the same outcome, or of three outcomes and more these themselves. Working rows are rows
+    of the input several times; outcomes are theirs, by the places of labels.
     """
     if copies is None:
         return None
@@ -174,13 +175,18 @@ def sample_of(
     told, known = proxies.told[row], proxies.both[row]
     if not known.any():
         return None
-    columns = np.column_stack([X[first], told[:, :-1]])
+    columns, y, labels = np.column_stack([X[first], told[:, :-1]]), outcomes[0][first], outcomes[1]
     names = (*names, *(f"probability of {own}" for own in proxies.groups[:-1]))
     is_open = told.max(axis=1) < 1.0
-    strata = np.unique(y[first][is_open])
+    strata, whose = np.unique(y[is_open]), " of those with the same outcome"
+    if len(strata) > 2:  # a correction by one outcome and all others asks for the same share of all
+        whose = ""
+        columns = np.column_stack([columns, y[:, np.newaxis] == strata])
+        names = (*names, *(f"outcome {labels[own]}" for own in strata))
+        y, strata = np.zeros_like(y), np.zeros(1)
     limit = float(ndtri(1.0 - _TAKEN_FOR_ANOTHER / 2.0 / (len(strata) * len(names))))
     for stratum in strata:
-        own = is_open & (y[first] == stratum)
+        own = is_open & (y == stratum)
         sides = columns[own & known], columns[own & ~known]
         sizes = np.array([len(side) for side in sides])
         if sizes.min() == 0:
@@ -192,9 +198,9 @@ def sample_of(
         if worst < len(far) and far[worst] > limit:
             log.warn(
                 MissingSensitiveWarning,
-                "sensitive_features: rows whose group is known are no random sample of those with the "
-                f"same outcome, as {names[worst]!r} differs. They narrow the bounds, but do not "
-                "correct the estimate by probability.",
+                f"sensitive_features: rows whose group is known are no random sample{whose}, as "
+                f"{names[worst]!r} differs. They narrow the bounds, but do not correct the estimate by "
+                "probability.",
             )
             return None
     return proxies

@@ -151,7 +151,7 @@ def corrected_of(rows: Rows, *, adjusts: bool) -> Corrected | None:
     error, of_difference = (
         _error(rows, own, strata) for own in (moves, told[:, np.newaxis] * moves)
     )
-    return Corrected(told, error, of_difference, int(known.sum()))
+    return Corrected(told, error, of_difference, int(known.sum())) if error > 0.0 else None
 
 
 def _moves(

@@ -201,7 +201,7 @@ class _Known:
         beyond = (own.delta - allowed.fall) / (own.error * allowed.wider_below)
         beyond /= measured.widening.tests[place]
         p_value = float(ndtr(-beyond))
-        if place == REGION and measured.chosen and not measured.everybody:
+        if place == REGION and measured.chosen:
             whole, part = (measured.sums.sets[at].leak.squares for at in (EVERYBODY, SEARCHED))
             p_value = chosen_p_value(
                 beyond, math.sqrt(min(part / whole, 1.0)) if whole > 0 else 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,8 @@ import pytest
 from scipy.special import ndtr
 
 import mdfa_fairness_plugin as mdfa
-from mdfa_fairness_plugin.exceptions import InputError, MissingSensitiveWarning
+from mdfa_fairness_plugin.data.proxies import Proxies, sample_of
+from mdfa_fairness_plugin.exceptions import InputError, MissingSensitiveWarning, WarningLog
 from mdfa_fairness_plugin.results import AuditResult
 
 FAST = {"learner": "tree", "n_splits": 2, "n_repeats": 1, "random_state": 0}
@@ -162,6 +164,21 @@ def test_known_groups_that_are_no_random_sample_correct_nothing():
             X, y, sensitive_features=known, sensitive_probabilities=p, outcomes=[1], **FAST
         )
     assert {v.n_known for v in result.violations} == {0}
+
+
+def test_of_several_outcomes_the_known_are_to_be_a_sample_of_all():
+    rng = np.random.default_rng(0)
+    n, y = 900, np.arange(900) % 3
+    X, told = rng.standard_normal((n, 2)), np.full((n, 2), 0.5)
+
+    def kept(chance):
+        known = np.where(rng.random(n) < chance, 0, -1)
+        copies = SimpleNamespace(proxies=Proxies(groups=("w", "m"), told=told, known=known))
+        return sample_of(copies, np.arange(n), X, (y, "abc"), ("p", "q"), WarningLog())
+
+    assert kept(0.3) is not None
+    with pytest.warns(MissingSensitiveWarning, match=r"no random sample, as 'outcome b' differs"):
+        assert kept(np.where(y == 1, 0.7, 0.2)) is None
 
 
 def test_order_of_rows_and_columns_changes_nothing(found):
