@@ -42,6 +42,7 @@ from mdfa_fairness_plugin.data.containers import read_table
 from mdfa_fairness_plugin.data.events import (
     EVENTS,
     NUMBER_EVENTS,
+    NUMBER_NAMES,
     SCORE,
     NumberOccurrence,
     Occurrence,
@@ -258,10 +259,12 @@ class Question:
 
     def _parameters(self, found: Occurrence) -> dict[str, Any]:
         """Auditor's arguments, with label values as outcomes' names."""
-        truth = np.asarray(self.dataset.labels)
+        truth, own = np.asarray(self.dataset.labels), {}
         scaled = " on a scale of 0 to 1" if (truth.min(), truth.max()) == (0, 1) else ""
-        named = {"outcome_name": f"{self.labelled.label_names[0]}{scaled}"}
-        own = named if self.event == "score" and has_numbers(self.labelled) else {}
+        if has_numbers(self.labelled) and self.event in NUMBER_NAMES:
+            name = NUMBER_NAMES[self.event]
+            name = self.labelled.label_names[0] if self.event == "score" else name
+            own = {"outcome_name": f"{name}{scaled}"}
         parameters = (own if self.event in NUMBER_EVENTS else asked_of(self.event)) | dict(
             self.auditor
         )

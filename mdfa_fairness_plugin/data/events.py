@@ -249,7 +249,7 @@ NUMBER_EVENTS: Final[Mapping[str, Event | None]] = {
     "calibration": Event(opposite="negative"),
 }
 # What people get of each.
-_NAMES: Final = {
+NUMBER_NAMES: Final = {
     "score": "score",
     "residual": "residual (true minus predicted)",
     "absolute_error": "absolute error",
@@ -288,7 +288,7 @@ class NumberOccurrence(Occurrence):
         if self.outcome.dtype != object:
             turned = {"residual": other, "calibration": other, "absolute_error": "low"}
             own = {"outcome_type": "numeric", "favorable": turned.get(self.event, end)}
-            return {"outcome_name": _NAMES[self.event]} | settings | own
+            return {"outcome_name": NUMBER_NAMES[self.event]} | settings | own
         if self.event == "overprediction":
             opposite = "not overpredicted"
             named = {self.event: "predicted too high", opposite: "not predicted too high"}

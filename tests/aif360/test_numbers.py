@@ -158,7 +158,8 @@ def test_predicted_numbers_are_compared_with_true_ones(wages, predicted, lists, 
         assert (
             "not defined (worst_case_ratio: it is not defined of means" in text.worst_case_ratio()
         )
-        assert "residual (true minus predicted) than" in text.worst_case_difference()
+        size = "residual (true minus predicted) on a scale of 0 to 1 than"
+        assert size in text.worst_case_difference()
 
 
 def test_scores_of_labels_are_audited_and_compared_with_them(frame, lists, quick):
