@@ -324,10 +324,7 @@ def make_card(
         n_models=len(by_model),
         n_models_inside=int((by_model >= searched.threshold).sum()),
         meets_rule=bool(rule.applies(person.display)[0]) if rule.text else None,
-        subgroup=(
-            in_subgroup(told, 0, names[0]),
-            in_subgroup(told, 1, names[1]),
-        ),
+        subgroup=(in_subgroup(told, 0, names[0]), in_subgroup(told, 1, names[1])),
         nearest=(counted_nearest(0), counted_nearest(1)),
         min_cell=int(min_cell),
         not_held_equal=held_in_part(copy.warnings),

@@ -147,11 +147,7 @@ def _enough(outcome: np.ndarray, min_cell: int) -> bool:
 
 
 def counted(
-    label: str,
-    distance: np.ndarray,
-    outcome: np.ndarray,
-    records: pd.DataFrame | None,
-    name: str,
+    label: str, distance: np.ndarray, outcome: np.ndarray, records: pd.DataFrame | None, name: str
 ) -> Comparators:
     """Count people, nearest first, by whether they got the outcome; ``records`` shows each of them.
 

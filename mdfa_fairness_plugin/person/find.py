@@ -77,12 +77,7 @@ def refuse_probabilities(result: AuditRecord, asked: str) -> None:
 
 
 def find_person(
-    result: AuditRecord,
-    x: Any,
-    *,
-    sensitive: Any = None,
-    outcome: Any = None,
-    row: Any = None,
+    result: AuditRecord, x: Any, *, sensitive: Any = None, outcome: Any = None, row: Any = None
 ) -> Person:
     """Read who is meant; see ``MDFAuditor.explain_row`` for the arguments."""
     refuse_probabilities(result, "explain_row")
@@ -361,11 +356,7 @@ def choose_search(
 
 
 def only_match(
-    problem: AuditProblem,
-    searched: Search,
-    person: RowView,
-    side: str,
-    has_outcome: bool | None,
+    problem: AuditProblem, searched: Search, person: RowView, side: str, has_outcome: bool | None
 ) -> int | None:
     """Row of the input with these very features, side and outcome, if all are one person's."""
     alike = _alike(problem.encoded.take(searched.rows), person)

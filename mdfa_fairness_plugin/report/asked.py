@@ -149,10 +149,7 @@ def _beside(own: AskedSubgroup, answers: Sequence[AskedSubgroup]) -> set[int]:
 
 
 def printable_asked(
-    result: AuditRecord,
-    first: Violation | None,
-    guard: Guard,
-    masked: Callable[[str], str],
+    result: AuditRecord, first: Violation | None, guard: Guard, masked: Callable[[str], str]
 ) -> tuple[AskedSubgroup, ...]:
     """What may be printed: estimates that tell of no few people; no sizes that differ by few."""
     whole = {own.key: own.population for own in result.violations if own.population.measured}
@@ -171,11 +168,7 @@ def printable_asked(
         if not few:
             allowed["share"] = own.share
         return printed(
-            AskedSubgroup,
-            own,
-            **allowed,
-            n_rows=None if few else n,
-            reason=masked(own.reason),
+            AskedSubgroup, own, **allowed, n_rows=None if few else n, reason=masked(own.reason)
         )
 
     return tuple(map(copy, result.asked))

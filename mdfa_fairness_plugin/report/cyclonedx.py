@@ -181,9 +181,7 @@ def _metrics(result: AuditRecord) -> Iterator[dict[str, Any]]:
             kind = f"impact ratio{_EQUAL}"
             yield from _metric(kind, inside, search.impact_ratio, search.impact_interval)
         yield from _metric(
-            f"p of {of}, adjusted over all searches",
-            inside,
-            search.p_value_adjusted,
+            f"p of {of}, adjusted over all searches", inside, search.p_value_adjusted
         )
 
 

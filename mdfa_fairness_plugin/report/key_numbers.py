@@ -9,13 +9,7 @@ from typing import Final
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import clean, count
 from mdfa_fairness_plugin.exceptions import AuditWarning
-from mdfa_fairness_plugin.records import (
-    INSUFFICIENT,
-    NONE_LARGER,
-    VIOLATION,
-    AuditRecord,
-    harmful,
-)
+from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION, AuditRecord, harmful
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import HTML, Numbers, Paragraphs, Section, Value
 from mdfa_fairness_plugin.report.effects import effect_of

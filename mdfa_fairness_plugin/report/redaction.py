@@ -44,11 +44,7 @@ from mdfa_fairness_plugin.report.copies import (
 )
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.features import printable_features
-from mdfa_fairness_plugin.report.groups import (
-    closed_groups,
-    printable_groups,
-    telling_parts,
-)
+from mdfa_fairness_plugin.report.groups import closed_groups, printable_groups, telling_parts
 from mdfa_fairness_plugin.report.profile_cells import (
     ProfiledFeatures,
     mean_of_few,

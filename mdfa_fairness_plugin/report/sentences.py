@@ -10,14 +10,7 @@ import numpy as np
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, MOSTLY
 from mdfa_fairness_plugin.describe.decimals import ratios_text, short
-from mdfa_fairness_plugin.describe.wording import (
-    clean,
-    count,
-    label_text,
-    named,
-    percent,
-    rounded,
-)
+from mdfa_fairness_plugin.describe.wording import clean, count, label_text, named, percent, rounded
 from mdfa_fairness_plugin.measure.intervals import PLAINEST
 from mdfa_fairness_plugin.records import (
     VIOLATION,

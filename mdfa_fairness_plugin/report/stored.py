@@ -186,9 +186,7 @@ class _Reading:
             large = hint is int and type(given) is int and not 0 <= given < _TOO_LARGE
             if type(given) is not hint or large:
                 self.refuse(
-                    where,
-                    {bool: "true or false", int: "a count", str: "a text"}[hint],
-                    given,
+                    where, {bool: "true or false", int: "a count", str: "a text"}[hint], given
                 )
             return self.messages.get(given, given) if hint is str else given
         if hint is pd.DataFrame:

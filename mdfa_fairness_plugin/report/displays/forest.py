@@ -43,10 +43,7 @@ class ForestDisplay(Display):
 
     @classmethod
     def _of(
-        cls,
-        records: Sequence[Any],
-        *others: tuple[str, Sequence[Record], str],
-        **values: Any,
+        cls, records: Sequence[Any], *others: tuple[str, Sequence[Record], str], **values: Any
     ) -> Self:
         """Take ratios from a record per row, and mark cells that records withhold.
 

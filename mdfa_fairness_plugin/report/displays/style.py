@@ -97,13 +97,7 @@ def begin(ax: Axes | None, style: str, size: tuple[float, float]) -> tuple[Axes,
 
 
 def finish(
-    ax: Axes,
-    palette: Palette,
-    *,
-    x: str = "",
-    y: str = "",
-    title: str = "",
-    to_right: bool = False,
+    ax: Axes, palette: Palette, *, x: str = "", y: str = "", title: str = "", to_right: bool = False
 ) -> None:
     """Name the axes and the picture; ``to_right`` lets a long name reach below the row labels."""
     place: dict[str, Any] = {"x": 1.0, "ha": "right"} if to_right else {}
