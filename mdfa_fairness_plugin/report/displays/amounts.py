@@ -48,18 +48,7 @@ class AmountsDisplay(Display):
     def from_violation(cls, violation: Violation) -> AmountsDisplay:
         """Take the numbers from one search.
 
-        Parameters
-        ----------
-        violation : Violation
-
-        Returns
-        -------
-        display : AmountsDisplay
-
-        Raises
-        ------
-        InputError
-            If its outcome is no number, or nothing is known of the amounts.
+        An ``InputError`` says if its outcome is no number, or nothing is known of the amounts.
         """
         effect, frame = effect_of(violation), violation.amounts
         if frame.empty or not isinstance(effect, OfMeans) or frame.index.nlevels != 2:

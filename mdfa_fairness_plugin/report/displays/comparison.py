@@ -66,18 +66,7 @@ class ComparisonDisplay(ForestDisplay):
     def from_result(cls, result: Any) -> ComparisonDisplay:
         """Take the numbers from each model's worst case.
 
-        Parameters
-        ----------
-        result : ComparisonResult
-
-        Returns
-        -------
-        display : ComparisonDisplay
-
-        Raises
-        ------
-        InputError
-            If no model could be measured.
+        An ``InputError`` says if no model could be measured.
         """
         rows = [result.worst(model) for model in result.models]
         if all(math.isnan(row.delta) for row in rows):

@@ -66,14 +66,7 @@ class ExplainedDisplay(ForestDisplay):
         max_features : int, default=12
             Most features drawn.
 
-        Returns
-        -------
-        display : ExplainedDisplay
-
-        Raises
-        ------
-        InputError
-            If there is no such search or its ratio is unknown.
+        An ``InputError`` says if there is no such search or its ratio is unknown.
         """
         n = len(explained.searches)
         search = explained.worst if search is None else search

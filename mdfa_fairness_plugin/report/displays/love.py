@@ -60,14 +60,7 @@ class LoveDisplay(Display):
         max_features : int, default=20
             Most features drawn.
 
-        Returns
-        -------
-        display : LoveDisplay
-
-        Raises
-        ------
-        InputError
-            If the key is unknown or no differences were recorded.
+        An ``InputError`` says if the key is unknown or no differences were recorded.
         """
         if not result.balance:
             raise style.nothing_to_draw("result", "no groups were compared")

@@ -54,14 +54,7 @@ class NullDistributionDisplay(Display):
         search : int or None, default=None
             Position in ``null.searches``; None: the one with the smallest p-value.
 
-        Returns
-        -------
-        display : NullDistributionDisplay
-
-        Raises
-        ------
-        InputError
-            If there is no such search or it has no draws.
+        An ``InputError`` says if there is no such search or it has no draws.
         """
         p = np.asarray(null.p_values, dtype=float)
         if search is None:

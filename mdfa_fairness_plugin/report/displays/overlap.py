@@ -54,10 +54,6 @@ class OverlapDisplay(Display):
         left_out : bool, default=True
             Whether to count the rows left out too.
 
-        Returns
-        -------
-        display : OverlapDisplay
-
         Raises
         ------
         InputError

@@ -59,18 +59,7 @@ class WorstCasePathDisplay(Display):
     def from_violation(cls, violation: Violation) -> WorstCasePathDisplay:
         """Take the numbers from one search.
 
-        Parameters
-        ----------
-        violation : Violation
-
-        Returns
-        -------
-        display : WorstCasePathDisplay
-
-        Raises
-        ------
-        InputError
-            If no step of the path could be measured.
+        An ``InputError`` says if no step of the path could be measured.
         """
         path = violation.path
         if len(path) == 0 or not np.isfinite(np.asarray(path.delta, dtype=float)).any():

@@ -66,14 +66,7 @@ class ProfileDisplay(Display):
         max_features : int, default=12
             Most rows drawn.
 
-        Returns
-        -------
-        display : ProfileDisplay
-
-        Raises
-        ------
-        InputError
-            If the search has no profile.
+        An ``InputError`` says if the search has no profile.
         """
         table = separation(violation.profile)
         if table.empty:

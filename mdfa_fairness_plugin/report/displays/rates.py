@@ -61,18 +61,7 @@ class RatesDisplay(Display):
     def from_violation(cls, violation: Violation) -> RatesDisplay:
         """Take the rates from a search.
 
-        Parameters
-        ----------
-        violation : Violation
-
-        Returns
-        -------
-        display : RatesDisplay
-
-        Raises
-        ------
-        InputError
-            If no rates were measured.
+        An ``InputError`` says if no rates were measured.
         """
         ruled = by_rule(violation)
         own: Measured = violation if ruled is None else ruled

@@ -88,14 +88,7 @@ class RegionMapDisplay(Display):
         in_quarters : bool, default=False
             Tell shares in quarters, and no rows, as pages do.
 
-        Returns
-        -------
-        display : RegionMapDisplay
-
-        Raises
-        ------
-        InputError
-            If the rows do not match the audit's, or a feature is unknown.
+        An ``InputError`` says if the rows do not match the audit's, or a feature is unknown.
         """
         frame = _as_frame(X)
         if not len(violation.membership):

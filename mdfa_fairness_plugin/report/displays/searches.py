@@ -71,14 +71,7 @@ class SearchesDisplay(ForestDisplay):
         measure : {"ratio", "difference"} or None, default=None
             Those that go by it; None: by that of the worst case.
 
-        Returns
-        -------
-        display : SearchesDisplay
-
-        Raises
-        ------
-        InputError
-            If no search measured anything.
+        An ``InputError`` says if no search measured anything.
         """
         found = [v for v in ranked(result.violations) if v.measured or not math.isnan(v.lower)]
         measure = found[0].measure if found and measure is None else measure

@@ -50,14 +50,7 @@ class SweepDisplay(ForestDisplay):
         sweep : Sweep
             As ``result.sweep(...)`` gives it.
 
-        Returns
-        -------
-        display : SweepDisplay
-
-        Raises
-        ------
-        InputError
-            If nothing was measured at any threshold.
+        An ``InputError`` says if nothing was measured at any threshold.
         """
         found = sweep.worst()
         if found.empty:
