@@ -188,17 +188,7 @@ class ContestationCard:
         return plain if every else in_print(plain, self.min_cell, rows=False)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Give strict JSON, the same bytes for the same card.
-
-        Parameters
-        ----------
-        path : str or path-like, optional
-            File to write as well.
-
-        Returns
-        -------
-        str
-        """
+        """Give strict JSON, the same bytes for the same card; also as a file if there is a ``path``."""
         return written(as_json(self.to_dict()), path)
 
     def to_html(
@@ -210,20 +200,7 @@ class ContestationCard:
         author: str | None = None,
         date: Any = None,
     ) -> str:
-        """Give one self-contained page: no scripts, nothing fetched.
-
-        Parameters
-        ----------
-        path : str or path-like, optional
-            File to write as well.
-        title, source, author, date : str or None, default=None
-            What the page is published as: its heading, where the data come from, who answers for it
-            and since when; by default what ``statement`` says of the last three.
-
-        Returns
-        -------
-        str
-        """
+        """Give one self-contained page, published as ``AuditResult.to_html`` has it."""
         told = {"title": title, "source": source, "author": author, "date": date}
         return written(html.render_page(published(tell(self), self.statement, **told)), path)
 

@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.describe.wording import (
     quantity,
     rounded,
 )
+from mdfa_fairness_plugin.measure.intervals import wilson_limits
 from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
 from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION
@@ -305,18 +306,10 @@ def _difference(card: ContestationCard) -> str:
 
 def newcombe(own: Comparators, others: Comparators) -> tuple[float, float]:
     """Ends of the interval on a difference of rates of few people (Newcombe 1998, method 10)."""
-    (p, low, high), (q, other_low, other_high) = map(_wilson, (own, others))
-    gap = p - q
-    down = math.hypot(p - low, other_high - q)
-    return gap - down, gap + math.hypot(high - p, q - other_low)
-
-
-def _wilson(side: Comparators) -> tuple[float, float, float]:
-    """A rate with Wilson's interval."""
-    n, p, z2 = side.n or 0, side.rate, 1.959964**2
-    middle = (p + z2 / (2.0 * n)) / (1.0 + z2 / n)
-    half = math.sqrt(z2 * (p * (1.0 - p) / n + z2 / (4.0 * n * n))) / (1.0 + z2 / n)
-    return p, middle - half, middle + half
+    p, q = own.rate, others.rate
+    low, high = (wilson_limits(rate, n, 1.959964) for rate, n in ((p, own.n), (q, others.n)))
+    down, up = math.hypot(p - low[0], high[1] - q), math.hypot(low[1] - p, q - high[0])
+    return p - q - down, p - q + up
 
 
 def _rates(card: ContestationCard, sides: Sequence[Comparators], caption: str, rate: str) -> Table:

@@ -439,17 +439,21 @@ def impact_sentence(violation: Violation) -> str:
 
 def silence_sentence(result: AuditRecord, entry: Silence) -> str:
     """Who could not be compared."""
-    both = sum(e.sensitive_feature == entry.sensitive_feature for e in result.silence) == 2
+    sides = [own for own in result.silence if own.sensitive_feature == entry.sensitive_feature]
+    both = len(sides) == 2
     key = (entry.sensitive_feature, entry.group)
     wholes = [
         v.population.n_rows for v in result.violations if (v.sensitive_feature, v.group) == key
     ]
     whole, n = next(iter(wholes), None), entry.n_rows
     # Of the rows: the record's own share is of their weights.
-    share = (
-        f" ({percent(n / (n + whole))})" if n and whole and "share" not in entry.withheld else ""
-    )
-    size = f"{capital(rows_text(n))}{share}"
+    told = [percent(n / (n + whole))] if n and whole and "share" not in entry.withheld else []
+    told += [
+        f"{own.n_group:,d} with {named(own.sensitive_feature, own.group)}"
+        for own in (sides if both else [entry])
+        if own.n_group
+    ]
+    size = " ".join(filter(None, (capital(rows_text(n)), f"({'; '.join(told)})" if told else "")))
     text = _without_counterpart(size, entry.sensitive_feature, entry.group, both_sides=both)
     if not entry.rule:
         return text

@@ -411,8 +411,7 @@ def _unseen(result: AuditRecord) -> Section:
     ]
     # Two sides of one comparison leave out the same rows.
     once = _given(*dict.fromkeys(lines))
-    table = replace(tables.silence_table(result), media=frozenset({PAGE}))
-    return Section("unseen", "What this audit could not see", (Bullets(once), table))
+    return Section("unseen", "What this audit could not see", (Bullets(once),))
 
 
 def _balance(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:

@@ -22,7 +22,7 @@ from mdfa_fairness_plugin.describe.wording import (
     rounded,
 )
 from mdfa_fairness_plugin.fields import Rounded
-from mdfa_fairness_plugin.records import AuditRecord, Silence, Violation, ranked
+from mdfa_fairness_plugin.records import AuditRecord, Violation, ranked
 from mdfa_fairness_plugin.report.document import HTML, Table, Value
 from mdfa_fairness_plugin.report.effects import (
     beside_cell,
@@ -147,43 +147,6 @@ def _beside(case: Violation, beside: str, *, wide: bool) -> list[tuple[Value, ..
     ends = interval_cell(own, effect)
     cells = (effect_cell(own, effect), ends, *size, "", own.n_rows, "", *far, "", "")
     return [(name, outcome, *cells)]
-
-
-def silence_table(result: AuditRecord) -> Table:
-    """Who could not be compared, one row per comparison."""
-    rows: list[tuple[Value, ...]] = []
-    for entry in result.silence:
-        who = named(entry.sensitive_feature, entry.group)
-        if entry.reference is not None:
-            who = f"{who} (vs {label_text(entry.reference)})"
-        rule = clean(entry.rule, 200) if entry.rule else "no short rule"
-        rows.append(
-            (
-                who,
-                None if "rule" in entry.withheld else rule,
-                entry.n_rows,
-                entry.n_group,
-                *(_share(entry, name) for name in ("share", "rule_recall", "rule_precision")),
-            )
-        )
-    header = (
-        "Comparison",
-        "Where they are found",
-        "Rows left out",
-        "of the group itself",
-        "Share of rows",
-        "Of them, meet the rule",
-        "Of those who meet it, left out",
-    )
-    caption = "Who could not be compared"
-    return _cut(Table(header=header, rows=tuple(rows), caption=caption, n_text=2))
-
-
-def _share(entry: Silence, name: str) -> Value:
-    share = getattr(entry, name)
-    if math.isnan(share):
-        return None if name in entry.withheld else ""
-    return percent(share)
 
 
 def balance_table(result: AuditRecord) -> Table:
