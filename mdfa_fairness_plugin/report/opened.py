@@ -6,14 +6,14 @@ import math
 from typing import Final
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
-from mdfa_fairness_plugin.describe.wording import clean, label_text, named, percent
+from mdfa_fairness_plugin.describe.wording import clean, label_text, named
 from mdfa_fairness_plugin.records import AuditRecord, Violation, ranked
 from mdfa_fairness_plugin.report import sentences as say
-from mdfa_fairness_plugin.report.document import HTML, Folded, Paragraphs, Table, Value
+from mdfa_fairness_plugin.report.document import HTML, Folded, Paragraphs, Table
 from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, interval_cell, span_cell
 from mdfa_fairness_plugin.report.figures import short
 from mdfa_fairness_plugin.report.findings import short_verdict
-from mdfa_fairness_plugin.report.means import OfMeans, Slope
+from mdfa_fairness_plugin.report.means import OfMeans
 from mdfa_fairness_plugin.report.rates import BOUNDED
 from mdfa_fairness_plugin.report.tables import NOT_MEASURED, frame_table, profile_table
 
@@ -38,6 +38,9 @@ def _opened(search: Violation) -> Folded:
     size = next(filter(None, cells), "withheld" if None in cells else NOT_MEASURED)
     title = f"{who}, {label_text(search.outcome, _LONGEST)}: {size}; {short_verdict(search)}"
     lines = [say.case_sentence(search)] if search.measured or search.withheld else []
+    if isinstance(effect, OfMeans) and not any(map(math.isnan, search.rates)):
+        sides = say.group_of(search), say.others_of(search)
+        lines.append(f"In the subgroup {effect.both(search, *sides)}.")
     lines += [say.rule_sentence(search)] if lines and search.rule != EVERYBODY else []
     lines += [clean(search.reason, _LONGEST)] if search.reason else []
     everybody = search.rule == EVERYBODY
@@ -48,7 +51,6 @@ def _opened(search: Violation) -> Folded:
     )
     told = profile_table(first, everybody=everybody, most=_MOST_PROFILE_ROWS)
     tables: tuple[Table, ...] = (
-        _rates(search),
         frame_table(search.counts, f"Rows{by_outcome}"),
         _path(search),
         told,
@@ -56,18 +58,6 @@ def _opened(search: Violation) -> Folded:
     if effect is BOUNDED:  # rates of either side are not known
         tables = frame_table(search.counts, "Rows expected, by outcome"), told
     return Folded(title, (Paragraphs(tuple(lines)), *tables), media=HTML)
-
-
-def _rates(search: Violation) -> Table:
-    """What either side gets, at the same features."""
-    effect, sides = effect_of(search), (say.group_of(search), say.others_of(search))
-    lost = None if "rates" in search.withheld else ""
-    write = effect.average if isinstance(effect, OfMeans) else percent
-    rates: list[Value] = [lost if math.isnan(rate) else write(rate) for rate in search.rates]
-    rows = tuple(zip(map(say.capital, sides), rates, strict=True))
-    known = any(rate != "" for rate in rates) and not isinstance(effect, Slope)
-    caption = f"In the subgroup, {'as observed' if search.as_observed else 'at the same features'}"
-    return Table(header=("", effect.of.capitalize()), rows=rows if known else (), caption=caption)
 
 
 def _path(search: Violation) -> Table:

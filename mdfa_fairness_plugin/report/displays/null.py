@@ -96,19 +96,7 @@ class NullDistributionDisplay(Display):
     def plot(
         self, ax: style.Axes | None = None, *, n_bins: int = 30, style: str = "light"
     ) -> NullDistributionDisplay:
-        """Draw the histogram and the observed value.
-
-        Parameters
-        ----------
-        ax : Axes or None, default=None
-            Axes to draw on; None: those of a new figure.
-        n_bins : int, default=30
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        self : NullDistributionDisplay
-        """
+        """Draw the histogram and the observed value as ``Display.plot`` does."""
         return self._plot(ax, style, n_bins=n_bins)
 
     def _draw(

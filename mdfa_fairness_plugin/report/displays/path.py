@@ -117,19 +117,9 @@ class WorstCasePathDisplay(Display):
     def plot(
         self, ax: style.Axes | None = None, *, scale: str = "ratio", style: str = "light"
     ) -> WorstCasePathDisplay:
-        """Draw the path.
+        """Draw the path as ``Display.plot`` does.
 
-        Parameters
-        ----------
-        ax : Axes or None, default=None
-            Axes to draw on; None: those of a new figure.
-        scale : {"ratio", "delta"}, default="ratio"
-            Rate ratio on a logarithmic axis, or its logarithm; of no consequence for differences.
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        self : WorstCasePathDisplay
+        ``scale`` "delta" takes the logarithm of ratios; it is of no consequence for differences.
         """
         if scale not in ("ratio", "delta"):
             raise InputError(f"scale: 'ratio' or 'delta' expected, {scale!r} found.")
