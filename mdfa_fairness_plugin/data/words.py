@@ -65,7 +65,8 @@ class Words:
         if outcome in self.outcome_names:
             return f"are {self.outcome_names[outcome]}{f' ({which})' if which else ''}"
         speaks = isinstance(outcome, str) and outcome.strip().lower() not in _ANSWERS
-        if which and (self.was_asked or not speaks):
+        says_more = self.outcome_name.strip().lower() != "outcome"  # the outcome "outcome = 0"
+        if which and says_more and (self.was_asked or not speaks):
             return f'get the outcome "{which}"'
         return ""
 

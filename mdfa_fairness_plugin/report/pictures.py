@@ -108,7 +108,7 @@ def pictures(given: AuditRecord, redaction: Redaction, mark: str = "") -> dict[s
 
 def side_title(found: Any) -> str:
     """What a picture of what either side gets is called."""
-    return f"How {'often' if effect_of(found).of == 'rates' else 'much'} either side gets"
+    return f"How {'often' if effect_of(found).of == 'rates' else 'much'} either side gets it"
 
 
 def _region(given: AuditRecord, case: Violation, redaction: Redaction) -> RegionMapDisplay:

@@ -290,8 +290,10 @@ def _counts(result: AuditRecord) -> Section:
 
 def _counted(case: Violation, every: str = "") -> str:
     """What counts are of."""
-    rows = f"{every or 'Rows'}{' expected' if effect_of(case) is BOUNDED else ''}"
-    return f"{rows} {'compared' if every or case.rule == EVERYBODY else 'in the subgroup'}"
+    expected = " expected" if effect_of(case) is BOUNDED else ""
+    if every:
+        return f"{every} compared{expected and f',{expected}'}"
+    return f"Rows{expected} {'compared' if case.rule == EVERYBODY else 'in the subgroup'}"
 
 
 def _people(result: AuditRecord) -> Section:

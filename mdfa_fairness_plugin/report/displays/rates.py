@@ -108,6 +108,7 @@ class RatesDisplay(Display):
             f"{text} of {who}" for text, who in zip(self._texts(), self.labels, strict=True)
         )
         what = "Outcome" if self.effect.of == "rates" else "Mean of"
+        sides = f"both {self.effect.of} withheld" if WITHHELD_TEXT in self._texts() else sides
         return f"{what} {self.outcome}".rstrip() + f" {self.where}, {self.alike}: {sides}."
 
     def _draw(self, ax: style.Axes, palette: style.Palette, **options: Any) -> None:
