@@ -118,12 +118,17 @@ def _found(result: ComparisonResult, row: ModelSearch) -> str:
     effect = effect_of_row(result, row)
     size = worst_cell(row, effect, row.effect_interval)
     rows = say.rows_in_brackets(row.n_rows)
-    return f"{label_text(row.model)} ({who(row.search)}, {effect.name} {shown(size)}, {rows})"
+    whom = f'{_group(row.search, 24)}, outcome "{label_text(row.search.outcome)}"'
+    return f"{label_text(row.model)} ({whom}: {effect.name} {shown(size)}, {rows})"
 
 
 def who(search: SearchKey, limit: int = 24) -> str:
     """Name a search: the group, whom it is compared with, and the outcome."""
+    return f"{_group(search, limit)}: {label_text(search.outcome, limit)}"
+
+
+def _group(search: SearchKey, limit: int) -> str:
     text = named(search.sensitive_feature, search.group, limit)
     if search.reference is not None:
         text += f" (vs {label_text(search.reference, limit)})"
-    return f"{text}: {label_text(search.outcome, limit)}"
+    return text
