@@ -16,9 +16,10 @@ Run from the repository root, for example::
 the planted search's members with it, bias and absolute error of its difference in standard deviations
 of the noise, and the error where the half disc is known. ``alarms`` has nothing to find, and
 counts audits with a violation; ``coverage`` counts intervals that hold the truth in the set they are
-of. ``rivals`` needs econml. ``limits`` knows all but the region: what overlap is left to a forest, its
-leaves and cut chosen by the truth, and to whoever knows that it is a half disc, its centre unknown or
-known.
+of. ``rivals`` needs econml; beside the reported set stands the part searched, which gives way to
+everybody where these are surer. ``limits`` knows all but the region: what overlap is left to a forest,
+its leaves and cut chosen by the truth, and to whoever knows that it is a half disc, its centre unknown
+or known.
 ``slopes`` has a sensitive quantity: false alarms without a slope, and overlap, bias and coverage where
 the outcome falls with it in the half disc; the last column covers with all that features tell known.
 """
@@ -26,6 +27,7 @@ the outcome falls with it in the half disc; the last column covers with all that
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import math
 import time
@@ -36,6 +38,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin import pipeline
 from mdfa_fairness_plugin.datasets import make_synthetic
 from mdfa_fairness_plugin.exceptions import MDFAWarning
 
@@ -239,16 +242,40 @@ def agreement(args, pool):
         print(f"{n:5d}   {np.mean(rows, axis=0).round(3)}", flush=True)
 
 
+@contextlib.contextmanager
+def searches_kept():
+    """What each search found before it was held beside everybody: its key and whom."""
+    kept, solve = [], pipeline.solve
+
+    def kept_too(problem, *how, **options):
+        found = solve(problem, *how, **options)
+        for search in found:
+            whom = np.zeros(problem.n_rows, dtype=bool)
+            whom[problem.source_row[search.rows]] = search.solved.searched
+            kept.append((search.key, whom))
+        return found
+
+    pipeline.solve = kept_too
+    try:
+        yield kept
+    finally:
+        pipeline.solve = solve
+
+
 def one_rival(n, seed, difference, kind):
-    """Overlap of ours, a causal forest's and a two-model learner's own best region of that size."""
+    """Overlap of ours, of what it held beside everybody, of a causal forest's and of two models'."""
     from econml.dml import CausalForestDML
     from sklearn.ensemble import RandomForestRegressor
 
     warnings.simplefilter("ignore")
     data, y, s, region = planted(n, seed, difference, kind)
     X, of_group = data.X.to_numpy(), (s == 1).astype(int)
-    result = mdfa.audit(data.X, y, sensitive_features=s, outcome_type="numeric", random_state=seed)
+    with searches_kept() as kept:
+        result = mdfa.audit(
+            data.X, y, sensitive_features=s, outcome_type="numeric", random_state=seed
+        )
     v = next(v for v in result.violations if v.group == 1 and v.outcome == "less")
+    searched = next(own for key, own in kept if key.group == 1 and key.outcome == "less")
     forest = CausalForestDML(discrete_treatment=True, random_state=seed, n_jobs=1)
     effect = -forest.fit(y, of_group, X=X).effect(X)
     halves = np.arange(n) % 2
@@ -270,6 +297,7 @@ def one_rival(n, seed, difference, kind):
 
     return (
         overlap(v.membership, region),
+        overlap(searched, region),
         overlap(of_same_cut(effect), region),
         overlap(of_same_cut(two), region),
     )
@@ -277,7 +305,7 @@ def one_rival(n, seed, difference, kind):
 
 def rivals(args, pool):
     """The table of other learners of unequal differences."""
-    print("noise            n  diff   ours  causal forest  two models")
+    print("noise            n  diff   ours  part searched  causal forest  two models")
     for kind in args.kinds or ("gaussian", "lognormal"):
         for n in args.sizes:
             for difference in args.differences:

@@ -207,7 +207,7 @@ def groups(n_rows, several):
     for n_groups in several:
         half = n_groups // 2
         own = np.random.default_rng(0).integers(0, half, n_rows) + np.where(side, 0, half)
-        data.sensitive_features = own if n_groups > 2 else np.where(side, 1, -1)
+        data.sensitive_features = np.char.add("group ", own.astype(str)) if n_groups > 2 else side
         before = usage()["cpu"]
         audited(data)
         cost = usage()["cpu"] - before
