@@ -239,11 +239,8 @@ def _by_groups(metric: Metric, bench: Bench, model: Hashable) -> Performance:
         truth = values[rows.truth]
         told = values[rows.codes(model)] if scores is None else scores[rows.source_row]
     weighted = bool((rows.weight != rows.weight[0]).any())
-    unit = (
-        np.arange(len(truth))
-        if rows.cluster is None
-        else np.unique(rows.cluster, return_inverse=True)[1]
-    )
+    whose = np.arange(len(truth)) if rows.cluster is None else rows.cluster
+    unit = np.unique(whose, return_inverse=True)[1]
     n_units = int(unit.max()) + 1
     n_groups = min(n_units, _N_GROUPS)
     group = (np.random.default_rng(0).permutation(n_units) % n_groups)[unit]

@@ -104,20 +104,13 @@ def open_source(data: Any) -> Source:
             repeated = dict.fromkeys(name for name in names if names.count(name) > 1)
             raise InputError(f"ddf: column names must differ, but {listing(repeated)} occur twice.")
         return Source(columns=names, data=data)
-    if isinstance(data, str | os.PathLike):
-        return _open_parquet([data])
-    if (
-        isinstance(data, list | tuple)
-        and data
-        and all(isinstance(x, str | os.PathLike) for x in data)
-    ):
-        return _open_parquet(data)
-    kind = f"{type(data).__module__}.{type(data).__name__}"
-    hint = (
-        " Use mdfa_fairness_plugin.audit for rows in memory, or dask.dataframe.from_pandas."
-        if hasattr(data, "iloc")
-        else ""
-    )
+    files = [data] if isinstance(data, str | os.PathLike) else data
+    several = isinstance(files, list | tuple) and files
+    if several and all(isinstance(one, str | os.PathLike) for one in files):
+        return _open_parquet(files)
+    kind, hint = f"{type(data).__module__}.{type(data).__name__}", ""
+    if hasattr(data, "iloc"):
+        hint = " Use mdfa_fairness_plugin.audit for rows in memory, or dask.dataframe.from_pandas."
     raise InputTypeError(
         f"ddf: a Dask DataFrame, or Parquet files as a path, a pattern or a list, expected; {kind} "
         f"found.{hint}"
@@ -216,27 +209,28 @@ def _parquet_blocks(found: Any, columns: tuple[str, ...]) -> Iterator[ParquetBlo
     dataset = import_optional("pyarrow.dataset", extra="dask", feature="Reading Parquet files")
     for fragment in found.get_fragments():
         try:
-            own = set(fragment.physical_schema.names)
-            own |= set(dataset.get_partition_keys(fragment.partition_expression))
+            names = set(fragment.physical_schema.names)
+            names |= set(dataset.get_partition_keys(fragment.partition_expression))
         except (OSError, ValueError) as error:
             raise InputError(f"ddf: {fragment.path} cannot be read as Parquet: {error}") from error
-        absent = [name for name in columns if name not in own]
+        absent = [name for name in columns if name not in names]
         if absent:
             raise InputError(
                 f"ddf: {fragment.path} has no column {listing(absent)}, which other files have. "
                 "All files must hold the same columns."
             )
         _check_types(found.schema, fragment, columns)
-        together: list[int] = []
+        together: list[list[int]] = []
         n_rows = 0
         for group in fragment.row_groups:
-            if together and n_rows + group.num_rows > _TASK_ROWS:
-                yield _block(fragment, together, found, columns)
-                together, n_rows = [], 0
-            together.append(group.id)
+            if not together or n_rows + group.num_rows > _TASK_ROWS:
+                together.append([])
+                n_rows = 0
+            together[-1].append(group.id)
             n_rows += group.num_rows
-        if together:
-            yield _block(fragment, together, found, columns)
+        for groups in together:
+            own = fragment.subset(row_group_ids=groups)
+            yield ParquetBlock(fragment=own, schema=found.schema, columns=columns)
 
 
 def _check_types(schema: Any, fragment: Any, columns: tuple[str, ...]) -> None:
@@ -267,11 +261,3 @@ def _kind(kind: Any) -> str:
     if types.is_temporal(kind):
         return "time"
     return "text"
-
-
-def _block(
-    fragment: Any, row_groups: list[int], found: Any, columns: tuple[str, ...]
-) -> ParquetBlock:
-    return ParquetBlock(
-        fragment=fragment.subset(row_group_ids=row_groups), schema=found.schema, columns=columns
-    )

@@ -86,10 +86,8 @@ class DaskAuditResult(AuditResult):
             if nothing could be measured.
         """
         chosen = self.worst_case if violation is None else violation
-        region = None
-        for own, other in zip(self.violations, self.regions, strict=True):
-            if own is chosen:
-                region = other
+        each = zip(self.violations, self.regions, strict=True)
+        region = next((region for own, region in each if own is chosen), None)
         inside = functools.partial(_inside, region)
         if hasattr(data, "map_partitions"):
             meta = pd.Series([], dtype=bool, name="mdfa_subgroup")
@@ -190,19 +188,19 @@ def concluded(
     regions: list[Located | None] = []
     by_contrast: dict[SearchKey, BlockSums] = {}
     few: dict[SearchKey, Message] = {}
-    for i, (search, own) in enumerate(zip(audit.searches, judged, strict=True)):
+    by_search = zip(audit.searches, judged, measured, reasons, figures, strict=True)
+    for (search, own, one, why, told), given in zip(by_search, sample.violations, strict=True):
         # What other splits of the sample find is not measured on the rows that the ratio is of.
-        given = replace(without_rows(sample.violations[i]), spread=None)
-        one = measured[i]
+        given = replace(without_rows(given), spread=None)
         if own is not None:
             by_contrast.setdefault(_contrast(search.key), own[1])
         if own is None or one is None:
             n_rows, where = reading.n_learned, " learned from, "
             if own is not None:
                 n_rows, where = reading.measured.n_measured, " measured, "
-                few[_contrast(search.key)] = reasons[i]
+                few[_contrast(search.key)] = why
                 given = Violation(**{name: getattr(given, name) for name in _SAID})
-            reason = Message("among the ", Count(n_rows), where, reasons[i] or given.reason)
+            reason = Message("among the ", Count(n_rows), where, why or given.reason)
             violations.append(replace(given, reason=reason))
             regions.append(None)
             continue
@@ -210,7 +208,7 @@ def concluded(
         sweep = Sweep(sums.tally, judge.bins, settings.confidence_level, one.widening.sets[REGION])
         path = sweep.at(path_thresholds(sweep, judge.region.threshold)).recorded()
         profile = _with_totals(given.profile, sums)
-        told = part_described(figures[i], search, audit.problem)
+        told = part_described(told, search, audit.problem)
         # The rule itself, of rows not learned from.
         told["rule_rows"] = told["rule_subgroup"].n_rows
         violations.append(replace(given, **told, profile=profile, path=path))

@@ -176,10 +176,9 @@ def stability(
             used[list(features), j] += 1.0
         used[:, j] /= len(halves)
     searches = searched(result)
-    features = pd.DataFrame(used, index=pd.Index(names, dtype=object, name="feature"))
-    features.columns = pd.MultiIndex.from_tuples(
-        searches, names=["sensitive_feature", "group", "outcome"]
-    )
+    index = pd.Index(names, dtype=object, name="feature")
+    of = ["sensitive_feature", "group", "outcome"]
+    features = pd.DataFrame(used, index, pd.MultiIndex.from_tuples(searches, names=of))
     return Stability(
         searches=searches, jaccard=jaccard, chance=chance, frequency=frequency, features=features
     )

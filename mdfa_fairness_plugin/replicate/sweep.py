@@ -62,8 +62,7 @@ class Sweep:
         for threshold, share, found in zip(self.thresholds, self.shares, self.audits, strict=True):
             worst = AuditRecord(violations=found).worst_case
             for own in found:
-                key = own.key
-                who = (key.sensitive_feature, key.group, key.reference, key.outcome)
+                who = (own.sensitive_feature, own.group, own.reference, own.outcome)
                 ratios = (own.ratio, *own.ratio_interval, own.population.ratio)
                 told = (threshold, float(share), own is worst, *who, *ratios, own.n_rows, own.rule)
                 rows.append(told)
