@@ -46,8 +46,9 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 _KEYWORDS: Final = frozenset({"and", "or", "not", "in", "is", "missing", "true", "false"})
 _HOW: Final = (
-    'Write conditions such as age < 25, city == "Oslo", city in ("Oslo", "Bergen"), 18 <= age < 25 or '
-    "age is missing, joined by and, or, not and brackets; names with blanks or signs in `backquotes`."
+    'Write conditions such as age < 25, city == "Oslo", city in ("Oslo", "Bergen"), 18 <= age < 25, '
+    'day < "2024-01-31" or age is missing, joined by and, or, not and brackets; names with blanks or '
+    "signs in `backquotes`."
 )
 
 # Finds a column by its name.
