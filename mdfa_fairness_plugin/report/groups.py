@@ -11,9 +11,16 @@ from scipy.optimize import linprog
 
 from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.wording import label_text, named, percent
-from mdfa_fairness_plugin.records import AuditRecord, GroupCounts, Measured, Violation
+from mdfa_fairness_plugin.records import (
+    AskedSubgroup,
+    AuditRecord,
+    GroupCounts,
+    Measured,
+    Subgroup,
+    Violation,
+)
 from mdfa_fairness_plugin.report.cells import Kept
-from mdfa_fairness_plugin.report.copies import printed
+from mdfa_fairness_plugin.report.copies import printed, thin
 from mdfa_fairness_plugin.report.document import HTML, Paragraphs, Table, Value
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.means import OfMeans
@@ -135,14 +142,14 @@ def closed_groups(
     cells = np.array([own.counts for own in groups], dtype=float)
     columns = np.array([feature for feature, _ in names])
     known = np.array([own.known for own in groups])
-    case = (None,) * 3 if shown is None else (shown.sensitive_feature, shown.group, shown.reference)
-    fixed = np.array([own.sensitive_feature == case[0] and own.group in case[1:] for own in groups])
-    fixed = (fixed & known) | (cells.sum(axis=1) == 0)
+    first = None if shown is None else shown.sensitive_feature
+    sides = [] if shown is None else sides_of(shown)
+    fixed = np.array([name in sides for name in names]) | (cells.sum(axis=1) == 0)
     hidden, lines = _telling(cells, min_cell), []
     for column in dict.fromkeys(columns):
         places = columns == column
         if (hidden & places & ~known).any():  # any search tells how many have no value in it
-            hidden |= places if column != case[0] else ~places
+            hidden |= places if column != first else ~places
             places &= known
         lines.append(places)
     # What is not known of a whole column adds up to nothing that is known.
@@ -194,7 +201,7 @@ def _compared(result: AuditRecord, shown: Violation | None) -> tuple[GroupCounts
         counts = own.population.counts
         if shown is None or len(counts) != 2 or set(counts) != set(shown.population.counts):
             continue
-        cells = counts[shown.population.counts.columns].to_numpy(dtype=float)
+        cells = counts.reindex(columns=shown.population.counts.columns).to_numpy(dtype=float)
         groups = found.setdefault(own.sensitive_feature, {})
         groups[own.group], others = cells
         if own.reference is not None:
@@ -251,20 +258,30 @@ def printable_groups(
 def telling_parts(
     result: AuditRecord, shown: Violation | None, min_cell: int
 ) -> Iterator[Measured]:
-    """All who meet one rule, by searches of several groups that leave a few of the others there."""
-    found: dict[tuple[str, str], list[Violation]] = {}
+    """All who meet one rule, or were asked about, where several groups' numbers leave a few others."""
+    found: dict[str, list[tuple[Violation | AskedSubgroup, Measured]]] = {}
     for own in sorted(result.violations, key=lambda own: own is not shown):
-        if own.reference is None and own.rule and not own.rule_subgroup.counts.empty:
-            found.setdefault((own.sensitive_feature, own.rule), []).append(own)
-    for searches in found.values():
-        groups = {own.group: own for own in reversed(searches)}
-        columns = searches[0].rule_subgroup.counts.columns
-        told = [own.rule_subgroup.counts.reindex(columns=columns) for own in groups.values()]
-        whole = told[0].to_numpy(dtype=float).sum(axis=0)
-        rest = whole - sum(own.to_numpy(dtype=float)[0] for own in told)
-        if len(groups) > 1 and _telling(rest, min_cell):
-            first = searches[0].group
-            yield from (own.rule_subgroup for own in searches if own.group != first)
+        if own.rule:
+            found.setdefault(own.rule, []).append((own, own.rule_subgroup))
+    for asked in result.asked:
+        found.setdefault(asked.label, []).append((asked, asked))
+    for pairs in found.values():
+        there = [pair for pair in pairs if not pair[1].counts.empty]
+        there.sort(key=lambda pair: thin(pair[1].counts, min_cell))
+        searches = tuple(
+            Violation(**vars(own.key), population=Subgroup(counts=part.counts))
+            for own, part in there
+        )
+        if len({(own.sensitive_feature, own.group) for own in searches}) > 1:
+            alone = AuditRecord(violations=searches)
+            closed = closed_groups(alone, searches[0], min_cell, told=True)
+            yield from (part for own, part in there if closed & set(sides_of(own)))
+
+
+def sides_of(search: Violation | AskedSubgroup) -> list[tuple[str, Hashable]]:
+    """Column and value of the group of a search, and of whom it is compared with."""
+    sides = (search.group, search.reference)
+    return [(search.sensitive_feature, own) for own in sides if own is not None]
 
 
 def _copy(own: GroupCounts, min_cell: int, *, hide: bool) -> GroupCounts:

@@ -44,7 +44,12 @@ from mdfa_fairness_plugin.report.copies import (
 )
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.features import printable_features
-from mdfa_fairness_plugin.report.groups import closed_groups, printable_groups, telling_parts
+from mdfa_fairness_plugin.report.groups import (
+    closed_groups,
+    printable_groups,
+    sides_of,
+    telling_parts,
+)
 from mdfa_fairness_plugin.report.profile_cells import (
     ProfiledFeatures,
     mean_of_few,
@@ -288,10 +293,7 @@ class _Redactor(Counts):
             own.population
             for own in self.given.violations
             if (own.sensitive_feature, own.group) != first
-            if any(
-                (own.sensitive_feature, side) in self.groups_closed
-                for side in (own.group, own.reference)
-            )
+            if self.groups_closed & set(sides_of(own))
         ]
         hidden += telling_parts(self.given, case, self.min_cell)
         few = {

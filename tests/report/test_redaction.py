@@ -23,6 +23,7 @@ from mdfa_fairness_plugin.exceptions import AuditWarning, Count, InputError, Mes
 from mdfa_fairness_plugin.measure.intervals import log_ratio_interval
 from mdfa_fairness_plugin.person.comparators import in_subgroup
 from mdfa_fairness_plugin.records import (
+    AskedSubgroup,
     AuditRecord,
     GroupCounts,
     ModelDependence,
@@ -1010,6 +1011,16 @@ def test_who_meets_a_rule_is_not_counted_by_two_groups_that_do(few):
     copy = redact(dataclasses.replace(result, violations=tuple(found)), MIN_CELL).result
     told = {own.group for own in copy.violations if own.rule_subgroup.measured}
     assert told == ({"a"} if few < MIN_CELL else {"a", "b"})
+    # So are the answers on one question, of c itself, too.
+    asked = []
+    for own in result.violations:
+        both = np.array([inside[own.group], total - inside[own.group]])
+        counts = table(both).reindex(columns=own.counts.columns)
+        said = {"label": "age <= 24", "n_rows": int(total.sum()), "counts": counts}
+        asked.append(AskedSubgroup(**vars(own.key), **said, **figures(counts)))
+    copy = redact(dataclasses.replace(result, asked=tuple(asked)), MIN_CELL).result
+    told = {own.group for own in copy.asked if own.measured}
+    assert told == ({"a"} if few < MIN_CELL else {"a", "b", "c"})
 
 
 _CROSSED = {
