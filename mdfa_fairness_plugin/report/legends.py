@@ -19,7 +19,7 @@ from mdfa_fairness_plugin.records.searches import RANK, STEPS
 from mdfa_fairness_plugin.report.document import HTML, Bullets, Section
 from mdfa_fairness_plugin.report.effects import beside_title, effect_of, effects_of
 from mdfa_fairness_plugin.report.findings import FINDINGS, POWER
-from mdfa_fairness_plugin.report.means import Difference, OfMeans, RatioOfMeans, Slope
+from mdfa_fairness_plugin.report.means import Difference, RatioOfMeans, Slope
 from mdfa_fairness_plugin.report.rates import Bounded, Effect
 from mdfa_fairness_plugin.report.reading import entries
 
@@ -42,30 +42,17 @@ def effects_legend(violations: Sequence[Violation]) -> str:
 
 
 def _effect_legend(effect: Effect) -> str:
-    if isinstance(effect, Slope):
-        unit = "in percentage points" if effect.scale == RANK else _UNITS.get(effect.scale, "")
-        unit = unit or "in units of the outcome"
-        return (
-            f"Slope: how much less or more{effect.each} in the worst subgroup, {unit}, below 0 the "
-            "other way round"
-        )
-    if isinstance(effect, Difference):
-        unit = _UNITS.get(effect.scale, "in units of the outcome")
-        return (
-            f"Difference: how much less or more in the worst subgroup, {unit}, below 0 the other way "
-            "round"
-        )
-    if isinstance(effect, OfMeans):
-        return (
-            "Ratio: how many times as much in the worst subgroup, the others where the group gets "
-            "less, and below 1 the other way round"
-        )
-    if isinstance(effect, Bounded):
-        return (
-            "Ratio: times as often in the worst subgroup, as far as rows of known group tell it, or "
-            "from the least to the most that probabilities allow; between: with chance"
-        )
-    return "Ratio: times as often in the worst subgroup"
+    return f"{effect.name.capitalize()}: in the worst subgroup, {_meaning(effect)}"
+
+
+def _meaning(effect: Effect) -> str:
+    """What an effect is."""
+    if not isinstance(effect, Difference):
+        return _MEANS[type(effect)]
+    unit = _UNITS.get(effect.scale, "in units of the outcome")
+    if isinstance(effect, Slope) and effect.scale == RANK:
+        unit = "in percentage points"
+    return f"{_MEANS[type(effect)]}{effect.each}, {unit}, below 0 the other way round"
 
 
 def beside_legend(violations: Sequence[Violation]) -> str:
@@ -99,21 +86,22 @@ def one_sided(violations: Sequence[Violation]) -> str:
 def words_section(searches: Sequence[Violation]) -> Section:
     """What words of a report mean."""
     effects = effects_of(searches)
-    sizes = [(effect.name.capitalize(), _MEANS[type(effect)]) for effect in effects]
-    if any(search.as_observed for search in searches):
-        sizes = [(name, means.replace("at equal", "whatever the")) for name, means in sizes]
+    at = "whatever the" if any(search.as_observed for search in searches) else "at equal"
+    sizes = [(own.name.capitalize(), f"{at} features, {_meaning(own)}") for own in effects]
     words = (*_WORDS[:4], *sizes, *_WORDS[4:])
     lines = tuple(f"{word}: {meaning}." for word, meaning in dict(words).items())
     return Section("words", "What the words mean", (Bullets(lines),), HTML, folded=True)
 
 
+_OFTEN: Final = "how many times as often one side gets the outcome as the other"
 _MEANS: Final = {
-    Effect: "how many times as often one side gets the outcome as the other, at equal features",
-    Bounded: "how many times as often one side gets the outcome as the other, at equal features, from "
-    "the least to the most that the probabilities of the groups allow",
-    RatioOfMeans: "how many times as much one side gets as the other on average, at equal features",
-    Difference: "how much less or more one side gets than the other on average, at equal features",
-    Slope: "how much less or more goes with so much more of the sensitive quantity, at equal features",
+    Effect: _OFTEN,
+    Bounded: f"{_OFTEN}, as far as rows of known group tell it, or from the least to the most that "
+    "probabilities allow; between: with chance",
+    RatioOfMeans: "how many times as much one side gets as the other on average, the others where the "
+    "group gets less, and below 1 the other way round",
+    Difference: "how much less or more one side gets than the other on average",
+    Slope: "how much less or more goes with it",
 }
 _WORDS: Final = (
     ("Row", "one line of the data, such as one decision; counts and shares are of rows"),
