@@ -30,7 +30,7 @@ from mdfa_fairness_plugin.measure.measured import Measured
 from mdfa_fairness_plugin.measure.power import Plan, named_detectable, up_to_thousandfold
 from mdfa_fairness_plugin.measure.sensitivity import e_value, missing_bounds
 from mdfa_fairness_plugin.measure.sums import CORE, EVERYBODY, REGION, RULE, SEARCHED, SETS
-from mdfa_fairness_plugin.measure.tests import chosen_p_value, holm
+from mdfa_fairness_plugin.measure.tests import holm
 from mdfa_fairness_plugin.measure.verdicts import BETTER_MODELS, holds, verdict_of
 from mdfa_fairness_plugin.records import ModelDependence, Subgroup, ratio_of
 from mdfa_fairness_plugin.settings import Settings
@@ -100,12 +100,7 @@ class _Tested:
             return float(np.nan_to_num(every).mean()) if (every == every).any() else math.nan
 
         def reported(allow: bool) -> float:
-            own = z(REGION, allow) if one.everybody or one.single else proposed(allow)
-            if math.isnan(own) or not one.chosen:
-                return float(ndtr(-own))
-            whole, part = (one.sums.sets[place].leak.squares for place in (EVERYBODY, SEARCHED))
-            # Rows of a part are rows of the whole.
-            return chosen_p_value(own, math.sqrt(min(part / whole, 1.0)) if whole > 0 else 1.0)
+            return one.p_value(z(REGION, allow) if one.everybody or one.single else proposed(allow))
 
         return cls(
             statistic=one.sums.region.leak.statistic(settings.seeds["test"]),

@@ -6,11 +6,14 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from scipy.special import ndtr
+
 from mdfa_fairness_plugin.measure.allowance import Allowance
 from mdfa_fairness_plugin.measure.estimates import Leftover, Rates
 from mdfa_fairness_plugin.measure.means import MeanDifference, Means
 from mdfa_fairness_plugin.measure.power import Searching
-from mdfa_fairness_plugin.measure.sums import SEARCHED, SETS, RungOf, SearchSums, ValueOf
+from mdfa_fairness_plugin.measure.sums import EVERYBODY, SEARCHED, SETS, RungOf, SearchSums, ValueOf
+from mdfa_fairness_plugin.measure.tests import chosen_p_value
 from mdfa_fairness_plugin.records import SearchKey
 from mdfa_fairness_plugin.records.effects import DELTA_OF_DEVIATION
 from mdfa_fairness_plugin.settings import Settings
@@ -87,6 +90,14 @@ class Measured:
     def chosen(self) -> bool:
         """Whether everybody and a part of them stood to choice."""
         return self.sums.sets[SEARCHED].n_rows < self.sums.everybody.n_rows
+
+    def p_value(self, z: float) -> float:
+        """Of what is reported so many standard errors beyond chance, a part or everybody by choice."""
+        if math.isnan(z) or not self.chosen:
+            return float(ndtr(-z))
+        whole, part = (self.sums.sets[place].leak.squares for place in (EVERYBODY, SEARCHED))
+        # Rows of a part are rows of the whole.
+        return chosen_p_value(z, math.sqrt(min(part / whole, 1.0)) if whole > 0 else 1.0)
 
     def leftover(self, place: int, settings: Settings) -> Leftover | None:
         """What the features leave of the outcome in a set; None if it is not to be taken out."""

@@ -23,7 +23,6 @@ from mdfa_fairness_plugin.measure.proxies import (
 )
 from mdfa_fairness_plugin.measure.sensitivity import e_value
 from mdfa_fairness_plugin.measure.sums import CORE, EVERYBODY, REGION, RULE, SEARCHED
-from mdfa_fairness_plugin.measure.tests import chosen_p_value
 from mdfa_fairness_plugin.measure.verdicts import holds
 from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION, ratio_of
 from mdfa_fairness_plugin.search.search import Search
@@ -200,12 +199,6 @@ class _Known:
         most = difference + allowed.wider_above * error + size * allowed.rise
         beyond = (own.delta - allowed.fall) / (own.error * allowed.wider_below)
         beyond /= measured.widening.tests[place]
-        p_value = float(ndtr(-beyond))
-        if place == REGION and measured.chosen:
-            whole, part = (measured.sums.sets[at].leak.squares for at in (EVERYBODY, SEARCHED))
-            p_value = chosen_p_value(
-                beyond, math.sqrt(min(part / whole, 1.0)) if whole > 0 else 1.0
-            )
         return {
             "delta": own.delta,
             "interval": (low, high),
@@ -217,7 +210,7 @@ class _Known:
             ),
             "rates": (float(own.rates[0]), float(own.rates[1])),
             "n_known": own.n_known,
-            "p_value": p_value,
+            "p_value": measured.p_value(beyond) if place == REGION else float(ndtr(-beyond)),
         }
 
 
