@@ -27,12 +27,12 @@ from mdfa_fairness_plugin.person.find import Person, choose_search, only_match
 from mdfa_fairness_plugin.person.story import as_read, tell, value_text
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report import html, text
-from mdfa_fairness_plugin.report.byline import published
 from mdfa_fairness_plugin.report.plain import as_json, in_print, plain_value, written
 from mdfa_fairness_plugin.report.reading import held_in_part
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.schema import CARD_SCHEMA
 from mdfa_fairness_plugin.report.sentences import group_of, others_of
+from mdfa_fairness_plugin.report.statement import published
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import check_whole
 

@@ -34,12 +34,18 @@ from mdfa_fairness_plugin.report.copies import (
     Guard,
     cells_of,
     coarse_rates,
+    dependence,
     least,
     made_of_cells,
+    missing_elsewhere,
     no_counts,
+    overlap,
     permitted,
     printed,
     rough_counts,
+    rule_rows,
+    spaced_path,
+    spread,
     thin,
 )
 from mdfa_fairness_plugin.report.effects import effect_of
@@ -58,14 +64,6 @@ from mdfa_fairness_plugin.report.profile_cells import (
     tells_of_few,
 )
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, shown_case
-from mdfa_fairness_plugin.report.spaced import (
-    dependence,
-    missing_elsewhere,
-    overlap,
-    rule_rows,
-    spaced_path,
-    spread,
-)
 from mdfa_fairness_plugin.report.withholding import Counts
 
 _MOST_TRIES: Final = 4

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mdfa_fairness_plugin.report import html, text
-from mdfa_fairness_plugin.report.byline import published
 from mdfa_fairness_plugin.report.document import Document
 from mdfa_fairness_plugin.report.junit import Case, junit_of
 from mdfa_fairness_plugin.report.notebooks import MIN_CELL
 from mdfa_fairness_plugin.report.plain import as_json, written
+from mdfa_fairness_plugin.report.statement import published
 
 
 class Reported:

@@ -1,14 +1,23 @@
-"""What those who answer for an audit state of it, and the files it can be checked by."""
+"""What those who answer for an audit state of it, who publishes it, and what it can be checked by."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from mdfa_fairness_plugin.describe.wording import clean, count
 from mdfa_fairness_plugin.provenance import ReadFile
 from mdfa_fairness_plugin.records.statement import STATED
-from mdfa_fairness_plugin.report.document import HTML, PLAIN, Bullets, Section, Table
+from mdfa_fairness_plugin.report.document import (
+    HTML,
+    PLAIN,
+    Bullets,
+    Document,
+    Paragraphs,
+    Section,
+    Table,
+)
 
 _MOST_FILES: Final = 12
 NOT_STATED: Final = "not stated"
@@ -44,3 +53,30 @@ def files_sentences(provenance: Mapping[str, Any]) -> tuple[str, ...]:
 def file_text(own: ReadFile) -> str:
     """A file by name, size and hash."""
     return f"{clean(own.name, 200)}, {count(own.bytes, 'byte')}, SHA-256 {clean(own.sha256, 80)}"
+
+
+# -- who publishes it
+
+# What a page is told, how it is written, and the statement's word for it where nothing else is said.
+_PARTS: Final = {
+    "author": ("By {}", "auditor"),
+    "source": ("Source: {}", "data_source"),
+    "date": ("{}", "audit_date"),
+}
+
+
+def published(
+    document: Document, statement: Mapping[str, str] | None = None, **told: Any
+) -> Document:
+    """The document with ``title``, ``source``, ``author`` and ``date`` above all else."""
+    stated = statement or {}
+    title = clean(told.pop("title", None) or "", 300)
+    parts = [document.title] if title else []
+    for name, (words, key) in _PARTS.items():
+        if own := clean(told.get(name) or stated.get(key, ""), 300):
+            parts.append(words.format(own))
+    if not parts:
+        return document
+    line = Paragraphs((f"{'. '.join(part.rstrip('.') for part in parts)}.",), "scope")
+    sections = (Section("byline", "", (line,), HTML, place="above"), *document.sections)
+    return replace(document, title=title or document.title, sections=sections)
