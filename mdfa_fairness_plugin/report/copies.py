@@ -169,12 +169,14 @@ class Guard:
     """Which sets of rows have estimates from which a few people could be counted."""
 
     min_cell: int
-    untold: frozenset[tuple[float, ...]] = frozenset()  # cells of tables that are not all printed
+    untold: frozenset[tuple[Any, ...]] = frozenset()  # tables that are not all printed
     few: frozenset[str] = frozenset()  # sensitive features with a group that few amounts are of
 
     def closed(self, own: Measured, *wholes: Measured) -> bool:
         """Whether a set has a small cell, or what is left of one that it is part of has."""
-        return cells_of(own) in self.untold or self.tells(own, *wholes)
+        return not self.untold.isdisjoint((cells_of(own), table_of(own))) or self.tells(
+            own, *wholes
+        )
 
     def tells(self, own: Measured, *wholes: Measured) -> bool:
         """Whether it does so by itself, and not with what is told of others."""
@@ -188,6 +190,11 @@ def cells_of(own: Measured) -> tuple[float, ...]:
     """Cells of a table, whichever side and outcome it is told from; empty if they are not known."""
     cells = own.counts.to_numpy(dtype=float)
     return tuple(sorted(cells.ravel())) if cells.size else (-1.0,)
+
+
+def table_of(own: Measured) -> tuple[Any, ...]:
+    """The same with the names of its sides, which another table of the same cells has not."""
+    return (tuple(sorted(map(str, own.counts.index))), *cells_of(own))
 
 
 def of_few(share: float, n: int, min_cell: int) -> bool:

@@ -46,6 +46,7 @@ from mdfa_fairness_plugin.report.copies import (
     rule_rows,
     spaced_path,
     spread,
+    table_of,
     thin,
 )
 from mdfa_fairness_plugin.report.effects import effect_of
@@ -287,21 +288,20 @@ class _Redactor(Counts):
         told = case is None or case.population not in hidden
         self.groups_closed = closed_groups(self.given, case, self.min_cell, told=told)
         first = None if case is None else (case.sensitive_feature, case.group)
-        hidden += [
+        others: list[Measured] = [
             own.population
             for own in self.given.violations
             if (own.sensitive_feature, own.group) != first
             if self.groups_closed & set(sides_of(own))
         ]
-        hidden += telling_parts(self.given, case, self.min_cell)
+        others += telling_parts(self.given, case, self.min_cell)
+        untold = [*map(cells_of, hidden), *map(table_of, others)]
         few = {
             own.sensitive_feature
             for own in self.given.groups
             if own.counted and tells_of_few(own.counted, self.min_cell)
         }
-        return Guard(
-            min_cell=self.min_cell, untold=frozenset(map(cells_of, hidden)), few=frozenset(few)
-        )
+        return Guard(min_cell=self.min_cell, untold=frozenset(untold), few=frozenset(few))
 
     def _closed_everybody(self, violation: Violation) -> bool:
         """Whether what is made of everybody compared by one search would tell of a few."""
