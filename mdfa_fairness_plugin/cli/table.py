@@ -31,6 +31,7 @@ from mdfa_fairness_plugin.data.written import Marks, find_writing
 from mdfa_fairness_plugin.exceptions import InputError, did_you_mean, renaming
 
 _CSV_SUFFIXES = (".csv", ".tsv", ".txt")
+_BLANKS = r"\s+"  # pandas takes it for any number of them
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 
 # Name pandas gives a column without one; saved row numbers are the usual case.
@@ -243,8 +244,10 @@ def read_table(request: Request) -> Table:
     elif kind in _CSV_SUFFIXES:
         usual = "\t" if kind == ".tsv" else ","
         mark = usual if request.separator is None else request.separator.replace("\\t", "\t")
-        if len(mark) != 1:
-            raise CommandError(f"--separator: {mark!r} was given; one character expected.")
+        if len(mark) != 1 and mark != _BLANKS:
+            raise CommandError(
+                f"--separator: {mark!r} was given; one character expected, or {_BLANKS} for any blanks."
+            )
         how = {
             "sep": mark,
             "encoding": request.encoding,

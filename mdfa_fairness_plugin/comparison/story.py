@@ -374,11 +374,12 @@ def _differences(result: ComparisonResult) -> Section:
         if model == result.baseline:
             continue
         own = [found[model, quantity] for quantity, _ in shown]
-        how = {"signed": not labels or own[0].by_difference}
+        signed = not labels or own[0].by_difference
         cells = []
         for one in own:
-            effect, how["withheld"] = effect_in(result, search, one.measure), bool(one.withheld)
-            cells.append(cell(effect, one.difference, one.interval, **how))
+            effect, hidden = effect_in(result, search, one.measure), bool(one.withheld)
+            size = cell(effect, one.difference, one.interval, signed=signed, withheld=hidden)
+            cells.append(size)
         if truth:
             one = found[model, last]
             if labels:

@@ -386,7 +386,8 @@ def _date(text: str, day_first: bool, century: int) -> float:
             continue
         parts = dict(zip(order, found.groups(), strict=False))
         if "x" in parts:
-            parts["d"], parts["m"] = (parts[own] for own in ("xz" if day_first else "zx"))
+            first, second = parts["x"], parts["z"]
+            parts["d"], parts["m"] = (first, second) if day_first else (second, first)
         month = parts["m"][:3].lower()
         year = int(parts["y"]) + century * (len(parts["y"]) == 2)
         number = _MONTHS.index(month) + 1 if month in _MONTHS else int(month)

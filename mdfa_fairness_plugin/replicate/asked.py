@@ -148,7 +148,7 @@ def measured_in(search: Search, inside: np.ndarray, problem: AuditProblem) -> Me
     """Rows of a search that are meant, counted; None if it could not be made."""
     if not search.made:
         return None
-    rows, models = measured_rows(search, problem), search.data.models
+    rows, models = measured_rows(search, problem), search.searched.models
     assert models is not None
     hypothesis = (id(models.fitted), models.flip_s != models.flip_y, inside.tobytes())
     member = inside[search.rows[search.data.held_out]]

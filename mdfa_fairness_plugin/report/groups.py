@@ -224,8 +224,8 @@ def _parts(groups: Sequence[GroupCounts]) -> list[np.ndarray]:
         if own.known and own.sensitive_feature != joint:
             place, line = names.index(own.sensitive_feature), np.zeros(len(groups))
             for k, part in enumerate(groups):
-                if part.known and part.sensitive_feature == joint:
-                    line[k] = -float(part.group[place] == own.group)  # type: ignore[index]
+                if part.sensitive_feature == joint and isinstance(part.group, tuple):
+                    line[k] = -float(part.group[place] == own.group)
             line[i] = 1.0
             lines.append(line)
     return lines

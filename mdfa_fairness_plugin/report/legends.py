@@ -150,7 +150,7 @@ def number_sentence(result: AuditRecord) -> str:
     given = entries(result.provenance, "parameters")
     good = {"high": True, "low": False}.get(_text(given.get("favorable")))
     if given.get("outcome_type") == "numeric":
-        name = label_text(result.outcome_name) if result.outcome_name else "a number"
+        name = label_text(result.outcome_name, 80) if result.outcome_name else "a number"
         if any(own.outcome_text.endswith(PER_EXPOSURE) for own in result.violations):
             name += PER_EXPOSURE
         better = {None: "", True: "; more of it is favourable", False: "; less of it is favourable"}

@@ -148,6 +148,7 @@ class RatioOfMeans(OfMeans):
     """How many times as much one side gets on average."""
 
     beside = "Difference"
+    loss = "Loss"  # squared error, or log-loss where the number is nothing or one amount
     titles = ("Ratio of means", "Difference of means")
     axis = "Ratio of means"
     plural = "Ratios of means"

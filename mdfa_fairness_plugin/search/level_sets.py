@@ -81,9 +81,8 @@ class SearchData:
     of: ValueOf = field(default_factory=ValueOf)
     counted: np.ndarray | None = None  # (n,); place of each row among what is counted
     dose: np.ndarray | None = None  # (n,); of a slope, see ``MeasuredRows``
-    searched: SearchData | None = (
-        None  # the same people by yes and no, of a number that says as much
-    )
+    # The same people by yes and no, of a number that says as much.
+    searched: SearchData | None = None
 
     @property
     def share(self) -> float:

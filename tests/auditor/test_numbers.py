@@ -126,12 +126,15 @@ def test_nothing_or_one_amount_by_its_ratio_is_searched_as_yes_and_no():
         assert 0 < min(v.rates) < max(v.rates) < 250
         assert v.alpha == pytest.approx(same.alpha / np.mean(data.y == 1), rel=0.02)
     assert len({round(v.p_value, 9) for v in numbers.violations}) == 2
+    assert "Squared error" not in numbers.to_html()  # models are of yes and no
     for v in numbers.violations:  # the same question twice is one test
         assert v.p_value_adjusted <= 2 * v.p_value + 1e-9
-    told = {"outcome_type": "numeric", "measure": "ratio", "outcomes": ["more"], "groups": [1]}
+    told = {"outcome_type": "numeric", "measure": "ratio", "groups": [1]}
     means = mdfa.audit(data.X, paid, outcome_probability=np.full(800, 120.0), **told, **given)
     rates = mdfa.audit(data.X, data.y, outcome_probability=np.full(800, 0.48), **told, **given)
     assert means.violations[0].ratio == pytest.approx(rates.violations[0].ratio)
+    surest = min(means.measure(np.arange(800) < 400), key=lambda own: own.p_value)
+    assert surest.p_value_adjusted == pytest.approx(2 * surest.p_value)  # less and more are two
 
 
 def test_two_labels_as_several_classes_are_the_same(paid):

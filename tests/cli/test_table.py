@@ -55,6 +55,12 @@ def test_quantities_are_read_as_the_options_say(values, options, read, tmp_path,
     assert (found.iloc[: len(read)] == expected).all()
 
 
+def test_any_blanks_may_separate_cells(tmp_path, mdfa, fake_audit):
+    path = written(tmp_path, [7, 8] * 10, "  ")
+    assert mdfa("audit", path, *ROLES, "--separator", r"\s+").exit_code == 0
+    assert fake_audit.call["X"]["x"].tolist() == [7, 8] * 10
+
+
 @pytest.mark.parametrize(
     ("values", "parts"),
     [

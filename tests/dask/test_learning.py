@@ -56,6 +56,7 @@ def test_several_columns_and_their_combinations(frame, run, n_learned):
     groups = {(v.sensitive_feature, v.group) for v in found.violations}
     assert ("race & sex", ("black", "f")) in groups
     assert len(groups) == 2 + 2 + 4
+    assert "race & sex" in found.summary()
     joint = next(v for v in found.violations if v.group == ("black", "f"))
     outside = found.excluded.get("no comparable row (race & sex=('black', 'f'))", 0)
     assert joint.population.n_rows == len(frame) - n_learned - outside
