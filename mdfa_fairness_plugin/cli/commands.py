@@ -51,11 +51,11 @@ _PATH: Final = click.Path(path_type=Path)
 _FILE: Final = Argument(["file"], type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 
-def _work(name: str, **asked: Any) -> None:
+def _work(command: str, /, **asked: Any) -> None:
     """Do what is asked, by a module that is imported only now: what commands need is slow to load."""
     request = Request(**asked)
     refuse_idle(request)
-    module = importlib.import_module(f"mdfa_fairness_plugin.cli.{name}")
+    module = importlib.import_module(f"mdfa_fairness_plugin.cli.{command}")
     click.get_current_context().exit(module.run(request) or 0)
 
 
