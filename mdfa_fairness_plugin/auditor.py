@@ -34,8 +34,7 @@ class Fitting(Judging):
         ----------
         X : table of shape (n_samples, n_features)
             Audited features: pandas, polars, numpy or scipy sparse. Who counts as similar is
-            judged by these, not by what the classifier used. Dates are numbers of days: give weekday,
-            month or hour as columns of their own where these may matter.
+            judged by these, not by what the classifier used; by dates' weekday, month and hour, too.
         y : array-like of shape (n_samples,)
             The classifier's outcomes: two labels, or 3 to 20, of which each is audited against all
             others; with ``outcome_type="numeric"`` numbers.

@@ -12,7 +12,7 @@ import pandas as pd
 from mdfa_fairness_plugin.data.columns import Kind, Labels, TypedColumn, listing
 from mdfa_fairness_plugin.data.containers import Table, read_table
 from mdfa_fairness_plugin.data.display import DisplayFeature, Reader, display_frame, find_shown
-from mdfa_fairness_plugin.data.held import as_days, merged, note_unequal, pooled
+from mdfa_fairness_plugin.data.held import merged, note_unequal, pooled
 from mdfa_fairness_plugin.data.plans import (
     MISSING,
     OTHER,
@@ -21,6 +21,7 @@ from mdfa_fairness_plugin.data.plans import (
     Plan,
     level_texts,
     leveled,
+    parts_of,
     refuse_infinite,
     steps_of,
     unit_of,
@@ -50,11 +51,12 @@ class FeatureEncoder:
     Numbers stay as they are, with the median (the commoner value of a 0/1 column) where one is
     missing and a column ``name is missing`` that says so. Ordered categoricals become the place in
     their order; dates, durations and times of day become days, and text that is any of these is read
-    as such. Other labels become one 0/1 column per level that enough rows have; the others are pooled
-    into ``name=(other levels)``, so that no column picks out a handful of people. Should even those
-    together be too few, they are encoded like the most frequent level, and shown as ``(other levels)``
-    all the same; `levels` tells all apart. Missing labels are a level ``name=(missing)`` of their own,
-    however few. Constant columns are left out.
+    as such. Weekday (Monday 0), month (January 0) and hour (in UTC where there is a time zone) of dates
+    among which these come again have columns of their own. Other labels become one 0/1 column per level
+    that enough rows have; the others are pooled into ``name=(other levels)``, so that no column picks
+    out a handful of people. Should even those together be too few, they are encoded like the most
+    frequent level, and shown as ``(other levels)`` all the same; `levels` tells all apart. Missing
+    labels are a level ``name=(missing)`` of their own, however few. Constant columns are left out.
 
     A level needs at least `min_level_count` rows (None: 5 below 200 rows, else 0.5 % of the rows
     and at least 10), as do the nonzeros of a sparse column; at most `max_levels` are kept.
@@ -337,8 +339,6 @@ class _Planning:
             # Columns of a row-major array are strided; every look at one costs ten times a copy's.
             values = np.ascontiguousarray(column.numbers)
             refuse_infinite(values, name)
-        if column.kind == "datetime":
-            self.in_part.append(as_days(name))
         missing = np.isnan(values)
         n_missing = int(missing.sum())
         if n_missing == len(values):
@@ -351,6 +351,7 @@ class _Planning:
         if kind == "numeric" and {lowest, highest} <= {0.0, 1.0} and np.isin(present, (0, 1)).all():
             kind = "boolean"
         fill = _median(present)
+        parts = parts_of(present) if kind == "datetime" else ()
         if n_missing:
             self.missing.append(Message(f"{name!r} (", Count(n_missing, unit=""), ")"))
         return NumberPlan(
@@ -358,12 +359,13 @@ class _Planning:
             name=name,
             kind=kind,
             fill=float(fill >= 0.5) if kind == "boolean" else fill,
-            places=self._next((lowest != highest) + (n_missing > 0)),
+            places=self._next((lowest != highest) + len(parts) + (n_missing > 0)),
             has_value=lowest != highest,
             has_indicator=n_missing > 0,
             steps=steps,
             levels=levels,
             unit=unit_of(present) if kind == "timedelta" else None,
+            parts=parts,
         )
 
     def _levels(self, labels: Labels, position: int, name: Hashable) -> Plan | str:

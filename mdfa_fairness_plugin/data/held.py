@@ -24,11 +24,6 @@ def merged(name: Hashable, level: str, n_rows: int, of: int) -> Message:
     return Message(f"{name!r}: rare levels count as {level!r} (", _share(n_rows, of), ")")
 
 
-def as_days(name: Hashable) -> Message:
-    """Dates, of which models see how late they are and little of what comes again and again."""
-    return Message(f"{name!r}: as a number of days, without its weekday, month or hour")
-
-
 def left_unread(name: Hashable, n_rows: int, of: int) -> Message:
     """Texts of several meanings that are all missing."""
     return Message(f"{name!r}: texts that are no quantity are missing (", _share(n_rows, of), ")")

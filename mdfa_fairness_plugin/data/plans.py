@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -33,6 +33,20 @@ PER_DAY: Final[dict[DisplayKind, int]] = {
     "days": 1, "hours": 24, "minutes": 1_440, "seconds": 86_400,
 }  # fmt: skip
 _TWO_DIGITS = 10  # of the median before its point, for cut points that are no fractions of it
+_PER_HOUR = MICROSECONDS_PER_DAY / 24
+
+# What comes again and again in dates, given in days: after how many, and where in that each is.
+DATE_PARTS: Final[dict[str, tuple[int, Callable[[np.ndarray], np.ndarray]]]] = {
+    "weekday": (7, lambda days: (np.floor(days) + 3.0) % 7.0),  # Monday 0
+    "month": (366, lambda days: microseconds(days).view("M8[us]").astype("M8[M]").astype(int) % 12),
+    "hour": (1, lambda days: microseconds(days) % MICROSECONDS_PER_DAY / _PER_HOUR),
+}
+
+
+def parts_of(days: np.ndarray) -> tuple[str, ...]:
+    """Parts of these dates that came again, and differ."""
+    span = np.ptp(days)
+    return tuple(name for name, (n, of) in DATE_PARTS.items() if span > n and np.ptp(of(days)) > 0)
 
 
 def unit_of(days: np.ndarray) -> DisplayKind:
@@ -46,7 +60,7 @@ def unit_of(days: np.ndarray) -> DisplayKind:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberPlan:
-    """Numbers, or places in an order, as they are; a column that says where they are missing."""
+    """Numbers, or places in an order, as they are; parts of dates; where they are missing."""
 
     position: int  # of the column in the table fitted to
     name: Hashable
@@ -58,11 +72,12 @@ class NumberPlan:
     steps: Mapping[Hashable, float] | None = None  # ordinal: label -> place in its order
     levels: tuple[str, ...] = ()
     unit: DisplayKind | None = None  # that a duration is shown in
+    parts: tuple[str, ...] = ()  # of dates, that have columns of their own
 
     @property
     def width(self) -> int:
         """Encoded columns."""
-        return self.has_value + self.has_indicator
+        return self.has_value + len(self.parts) + self.has_indicator
 
     @property
     def known_labels(self) -> Iterable[Hashable]:
@@ -80,7 +95,8 @@ class NumberPlan:
 
     def encoded_names(self, label: str) -> list[str]:
         """Names of the encoded columns."""
-        return [label] * self.has_value + [f"{label} is missing"] * self.has_indicator
+        parts = [f"{label}: {part}" for part in self.parts]
+        return [label] * self.has_value + parts + [f"{label} is missing"] * self.has_indicator
 
     def values(self, column: TypedColumn) -> np.ndarray:
         """Numbers, or places in the order; NaN where missing."""
@@ -105,9 +121,10 @@ class NumberPlan:
     def column(self, values: np.ndarray, which: int) -> np.ndarray:
         """One encoded column of what ``values`` gave."""
         missing = np.isnan(values)
-        if which or not self.has_value:
+        if which >= self.has_value + len(self.parts):
             return missing
-        return np.where(missing, self.fill, values) if missing.any() else values
+        known = np.where(missing, self.fill, values) if missing.any() else values
+        return DATE_PARTS[self.parts[which - 1]][1](known) if which else known
 
     def encode(self, values: np.ndarray, out: np.ndarray) -> None:
         """Write what ``values`` gave for some rows into these rows of zeros."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.data.plans import DATE_PARTS
 from mdfa_fairness_plugin.describe.profile import DIFFERENCE, MISSING, OTHERS, PARTS, VALUES
 from mdfa_fairness_plugin.describe.subgroups import QUANTILES
 from mdfa_fairness_plugin.describe.subgroups import ROWS as AMOUNTED
@@ -19,6 +20,8 @@ from mdfa_fairness_plugin.report.cells import Kept, profile_columns
 
 # Mean and deviation of fewer values than this tell how many rows have each.
 _FEWEST_VALUES: Final = 6
+# What names of encoded columns add to those of dates.
+_DATE_PARTS: Final = tuple(f": {part}" for part in DATE_PARTS)
 # Feature, level and statistic of every line.
 Lines = list[tuple[str, ...]]
 
@@ -224,7 +227,7 @@ class ProfiledFeatures:
         for name in self._names.intersection(encoded[:end] for end in range(len(encoded) + 1)):
             rest = encoded[len(name) :]
             # The mean of recorded numbers says nothing of how many are missing.
-            of_numbers = rest == "" and (name, "") in self._lines
+            of_numbers = rest in ("", *_DATE_PARTS) and (name, "") in self._lines
             if self._is_own(name, rest):
                 if (name, "") in self._hidden if of_numbers else name in self._telling:
                     return False
@@ -242,7 +245,7 @@ class ProfiledFeatures:
 
     def _is_own(self, name: str, rest: str) -> bool:
         """Whether a column named so, with this rest, is of the feature."""
-        if rest == "":
+        if rest in ("", *_DATE_PARTS):
             return True
         if rest == " is missing":
             return (name, MISSING) in self._lines

@@ -217,11 +217,32 @@ def test_a_pool_of_too_few_joins_the_most_frequent_level_and_is_shown_apart(enco
     assert "'x': rare levels count as 'b' (2 % of rows)" in notes_of(X)["NotHeldEqual"]
 
 
-def test_what_comes_again_and_again_in_dates_is_said_not_to_be_held_equal():
-    X = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=40), "hours": range(40)})
-    told = notes_of(X)["NotHeldEqual"]
-    assert told == "'day': as a number of days, without its weekday, month or hour"
-    assert "NotHeldEqual" not in notes_of(X.assign(day=X["day"][0]))
+def test_what_comes_again_and_again_in_dates_has_columns_of_its_own(encode):
+    days = pd.Series(pd.date_range("2023-12-31 18:00", periods=500, freq="36h"))
+    days[7] = pd.NaT
+    encoder, out = encode(pd.DataFrame({"day": days, "x": range(500)}))
+    parts = ["day", "day: weekday", "day: month", "day: hour", "day is missing", "x"]
+    assert sorted(out) == sorted(parts)
+    known = days.notna()
+    assert (out["day: weekday"] == days.dt.day_of_week)[known].all()
+    assert (out["day: month"] == days.dt.month - 1)[known].all()
+    assert (out["day: hour"] == days.dt.hour)[known].all()
+    assert encoder.displays_[0].kind == "datetime"
+    assert len(encoder.displays_) == 2
+
+
+@pytest.mark.parametrize(
+    ("days", "parts"),
+    [
+        (pd.date_range("2024-01-01", periods=7), []),
+        (pd.date_range("2024-01-01", periods=300), ["day: weekday"]),
+        (pd.date_range("2024-01-01", periods=60, freq="7D"), ["day: month"]),
+        (pd.date_range("2024-01-01", periods=40, freq="h"), ["day: hour"]),
+    ],
+)
+def test_parts_of_dates_that_never_come_again_say_no_more_than_the_date(encode, days, parts):
+    _, out = encode(pd.DataFrame({"day": days}))
+    assert sorted(out) == sorted(["day", *parts])
 
 
 def wide(rng, n_levels):
