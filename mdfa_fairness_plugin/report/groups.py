@@ -178,7 +178,7 @@ def _to_hide(
     """
     group, outcome = place
     own, beside = cells[:, outcome], np.zeros(len(cells), dtype=bool)
-    sums = np.vstack([*lines, np.arange(len(cells)) == group])
+    sums = np.vstack([*lines, np.eye(len(cells))[group]])
     cost = np.where(hidden, 0.0, 1.0 + cells.sum(axis=1))
     most = [np.where(fixed, 0.0, end) for end in (np.inf, own)]  # one has more, or less
     for step in (min_cell - 1 - own[group], -own[group]):
