@@ -56,7 +56,8 @@ def test_a_withheld_count_is_not_taken_for_a_number():
     assert known(3) == 3
     with pytest.raises(ValueError, match="a count that is not withheld expected"):
         known(Subgroup(n_rows=None).n_rows)
-    assert {one.name for one in fields(Subgroup) if type(one.default) is int} == {"n_rows"}
+    counts = {one.name for one in fields(Subgroup) if type(one.default) is int}
+    assert counts == {"n_rows", "n_known"}  # the second of which is rounded
 
 
 def test_a_record_shows_what_was_found_not_what_was_withheld():

@@ -195,7 +195,7 @@ class Measured(Effect, Record):
     outcome_sd: float = field(default=math.nan, metadata=said("cells", settle=float, json="told"))
     per: float = field(default=math.nan, metadata=said("always", settle=float, json="told"))
     probability_bounds: tuple[float, float] = told_pair()
-    n_known: int = field(default=0, metadata=said("always", settle=int, json="told"))
+    n_known: int = field(default=0, metadata=said("always", json="told"))
 
     @property
     def left_open(self) -> bool:

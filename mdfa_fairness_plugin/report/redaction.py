@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ from mdfa_fairness_plugin.records import (
     WorstCasePath,
 )
 from mdfa_fairness_plugin.report.asked import printable_asked
-from mdfa_fairness_plugin.report.cells import rounded
+from mdfa_fairness_plugin.report.cells import grid, rounded
 from mdfa_fairness_plugin.report.copies import (
     Guard,
     cells_of,
@@ -68,6 +68,7 @@ from mdfa_fairness_plugin.report.reading import comparison, diagnostics, shown_c
 from mdfa_fairness_plugin.report.withholding import Counts
 
 _MOST_TRIES: Final = 4
+_Set = TypeVar("_Set", Subgroup, Violation)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -266,7 +267,14 @@ class _Redactor(Counts):
         )
         if n == 0 and copy.reason != violation.reason:  # too few to be compared
             copy = replace(copy, n_rows=None, withheld=copy.withheld | {"n_rows"})
+        copy = self._roughly_known(copy)
         return copy if shown or violation.outcome_scale else coarse_rates(copy)
+
+    def _roughly_known(self, own: _Set) -> _Set:
+        """The set with its rows of known group rounded, but not to none."""
+        if not own.n_known:
+            return own
+        return replace(own, n_known=rounded(max(own.n_known, grid(self.min_cell)), self.min_cell))
 
     def _searched(
         self, violation: Violation, shown: tuple[str, ...], size_told: bool, *, closed: bool
@@ -360,7 +368,7 @@ class _Redactor(Counts):
             n_told = self.kept.count("n_all", n) if n_told == n else None
         if shown and n_told is None:
             self.withhold()
-        return printed(Subgroup, subgroup, **allowed, n_rows=n_told)
+        return self._roughly_known(printed(Subgroup, subgroup, **allowed, n_rows=n_told))
 
     def _balance(self, key: Any, value: Any) -> dict[str, Any]:
         found = diagnostics(value)
