@@ -467,7 +467,7 @@ def test_the_diagonal_of_the_transfer_is_the_audit(few, options):
     assert measured == len(result.models)
     others = [t for t in result.transfers if t.subgroup_of != t.model]
     assert {t.estimator for t in others} == {"hajek" if estimator == "raw" else estimator}
-    said = "those in the subgroups of other models" in " ".join(result.summary().split())
+    said = "those of other models, and what changes there" in " ".join(result.summary().split())
     assert said == (estimator == "raw")
 
 
