@@ -15,7 +15,7 @@ from mdfa_fairness_plugin.balance.balancer import BALANCERS, odds_weights, overl
 from mdfa_fairness_plugin.balance.entropy import EntropyBalancing
 from mdfa_fairness_plugin.balance.mmd import diagnose_mmd
 from mdfa_fairness_plugin.balance.network import MMDNetwork
-from mdfa_fairness_plugin.cli import models
+from mdfa_fairness_plugin.cli import asked
 from mdfa_fairness_plugin.dask import audit_dask
 from mdfa_fairness_plugin.exceptions import BalanceWarning, InputError, WarningLog
 from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
@@ -129,8 +129,8 @@ def test_symmetric_methods_weigh_a_row_the_same_from_either_side(method, quadrat
 
 
 def test_the_command_line_and_settings_take_exactly_the_registered_names():
-    assert ("auto", *BALANCERS) == models.BALANCES
-    for name in models.BALANCES:
+    assert ("auto", *BALANCERS) == asked.BALANCES
+    for name in asked.BALANCES:
         assert checked_settings(balance=name).balance == name
     with pytest.raises(InputError, match=r"balance: .*'entropy '"):
         checked_settings(balance="entropy ")
