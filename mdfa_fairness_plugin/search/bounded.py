@@ -244,9 +244,8 @@ def rows_of(search: Search, problem: AuditProblem, inside: np.ndarray) -> Rows:
         return values[held][first]
 
     group, others = of(p, of_group), of(p, ~of_group)
-    with np.errstate(
-        invalid="ignore", divide="ignore"
-    ):  # what a copy would have if it were certain
+    # What a copy would have if it were certain.
+    with np.errstate(invalid="ignore", divide="ignore"):
         weights = [
             np.nan_to_num(of(data.weights[held], copies) / total)
             for copies, total in ((of_group, group), (~of_group, others))
