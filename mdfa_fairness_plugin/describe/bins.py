@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.describe.conditions import (
     by_text,
     values_of,
 )
+from mdfa_fairness_plugin.describe.profile import feature_kinds
 from mdfa_fairness_plugin.describe.rounding import simplest_between
 from mdfa_fairness_plugin.describe.sample import Feature, Sample, phi
 from mdfa_fairness_plugin.describe.wording import label_text
@@ -29,43 +30,49 @@ _MAX_NAMED_LEVELS: Final = 4
 _FEW: Final = 64  # histograms scored at a time
 
 
-def make_feature(
-    display: pd.DataFrame, column: int, kind: str, rows: np.ndarray, edges: np.ndarray | None = None
-) -> Feature:
-    """Cut one column of a frame into bins, in some of its rows, at these edges if it is of numbers."""
-    name = label_text(display.columns[column])
-    values = values_of(display, column, kind, rows)
-    if isinstance(values, tuple):
-        codes, levels = values
-        # The rows have their order: so no level wins a tie by its name.
-        seen = pd.unique(codes)
-        codes, levels = np.argsort(seen)[codes], tuple(levels[i] for i in seen)
+class Features:
+    """Columns of a frame cut into bins, at the same edges in whatever rows are asked for."""
+
+    def __init__(self, display: pd.DataFrame, displays: Sequence[Any] | None = None) -> None:
+        self._display = display
+        self._kinds = feature_kinds(display, displays)
+        self._columns = list(range(len(self._kinds)))
+        if displays is not None:  # as they are encoded, so that none wins a tie by where it stands
+            self._columns.sort(key=lambda column: min(displays[column].encoded_columns))
+        self._first: list[Feature] | None = None
+        self._place = np.full(len(display), -1)  # of each row among those asked for first
+
+    def at(self, rows: np.ndarray) -> list[Feature]:
+        """All columns in some rows; edges are those of the rows asked for first."""
+        if self._first is None:
+            self._place[rows] = np.arange(len(rows))
+            self._first = [self._made(column, rows) for column in self._columns]
+            return self._first
+        place = self._place[rows]
+        if (place >= 0).all():
+            return [first.at(place) for first in self._first]
+        return [self._made(first.column, rows, first.edges) for first in self._first]
+
+    def _made(self, column: int, rows: np.ndarray, edges: np.ndarray | None = None) -> Feature:
+        kind = self._kinds[column]
+        values = values_of(self._display, column, kind, rows)
+        if isinstance(values, tuple):
+            codes, edges = values[0], np.empty(0)
+        else:
+            missing = np.isnan(values)
+            if edges is None:
+                known = np.sort(values[~missing])
+                edges = _edges(known, all_whole(known), kind == "time")
+            codes = np.searchsorted(edges, values).astype(np.int32)
+            codes[missing] = len(edges) + 1
         return Feature(
             column=column,
-            name=name,
+            name=label_text(self._display.columns[column]),
             kind=kind,
-            values=(codes, levels),
+            values=values,
             codes=codes,
-            n_bins=len(levels),
-        )
-    missing = np.isnan(values)
-    known = values[~missing]
-    whole = all_whole(known)
-    if edges is None:
-        edges = _edges(np.sort(known), whole, kind == "time")
-    codes = np.searchsorted(edges, values).astype(np.int32)
-    codes[missing] = len(edges) + 1
-    return Feature(
-        column=column,
-        name=name,
-        kind=kind,
-        values=values,
-        codes=codes,
-        n_bins=len(edges) + 1 if len(known) else 0,
-        has_missing=bool(missing.any()),
-        whole=whole,
-        edges=edges,
-    )
+            edges=edges,
+        ).at(slice(None))
 
 
 def _edges(x: np.ndarray, whole: bool, clock: bool) -> np.ndarray:

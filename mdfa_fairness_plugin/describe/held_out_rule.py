@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.describe.bins import Features
 from mdfa_fairness_plugin.describe.cells import unequal
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY, NOBODY, Rule, rule_fit
 from mdfa_fairness_plugin.describe.rules import MIN_FIDELITY, describe_rule
@@ -61,7 +62,7 @@ def describe_held_out(
     told = inside if told is None else told
     weights = unequal(sample_weight)
     positions = np.arange(len(inside)) if rows is None else rows
-    edges: dict[int, np.ndarray] = {}  # of features, the same for all
+    cut = Features(display, displays)  # the same for all
 
     def learned(
         chosen: np.ndarray | slice, members: np.ndarray, **limits: Any
@@ -70,9 +71,8 @@ def describe_held_out(
             members[chosen],
             display,
             rows=positions[chosen],
-            displays=displays,
             sample_weight=None if weights is None else weights[chosen],
-            edges=edges,
+            cut=cut,
             # Better than chance: whether it fits is asked on other rows.
             **{"min_fidelity": 0.5} | limits,
         )

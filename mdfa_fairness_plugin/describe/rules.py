@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.describe.bins import Best, Bins, make_feature
+from mdfa_fairness_plugin.describe.bins import Best, Bins, Features
 from mdfa_fairness_plugin.describe.cells import unequal
 from mdfa_fairness_plugin.describe.conditions import (
     EVERYBODY,
@@ -20,7 +20,6 @@ from mdfa_fairness_plugin.describe.conditions import (
     rule_fit,
     sentence,
 )
-from mdfa_fairness_plugin.describe.profile import feature_kinds
 from mdfa_fairness_plugin.describe.rounding import polished
 from mdfa_fairness_plugin.describe.sample import Draft, Sample
 
@@ -46,7 +45,7 @@ def describe_rule(
     max_conditions: int = 4,
     max_rows: int = 20_000,
     min_fidelity: float = MIN_FIDELITY,
-    edges: dict[int, np.ndarray] | None = None,
+    cut: Features | None = None,
 ) -> tuple[Rule, np.ndarray]:
     """Find a short rule for the rows marked ``inside``, and the rows it covers, bool (n_rows,).
 
@@ -58,8 +57,8 @@ def describe_rule(
 
     ``rows`` are positions in ``display`` of the rows described, all by default. At most ``max_rows``
     are searched, sampled evenly inside and outside; the measures of fit are of all rows. A rule that
-    fits less than ``min_fidelity`` is none. ``edges`` between bins are those of an earlier rule, by
-    column; new ones are added.
+    fits less than ``min_fidelity`` is none. ``cut`` has the features of the frame, as an earlier rule
+    cut them.
     """
     n = len(inside)
     nobody = np.zeros(n, dtype=bool)
@@ -71,17 +70,8 @@ def describe_rule(
     chosen, n_members, chosen_weights = _sample(inside, weights, max_rows)
     if rows is not None:
         chosen = rows[chosen]
-    kinds = feature_kinds(display, displays)
-    columns = list(range(len(kinds)))
-    if displays is not None:  # in the order of encoding, so that none wins a tie by where it stands
-        columns.sort(key=lambda column: min(displays[column].encoded_columns))
-    edges = {} if edges is None else edges
-    features = [
-        make_feature(display, column, kinds[column], chosen, edges.get(column))
-        for column in columns
-    ]
-    edges.update({f.column: f.edges for f in features if f.numeric})
-    features = [f for f in features if f.n_bins + f.has_missing > 1]
+    cut = Features(display, displays) if cut is None else cut
+    features = [f for f in cut.at(chosen) if f.n_bins + f.has_missing > 1]
     search = _Beam(Sample(features, n_members, chosen_weights))
     alternatives = search.best_rule(max_conditions)
     if not alternatives:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pandas as pd
 
+from mdfa_fairness_plugin.describe.cells import all_whole
 from mdfa_fairness_plugin.describe.conditions import Condition, Values
 
 # A rule in the making: conjunctions, of which one must hold.
@@ -22,7 +24,7 @@ class Feature:
     kind: str
     values: Values
     codes: np.ndarray  # bin of each row
-    n_bins: int  # the missing bin not counted
+    n_bins: int = 0  # the missing bin not counted
     has_missing: bool = False
     whole: bool = False
     edges: np.ndarray = field(default_factory=lambda: np.empty(0))  # of numbers, between bins
@@ -42,6 +44,25 @@ class Feature:
     def levels(self) -> tuple[Hashable, ...]:
         """Levels of any other feature."""
         return self.values[1] if isinstance(self.values, tuple) else ()
+
+    def at(self, rows: np.ndarray | slice) -> Feature:
+        """The same column in some of its rows."""
+        codes = self.codes[rows]
+        if isinstance(self.values, tuple):
+            # The rows have their order: so no level wins a tie by its name.
+            codes, seen = pd.factorize(codes)
+            levels = tuple(self.levels[i] for i in seen)
+            return replace(self, values=(codes, levels), codes=codes, n_bins=len(levels))
+        values = self.values[rows]
+        known = values[~np.isnan(values)]
+        return replace(
+            self,
+            values=values,
+            codes=codes,
+            n_bins=len(self.edges) + 1 if len(known) else 0,
+            has_missing=len(known) < len(values),
+            whole=self.whole or all_whole(known),
+        )
 
 
 def phi(hits: np.ndarray, misses: np.ndarray, inside: float, outside: float) -> np.ndarray:

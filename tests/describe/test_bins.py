@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdfa_fairness_plugin.describe.bins import Bins, make_feature
+from mdfa_fairness_plugin.describe.bins import Bins, Features
 from mdfa_fairness_plugin.describe.sample import Sample
 
 
@@ -29,9 +29,22 @@ def searched_features(n, rng):
             "works": rng.random(n) < 0.5,
         }
     )
-    kinds = ["numeric", "numeric", "numeric", "categorical", "boolean"]
-    rows = np.arange(n)
-    return display, [make_feature(display, i, kind, rows) for i, kind in enumerate(kinds)]
+    return display, Features(display).at(np.arange(n))
+
+
+def test_parts_of_the_rows_are_cut_where_all_are():
+    """Levels stand as these rows have them; no bin is of a level that none of them has."""
+    display, _ = searched_features(60, np.random.default_rng(0))
+    cut, part, words = Features(display), np.arange(7, 19)[::-1], {True: "yes", False: "no"}
+    for whole, own in zip(cut.at(np.arange(60)), cut.at(part), strict=True):
+        if own.numeric:
+            assert np.array_equal(own.codes, whole.codes[part])
+            assert np.array_equal(own.numbers, display.iloc[part, own.column], equal_nan=True)
+            assert own.has_missing == display.iloc[part, own.column].isna().any()
+        else:
+            read = [own.levels[code] for code in own.codes]
+            assert read == [words.get(level, level) for level in display.iloc[part, own.column]]
+            assert own.levels == tuple(dict.fromkeys(read))
 
 
 def every_condition(display, feature):
