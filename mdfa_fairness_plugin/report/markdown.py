@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import singledispatch
 from typing import Final
 
 from mdfa_fairness_plugin.describe.wording import clean
@@ -50,62 +49,40 @@ def escape(text: str) -> str:
     return _WEB.sub(r"\1&#46;", _SCHEME.sub("&#58;", shown))
 
 
-@singledispatch
 def parts_of(block: Block) -> list[str]:
     """Parts of a block, to be set apart by empty lines."""
+    match block:
+        case Paragraphs() if block.role in _PARAGRAPHS:
+            return [_PARAGRAPHS[block.role].format(escape(line)) for line in block.lines]
+        case Paragraphs() | Bullets():
+            return [_listed(block.lines)]
+        case Table():
+            return _table(block)
+        case Beside():
+            return [part for table in block.tables for part in parts_of(table)]
+        case Folded():
+            own = [part for one in block.blocks if one for part in parts_of(one)]
+            return [f"**{escape(block.title)}**", *own]
+        case Numbers():
+            return [_listed(f"{name}: {value}" for name, value in block.cells)]
+        case Picture():
+            return [f"{escape(block.title)}: {escape(block.text)}", *parts_of(block.table)]
+        case Code():
+            # A fence longer than any in the text.
+            fence = "`" * (1 + max(map(len, re.findall("``+", block.text)), default=2))
+            return [f"{fence}\n{block.text}\n{fence}"]
     raise TypeError(f"{type(block).__name__}: no block that Markdown has a form for")
 
 
-@parts_of.register
-def _(block: Paragraphs) -> list[str]:
-    form = _PARAGRAPHS.get(block.role)
-    if form is None:
-        return [_listed(block.lines)]
-    return [form.format(escape(line)) for line in block.lines]
-
-
-@parts_of.register
-def _(block: Bullets) -> list[str]:
-    return [_listed(block.lines)]
-
-
-@parts_of.register
-def _(table: Table) -> list[str]:
+def _table(table: Table) -> list[str]:
+    """A table with its caption above it, and below it what was left out."""
     rule = [":---" if table.is_text(i) else "---:" for i in range(len(table.header))]
-    rows = [_row(map(escape, row)) for row in table.cells]
     # An empty first cell of the header is kept by Markdown.
-    drawn = "\n".join([_row(map(escape, table.header)), _row(rule), *rows])
+    head, *rows = ([*map(escape, row)] for row in (table.header, *table.cells))
     titled = table.caption and MARKDOWN in table.titled
     caption = [f"{escape(table.caption)}:"] if titled else []
+    drawn = "\n".join(map(_row, (head, rule, *rows)))
     return [*caption, drawn, *([escape(table.more)] if table.more else [])]
-
-
-@parts_of.register
-def _(block: Beside) -> list[str]:
-    return [part for table in block.tables for part in parts_of(table)]
-
-
-@parts_of.register
-def _(block: Folded) -> list[str]:
-    own = [part for one in block.blocks if one for part in parts_of(one)]
-    return [f"**{escape(block.title)}**", *own]
-
-
-@parts_of.register
-def _(block: Numbers) -> list[str]:
-    return [_listed(f"{name}: {value}" for name, value in block.cells)]
-
-
-@parts_of.register
-def _(picture: Picture) -> list[str]:
-    return [f"{escape(picture.title)}: {escape(picture.text)}", *parts_of(picture.table)]
-
-
-@parts_of.register
-def _(block: Code) -> list[str]:
-    # A fence longer than any in the text.
-    fence = "`" * (1 + max(map(len, re.findall("``+", block.text)), default=2))
-    return [f"{fence}\n{block.text}\n{fence}"]
 
 
 def _listed(lines: Iterable[str]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import singledispatch
 from typing import Final
 
 from mdfa_fairness_plugin.report.document import (
@@ -54,30 +53,35 @@ def render(document: Document) -> str:
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
-@singledispatch
 def lines_of(block: Block) -> list[str]:
     """Lines of a block; one with a name of its own begins with an empty line."""
+    match block:
+        case Paragraphs():
+            return _wrapped(block.lines)
+        case Bullets():
+            return _wrapped(block.lines, "- ")
+        case Table():
+            return _table(block)
+        case Beside():
+            return [line for table in block.tables for line in lines_of(table)]
+        case Folded():
+            own = [line for one in block.blocks if one for line in lines_of(one)]
+            return ["", *_wrapped([f"{block.title}:"]), *own]
+        case Numbers():
+            return [f"{name}: {value}" for name, value in block.cells]
+        case Picture():
+            return ["", f"{block.title}:", *_wrapped([block.text])]
+        case Code():
+            return ["", *block.text.splitlines()]
     raise TypeError(f"{type(block).__name__}: no block that text has a form for")
 
 
-@lines_of.register
-def _(block: Paragraphs) -> list[str]:
-    return _wrapped(block.lines)
-
-
-@lines_of.register
-def _(block: Bullets) -> list[str]:
-    return _wrapped(block.lines, "- ")
-
-
-@lines_of.register
-def _(table: Table) -> list[str]:
+def _table(table: Table) -> list[str]:
+    """Lines of a table, its columns in several parts where there is no room for all."""
     room = _COLUMNS.get() or _WIDEST
     cells = [table.header, *table.cells]
-    parts = _parts(table, cells, room)
-    lines = [""] if table.caption and TEXT in table.titled else []
-    lines += _wrapped([f"{table.caption}:"]) if lines else []
-    for number, places in enumerate(parts):
+    lines = ["", *_wrapped([f"{table.caption}:"])] if table.caption and TEXT in table.titled else []
+    for number, places in enumerate(_parts(table, cells, room)):
         lines += [""] if number else []
         lines += _grid(table, [[row[i] for i in places] for row in cells], places, room)
     return [*lines, *_wrapped([table.more])] if table.more else lines
@@ -128,32 +132,6 @@ def _parts(table: Table, cells: Sequence[Sequence[str]], room: int) -> list[list
             parts.append(keys.copy())
         parts[-1].append(place)
     return parts
-
-
-@lines_of.register
-def _(block: Beside) -> list[str]:
-    return [line for table in block.tables for line in lines_of(table)]
-
-
-@lines_of.register
-def _(block: Folded) -> list[str]:
-    own = [line for one in block.blocks if one for line in lines_of(one)]
-    return ["", *_wrapped([f"{block.title}:"]), *own]
-
-
-@lines_of.register
-def _(block: Numbers) -> list[str]:
-    return [f"{name}: {value}" for name, value in block.cells]
-
-
-@lines_of.register
-def _(picture: Picture) -> list[str]:
-    return ["", f"{picture.title}:", *_wrapped([picture.text])]
-
-
-@lines_of.register
-def _(block: Code) -> list[str]:
-    return ["", *block.text.splitlines()]
 
 
 def _wrapped(paragraphs: Iterable[str], bullet: str = "") -> list[str]:
