@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.records.searches import (
     NONE_LARGER,
     VERDICTS,
     VIOLATION,
+    Judged,
     SearchKey,
     Violation,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "AuditedFeature",
     "GroupCounts",
     "Harm",
+    "Judged",
     "Measured",
     "ModelDependence",
     "SearchKey",

@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Final
 
-import numpy as np
-
-from mdfa_fairness_plugin.fields import Column, number, rows, said, text
-from mdfa_fairness_plugin.records.effects import Tested, deviations_of, ratio_of
-from mdfa_fairness_plugin.records.searches import INSUFFICIENT, Keyed
+from mdfa_fairness_plugin.fields import Column, number, said
+from mdfa_fairness_plugin.records.effects import ratio_of
+from mdfa_fairness_plugin.records.searches import Judged
 from mdfa_fairness_plugin.records.sets import ModelDependence, Subgroup
 
 # What holds of every set that was named, and is said with it.
@@ -22,7 +20,7 @@ NOT_CONFIRMED: Final = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class AskedSubgroup(Keyed, Tested, Subgroup):
+class AskedSubgroup(Judged, Subgroup):
     """Rows that somebody named, and how unequally a group among them is treated.
 
     What a ``Violation`` says of a region that was searched for, and a ``Subgroup`` of any set, said of
@@ -55,29 +53,11 @@ class AskedSubgroup(Keyed, Tested, Subgroup):
         Rows named, compared or not.
     """
 
-    outcome_text: str = text("always")
-    group_text: str = text("always")
-    reference_text: str = text("always")
-    outcome_scale: str = field(default="", metadata=said("always", json="told"))
-    as_observed: bool = field(default=False, metadata=said("always", settle=bool, json="told"))
-    harm: bool | None = field(
-        default=None, metadata=said("always", Column("harm", 34, 28, dtype=object))
-    )
-    verdict: str = text("always", Column("verdict", 5, 1, dtype=object), default=INSUFFICIENT)
-    reason: str = text("rule", Column("reason", 26, 20, dtype=object))
-    p_value_adjusted: float = number(
-        "cells",
-        Column("p_value_adjusted", 10, 3),
-        Column("standard_deviations", 43, 37, deviations_of),
-    )
-    share: float = number("rule", Column("share", 12, 7))
-    confidence_level: float = number("always", default=0.95)
     detectable_delta: float = number("cells", Column("detectable_ratio", 19, 8, ratio_of))
     detectable_difference: float = field(
         default=math.nan, metadata=said("cells", settle=float, json="told")
     )
     depends_on_models: ModelDependence | None = field(default=None, metadata=said("rule"))
-    membership: np.ndarray = rows(bool, "bits")
 
     def __repr__(self) -> str:
         return (

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -71,13 +71,10 @@ class Keyed:
     group: Hashable = label("group", 2, default=None)
     reference: Hashable | None = label("reference", 3, default=None)
     outcome: Hashable = label("outcome", 4, default=None)
-
-    if TYPE_CHECKING:  # where they stand among the fields differs
-        outcome_text: str
-        group_text: str
-        reference_text: str
-        outcome_scale: str
-        as_observed: bool
+    outcome_text: str = text("always")
+    group_text: str = text("always")
+    reference_text: str = text("always")
+    outcome_scale: str = field(default="", metadata=said("always", json="told"))
 
     @property
     def key(self) -> SearchKey:
@@ -91,7 +88,27 @@ class Keyed:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Violation(Keyed, Tested, Measured, Viewed):
+class Judged(Keyed, Tested, Measured):
+    """What a search and the answer to a question say alike: their verdict, and what it rests on."""
+
+    verdict: str = text("always", Column("verdict", 5, 1, dtype=object), default=INSUFFICIENT)
+    reason: str = text("rule", Column("reason", 26, 20, dtype=object))
+    p_value_adjusted: float = number(
+        "cells",
+        Column("p_value_adjusted", 10, 3),
+        Column("standard_deviations", 43, 37, deviations_of),
+    )
+    share: float = number("rule", Column("share", 12, 7))
+    confidence_level: float = number("always", default=0.95)
+    membership: np.ndarray = rows(bool, "bits")
+    as_observed: bool = field(default=False, metadata=said("always", settle=bool, json="told"))
+    harm: bool | None = field(
+        default=None, metadata=said("always", Column("harm", 34, 28, dtype=object))
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Violation(Judged, Viewed):
     """Most unequally treated subgroup one search found, measured on held-out rows.
 
     A search is one-sided: it asks where rows with the sensitive value ``group`` get ``outcome``
@@ -262,19 +279,10 @@ class Violation(Keyed, Tested, Measured, Viewed):
 
     group: Hashable = label("group", 2)
     outcome: Hashable = label("outcome", 4)
-    verdict: str = text("always", Column("verdict", 5, 1, dtype=object), default=INSUFFICIENT)
-    reason: str = text("rule", Column("reason", 26, 20, dtype=object))
     alpha: float = number("rule", Column("alpha", 27, 21))
-    confidence_level: float = number("always", default=0.95)
     gamma_lemma: float = number("cells", Column("gamma_lemma", 21))
-    share: float = number("rule", Column("share", 12, 7))
     statistic: float = number("cells")
     p_value: float = number("cells", Column("p_value", 23))
-    p_value_adjusted: float = number(
-        "cells",
-        Column("p_value_adjusted", 10, 3),
-        Column("standard_deviations", 43, 37, deviations_of),
-    )
     detectable_delta: float = number(
         "rule",
         Column("detectable_delta", 19, 8),
@@ -285,7 +293,6 @@ class Violation(Keyed, Tested, Measured, Viewed):
     )
     detectable_mass: float = number("rule", Column("detectable_mass", 30, 24))
     outcome_type: str = field(default="binary", metadata=said("always", json="told"))
-    membership: np.ndarray = rows(bool, "bits")
     held_out: np.ndarray = rows(bool, "bits")
     profile: pd.DataFrame = frame("rule")
     amounts: pd.DataFrame = frame("rule", json="told")
@@ -341,15 +348,6 @@ class Violation(Keyed, Tested, Measured, Viewed):
             Column("spread_high", 32, 26, lambda own: math.nan if own is None else own.ends[1]),
             Column("spread_shared", 33, 27, lambda own: math.nan if own is None else own.shared),
         ),
-    )
-
-    outcome_text: str = text("always")
-    group_text: str = text("always")
-    reference_text: str = text("always")
-    outcome_scale: str = field(default="", metadata=said("always", json="told"))
-    as_observed: bool = field(default=False, metadata=said("always", settle=bool, json="told"))
-    harm: bool | None = field(
-        default=None, metadata=said("always", Column("harm", 34, 28, dtype=object))
     )
     impact_ratio: float = number("cells", Column("impact_ratio", 35, 29))
     impact_interval: tuple[float, float] = pair(

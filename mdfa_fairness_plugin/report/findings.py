@@ -5,13 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from mdfa_fairness_plugin.records import (
-    INSUFFICIENT,
-    NONE_LARGER,
-    VIOLATION,
-    AskedSubgroup,
-    Violation,
-)
+from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION, Judged, Violation
 from mdfa_fairness_plugin.report.effects import effect_of
 
 # What people are told that a verdict says; results keep its own name.
@@ -28,13 +22,13 @@ CLOSING: Final = (
 )
 
 
-def finding(search: Violation | AskedSubgroup) -> str:
+def finding(search: Judged) -> str:
     """What a verdict is called; what more of the favourable outcome is."""
     advantage = search.verdict == VIOLATION and search.harm is False
     return ADVANTAGE if advantage else FINDINGS[search.verdict]
 
 
-def short_verdict(violation: Violation | AskedSubgroup) -> str:
+def short_verdict(violation: Judged) -> str:
     """What was found, in a table."""
     if violation.verdict != NONE_LARGER:
         return finding(violation)
@@ -44,7 +38,7 @@ def short_verdict(violation: Violation | AskedSubgroup) -> str:
     return f"{effect_of(violation).turned(violation)}{FINDINGS[NONE_LARGER]}"
 
 
-def power_cell(violation: Violation | AskedSubgroup) -> str | None:
+def power_cell(violation: Judged) -> str | None:
     """What would have been found with 80 % probability where nothing was; None if it is withheld.
 
     Empty if it is unknown.
@@ -58,15 +52,15 @@ def power_cell(violation: Violation | AskedSubgroup) -> str | None:
     return f"{effect_of(violation).cell(detectable)}{where}"
 
 
-def told_verdict(violation: Violation | AskedSubgroup) -> str:
+def told_verdict(violation: Judged) -> str:
     """What was found, with the size that would have been."""
     power = power_cell(violation)
     return f"{short_verdict(violation)}{f' ({POWER} at {power})' if power else ''}"
 
 
-def coarser_mass(violation: Violation | AskedSubgroup) -> float:
+def coarser_mass(violation: Judged) -> float:
     """Mass that a detectable ratio is of, if smaller ones were looked for; else 0."""
-    if isinstance(violation, AskedSubgroup):
+    if not isinstance(violation, Violation):
         return 0.0
     mass = violation.detectable_mass
     return 0.0 if math.isnan(mass) or mass <= violation.alpha else mass

@@ -12,9 +12,9 @@ from scipy.optimize import linprog
 from mdfa_fairness_plugin.data.sensitive import JOINT
 from mdfa_fairness_plugin.describe.wording import label_text, named, percent
 from mdfa_fairness_plugin.records import (
-    AskedSubgroup,
     AuditRecord,
     GroupCounts,
+    Judged,
     Measured,
     Subgroup,
     Violation,
@@ -259,7 +259,7 @@ def telling_parts(
     result: AuditRecord, shown: Violation | None, min_cell: int
 ) -> Iterator[Measured]:
     """All who meet one rule, or were asked about, where several groups' numbers leave a few others."""
-    found: dict[str, list[tuple[Violation | AskedSubgroup, Measured]]] = {}
+    found: dict[str, list[tuple[Judged, Measured]]] = {}
     for own in sorted(result.violations, key=lambda own: own is not shown):
         if own.rule:
             found.setdefault(own.rule, []).append((own, own.rule_subgroup))
@@ -278,7 +278,7 @@ def telling_parts(
             yield from (part for own, part in there if closed & set(sides_of(own)))
 
 
-def sides_of(search: Violation | AskedSubgroup) -> list[tuple[str, Hashable]]:
+def sides_of(search: Judged) -> list[tuple[str, Hashable]]:
     """Column and value of the group of a search, and of whom it is compared with."""
     sides = (search.group, search.reference)
     return [(search.sensitive_feature, own) for own in sides if own is not None]

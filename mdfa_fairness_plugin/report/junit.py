@@ -17,7 +17,7 @@ from mdfa_fairness_plugin.records import (
     VIOLATION,
     AskedSubgroup,
     AuditRecord,
-    Violation,
+    Judged,
 )
 from mdfa_fairness_plugin.report.findings import FINDINGS, finding
 from mdfa_fairness_plugin.report.plain import few_digits
@@ -67,7 +67,7 @@ class Case(NamedTuple):
 
 def cases_of(result: AuditRecord, about: str = "", min_cell: int = 1) -> tuple[Case, ...]:
     """Searches and answers of an audit, ``about`` what if it is one of several."""
-    searches: tuple[Violation | AskedSubgroup, ...] = (*result.violations, *result.asked)
+    searches: list[Judged] = [*result.violations, *result.asked]
     copy = result if min_cell == 1 else redact(result, min_cell).result
     return tuple(
         Case(f"where {own.label}" if isinstance(own, AskedSubgroup) else about, own, _told, told)
@@ -144,7 +144,7 @@ def _name(case: Case, taken: dict[tuple[str, str], int]) -> dict[str, str]:
     return {"classname": group, "name": name if n == 1 else f"{name} ({n})"}
 
 
-def _told(violation: Violation | AskedSubgroup) -> str:
+def _told(violation: Judged) -> str:
     return f"{case_sentence(violation)} Finding: {finding(violation)}."
 
 

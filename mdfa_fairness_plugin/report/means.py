@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from mdfa_fairness_plugin.describe.decimals import alike, amounts, point_places, short, times_places
 from mdfa_fairness_plugin.describe.wording import percent
-from mdfa_fairness_plugin.records import AskedSubgroup, Measured, Violation
+from mdfa_fairness_plugin.records import Judged, Measured
 from mdfa_fairness_plugin.records.searches import AMOUNT, RANK, STEPS, Keyed
 from mdfa_fairness_plugin.report.figures import amount_text, ends, in_brackets
 from mdfa_fairness_plugin.report.rates import Effect, alike_in, confidence, gets
@@ -119,11 +119,7 @@ class OfMeans(Effect):
         return [f"above {percent(x)}" for x in means] if self.scale == RANK else amounts(means)
 
     def sentence(
-        self,
-        search: Violation | AskedSubgroup,
-        start: str,
-        others: str,
-        found: Measured | None = None,
+        self, search: Judged, start: str, others: str, found: Measured | None = None
     ) -> str:
         """Who gets how much less or more than whom, and what these get on average."""
         found = found or search

@@ -16,7 +16,7 @@ import pandas as pd
 from mdfa_fairness_plugin.describe.profile import VALUES
 from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, Message, is_hidden
-from mdfa_fairness_plugin.records import AskedSubgroup, AuditRecord, Violation
+from mdfa_fairness_plugin.records import AuditRecord, Judged
 from mdfa_fairness_plugin.report.files import written_beside
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA
@@ -77,7 +77,7 @@ def to_plain(result: AuditRecord, *, rows: bool = False) -> dict[str, Any]:
 
 def _plain_messages(result: AuditRecord) -> list[Any]:
     """Texts that speak of counts, in parts: what is read back can then withhold these too."""
-    searches: tuple[Violation | AskedSubgroup, ...] = (*result.violations, *result.asked)
+    searches: list[Judged] = [*result.violations, *result.asked]
     texts = (*(one.message for one in result.warnings), *(own.reason for own in searches))
     counted = (one for one in texts if isinstance(one, Message))
     return [plain_value(one.parts) for one in dict.fromkeys(counted)]
@@ -142,7 +142,7 @@ def written(text: str, path: str | os.PathLike[str] | None) -> str:
     return text
 
 
-def _plain_verdict(own: Violation | AskedSubgroup, rows: bool) -> dict[str, Any]:
+def _plain_verdict(own: Judged, rows: bool) -> dict[str, Any]:
     """A search or an answer, with what follows from its fields, and row by row if asked for."""
     by_row = {name: _bits(getattr(own, name)) for name, how in _forms(own).items() if how == "bits"}
     return {

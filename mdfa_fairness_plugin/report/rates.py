@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mdfa_fairness_plugin.describe.decimals import alike, ratio_places, short
 from mdfa_fairness_plugin.describe.wording import clean, label_text, percent
-from mdfa_fairness_plugin.records import AskedSubgroup, Measured, Violation, ratio_of
+from mdfa_fairness_plugin.records import Judged, Measured, ratio_of
 from mdfa_fairness_plugin.records.searches import Keyed
 from mdfa_fairness_plugin.report.figures import (
     ends,
@@ -30,12 +30,12 @@ def gets(search: Keyed) -> str:
     return said or f'get the outcome "{label_text(search.outcome)}"'
 
 
-def confidence(search: Violation | AskedSubgroup) -> str:
+def confidence(search: Judged) -> str:
     """How sure an interval is."""
     return f"with {percent(search.confidence_level)} confidence"
 
 
-def alike_in(search: Keyed) -> str:
+def alike_in(search: Judged) -> str:
     """In what those compared with are alike, after their name."""
     return " whatever their features" if search.as_observed else " with equal audited features"
 
@@ -161,11 +161,7 @@ class Effect:
         return "less often; " if self.ends(search)[1] < self.none else ""
 
     def sentence(
-        self,
-        search: Violation | AskedSubgroup,
-        start: str,
-        others: str,
-        found: Measured | None = None,
+        self, search: Judged, start: str, others: str, found: Measured | None = None
     ) -> str:
         """Who gets which outcome how much more often than whom, in the search's rows or ``found``.
 

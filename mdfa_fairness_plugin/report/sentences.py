@@ -14,8 +14,8 @@ from mdfa_fairness_plugin.describe.wording import clean, count, label_text, name
 from mdfa_fairness_plugin.measure.intervals import PLAINEST
 from mdfa_fairness_plugin.records import (
     VIOLATION,
-    AskedSubgroup,
     AuditRecord,
+    Judged,
     Measured,
     SearchKey,
     Silence,
@@ -175,7 +175,7 @@ def others_of(search: SearchKey | Keyed) -> str:
     return f"those with {named(search.sensitive_feature, search.reference)}"
 
 
-def by_rule(found: Violation | AskedSubgroup) -> Subgroup | None:
+def by_rule(found: Judged) -> Subgroup | None:
     """Rows that meet the rule of a search, if what is said where it holds is said of them.
 
     None where the rule's own effect is not known or, of a finding, not beyond chance, or where the
@@ -198,7 +198,7 @@ def rule_size(found: Violation) -> str | None:
     return None if n is None else f"{n:,d}"
 
 
-def case_sentence(found: Violation | AskedSubgroup) -> str:
+def case_sentence(found: Judged) -> str:
     """Who gets which outcome how much more often than whom, and where: all of the same rows.
 
     Of a search those that meet its rule; where these cannot be spoken of, those that it found.
@@ -234,7 +234,7 @@ def _size(n: int | None, share: float) -> str:
     return size if math.isnan(share) else f"{size}, {percent(share)} of those compared"
 
 
-def _where(found: Violation | AskedSubgroup | Subgroup, share: float) -> str:
+def _where(found: Any, share: float) -> str:
     """Beginning of a sentence about a subgroup, a share of those compared; empty if all of them."""
     rule, size = clean(found.rule, 400), _size(found.n_rows, share)
     if rule == EVERYBODY:
