@@ -25,20 +25,13 @@ from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
 from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION
 from mdfa_fairness_plugin.records.searches import RANK
+from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import HTML, Document, Paragraphs, Section, Table
 from mdfa_fairness_plugin.report.effects import effect_of, is_number
 from mdfa_fairness_plugin.report.figures import in_brackets, points_text
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, finding
 from mdfa_fairness_plugin.report.legends import quantity_sentence
 from mdfa_fairness_plugin.report.means import Difference, OfMeans, Phrase, Slope
-from mdfa_fairness_plugin.report.sentences import (
-    capital,
-    everybody_sentence,
-    evidence_sentence,
-    group_of,
-    others_of,
-    p_of,
-)
 from mdfa_fairness_plugin.report.statement import statement_section
 from mdfa_fairness_plugin.report.tables import frame_table
 
@@ -156,7 +149,7 @@ def _standing(card: ContestationCard) -> tuple[str, ...]:
             *_rule_lines(card),
         )
     if card.threshold == -math.inf:
-        return (f"Yes: {everybody_sentence(card.told).replace('This is about', 'it is', 1)}",)
+        return (f"Yes: {say.everybody_sentence(card.told).replace('This is about', 'it is', 1)}",)
     answer, scored = "Yes." if card.inside else "No.", not math.isnan(card.score)
     if scored:
         answer += (
@@ -198,16 +191,16 @@ def _finding(card: ContestationCard) -> tuple[str, ...]:
     lost = bool({"delta", "difference"} & v.withheld)
     if not v.measured and not lost:
         return (f"Nothing could be measured: {clean(v.reason, 200) or 'no reason recorded'}.",)
-    start = f"In the subgroup, {group_of(v)}"
+    start = f"In the subgroup, {say.group_of(v)}"
     if v.rule == EVERYBODY:
-        start = capital(group_of(v))
-    told = effect_of(v).sentence(v, start, others_of(v))
+        start = say.capital(say.group_of(v))
+    told = effect_of(v).sentence(v, start, say.others_of(v))
     size = points_text(v.difference, v.difference_interval)
     size = f" The difference of the rates is {size}." if size and not is_number(v) else ""
     turned = effect_of(v).turned(v) if v.verdict == NONE_LARGER else ""
-    p = f"{p_of(v)}{', one-sided' if turned else ''}"
+    p = f"{say.p_of(v)}{', one-sided' if turned else ''}"
     p = f" ({p})" if lost or not math.isnan(v.p_value_adjusted) else ""
-    found = f"Finding: {turned}{finding(v)}{p}. {evidence_sentence(v)}".rstrip()
+    found = f"Finding: {turned}{finding(v)}{p}. {say.evidence_sentence(v)}".rstrip()
     lines = [f"{told}{size}", found]
     if what := quantity_sentence(v):
         lines.insert(1, what)

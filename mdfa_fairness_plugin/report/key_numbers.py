@@ -9,14 +9,21 @@ from typing import Final
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import clean, count
 from mdfa_fairness_plugin.exceptions import AuditWarning
-from mdfa_fairness_plugin.records import INSUFFICIENT, NONE_LARGER, VIOLATION, AuditRecord, harmful
+from mdfa_fairness_plugin.records import (
+    INSUFFICIENT,
+    NONE_LARGER,
+    VIOLATION,
+    AuditRecord,
+    Violation,
+    harmful,
+)
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import HTML, Numbers, Paragraphs, Section, Value
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.findings import FINDINGS, coarser_mass
 from mdfa_fairness_plugin.report.legends import largest_detectable
 from mdfa_fairness_plugin.report.rates import BOUNDED
-from mdfa_fairness_plugin.report.reading import leaks, shown_case
+from mdfa_fairness_plugin.report.reading import leaks
 
 _NOW: Final = {
     VIOLATION: "What now: ask for the reasons of this difference, and whether the features that people "
@@ -39,9 +46,8 @@ def leaks_section(warnings: Sequence[AuditWarning]) -> Section:
     return Section("leaks", "", (Paragraphs(leaks(warnings), "strong"),), place="above")
 
 
-def key_numbers(result: AuditRecord) -> Section:
+def key_numbers(case: Violation | None) -> Section:
     """Size and evidence of the case told first."""
-    case = shown_case(result)
     pairs: list[tuple[str, Value]] = []
     if case is not None:
         effect = effect_of(case)
@@ -76,9 +82,8 @@ def key_numbers(result: AuditRecord) -> Section:
     return Section("numbers", "", (Numbers(tuple(pairs)),), HTML, place="first")
 
 
-def what_now(result: AuditRecord) -> Section:
+def what_now(case: Violation | None) -> Section:
     """What a reader can do with the finding."""
-    case = shown_case(result)
     verdict = INSUFFICIENT if case is None else case.verdict
     text = _NOW[verdict]
     if effect_of(case) is BOUNDED:  # which ``mdfa measure`` refuses

@@ -38,11 +38,10 @@ _BESIDE: Final = {
 
 def effects_legend(violations: Sequence[Violation]) -> str:
     """What the column of effects holds."""
-    return "; ".join(map(_effect_legend, effects_of(violations)))
-
-
-def _effect_legend(effect: Effect) -> str:
-    return f"{effect.name.capitalize()}: in the worst subgroup, {_meaning(effect)}"
+    return "; ".join(
+        f"{effect.name.capitalize()}: in the worst subgroup, {_meaning(effect)}"
+        for effect in effects_of(violations)
+    )
 
 
 def _meaning(effect: Effect) -> str:

@@ -21,16 +21,7 @@ from mdfa_fairness_plugin.describe.decimals import alike, ratio_places
 from mdfa_fairness_plugin.describe.wording import for_xml, label_text, percent
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, Violation
-from mdfa_fairness_plugin.report.displays import (
-    AmountsDisplay,
-    LoveDisplay,
-    OverlapDisplay,
-    ProfileDisplay,
-    RatesDisplay,
-    RegionMapDisplay,
-    SearchesDisplay,
-    WorstCasePathDisplay,
-)
+from mdfa_fairness_plugin.report import displays
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import PALETTES
 from mdfa_fairness_plugin.report.document import Picture, Table, Value
@@ -70,16 +61,21 @@ def pictures(given: AuditRecord, redaction: Redaction, mark: str = "") -> dict[s
     made: dict[str, tuple[str, Callable[[], Display]]] = {
         key: (
             "Every search of this audit" if key == "searches" else f"Searches by {measure}",
-            partial(SearchesDisplay.from_result, result, measure=measure),
+            partial(displays.SearchesDisplay.from_result, result, measure=measure),
         )
         for key, measure in _measures(result).items()
     }
     if shown is not None and whole is not None:
-        path = partial(WorstCasePathDisplay.from_violation, shown)
-        profile = partial(ProfileDisplay.from_violation, shown)
-        love = partial(LoveDisplay.from_result, result, (shown.sensitive_feature, shown.group))
-        made["amounts"] = "How much either side has", partial(AmountsDisplay.from_violation, shown)
-        made["rates"] = side_title(shown), partial(RatesDisplay.from_violation, shown)
+        path = partial(displays.WorstCasePathDisplay.from_violation, shown)
+        profile = partial(displays.ProfileDisplay.from_violation, shown)
+        love = partial(
+            displays.LoveDisplay.from_result, result, (shown.sensitive_feature, shown.group)
+        )
+        made["amounts"] = (
+            "How much either side has",
+            partial(displays.AmountsDisplay.from_violation, shown),
+        )
+        made["rates"] = side_title(shown), partial(displays.RatesDisplay.from_violation, shown)
         made["path"] = "From the worst subgroup to everybody", path
         made["region"] = "Where the subgroup lies", partial(_region, given, whole, redaction)
         made["profile"] = "What sets the subgroup apart", profile
@@ -90,7 +86,7 @@ def pictures(given: AuditRecord, redaction: Redaction, mark: str = "") -> dict[s
         made["overlap"] = (
             "How far the features tell the groups apart",
             partial(
-                OverlapDisplay.from_violation,
+                displays.OverlapDisplay.from_violation,
                 whole,
                 min_rows=redaction.overlap_min_rows,
                 left_out=redaction.overlap_left_out,
@@ -111,7 +107,7 @@ def side_title(found: Any) -> str:
     return f"How {'often' if effect_of(found).of == 'rates' else 'much'} either side gets it"
 
 
-def _region(given: AuditRecord, case: Violation, redaction: Redaction) -> RegionMapDisplay:
+def _region(given: AuditRecord, case: Violation, redaction: Redaction) -> displays.RegionMapDisplay:
     """Where the rows at hand are inside, by what the rule names or else what differs most."""
     problem = getattr(given.source, "problem", None)
     found = case.verdict == VIOLATION and case.rule != EVERYBODY
@@ -125,7 +121,7 @@ def _region(given: AuditRecord, case: Violation, redaction: Redaction) -> Region
         columns = [i for i, name in enumerate(names) if name in most]
     rows = problem.source_row
     seen = replace(case, membership=case.membership[rows], held_out=case.held_out[rows])
-    return RegionMapDisplay.from_violation(
+    return displays.RegionMapDisplay.from_violation(
         seen,
         problem.display.iloc[:, columns] if columns else problem.display,
         min_rows=redaction.min_cell,

@@ -28,42 +28,11 @@ from mdfa_fairness_plugin.records import (
     Violation,
     WorstCasePath,
 )
+from mdfa_fairness_plugin.report import copies, groups, profile_cells
 from mdfa_fairness_plugin.report.asked import printable_asked
 from mdfa_fairness_plugin.report.cells import grid, rounded
-from mdfa_fairness_plugin.report.copies import (
-    Guard,
-    cells_of,
-    coarse_rates,
-    dependence,
-    least,
-    made_of_cells,
-    missing_elsewhere,
-    no_counts,
-    overlap,
-    permitted,
-    printed,
-    rough_counts,
-    rule_rows,
-    spaced_path,
-    spread,
-    table_of,
-    thin,
-)
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.features import printable_features
-from mdfa_fairness_plugin.report.groups import (
-    closed_groups,
-    printable_groups,
-    sides_of,
-    telling_parts,
-)
-from mdfa_fairness_plugin.report.profile_cells import (
-    ProfiledFeatures,
-    mean_of_few,
-    printed_amounts,
-    printed_profile,
-    tells_of_few,
-)
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, shown_case
 from mdfa_fairness_plugin.report.withholding import Counts
 
@@ -149,13 +118,13 @@ class _Redactor(Counts):
         self.guard = self._guard()
         self.profile = pd.DataFrame()
         if self.shown is not None:
-            self.profile = printed_profile(self.shown.profile, min_cell, self.kept)
+            self.profile = profile_cells.printed_profile(self.shown.profile, min_cell, self.kept)
 
     def redacted(self) -> Redaction:
         """Give the copy of the result."""
         given = self.given
-        draw, left_out = overlap(given, self.shown, self.kept, self.min_cell)
-        copy = printed(
+        draw, left_out = copies.overlap(given, self.shown, self.kept, self.min_cell)
+        copy = copies.printed(
             AuditRecord,
             given,
             violations=tuple(map(self._violation, given.violations)),
@@ -182,37 +151,39 @@ class _Redactor(Counts):
 
     def _violation(self, violation: Violation) -> Violation:
         shown = violation is self.shown
+        in_table = shown and self.kept.has_table
         n, n_whole = known(violation.n_rows), known(violation.population.n_rows)
-        counts = profile = pd.DataFrame()
-        amounts = printed_amounts(violation, self.min_cell) if shown else pd.DataFrame()
-        self.withhold(int(amounts.isna().to_numpy().sum()))
+        few = violation.sensitive_feature in self.guard.few
+        few = few or profile_cells.mean_of_few(violation, self.min_cell)
+        open_cells = in_table and self.told_cells("in", violation)
+        closed = few or (not open_cells and self.guard.closed(violation, violation.population))
+        everybody = self._closed_everybody(violation)
+        n_told: int | None = n
+        profile = amounts = pd.DataFrame()
+        if in_table:
+            n_told, counts = self.count("n_rows", n), self.cells(violation.counts, "in")
+        elif shown:
+            if self.small(n) or copies.thin(violation.counts, self.min_cell):
+                n_told = self.withhold()
+            counts = self.plain_counts(violation.counts)
+        else:
+            if not self.may_print_size(n, n_whole - n):
+                n_told = self.withhold()
+            rough = copies.no_counts if closed else copies.rough_counts
+            counts = rough(violation.counts, self.min_cell)
+            # Not rows and rates of both sides; shares of all others give sizes, too.
+            if not everybody and n_told is not None:
+                profile = profile_cells.printed_profile(violation.profile, self.min_cell)
+                first = {name for name, *_ in profile.index[:2]}
+                profile = profile.loc[[name not in first for name, *_ in profile.index]]
+        if shown:
+            amounts = profile_cells.printed_amounts(violation, self.min_cell)
+            self.withhold(int(amounts.isna().to_numpy().sum()))
         if shown and not self.profile.empty:
             profile = self.profile
             hidden = profile.isna().to_numpy() & violation.profile.notna().to_numpy()
             self.withhold(int(hidden.sum()))
-        n_told: int | None = n
-        if shown and self.kept.has_table:
-            counts = self.cells(violation.counts, "in")
-            n_told = self.count("n_rows", n)
-        elif (self.small(n) if shown else not self.may_print_size(n, n_whole - n)) or (
-            shown and thin(violation.counts, self.min_cell)
-        ):
-            n_told = self.withhold()
         size_told = n_told == n
-        if shown and not self.kept.has_table:
-            counts = self.plain_counts(violation.counts)
-        open_cells = shown and self.kept.has_table and self.told_cells("in", violation)
-        few = violation.sensitive_feature in self.guard.few or mean_of_few(violation, self.min_cell)
-        closed = few or (not open_cells and self.guard.closed(violation, violation.population))
-        everybody = self._closed_everybody(violation)
-        if not shown:
-            rough = no_counts if closed else rough_counts
-            counts = rough(violation.counts, self.min_cell)
-            # Not rows and rates of both sides; shares of all others give sizes, too.
-            if not everybody and n_told is not None:
-                profile = printed_profile(violation.profile, self.min_cell)
-                first = {name for name, *_ in profile.index[:2]}
-                profile = profile.loc[[name not in first for name, *_ in profile.index]]
         allowed = self._estimates(
             violation,
             ("delta", "high", "rates", "gamma", "mass") if shown else ("delta", "high"),
@@ -222,37 +193,39 @@ class _Redactor(Counts):
         if size_told and not (self.totals_withheld and self.small(n_elsewhere)):
             allowed["share"] = violation.share
         allowed |= self.rule_shares(violation, n)
-        found = ("detectable_delta", "detectable_difference")
+        told: tuple[str, ...] = ()
         if not (everybody or closed):
-            allowed |= {name: getattr(violation, name) for name in found}
+            told = ("detectable_delta", "detectable_difference")
         # A tenth of those who have the outcome tells how many these are.
         asked = not isinstance(self.given.alpha, str)
         if asked or (self.all_told and not everybody):
-            allowed |= {name: getattr(violation, name) for name in ("alpha", "detectable_mass")}
+            told = (*told, "alpha", "detectable_mass")
         elif shown and not math.isnan(violation.alpha):
             self.withhold()
         n_missing = known(violation.n_missing)
-        few_missing = self.small(n_missing) or self.small(
-            missing_elsewhere(self.given, violation, n_missing)
-        )
+        elsewhere = copies.missing_elsewhere(self.given, violation, n_missing)
+        few_missing = self.small(n_missing) or self.small(elsewhere)
         if n_missing and (few_missing or closed or not size_told):
             allowed["n_missing"] = self.withhold()
         else:
-            allowed |= {"n_missing": n_missing, "missing_bounds": violation.missing_bounds}
-        depends, n_moved = dependence(violation, closed=closed, everybody=everybody)
-        spreading, n_spread = spread(violation, self.min_cell, closed=closed)
+            told = (*told, "n_missing", "missing_bounds")
+        depends, n_moved = copies.dependence(violation, closed=closed, everybody=everybody)
+        spreading, n_spread = copies.spread(violation, self.min_cell, closed=closed)
         self.withhold(n_moved + n_spread if shown else 0)
+        path = copies.spaced_path(violation, self.min_cell)
+        path = WorstCasePath() if closed or everybody else path
         parts = ("delta", "high") if shown else ()
-        copy = printed(
+        copy = copies.printed(
             Violation,
             violation,
             **allowed,
+            **{name: getattr(violation, name) for name in told},
             reason=self.masked(violation.reason),
             n_rows=n_told,
             counts=counts,
             profile=profile,
             amounts=amounts,
-            path=WorstCasePath() if closed or everybody else spaced_path(violation, self.min_cell),
+            path=path,
             population=self._subgroup(
                 violation.population, parts or ("delta",), whole=shown, closed=everybody
             ),
@@ -260,7 +233,7 @@ class _Redactor(Counts):
             rule_subgroup=self._subgroup(
                 violation.rule_subgroup, parts, violation.population, closed=few
             ),
-            rule_rows=rule_rows(violation, self.min_cell),
+            rule_rows=copies.rule_rows(violation, self.min_cell),
             searched=self._searched(violation, parts, size_told, closed=few),
             depends_on_models=depends,
             spread=spreading,
@@ -268,7 +241,7 @@ class _Redactor(Counts):
         if n == 0 and copy.reason != violation.reason:  # too few to be compared
             copy = replace(copy, n_rows=None, withheld=copy.withheld | {"n_rows"})
         copy = self._roughly_known(copy)
-        return copy if shown or violation.outcome_scale else coarse_rates(copy)
+        return copy if shown or violation.outcome_scale else copies.coarse_rates(copy)
 
     def _roughly_known(self, own: _Set) -> _Set:
         """The set with its rows of known group rounded, but not to none."""
@@ -286,7 +259,7 @@ class _Redactor(Counts):
             return own
         return replace(own, n_rows=None, withheld=own.withheld | {"n_rows"})
 
-    def _guard(self) -> Guard:
+    def _guard(self) -> copies.Guard:
         """Which tables are not printed in full, and whose amounts tell of a few."""
         case = self.shown
         hidden: list[Measured] = []
@@ -294,28 +267,27 @@ class _Redactor(Counts):
             parts = (("in", case), ("all", case.population))
             hidden = [own for part, own in parts if not self.told_cells(part, own)]
         told = case is None or case.population not in hidden
-        self.groups_closed = closed_groups(self.given, case, self.min_cell, told=told)
+        self.groups_closed = groups.closed_groups(self.given, case, self.min_cell, told=told)
         first = None if case is None else (case.sensitive_feature, case.group)
         others: list[Measured] = [
             own.population
             for own in self.given.violations
             if (own.sensitive_feature, own.group) != first
-            if self.groups_closed & set(sides_of(own))
+            if self.groups_closed & set(groups.sides_of(own))
         ]
-        others += telling_parts(self.given, case, self.min_cell)
-        untold = [*map(cells_of, hidden), *map(table_of, others)]
+        others += groups.telling_parts(self.given, case, self.min_cell)
+        untold = [*map(copies.cells_of, hidden), *map(copies.table_of, others)]
         few = {
             own.sensitive_feature
             for own in self.given.groups
-            if own.counted and tells_of_few(own.counted, self.min_cell)
+            if own.counted and profile_cells.tells_of_few(own.counted, self.min_cell)
         }
-        return Guard(min_cell=self.min_cell, untold=frozenset(untold), few=frozenset(few))
+        return copies.Guard(min_cell=self.min_cell, untold=frozenset(untold), few=frozenset(few))
 
     def _closed_everybody(self, violation: Violation) -> bool:
         """Whether what is made of everybody compared by one search would tell of a few."""
-        return self.guard.closed(violation.population) or (
-            violation.sensitive_feature in self.guard.few
-        )
+        few = violation.sensitive_feature in self.guard.few
+        return few or self.guard.closed(violation.population)
 
     def _estimates(
         self, record: Measured, shown: tuple[str, ...], *, closed: bool
@@ -325,7 +297,7 @@ class _Redactor(Counts):
         ``shown`` names what a page would show of it, and so withholds.
         """
         if not closed:
-            return made_of_cells(record)
+            return copies.made_of_cells(record)
         _, high = record.effect_interval
         numbers = {
             "delta": (record.effect,),
@@ -340,7 +312,7 @@ class _Redactor(Counts):
             return {}
         if record is not self.shown and not self.guard.tells(record, record.population):
             return {}  # what makes up for a few of others moves with them
-        return least(record, self.min_cell)
+        return copies.least(record, self.min_cell)
 
     def _subgroup(
         self,
@@ -352,10 +324,7 @@ class _Redactor(Counts):
     ) -> Subgroup:
         """A set of rows, part of ``wholes``; ``whole`` if it is everybody in the search told first."""
         closed = closed or self.guard.closed(subgroup, *wholes)
-        allowed = made_of_cells(subgroup)
-        if closed:
-            self._estimates(subgroup, shown, closed=True)
-            allowed = {}
+        allowed = self._estimates(subgroup, shown, closed=closed)
         n = known(subgroup.n_rows)
         rests = (abs(known(own.n_rows) - n) for own in wholes[:1])
         n_told: int | None = n
@@ -368,11 +337,11 @@ class _Redactor(Counts):
             n_told = self.kept.count("n_all", n) if n_told == n else None
         if shown and n_told is None:
             self.withhold()
-        return self._roughly_known(printed(Subgroup, subgroup, **allowed, n_rows=n_told))
+        return self._roughly_known(copies.printed(Subgroup, subgroup, **allowed, n_rows=n_told))
 
     def _balance(self, key: Any, value: Any) -> dict[str, Any]:
         found = diagnostics(value)
-        copy = {n: found[n] for n in permitted(BalanceDiagnostics, "always") if n in found}
+        copy = {n: found[n] for n in copies.permitted(BalanceDiagnostics, "always") if n in found}
         outside = ("n_outside_support", "share_outside_support")
         n = found.get(outside[0])
         if not self.told_of(*comparison(key)) or (isinstance(n, int | float) and self.small(n)):
@@ -416,15 +385,16 @@ class _Redactor(Counts):
         self.withhold(len(distances))
         return {n: None if values else {} for n, values in given.items()} | dict.fromkeys(distances)
 
-    def _profiled(self, key: Any) -> ProfiledFeatures:
+    def _profiled(self, key: Any) -> profile_cells.ProfiledFeatures:
         """What the profile of a comparison says of its features, as far as it may be printed."""
         own = [v for v in self._searches(key) if not v.profile.empty]
         if self.shown in own and self.shown is not None and not self.profile.empty:
-            return ProfiledFeatures(self.given, self.shown.profile, self.profile)
+            return profile_cells.ProfiledFeatures(self.given, self.shown.profile, self.profile)
         if any(map(self._closed_everybody, own)):
             own = []
         given = own[0].profile if own else pd.DataFrame()
-        return ProfiledFeatures(self.given, given, printed_profile(given, self.min_cell))
+        told = profile_cells.printed_profile(given, self.min_cell)
+        return profile_cells.ProfiledFeatures(self.given, given, told)
 
     def _asked(self) -> tuple[AskedSubgroup, ...]:
         told = printable_asked(self.given, self.shown, self.guard, self.masked)
@@ -433,7 +403,7 @@ class _Redactor(Counts):
         return told
 
     def _groups(self) -> tuple[GroupCounts, ...]:
-        told = printable_groups(
+        told = groups.printable_groups(
             self.given, self.shown, self.kept, self.groups_closed, self.min_cell
         )
         self.withhold(sum(len(own.counts) for own in told if own.withheld))

@@ -24,12 +24,13 @@ from mdfa_fairness_plugin.records import (
     NO_COMPARABLE_ROW,
     VIOLATION,
     AuditRecord,
+    Measured,
     Violation,
     harmful,
     ranked,
 )
+from mdfa_fairness_plugin.report import estimates, legends, tables
 from mdfa_fairness_plugin.report import sentences as say
-from mdfa_fairness_plugin.report import tables
 from mdfa_fairness_plugin.report.asked import asked_section
 from mdfa_fairness_plugin.report.document import (
     EVERYWHERE,
@@ -46,17 +47,8 @@ from mdfa_fairness_plugin.report.document import (
     Paragraphs,
     Picture,
     Section,
-    Table,
 )
 from mdfa_fairness_plugin.report.effects import effect_of, effects_of
-from mdfa_fairness_plugin.report.estimates import (
-    moved_section,
-    moved_sentence,
-    rates_sentences,
-    settings_of,
-    spread_sentence,
-    unequal_sentence,
-)
 from mdfa_fairness_plugin.report.features import features_section, names_section
 from mdfa_fairness_plugin.report.findings import CLOSING, FINDINGS, short_verdict
 from mdfa_fairness_plugin.report.groups import groups_blocks
@@ -65,14 +57,6 @@ from mdfa_fairness_plugin.report.key_numbers import (
     leaks_section,
     nothing_found,
     what_now,
-)
-from mdfa_fairness_plugin.report.legends import (
-    beside_legend,
-    effects_legend,
-    number_sentence,
-    one_sided,
-    quantity_sentence,
-    words_section,
 )
 from mdfa_fairness_plugin.report.opened import opened
 from mdfa_fairness_plugin.report.pictures import pictures
@@ -98,36 +82,35 @@ def tell(
     code: str = "",
 ) -> Document:
     """Put a result into words; pictures, what was said of small cells, and what made it if given."""
-    drawn = drawn or {}
-    n = result.n_samples
+    drawn, n, case = drawn or {}, result.n_samples, shown_case(result)
+    found = case if case is not None and case.verdict == VIOLATION else None
     return Document(
         "Audit" if n is None else f"Audit of {count(n, 'row')}",
         (
             leaks_section(result.warnings),
             _scope(result, HTML | {TEXT}),
-            _headline(result),
-            _verdict(result),
+            *_first(result, found),
             Section("rates", "", _drawn(drawn, "rates", "region"), HTML, place="beside"),
-            key_numbers(result),
-            what_now(result),
+            key_numbers(case),
+            what_now(case),
             _scope(result, frozenset({MARKDOWN})),
-            _found(result, cells),
-            moved_section(shown_case(result)),
-            _counts(result),
-            _people(result),
-            _also(result),
+            _found(result, case, cells),
+            estimates.moved_section(case),
+            _counts(found),
+            _people(result, case),
+            _also(result, found),
             asked_section(result.asked),
             _searches(result, drawn),
             _path(drawn),
-            _profile(result, drawn),
+            _profile(case, drawn),
             features_section(result),
-            _unseen(result),
+            _unseen(result, case),
             _balance(result, drawn),
             warnings_section(result.warnings),
             statement_section(result.statement),
             _made(result, cells, code),
             names_section(result),
-            words_section(result.violations),
+            legends.words_section(result.violations),
         ),
         part_title="Fairness audit",
     )
@@ -160,12 +143,12 @@ def _scope(result: AuditRecord, media: frozenset[str]) -> Section:
         ("By features left unequal" if unequal else "At equal values of", result.feature_names),
     )
     lines = [f"{title}: {_listed(names)}." for title, names in parts if names]
-    if number := number_sentence(result):
+    if number := legends.number_sentence(result):
         lines.insert(0 if not result.outcome_labels else 1, number)
     if result.favorable_label is not None:
         lines[0] += f" Favourable: {label_text(result.favorable_label)}."
     lines += held_in_part(result.warnings)
-    lines += _given(unequal_sentence(result, settings_of(result)))
+    lines += _given(estimates.unequal_sentence(result, estimates.settings_of(result)))
     if where := result.provenance.get("where"):
         lines.insert(0, f"Only rows where {clean(where, 400)}.")
     if people := say.clusters_sentence(result.provenance):
@@ -183,42 +166,32 @@ def _listed(names: Sequence[Any]) -> str:
 # -- the case told first
 
 
-def _found_case(result: AuditRecord) -> Violation | None:
-    """The violation told first; None if there is none."""
-    case = shown_case(result)
-    return case if case is not None and case.verdict == VIOLATION else None
-
-
-def _headline(result: AuditRecord) -> Section:
-    case = _found_case(result)
+def _first(result: AuditRecord, case: Violation | None) -> tuple[Section, Section]:
+    """The headline and the finding."""
+    more: tuple[str, ...] = ()
     if case is None:
-        return Section(
-            "headline", "", (Paragraphs((nothing_found(result)[0],), "headline"),), place="first"
-        )
-    more = _given(say.searched_sentence(case), spread_sentence(case))
-    more = more if say.by_rule(case) is not None else more[::-1]  # what is of the same rows first
-    blocks = Paragraphs((say.case_sentence(case),), "headline"), Paragraphs(_given(" ".join(more)))
-    return Section("headline", "", blocks, place="first")
-
-
-def _verdict(result: AuditRecord) -> Section:
-    case = _found_case(result)
-    if case is None:
-        text = nothing_found(result)[1]
+        headline, verdict = nothing_found(result)
     else:
+        headline = say.case_sentence(case)
+        more = _given(say.searched_sentence(case), estimates.spread_sentence(case))
+        if say.by_rule(case) is None:  # what is of the same rows comes first
+            more = more[::-1]
         over = ", adjusted over all searches" if len(result.violations) > 1 else ""
         lost = " (p withheld)" if "p_value_adjusted" in case.withheld else ""
         known = not math.isnan(case.p_value_adjusted)
         p = f" ({say.p_text(case.p_value_adjusted)}{over})" if known else lost
         seen = f", {_SEEN_SO}" if case.harm is False else ""
-        text = f"Finding: {short_verdict(case)}{seen}{p}."
-        text = " ".join(_given(text, say.evidence_sentence(case) if known else ""))
-    role = "unfound" if case is None else "found"
-    return Section("verdict", "", (Paragraphs((text,), role),), place="first")
+        verdict = f"Finding: {short_verdict(case)}{seen}{p}."
+        verdict = " ".join(_given(verdict, say.evidence_sentence(case) if known else ""))
+    blocks = Paragraphs((headline,), "headline"), Paragraphs(_given(" ".join(more)))
+    told = Paragraphs((verdict,), "unfound" if case is None else "found")
+    return (
+        Section("headline", "", blocks, place="first"),
+        Section("verdict", "", (told,), place="first"),
+    )
 
 
-def _found(result: AuditRecord, cells: str) -> Section:
-    case = shown_case(result)
+def _found(result: AuditRecord, case: Violation | None, cells: str) -> Section:
     lines: tuple[str, ...] = ()
     if case is not None:
         lines = _details(case, result) if case.verdict == VIOLATION else _closest(case)
@@ -235,9 +208,9 @@ def _given(*lines: str) -> tuple[str, ...]:
 
 
 def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
-    rates = rates_sentences(case, settings_of(result))
+    rates = estimates.rates_sentences(case, estimates.settings_of(result))
     beyond = (
-        moved_sentence(case),
+        estimates.moved_sentence(case),
         say.paper_terms(case),
         say.impact_sentence(case),
         say.unrecorded_sentence(case),
@@ -246,12 +219,11 @@ def _details(case: Violation, result: AuditRecord) -> tuple[str, ...]:
     if case.core.measured and case.core.n_rows not in (0, case.n_rows):
         start = f"In its worst part found ({say.rows_in_brackets(case.core.n_rows)})"
         core = say.subgroup_sentence(start, case.core, case)
+    beside = _beside(case)
     if case.rule == EVERYBODY:
-        beside = say.beside_sentence(case)
-        first = _given(say.everybody_sentence(case), beside)
-        return _given(*first, *rates, "" if beside else core, *beyond)
-    everybody = say.subgroup_sentence(_EVERYBODY, case.population, case)
-    return _given(say.rule_sentence(case), *rates, everybody, core, *beyond)
+        core = "" if beside else core
+        return _given(say.everybody_sentence(case), beside, *rates, core, *beyond)
+    return _given(say.rule_sentence(case), *rates, beside, core, *beyond)
 
 
 def _closest(case: Violation) -> tuple[str, ...]:
@@ -269,7 +241,13 @@ def _closest(case: Violation) -> tuple[str, ...]:
     start = f"Closest to being {FINDINGS[VIOLATION]}, by its lower limit:"
     first = f"{start} {say.case_sentence(case)} {chance}"
     searched = say.searched_sentence(case)
-    return _given(first, searched, spread_sentence(case), _beside(case), moved_sentence(case))
+    return _given(
+        first,
+        searched,
+        estimates.spread_sentence(case),
+        _beside(case),
+        estimates.moved_sentence(case),
+    )
 
 
 def _beside(case: Violation) -> str:
@@ -279,12 +257,8 @@ def _beside(case: Violation) -> str:
     return say.subgroup_sentence(_EVERYBODY, case.population, case)
 
 
-def _counts(result: AuditRecord) -> Section:
-    case = _found_case(result)
-    if case is None:
-        return Section("counts", "", ())
-    caption = _counted(case)
-    blocks = (tables.frame_table(case.counts, caption),)
+def _counts(case: Violation | None) -> Section:
+    blocks = () if case is None else (tables.frame_table(case.counts, _counted(case)),)
     return Section("counts", "", blocks, PLAIN)
 
 
@@ -296,19 +270,13 @@ def _counted(case: Violation, every: str = "") -> str:
     return f"Rows{expected} {'compared' if case.rule == EVERYBODY else 'in the subgroup'}"
 
 
-def _people(result: AuditRecord) -> Section:
+def _people(result: AuditRecord, case: Violation | None) -> Section:
     """Rows by sensitive value and outcome: in the subgroup told first, of everybody, of every group."""
-    case = shown_case(result)
+    sets: list[tuple[Measured, str]] = [] if case is None else [(case, _counted(case))]
+    if case is not None and case.rule != EVERYBODY:
+        sets.append((case.population, _counted(case, "All rows")))
     by_outcome = ", by outcome" if result.outcome_labels else ""
-    if case is None:
-        beside: tuple[Table, ...] = ()
-    elif case.rule == EVERYBODY:
-        beside = (tables.frame_table(case.counts, f"{_counted(case)}{by_outcome}"),)
-    else:
-        beside = (
-            tables.frame_table(case.counts, f"{_counted(case)}{by_outcome}"),
-            tables.frame_table(case.population.counts, f"{_counted(case, 'All rows')}{by_outcome}"),
-        )
+    beside = (tables.frame_table(own.counts, f"{title}{by_outcome}") for own, title in sets)
     blocks = (Beside(tuple(filter(None, beside))), *groups_blocks(result))
     return Section("people", "How many rows", blocks, HTML)
 
@@ -316,8 +284,7 @@ def _people(result: AuditRecord) -> Section:
 # -- the other searches
 
 
-def _also(result: AuditRecord) -> Section:
-    case = _found_case(result)
+def _also(result: AuditRecord, case: Violation | None) -> Section:
     every = [v for v in ranked(result.violations) if v.verdict == VIOLATION and v is not case]
     found = [v for v in every if v in harmful(result.violations)]
     lines = [
@@ -344,8 +311,10 @@ def _also(result: AuditRecord) -> Section:
 def _searches(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
     if not result.violations:
         return Section("searches", "", ())
-    told = f"{effects_legend(result.violations)}. Everybody: the same for everybody compared. "
-    beside, p = beside_legend(result.violations), one_sided(result.violations)
+    told = (
+        f"{legends.effects_legend(result.violations)}. Everybody: the same for everybody compared. "
+    )
+    beside, p = legends.beside_legend(result.violations), legends.one_sided(result.violations)
     blocks = (
         Paragraphs((f"{told}{beside}{p}{_FAR}",), media=HTML),
         *_drawn(drawn, "searches", "searches_difference"),
@@ -370,8 +339,7 @@ def _path(drawn: Mapping[str, Picture]) -> Section:
     return Section("path", "From the worst subgroup to everybody", blocks, HTML, folded=True)
 
 
-def _profile(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
-    case = shown_case(result)
+def _profile(case: Violation | None, drawn: Mapping[str, Picture]) -> Section:
     everybody = case is not None and case.rule == EVERYBODY
     title = "Those compared" if everybody else "The subgroup beside the population"
     table = None if case is None else tables.profile_table(case.profile, everybody=everybody)
@@ -382,7 +350,7 @@ def _profile(result: AuditRecord, drawn: Mapping[str, Picture]) -> Section:
 # -- what could not be seen
 
 
-def _unseen(result: AuditRecord) -> Section:
+def _unseen(result: AuditRecord, case: Violation | None) -> Section:
     lines = [
         f"{say.capital(say.rows_text(n))} left out: {clean(reason, 200)}."
         for reason, n in result.excluded.items()
@@ -396,7 +364,6 @@ def _unseen(result: AuditRecord) -> Section:
                 who = f'{who}, outcome "{label_text(violation.outcome)}"'
             why = clean(violation.reason, 200).rstrip(". ") or "no reason recorded"
             lines.append(f"Undetermined for {who}: {why}.")
-    case = shown_case(result)
     if case is not None:
         lines += [missing_sentence(case), probability_sentence(case)]
     lines += [say.silence_sentence(result, entry) for entry in result.silence]
@@ -406,7 +373,7 @@ def _unseen(result: AuditRecord) -> Section:
             sides = [k for k in result.balance if comparison(k)[0] == comparison(key)[0]]
             lines.append(say.outside_support(key, value, both_sides=len(sides) == 2))
     lines += [
-        quantity_sentence(case),
+        legends.quantity_sentence(case),
         say.alpha_sentence(result.alpha, result.violations),
         "Rows are compared at equal values of the audited features only. A feature that is not "
         "among them may explain a difference, or hide one.",

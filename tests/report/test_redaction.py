@@ -33,10 +33,10 @@ from mdfa_fairness_plugin.records import (
     Violation,
     WorstCasePath,
 )
-from mdfa_fairness_plugin.report import redaction
-from mdfa_fairness_plugin.report.copies import Guard, least
+from mdfa_fairness_plugin.report import groups as grouped
+from mdfa_fairness_plugin.report.copies import Guard, least, printed
 from mdfa_fairness_plugin.report.plain import as_json, to_plain
-from mdfa_fairness_plugin.report.redaction import printed, redact
+from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA, load_schema
 from mdfa_fairness_plugin.report.story import tell
 from mdfa_fairness_plugin.report.text import render
@@ -1036,7 +1036,7 @@ _CROSSED = {
 def test_no_combination_is_what_other_columns_leave(monkeypatch, first, closed):
     """Five of f & b: f less f & a, and b less m & b, would tell it."""
     if not closed:
-        monkeypatch.setattr(redaction, "closed_groups", lambda *_, **__: frozenset())
+        monkeypatch.setattr(grouped, "closed_groups", lambda *_, **__: frozenset())
     told = set()
     for few in (0, 5, 10):
         more = [few - 5, 5 - few]
@@ -1074,7 +1074,7 @@ def test_no_group_is_what_another_column_leaves_of_everybody(references):
 def test_groups_beside_the_first_do_not_leave_a_few(monkeypatch, closed):
     """Page, JSON, model card and cards of people together; rates and effective rows are of counts."""
     if not closed:
-        monkeypatch.setattr(redaction, "closed_groups", lambda *_, **__: frozenset())
+        monkeypatch.setattr(grouped, "closed_groups", lambda *_, **__: frozenset())
 
     def told(few):
         result = of_groups(f=[19, 103], m=[19 - few, 212 + few], d=[few, 47 - few])

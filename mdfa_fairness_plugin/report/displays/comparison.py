@@ -12,7 +12,8 @@ from mdfa_fairness_plugin.describe.decimals import alike, ratio_places
 from mdfa_fairness_plugin.describe.wording import count
 from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION, ratio_of
 from mdfa_fairness_plugin.report.displays import style
-from mdfa_fairness_plugin.report.displays.forest import ForestDisplay, short_ratio
+from mdfa_fairness_plugin.report.displays.forest import ForestDisplay
+from mdfa_fairness_plugin.report.figures import ratio_text
 from mdfa_fairness_plugin.report.findings import FINDINGS
 
 
@@ -95,7 +96,8 @@ class ComparisonDisplay(ForestDisplay):
     def _sentence(self) -> str:
         text = f"Rate ratios of {count(len(self.models), 'model')}."
         for i in range(min(len(self.models), 6)):
-            plain, equal = short_ratio(self.selection[i]), self.everybody_told[i]
+            whole, equal = self.selection[i], self.everybody_told[i]
+            plain = "∞" if math.isinf(whole) else ratio_text(whole)
             text += f" {self.models[i]}: of everybody {plain} with features not looked at"
             text += f" and {equal} at equal ones, in its worst subgroup {self._value(i)}."
         return text

@@ -16,7 +16,6 @@ from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.document import WITHHELD_TEXT
 from mdfa_fairness_plugin.report.effects import effect_of
-from mdfa_fairness_plugin.report.figures import ratio_text
 from mdfa_fairness_plugin.report.rates import RATES, Effect
 
 _WIDEST: Final = 100.0
@@ -56,12 +55,7 @@ class ForestDisplay(Display):
             ratio=np.array([effect.value(record) for record in records]),
             ratio_low=low,
             ratio_high=high,
-            verdicts=tuple(
-                ADVANTAGE
-                if record.verdict == VIOLATION and _to_advantage(record)
-                else record.verdict
-                for record in records
-            ),
+            verdicts=tuple(map(_told, records)),
             **values,
         )
         field, interval = effect.fields
@@ -182,10 +176,7 @@ class ForestDisplay(Display):
         return "\n··· upper end withheld: it would tell of too few rows" if dotted else ""
 
 
-def short_ratio(value: float) -> str:
-    """Write a ratio where there is little room."""
-    return "∞" if math.isinf(value) else ratio_text(value)
-
-
-def _to_advantage(record: Any) -> bool:
-    return getattr(record, "harm", None) is False
+def _told(record: Any) -> str:
+    """A verdict; what more of the favourable outcome is."""
+    advantage = record.verdict == VIOLATION and getattr(record, "harm", None) is False
+    return ADVANTAGE if advantage else record.verdict
