@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mdfa_fairness_plugin.describe.wording import label_text, named
+from mdfa_fairness_plugin.describe.wording import label_text
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
 from mdfa_fairness_plugin.person.comparators import (
     CALIPER,
@@ -28,7 +28,7 @@ from mdfa_fairness_plugin.person.story import as_read, tell, value_text
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report import html, text
 from mdfa_fairness_plugin.report.plain import as_json, in_print, plain_value, written
-from mdfa_fairness_plugin.report.reading import held_in_part
+from mdfa_fairness_plugin.report.reading import held_in_part, names_of_sides
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.schema import CARD_SCHEMA
 from mdfa_fairness_plugin.report.sentences import group_of, others_of
@@ -176,7 +176,8 @@ class ContestationCard:
         told = _OF_THE_SEARCH + (_OF_A_NUMBER if v.outcome_scale or v.by_difference else ())
         told += () if math.isnan(v.per) else ("per",)
         search = {name: plain_value(getattr(self.told, name)) for name in told}
-        own["features"] = _told_apart(self.features)
+        names = told_apart([name for name, _ in self.features])
+        own["features"] = {n: own for n, (_, own) in zip(names, self.features, strict=True)}
         plain = {
             "schema": CARD_SCHEMA,
             "format": _FORMAT,
@@ -203,12 +204,6 @@ class ContestationCard:
         """Give one self-contained page, published as ``AuditResult.to_html`` has it."""
         told = {"title": title, "source": source, "author": author, "date": date}
         return written(html.render_page(published(tell(self), self.statement, **told)), path)
-
-
-def _told_apart(features: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Features by name; names that look alike are numbered."""
-    names = told_apart([name for name, _ in features])
-    return dict(zip(names, (value for _, value in features), strict=True))
 
 
 def make_card(
@@ -242,12 +237,7 @@ def make_card(
     if row is not None:
         inside = bool(violation.membership[row])
     outcome_name = label_text(violation.outcome)
-    others = (
-        "everyone else"
-        if violation.reference is None
-        else named(violation.sensitive_feature, violation.reference)
-    )
-    names = (named(violation.sensitive_feature, violation.group), others)
+    names = names_of_sides(violation)
     if problem.quantity is not None:
         names = group_of(violation), others_of(violation)
 

@@ -85,7 +85,7 @@ def find_person(
     own = _audited_row(problem, row)
     rows, display, unseen = _read_features(x, problem, own, row)
     numbers = problem.amount if problem.outcome_type == "numeric" else None
-    received = _read_outcome(outcome, result) if numbers is None else _read_amount(outcome, numbers)
+    received = None if outcome is None else _read_outcome(outcome, result, numbers)
     values = _read_sensitive(sensitive, result)
     if own is not None:
         found = outcome_at(problem, own)
@@ -201,16 +201,10 @@ def _only_value(name: Hashable, value: Any) -> Any:
     return value
 
 
-def _read_outcome(outcome: Any, result: AuditRecord) -> Hashable | None:
-    if outcome is None:
-        return None
-    return known_label(outcome, result.outcome_labels, "outcome", "those audited")
-
-
-def _read_amount(outcome: Any, numbers: Amount) -> float | None:
-    """How much the person got."""
-    if outcome is None:
-        return None
+def _read_outcome(outcome: Any, result: AuditRecord, numbers: Amount | None) -> Hashable:
+    """What the person got, or how much."""
+    if numbers is None:
+        return known_label(outcome, result.outcome_labels, "outcome", "those audited")
     if numbers.scale != AMOUNT:
         raise InputError(
             f"outcome: {outcome!r} was given, but ranks were audited, which only audited rows have. "

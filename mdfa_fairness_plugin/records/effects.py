@@ -19,6 +19,11 @@ def ratio_of(delta: float) -> float:
         return math.inf
 
 
+def inverse_of(ratio: float) -> float:
+    """The ratio the other way round, infinite for 0."""
+    return math.inf if ratio == 0 else 1.0 / ratio
+
+
 def deviations_of(p_value: float) -> float:
     """Standard deviations of a normal number that is larger with this probability."""
     return float(-ndtri(p_value))

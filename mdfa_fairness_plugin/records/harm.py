@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.records.effects import ratio_of
+from mdfa_fairness_plugin.records.effects import inverse_of, ratio_of
 from mdfa_fairness_plugin.records.searches import STEPS, VIOLATION, Violation
 
 # What of a number or an order is good where the other is bad.
@@ -73,7 +73,7 @@ class Harm:
     @property
     def delta(self) -> float:
         """Log of ``ratio``."""
-        return _log(self.ratio)
+        return -math.inf if self.ratio == 0 else math.log(self.ratio)
 
     @property
     def gamma(self) -> float:
@@ -96,7 +96,7 @@ class Harm:
     @property
     def disparate_impact(self) -> float:
         """Favourable rate of the group over that of the others, in the region."""
-        return math.inf if self.ratio == 0 else 1.0 / self.ratio
+        return inverse_of(self.ratio)
 
     def figure(self, name: str, metric: str) -> float:
         """``delta``, ``ratio``, ``difference`` or ``gamma``, or why the metric has none of a number."""
@@ -141,7 +141,7 @@ def _harm(
         if search.outcome_scale == STEPS:  # which are counted from wherever one begins
             ratio, low, high = (math.nan,) * 3
     elif search.harm:
-        ratio, (low, high) = _inverse(ratio), (_inverse(high), _inverse(low))
+        ratio, high, low = map(inverse_of, (ratio, low, high))
     if not search.harm:  # What a group gets oftener, the others get less often.
         group, reference = reference, group
     return Harm(
@@ -173,11 +173,3 @@ def _place(harm: Harm) -> tuple[bool, float]:
     of_number = search.outcome_type == "numeric" or search.by_difference
     low = ratio_of(search.lower) if of_number else harm.interval[0]
     return not (harm.verdict == VIOLATION and low > 1), -low
-
-
-def _inverse(ratio: float) -> float:
-    return math.inf if ratio == 0 else 1.0 / ratio
-
-
-def _log(ratio: float) -> float:
-    return -math.inf if ratio == 0 else math.log(ratio)

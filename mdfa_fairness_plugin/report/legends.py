@@ -28,6 +28,10 @@ _UNITS: Final = {
     RANK: "in percentage points of all rows ranked below",
     STEPS: "in steps from one outcome to the next",
 }
+_FAVORABLE: Final = {  # of a number, and of an order
+    "high": ("; more of it is favourable", "; higher is favourable"),
+    "low": ("; less of it is favourable", "; lower is favourable"),
+}
 _BESIDE: Final = {
     "": "",
     "Points": "Points: difference of the rates, in percentage points. ",
@@ -147,20 +151,18 @@ _WORDS: Final = (
 def number_sentence(result: AuditRecord) -> str:
     """What the outcome is if it is a number or an order; empty if it is neither."""
     given = entries(result.provenance, "parameters")
-    good = {"high": True, "low": False}.get(_text(given.get("favorable")))
+    of_number, of_order = _FAVORABLE.get(str(given.get("favorable")), ("", ""))
     if given.get("outcome_type") == "numeric":
         name = label_text(result.outcome_name, 80) if result.outcome_name else "a number"
         if any(own.outcome_text.endswith(PER_EXPOSURE) for own in result.violations):
             name += PER_EXPOSURE
-        better = {None: "", True: "; more of it is favourable", False: "; less of it is favourable"}
-        return f"Outcome: {name}{_read(given.get('robust'))}{better[good]}."
+        return f"Outcome: {name}{_read(given.get('robust'))}{of_number}."
     ordered = given.get("ordered")
     if not isinstance(ordered, list | tuple):
         return ""
-    better = {None: "", True: "; higher is favourable", False: "; lower is favourable"}
     names = ", ".join(label_text(one) for one in ordered[:_MOST_LISTED])
     more = f" and {len(ordered) - _MOST_LISTED} more" if len(ordered) > _MOST_LISTED else ""
-    return f"Their order, from the lowest: {names}{more}{better[good]}."
+    return f"Their order, from the lowest: {names}{more}{of_order}."
 
 
 def quantity_sentence(case: Violation | None) -> str:
@@ -172,10 +174,6 @@ def quantity_sentence(case: Violation | None) -> str:
         "same features have on average. Where the features tell it there is nothing to see; and slopes "
         "are of straight lines, so that what rises and falls again may be missed."
     )
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _read(robust: Any) -> str:

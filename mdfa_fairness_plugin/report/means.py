@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from mdfa_fairness_plugin.describe.decimals import alike, amounts, point_places, short, times_places
 from mdfa_fairness_plugin.describe.wording import percent
 from mdfa_fairness_plugin.records import Judged, Measured
+from mdfa_fairness_plugin.records.effects import inverse_of
 from mdfa_fairness_plugin.records.searches import AMOUNT, RANK, STEPS, Keyed
 from mdfa_fairness_plugin.report.figures import amount_text, ends, in_brackets
 from mdfa_fairness_plugin.report.rates import Effect, alike_in, confidence, gets
@@ -174,7 +175,7 @@ class RatioOfMeans(OfMeans):
                 f"{phrase} here than {others}, {who}: no ratio can be given, as one side gets none"
             )
         if ratio < 1:
-            ratio, low, high = _inverse(ratio), _inverse(high), _inverse(low)
+            ratio, high, low = map(inverse_of, (ratio, low, high))
         size, least, most = short(self.alike((ratio, low, high)))
         as_much = "as high" if self.scale == RANK else f"as {phrase.many or 'much'}"
         if not found.measured:
@@ -326,7 +327,3 @@ def _steps(text: str, value: float) -> str:
     if 0 < abs(value) < 1:
         return f"{text} of a step"
     return f"{text} {'step' if text == '1' else 'steps'}"
-
-
-def _inverse(ratio: float) -> float:
-    return math.inf if ratio == 0 else 1.0 / ratio

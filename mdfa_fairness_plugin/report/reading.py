@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mdfa_fairness_plugin.data.held import NOT_HELD_EQUAL
-from mdfa_fairness_plugin.describe.wording import clean, label_text, plain_label
+from mdfa_fairness_plugin.describe.wording import clean, label_text, named, plain_label
 from mdfa_fairness_plugin.exceptions import AuditWarning, LeakWarning
 from mdfa_fairness_plugin.records import VIOLATION, AuditRecord, Violation, ranked
+from mdfa_fairness_plugin.records.searches import Keyed
 
 
 def shown_case(result: AuditRecord) -> Violation | None:
@@ -26,6 +27,13 @@ def held_in_part(warnings: Sequence[AuditWarning]) -> tuple[str, ...]:
     """What people are not compared at equal values of, or only in part."""
     notes = [clean(w.message) for w in warnings if w.category == NOT_HELD_EQUAL]
     return (f"Not held equal, or only in part: {'; '.join(notes)}.",) if notes else ()
+
+
+def names_of_sides(search: Keyed, limit: int = 40) -> tuple[str, str]:
+    """Names of the group of a search and of those it is compared with."""
+    feature, reference = search.sensitive_feature, search.reference
+    others = "everyone else" if reference is None else named(feature, reference, limit)
+    return named(feature, search.group, limit), others
 
 
 def comparison(key: Any) -> tuple[Any, Any]:

@@ -59,14 +59,11 @@ def p_of(search: Any) -> str:
 
 
 def p_cell(search: Any) -> str | None:
-    """The same in a table; None if it is withheld."""
-    hidden = "p_value_adjusted" in search.withheld
-    return None if hidden else p_number(search.p_value_adjusted)
-
-
-def p_number(p_value: float) -> str:
-    """The same under a heading that says ``p``: ``0.012`` or ``< 0.001``; empty if unknown."""
-    return "" if math.isnan(p_value) else p_text(p_value).removeprefix("p ").removeprefix("= ")
+    """The same under a heading that says ``p``: empty if it is unknown, None if it is withheld."""
+    if "p_value_adjusted" in search.withheld:
+        return None
+    p = search.p_value_adjusted
+    return "" if math.isnan(p) else p_text(p).removeprefix("p ").removeprefix("= ")
 
 
 def rows_text(n: int | None) -> str:
@@ -225,7 +222,10 @@ def searched_sentence(search: Violation) -> str:
         return subgroup_sentence(start, search, search)
     if search.rule in ("", EVERYBODY) or not (own.measured or math.isfinite(effect.ends(own)[0])):
         return ""
-    return ruled_sentence(search)
+    as_printed = search.rule_rows in (0, own.n_rows)
+    rule = "the rule" if as_printed else "the rule as made without their outcome"
+    start = f"For all who meet {rule}, in the subgroup or not ({rows_in_brackets(own.n_rows)}),"
+    return subgroup_sentence(start, own, search)
 
 
 def _size(n: int | None, share: float) -> str:
@@ -296,14 +296,6 @@ def subgroup_sentence(start: str, subgroup: Measured, search: Keyed) -> str:
         text = f"{start} nobody else gets {effect.it}, so that no ratio can be given"
         return f"{text} ({span})." if (span := ends(low, high)) else f"{text}."
     return f"{start} the {effect.name} is {effect.spanned(subgroup)}."
-
-
-def ruled_sentence(violation: Violation) -> str:
-    """The ratio of all who meet the rule, or the versions of it that each is told by."""
-    own, n_printed = violation.rule_subgroup, violation.rule_rows
-    rule = "the rule" if n_printed in (0, own.n_rows) else "the rule as made without their outcome"
-    start = f"For all who meet {rule}, in the subgroup or not ({rows_in_brackets(own.n_rows)}),"
-    return subgroup_sentence(start, own, violation)
 
 
 def versions_sentence(violation: Violation) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import AuditRecord
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
-from mdfa_fairness_plugin.report.reading import comparison, diagnostics
+from mdfa_fairness_plugin.report.reading import comparison, diagnostics, names_of_sides
 
 
 @dataclass(kw_only=True, eq=False)
@@ -76,21 +76,21 @@ class LoveDisplay(Display):
         if not isinstance(before, Mapping) or not before:
             raise style.nothing_to_draw("result", "no mean differences were recorded")
         after = after if isinstance(after, Mapping) else {}
-        rows = _distinct(
-            [
-                (label_text(str(name), None), _number(value), _number(after.get(name)))
-                for name, value in before.items()
-            ]
+        every = (
+            (label_text(str(name), None), _number(value), _number(after.get(name)))
+            for name, value in before.items()
         )
-        rows = [row for row in rows if not math.isnan(row[1])]
+        rows = [row for row in _distinct(every) if not math.isnan(row[1])]
         rows.sort(key=lambda row: -abs(row[1]))
         drawn = rows[:max_features]
+        own = (v for v in result.violations if (v.sensitive_feature, v.group) == key)
+        others = next((names_of_sides(v, 22)[1] for v in own), "those compared with it")
         return cls(
             names=tuple(name for name, _, _ in drawn),
             before=np.array([value for _, value, _ in drawn], dtype=float),
             after=np.array([value for _, _, value in drawn], dtype=float),
             n_omitted=len(rows) - len(drawn),
-            label=f"{named(*comparison(key), 22)} against {_others(result, key)}",
+            label=f"{named(*comparison(key), 22)} against {others}",
         )
 
     def _sentence(self) -> str:
@@ -142,16 +142,7 @@ class LoveDisplay(Display):
         style.finish(ax, palette, x=note, to_right=True, title=self.label)
 
 
-def _others(result: AuditRecord, key: tuple[str, Hashable]) -> str:
-    """Name whom a group is compared with."""
-    for violation in result.violations:
-        if (violation.sensitive_feature, violation.group) == key:
-            reference = violation.reference
-            return "everyone else" if reference is None else named(key[0], reference, 22)
-    return "those compared with it"
-
-
-def _distinct(rows: list[tuple[str, float, float]]) -> list[tuple[str, float, float]]:
+def _distinct(rows: Iterable[tuple[str, float, float]]) -> list[tuple[str, float, float]]:
     """Of two levels that mirror each other (``citizen=No`` and ``citizen=Yes``), keep the first."""
     kept: list[tuple[str, float, float]] = []
     seen: dict[str, list[tuple[float, float]]] = {}

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.describe.wording import count, named, percent
+from mdfa_fairness_plugin.describe.wording import count, percent
 from mdfa_fairness_plugin.records import Violation
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
+from mdfa_fairness_plugin.report.reading import names_of_sides
 
 
 @dataclass(kw_only=True, eq=False)
@@ -81,16 +82,13 @@ class OverlapDisplay(Display):
                 "violation", f"bins of {min_rows} rows leave too few of them"
             )
         own, rest, own_out, rest_out = parts
-        other = "everyone else"
-        if violation.reference is not None:
-            other = named(violation.sensitive_feature, violation.reference)
         return cls(
             edges=edges,
             group=own + own_out,
             others=rest + rest_out,
             group_left_out=own_out,
             others_left_out=rest_out,
-            names=(named(violation.sensitive_feature, violation.group), other),
+            names=names_of_sides(violation),
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
-from mdfa_fairness_plugin.describe.wording import named
 from mdfa_fairness_plugin.records import Measured, Violation
 from mdfa_fairness_plugin.report.displays import style
 from mdfa_fairness_plugin.report.displays.display import Display
@@ -18,6 +17,7 @@ from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.figures import percentage, rates_text
 from mdfa_fairness_plugin.report.means import OfMeans, Phrase, Slope
 from mdfa_fairness_plugin.report.rates import RATES, Effect
+from mdfa_fairness_plugin.report.reading import names_of_sides
 from mdfa_fairness_plugin.report.sentences import by_rule
 
 _LONGEST = 24
@@ -71,16 +71,12 @@ class RatesDisplay(Display):
         known, effect = bool(np.isfinite(rate).all()), effect_of(violation)
         if isinstance(effect, Slope) or not (known or "rates" in own.withheld):
             raise style.nothing_to_draw("violation", "its rates are not known")
-        who = named(violation.sensitive_feature, violation.group, _LONGEST)
-        others = "everyone else"
-        if violation.reference is not None:
-            others = named(violation.sensitive_feature, violation.reference, _LONGEST)
         outcome = style.short(violation.outcome, 2 * _LONGEST)
         if isinstance(effect, OfMeans):
             outcome = style.short(Phrase.of(violation).what.removeprefix("in "), 2 * _LONGEST)
         lost = frozenset((i, _column(effect)) for i in range(0 if known else 2))
         return cls(
-            labels=(who, others),
+            labels=names_of_sides(violation, _LONGEST),
             rate=rate,
             outcome=outcome,
             effect=effect,
