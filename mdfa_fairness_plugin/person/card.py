@@ -177,7 +177,7 @@ class ContestationCard:
         told += () if math.isnan(v.per) else ("per",)
         search = {name: plain_value(getattr(self.told, name)) for name in told}
         names = told_apart([name for name, _ in self.features])
-        own["features"] = {n: own for n, (_, own) in zip(names, self.features, strict=True)}
+        own["features"] = {n: value for n, (_, value) in zip(names, self.features, strict=True)}
         plain = {
             "schema": CARD_SCHEMA,
             "format": _FORMAT,

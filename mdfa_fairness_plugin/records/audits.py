@@ -10,15 +10,7 @@ from typing import Any, Final, TypeVar
 import pandas as pd
 
 from mdfa_fairness_plugin.exceptions import AuditWarning
-from mdfa_fairness_plugin.fields import (
-    Record,
-    frame_of,
-    number,
-    said,
-    several,
-    text,
-    whole,
-)
+from mdfa_fairness_plugin.fields import Record, frame_of, number, said, several, text, whole
 from mdfa_fairness_plugin.records.asked import AskedSubgroup
 from mdfa_fairness_plugin.records.columns import AuditedFeature, GroupCounts
 from mdfa_fairness_plugin.records.harm import Harm, worst_harm

@@ -30,18 +30,12 @@ from mdfa_fairness_plugin.report.document import (
     Paragraphs,
     Section,
     Table,
-    Value,
     shown,
 )
-from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, effect_title, interval_cell
-from mdfa_fairness_plugin.report.findings import (
-    FINDINGS,
-    POWER,
-    power_cell,
-    short_verdict,
-    told_verdict,
-)
-from mdfa_fairness_plugin.report.sentences import case_sentence, p_cell
+from mdfa_fairness_plugin.report.effects import effect_of
+from mdfa_fairness_plugin.report.findings import FINDINGS, told_verdict
+from mdfa_fairness_plugin.report.sentences import case_sentence
+from mdfa_fairness_plugin.report.tables import search_columns
 
 _WIDTH: Final = 80  # of a table as text
 _LEAST: Final = 12  # of its first column
@@ -82,18 +76,9 @@ def asked_section(answers: tuple[AskedSubgroup, ...], note: str = NOT_CONFIRMED)
 def _table(caption: str, answers: list[AskedSubgroup]) -> Table:
     """Every group by one outcome, among the rows of one question."""
     effect = effect_of(answers[0])
-    numbers: list[tuple[Value, ...]] = [
-        (
-            effect_cell(own, effect),
-            interval_cell(own, effect),
-            own.n_rows,
-            p_cell(own),
-            power_cell(own),
-            short_verdict(own),
-        )
-        for own in answers
-    ]
-    header = (effect_title(answers), "Between", "Rows", "p", POWER, "Finding")
+    columns = search_columns(answers)
+    header = tuple(one.title for one in columns)
+    numbers = [tuple(one.write(own, effect) for one in columns) for own in answers]
     widths = [
         max(len(shown(cell)) for cell in column) for column in zip(header, *numbers, strict=True)
     ]

@@ -12,13 +12,7 @@ from mdfa_fairness_plugin.data.amounts import HIGHER, LOWER
 from mdfa_fairness_plugin.describe.wording import clean, for_xml, label_text, named, plain_float
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.fields import figures
-from mdfa_fairness_plugin.records import (
-    INSUFFICIENT,
-    VIOLATION,
-    AskedSubgroup,
-    AuditRecord,
-    Judged,
-)
+from mdfa_fairness_plugin.records import INSUFFICIENT, VIOLATION, AskedSubgroup, AuditRecord, Judged
 from mdfa_fairness_plugin.report.findings import FINDINGS, finding
 from mdfa_fairness_plugin.report.plain import few_digits
 from mdfa_fairness_plugin.report.reading import entries, leaks

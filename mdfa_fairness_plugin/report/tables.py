@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -34,11 +33,11 @@ from mdfa_fairness_plugin.report.effects import (
 )
 from mdfa_fairness_plugin.report.figures import told_apart
 from mdfa_fairness_plugin.report.findings import POWER, power_cell, short_verdict
+from mdfa_fairness_plugin.report.rates import Effect
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, shown_case
 from mdfa_fairness_plugin.report.sentences import deviations, p_cell
 
 NOT_MEASURED: Final = "not measured"
-_WHOLE: Final = "Everybody"  # column of everybody compared
 _MOST_SEARCHES: Final = 16
 # On pages; nobody reads more, and the result itself has all.
 _MOST_LISTED: Final = 500
@@ -72,11 +71,38 @@ def cell(value: Any) -> Value:
     return label_text(value)
 
 
+class SearchColumn(NamedTuple):
+    """A column of a table of searches."""
+
+    title: str
+    write: Callable[[Any, Effect], Value]
+    of_sets: bool = False  # whether it says something of a set of rows, too
+
+
+def search_columns(searches: Sequence[Any], *, wide: bool = False) -> list[SearchColumn]:
+    """Columns of what searches, or answers, found; wide: also in the words of auditors."""
+    beside = beside_title(searches) if wide else ""
+    return [
+        SearchColumn(effect_title(searches), effect_cell, True),
+        SearchColumn("Between", interval_cell, True),
+        *([SearchColumn(beside, beside_cell, True)] if beside else []),
+        SearchColumn("Rows", lambda own, _: own.n_rows, True),
+        SearchColumn("p", lambda own, _: p_cell(own)),
+        *([SearchColumn("SD", lambda own, _: _far(own))] if wide else []),
+        SearchColumn(POWER, lambda own, _: power_cell(own)),
+        SearchColumn("Finding", lambda own, _: short_verdict(own)),
+    ]
+
+
 def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
     """Every group with every outcome, the worst first; wide: also in the words of auditors."""
     rows: list[tuple[Value, ...]] = []
     listed, case = ranked(result.violations), shown_case(result)
-    beside = beside_title(result.violations) if wide else ""
+    columns = search_columns(result.violations, wide=wide)
+    place = [one.title for one in columns].index("Rows")
+    columns.insert(
+        place, SearchColumn("Everybody", lambda own, by: effect_cell(own.population, by))
+    )
     most = _MOST_LISTED if wide else _MOST_SEARCHES
     for violation in listed[:most]:
         effect = effect_of(violation)
@@ -85,41 +111,14 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
             who = f"{who} (vs {label_text(violation.reference, 16)})"
         if violation is case and case.rule == EVERYBODY:
             who = f"{who}, {EVERYBODY}"
-        found = effect_cell(violation, effect)
-        rows.append(
-            (
-                who,
-                label_text(violation.outcome, 16),
-                NOT_MEASURED if found == "" and wide else found,
-                interval_cell(violation, effect),
-                *((beside_cell(violation, effect),) if beside else ()),
-                effect_cell(violation.population, effect),
-                violation.n_rows,
-                p_cell(violation),
-                *((_far(violation),) if wide else ()),
-                power_cell(violation),
-                short_verdict(violation),
-            )
-        )
+        found, *more = (one.write(violation, effect) for one in columns)
+        found = NOT_MEASURED if found == "" and wide else found
+        rows.append((who, label_text(violation.outcome, 16), found, *more))
         if violation is case:
-            rows += _beside(case, beside, wide=wide)
+            rows += _beside(case, columns)
     n_more = len(listed) - most
-    size, far = (beside,) if beside else (), ("SD",) if wide else ()
-    title = effect_title(result.violations)
     return Table(
-        header=(
-            "Who",
-            "Outcome",
-            title,
-            "Between",
-            *size,
-            _WHOLE,
-            "Rows",
-            "p",
-            *far,
-            POWER,
-            "Finding",
-        ),
+        header=("Who", "Outcome", *(one.title for one in columns)),
         rows=tuple(rows),
         caption="Every group with every outcome",
         titled=HTML,
@@ -135,18 +134,15 @@ def _far(violation: Violation) -> Value:
     return None if hidden else deviations(violation.standard_deviations)
 
 
-def _beside(case: Violation, beside: str, *, wide: bool) -> list[tuple[Value, ...]]:
-    """Everybody in the search told first, and a part of them that is told beside them."""
+def _beside(case: Violation, columns: Sequence[SearchColumn]) -> list[tuple[Value, ...]]:
+    """Everybody in the search told first, or a part of them that is told beside them."""
     whole = case.rule == EVERYBODY
     name, own = ("a part of them", case.beside) if whole else (EVERYBODY, case.population)
     effect = effect_of(case)
     if own is None or not (own.measured or effect.fields[0] in own.withheld):
         return []
-    outcome = label_text(case.outcome, 16)
-    size, far = (beside_cell(own, effect),) if beside else (), ("",) if wide else ()
-    ends = interval_cell(own, effect)
-    cells = (effect_cell(own, effect), ends, *size, "", own.n_rows, "", *far, "", "")
-    return [(name, outcome, *cells)]
+    cells = (one.write(own, effect) if one.of_sets else "" for one in columns)
+    return [(name, label_text(case.outcome, 16), *cells)]
 
 
 def balance_table(result: AuditRecord) -> Table:
@@ -158,13 +154,8 @@ def balance_table(result: AuditRecord) -> Table:
             None if name in found.get("withheld", ()) else _balance_cell(found.get(name), write)
             for name, write in _BALANCE
         ]
-        rows.append(
-            (
-                named(*comparison(key)),
-                label_text(found["method"]) if found.get("method") else "",
-                *cells,
-            )
-        )
+        method = label_text(found["method"]) if found.get("method") else ""
+        rows.append((named(*comparison(key)), method, *cells))
     header = (
         "Comparison",
         "Method",
@@ -176,7 +167,15 @@ def balance_table(result: AuditRecord) -> Table:
         "No counterpart",
     )
     caption = "Differences between the groups, before and after weighting"
-    return _cut(Table(header=header, rows=tuple(rows), caption=caption, n_text=2))
+    n_more = len(rows) - _MOST_COMPARISONS
+    more = f"{count(n_more, 'more row')} not shown; the result itself has all."
+    return Table(
+        header=header,
+        rows=tuple(rows[:_MOST_COMPARISONS]),
+        caption=caption,
+        n_text=2,
+        more=more if n_more > 0 else "",
+    )
 
 
 def _effective(n: float) -> str:
@@ -201,15 +200,6 @@ def _balance_cell(value: Any, write: Callable[[float], str]) -> str:
     if isinstance(value, list | tuple):
         return " / ".join(_balance_cell(one, write) for one in value)
     return write(value) if isinstance(value, int | float) else ""
-
-
-def _cut(table: Table) -> Table:
-    """The first rows, with how many were cut."""
-    more = len(table.rows) - _MOST_COMPARISONS
-    if more <= 0:
-        return table
-    note = f"{count(more, 'more row')} not shown; the result itself has all."
-    return replace(table, rows=table.rows[:_MOST_COMPARISONS], more=note)
 
 
 # Or, of a request, in the command.
