@@ -284,9 +284,7 @@ class Violation(Judged, Viewed):
     statistic: float = number("cells")
     p_value: float = number("cells", Column("p_value", 23))
     detectable_delta: float = number(
-        "rule",
-        Column("detectable_delta", 19, 8),
-        Column("detectable_ratio", 29, 23, ratio_of),
+        "rule", Column("detectable_delta", 19, 8), Column("detectable_ratio", 29, 23, ratio_of)
     )
     detectable_difference: float = field(
         default=math.nan, metadata=said("rule", settle=float, json="told")

@@ -114,8 +114,7 @@ def _told(answers: list[AskedSubgroup]) -> str:
         return f"{clean(first.label, 400)}: {FINDINGS[INSUFFICIENT]} ({why})."
     worst = max(known_ones, key=lambda own: own.lower)
     why = clean(worst.reason, 300).rstrip(". ")
-    found = FINDINGS[VIOLATION] if worst.verdict == VIOLATION else told_verdict(worst)
-    finding = f"Finding: {found}{': ' if why else ''}{why}."
+    finding = f"Finding: {told_verdict(worst)}{': ' if why else ''}{why}."
     return f"{case_sentence(worst)} {finding}"
 
 

@@ -52,7 +52,7 @@ def to_cyclonedx(result: AuditRecord, min_cell: int) -> dict[str, Any]:
     audited = {
         "type": "machine-learning-model",
         "name": stated.get("system", "audited model"),
-        **({"version": stated["version"]} if "version" in stated else {}),
+        **_given(version=stated.get("version")),
         "modelCard": {
             "modelParameters": {"datasets": [_dataset(own, stated)]},
             "quantitativeAnalysis": {
@@ -74,18 +74,22 @@ def to_cyclonedx(result: AuditRecord, min_cell: int) -> dict[str, Any]:
 
 def _metadata(result: AuditRecord, stated: Mapping[str, str]) -> dict[str, Any]:
     """What made the document, who answers for it, and the date that was stated."""
-    tool = {"type": "application", "name": "mdfa-fairness-plugin"}
+    day, signed = _day(stated), stated.get("signed_by", "").split("; ")
     version = entries(result.provenance, "versions").get("mdfa_fairness_plugin")
-    found: dict[str, Any] = {
-        "tools": {"components": [tool | ({"version": str(version)} if version else {})]}
+    tool = {"type": "application", "name": "mdfa-fairness-plugin"}
+    return {
+        "tools": {"components": [tool | _given(version=version and str(version))]},
+        **_given(
+            timestamp=day and f"{day}T00:00:00Z",
+            manufacturer=_given(name=stated.get("auditor")),
+            authors=[{"name": name} for name in signed if name],
+        ),
     }
-    if day := _day(stated):
-        found["timestamp"] = f"{day}T00:00:00Z"
-    if "auditor" in stated:
-        found["manufacturer"] = {"name": stated["auditor"]}
-    if "signed_by" in stated:
-        found["authors"] = [{"name": name} for name in stated["signed_by"].split("; ")]
-    return found
+
+
+def _given(**told: Any) -> dict[str, Any]:
+    """What is there of these."""
+    return {name: value for name, value in told.items() if value}
 
 
 def _day(stated: Mapping[str, str]) -> datetime.date | None:
@@ -102,10 +106,10 @@ def _dataset(result: AuditRecord, stated: Mapping[str, str]) -> dict[str, Any]:
     own = [{"name": key, "value": stated[key]} for key in _OF_DATA if key in stated]
     return {
         "type": "dataset",
-        **({"name": stated["data_source"]} if "data_source" in stated else {}),
+        **_given(name=stated.get("data_source")),
         "description": " ".join((*rows, *scope)),
         "sensitiveData": [label_text(name) for name in result.sensitive_names],
-        **({"contents": {"properties": own}} if own else {}),
+        **_given(contents=own and {"properties": own}),
     }
 
 
@@ -116,7 +120,7 @@ def _considerations(result: AuditRecord, stated: Mapping[str, str], cells: str) 
     if any(own.withheld for own in result.groups):
         limits.append(groups_blocks(result)[1].lines[-1])
     return {
-        **({"useCases": [stated["purpose"]]} if "purpose" in stated else {}),
+        **_given(useCases=[stated["purpose"]] if "purpose" in stated else []),
         "technicalLimitations": [*limits, cells, CLOSING],
         "fairnessAssessments": _assessments(result),
     }

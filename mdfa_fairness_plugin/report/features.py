@@ -22,7 +22,7 @@ from mdfa_fairness_plugin.report.document import (
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.profile_cells import ProfiledFeatures
 from mdfa_fairness_plugin.report.rates import Effect
-from mdfa_fairness_plugin.report.reading import shown_case
+from mdfa_fairness_plugin.report.reading import place_of, shown_case
 from mdfa_fairness_plugin.report.sentences import group_of, others_of
 
 # Besides those of which something was stated.
@@ -33,7 +33,7 @@ _NOT_STATED: Final = "not stated"
 def features_section(result: AuditRecord) -> Section:
     """Every feature, those first of which something was stated; nothing if that was not asked for."""
     case = shown_case(result)
-    place = next((i for i, own in enumerate(result.violations) if own is case), None)
+    place = place_of(result, case)
     features = sorted(result.features, key=lambda own: not (own.reason or own.protected))
     n_stated = sum(bool(own.reason or own.protected) for own in features)
     n_more = len(features[n_stated:]) - _MOST_UNSTATED
@@ -118,7 +118,7 @@ def printable_features(
     Of the ``case`` told first they say what they tell, unless its profile withholds of them; searches
     that have their ratio have it without them too.
     """
-    place = next((i for i, own in enumerate(given.violations) if own is case), None)
+    place = place_of(given, case)
     if case is None or place is None:
         return tuple(_printed(own, None, violations) for own in given.features), 0
     profiled = ProfiledFeatures(given, case.profile, violations[place].profile)

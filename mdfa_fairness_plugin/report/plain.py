@@ -18,7 +18,7 @@ from mdfa_fairness_plugin.describe.wording import label_text, plain_float, plain
 from mdfa_fairness_plugin.exceptions import AuditWarning, InputError, Message, is_hidden
 from mdfa_fairness_plugin.records import AuditRecord, Judged
 from mdfa_fairness_plugin.report.files import written_beside
-from mdfa_fairness_plugin.report.reading import comparison, diagnostics
+from mdfa_fairness_plugin.report.reading import comparison, diagnostics, place_of
 from mdfa_fairness_plugin.report.schema import AUDIT_SCHEMA
 
 _FORMAT: Final = "mdfa-audit-result"
@@ -47,8 +47,6 @@ def to_plain(result: AuditRecord, *, rows: bool = False) -> dict[str, Any]:
     - ``balance`` is a list, each entry with its ``sensitive_feature`` and ``group``.
     - Timings are left out, so that the same audit always gives the same text.
     """
-    worst = result.worst_case
-    position = next((i for i, v in enumerate(result.violations) if v is worst), None)
     return {
         "schema": AUDIT_SCHEMA,
         "format": _FORMAT,
@@ -61,7 +59,7 @@ def to_plain(result: AuditRecord, *, rows: bool = False) -> dict[str, Any]:
         "outcome_labels": [plain_label(label) for label in result.outcome_labels],
         "sensitive_names": [plain_label(name) for name in result.sensitive_names],
         "feature_names": [plain_label(name) for name in result.feature_names],
-        "worst_case": position,
+        "worst_case": place_of(result, result.worst_case),
         "violations": [_plain_verdict(violation, rows) for violation in result.violations],
         "balance": [_plain_balance(key, value) for key, value in result.balance.items()],
         "excluded": plain_value(result.excluded),

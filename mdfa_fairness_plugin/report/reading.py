@@ -18,6 +18,11 @@ def shown_case(result: AuditRecord) -> Violation | None:
     return next(found, result.worst_case)
 
 
+def place_of(result: AuditRecord, search: Violation | None) -> int | None:
+    """Position of a search in a result; None if it is none of its own."""
+    return next((i for i, own in enumerate(result.violations) if own is search), None)
+
+
 def leaks(warnings: Sequence[AuditWarning]) -> tuple[str, ...]:
     """What may leave an audit nothing to find, to be told before anything else."""
     return tuple(clean(w.message) for w in warnings if w.category == LeakWarning.__name__)

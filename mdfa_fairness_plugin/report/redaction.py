@@ -33,7 +33,7 @@ from mdfa_fairness_plugin.report.asked import printable_asked
 from mdfa_fairness_plugin.report.cells import grid, rounded
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.features import printable_features
-from mdfa_fairness_plugin.report.reading import comparison, diagnostics, shown_case
+from mdfa_fairness_plugin.report.reading import comparison, diagnostics, place_of, shown_case
 from mdfa_fairness_plugin.report.withholding import Counts
 
 _MOST_TRIES: Final = 4
@@ -82,9 +82,8 @@ def redact(result: AuditRecord, min_cell: int) -> Redaction:
         return Redaction(result=result, min_cell=1, shown=shown)
     for _ in range(_MOST_TRIES):
         found = _Redactor(result, int(min_cell), shown).redacted()
-        first = shown_case(found.result)
-        place = [own is first for own in found.result.violations]
-        told = result.violations[place.index(True)] if True in place else None
+        place = place_of(found.result, shown_case(found.result))
+        told = None if place is None else result.violations[place]
         if told is shown:
             break
         # What is told of searches may put another one first.

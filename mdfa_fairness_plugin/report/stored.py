@@ -106,7 +106,8 @@ class _Reading:
             n = {len(own.counts), len(own.rates), len(found["outcome_labels"]) or 1}
             # The last of several names may be that of all before it together.
             whole = own.known and own.sensitive_feature == JOINT.join(names[:-1]) == names[-1]
-            if len(n) > 1 or (whole and not _of_size(own.group, len(names) - 1)):
+            n_parts = len(own.group) if isinstance(own.group, tuple) else 0
+            if len(n) > 1 or (whole and n_parts != len(names) - 1):
                 self.refuse(f"groups[{i}]", "a count and a rate of every outcome", own.group)
         n_searches = len(found["violations"])
         for i, feature in enumerate(found.get("features", ())):
@@ -131,19 +132,14 @@ class _Reading:
 
     def balance(self, given: dict[str, Any], where: str) -> tuple[tuple[str, Hashable], Any]:
         """Diagnostics of one comparison with its key; such as are not the package's own as they are."""
-        key = tuple(
+        hints = {"sensitive_feature": str, "group": Hashable}
+        feature, group = (
             self.of(hint, self.key(given, name, where), f"{where}.{name}")
-            for name, hint in (("sensitive_feature", str), ("group", Hashable))
+            for name, hint in hints.items()
         )
-        own = {one.name for one in fields(BalanceDiagnostics)}
-        if own <= set(given):
-            return key, self.of(BalanceDiagnostics, given, where)
-        rest = {
-            name: value
-            for name, value in given.items()
-            if name not in ("sensitive_feature", "group")
-        }
-        return key, rest
+        if {one.name for one in fields(BalanceDiagnostics)} <= set(given):
+            return (feature, group), self.of(BalanceDiagnostics, given, where)
+        return (feature, group), {k: own for k, own in given.items() if k not in hints}
 
     def fields_of(
         self, kind: type[Any], given: Any, where: str, skipped: tuple[str, ...] = ()
@@ -163,10 +159,8 @@ class _Reading:
             value = self.key(given, one.name, where)
             if hints[one.name] is np.ndarray:
                 assert one.default_factory is not MISSING
-                dtype = one.default_factory().dtype
-                found[one.name] = self.array(
-                    value, dtype, place, one.metadata.get("json") == "bits"
-                )
+                dtype, bits = one.default_factory().dtype, one.metadata.get("json") == "bits"
+                found[one.name] = self.array(value, dtype, place, bits)
             else:
                 # A result withholds no count; only its copies for printing do.
                 hint = int if type(one.default) is int else hints[one.name]
@@ -185,9 +179,8 @@ class _Reading:
         if hint in (bool, int, str):
             large = hint is int and type(given) is int and not 0 <= given < _TOO_LARGE
             if type(given) is not hint or large:
-                self.refuse(
-                    where, {bool: "true or false", int: "a count", str: "a text"}[hint], given
-                )
+                named = {bool: "true or false", int: "a count", str: "a text"}
+                self.refuse(where, named[hint], given)
             return self.messages.get(given, given) if hint is str else given
         if hint is pd.DataFrame:
             return self.table(given, where)
@@ -219,9 +212,8 @@ class _Reading:
         others = [hint for hint in hints if hint is not type(None)]
         if str in others and isinstance(given, str):
             return self.of(str, given, where)
-        return self.of(
-            next(hint for hint in others if hint is not str or len(others) == 1), given, where
-        )
+        other = next(hint for hint in others if hint is not str or len(others) == 1)
+        return self.of(other, given, where)
 
     def several(self, hints: tuple[Any, ...], given: Any, where: str) -> tuple[Any, ...]:
         """A tuple of equal things, or of as many as are declared."""
@@ -277,16 +269,13 @@ class _Reading:
             for name in ("columns", "index")
         )
         values = self.key(given, "values", where)
-        shape = (len(index), len(columns))
-        if (
-            not isinstance(values, list)
-            or [len(own) if isinstance(own, list) else -1 for own in values]
-            != [shape[1]] * shape[0]
-        ):
-            self.refuse(f"{where}.values", f"{shape[0]} rows of {shape[1]} values", values)
+        n, m = len(index), len(columns)
+        lists = isinstance(values, list) and all(isinstance(own, list) for own in values)
+        if not lists or list(map(len, values)) != [m] * n:
+            self.refuse(f"{where}.values", f"{n} rows of {m} values", values)
         for own in values:
             self.several((float, Ellipsis), own, f"{where}.values")
-        frame = pd.DataFrame({i: _column([own[i] for own in values]) for i in range(shape[1])})
+        frame = pd.DataFrame({i: _column([own[i] for own in values]) for i in range(m)})
         frame = frame.set_axis(index, axis=0).set_axis(columns, axis=1)
         if "counted" in given:
             frame.attrs[VALUES] = self.of(_COUNTED, given["counted"], f"{where}.counted")
@@ -302,10 +291,6 @@ class _Reading:
     def refuse(self, where: str, expected: str, given: Any) -> NoReturn:
         """Say what is wrong, and where."""
         raise InputError(f"{self.name}: {where}: {expected} expected, {_short(given)} found.")
-
-
-def _of_size(value: Any, n: int) -> bool:
-    return isinstance(value, tuple) and len(value) == n
 
 
 def _short(value: Any) -> str:

@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin import AuditResult
-from mdfa_fairness_plugin.records import GroupCounts
+from mdfa_fairness_plugin.records import AskedSubgroup, GroupCounts
 from mdfa_fairness_plugin.records.statement import checked_statement
 
 # A folder with bom-1.6.schema.json and the two schemas that it refers to, as published.
@@ -244,7 +244,9 @@ def test_findings_are_harm_or_advantage_by_group(result):
 
 def test_more_of_the_favourable_outcome_is_an_advantage_everywhere(result):
     (*_, own) = sorted(result.violations, key=lambda v: v.verdict == "violation")
-    one = replace(result, violations=(replace(own, harm=False),))
+    same = {"delta": 0.7, "interval": (0.4, 0.9), "verdict": own.verdict, "harm": False}
+    answer = AskedSubgroup(**vars(own.key), label="x1 > 0", **same)
+    one = replace(result, violations=(replace(own, harm=False),), asked=(answer,))
     assert own.verdict == "violation"
     for text in (one.to_cyclonedx(), one.summary(), one.to_html()):
         told = " ".join(text.split())
