@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -50,6 +50,7 @@ def groups_blocks(result: AuditRecord) -> tuple[Table, Paragraphs]:
     impact = good in labels
     highest = highest_rates(result.groups, told[0]) if impact else {}
     effect = effect_of(next(iter(result.violations), None))
+    means = effect if isinstance(effect, OfMeans) and not labels else None
     rows: list[tuple[Value, ...]] = []
     for own in result.groups:
         n = None if None in own.counts else sum(k for k in own.counts if k is not None)
@@ -57,18 +58,16 @@ def groups_blocks(result: AuditRecord) -> tuple[Table, Paragraphs]:
             continue
         hidden = "counts" in own.withheld
         cells: list[Value] = [n, None if hidden else percent(own.share)]
-        if isinstance(effect, OfMeans) and not labels:
-            known = not math.isnan(own.rates[0])
-            lost = None if "rates" in own.withheld else ""
-            cells.append(effect.average(own.rates[0]) if known else lost)
+        if means is not None:
+            cells.append(_rate(own.rates[0], "rates" in own.withheld, means.average))
         for place in told:
-            cells += [own.counts[place], _rate(own.rates[place], hidden)]
+            cells += [own.counts[place], _rate(own.rates[place], hidden, percent)]
         if impact:
             cells.append(_impact(own, own.rates[told[0]], highest, hidden))
         rows.append((_who(own), *cells))
     header = ["Who", "Rows expected" if effect is BOUNDED else "Rows", "Share"]
-    if isinstance(effect, OfMeans) and not labels:
-        header.append("Mean rank" if effect.unit else "Mean")
+    if means is not None:
+        header.append("Mean rank" if means.unit else "Mean")
     for place in told:
         header += [label_text(labels[place], 16), "Rate"]
     header += ["Impact ratio"] if impact else []
@@ -95,23 +94,19 @@ def _who(own: GroupCounts) -> str:
     return f"{label_text(own.sensitive_feature)} not known"
 
 
-def _rate(rate: float, hidden: bool) -> Value:
+def _rate(rate: float, hidden: bool, write: Callable[[float], str]) -> Value:
     if math.isnan(rate):
         return None if hidden else ""
-    return percent(rate)
+    return write(rate)
 
 
 def highest_rates(groups: Sequence[GroupCounts], place: int) -> dict[str, float]:
     """Highest rate of the groups of each feature; unknown where one is withheld."""
-    highest: dict[str, float] = {}
+    rates: dict[str, list[float]] = {}
     for own in groups:
         if own.known:
-            rate = own.rates[place]
-            before = highest.get(own.sensitive_feature, 0.0)
-            highest[own.sensitive_feature] = (
-                math.nan if math.isnan(rate) or math.isnan(before) else max(rate, before)
-            )
-    return highest
+            rates.setdefault(own.sensitive_feature, []).append(own.rates[place])
+    return {feature: float(np.max(own)) for feature, own in rates.items()}
 
 
 def _impact(own: GroupCounts, rate: float, highest: Mapping[str, float], hidden: bool) -> Value:

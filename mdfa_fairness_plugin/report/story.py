@@ -398,12 +398,8 @@ def warnings_section(warnings: Sequence[AuditWarning]) -> Section:
 
 def _made(result: AuditRecord, cells: str, code: str) -> Section:
     provenance = result.provenance
-    versions = {str(k).replace("-", "_"): v for k, v in entries(provenance, "versions").items()}
-    version, seed = provenance.get("version"), provenance.get("seed")
-    if version is None:
-        version = versions.get("mdfa_fairness_plugin")
-    if seed is None:
-        seed = entries(provenance, "parameters").get("random_state")
+    version = entries(provenance, "versions").get("mdfa_fairness_plugin")
+    seed = provenance.get("seed")
     setting = (
         f"alpha = {say.alpha_text(result.alpha)}; intervals at {percent(result.confidence_level)}; "
         f"mdfa-fairness-plugin {clean(version, 40) if version else '(version not recorded)'}; "

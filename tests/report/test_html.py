@@ -84,7 +84,7 @@ def result(name="Black"):
         },
         excluded={name: 2},
         warnings=(AuditWarning(name, name),),
-        provenance={"version": name, "seed": name, "input_hash": name},
+        provenance={"versions": {"mdfa_fairness_plugin": name}, "seed": name, "input_hash": name},
         n_samples=4,
         outcome_labels=(name,),
         sensitive_names=(name,),

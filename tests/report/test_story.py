@@ -342,7 +342,7 @@ def test_shares_of_all_that_is_compared(share, said):
 
 
 def test_seed_and_version_are_told():
-    provenance = {"versions": {"mdfa-fairness-plugin": "0.1.0"}, "parameters": {"random_state": 7}}
+    provenance = {"versions": {"mdfa_fairness_plugin": "0.1.0"}, "seed": 7}
     text = audit(refused(), provenance=provenance).summary()
     assert "mdfa-fairness-plugin 0.1.0; seed 7." in text
     assert "seed not set" in flat(audit(refused()).summary())
@@ -372,7 +372,11 @@ def test_text_drawn_from_data_cannot_steer_a_terminal_or_fill_the_page():
         warnings=(AuditWarning(hostile, hostile[:60]),),
         outcome_labels=(hostile,),
         feature_names=(hostile,) * 50,
-        provenance={"seed": hostile, "version": hostile, "input_hash": hostile},
+        provenance={
+            "seed": hostile,
+            "versions": {"mdfa_fairness_plugin": hostile},
+            "input_hash": hostile,
+        },
         balance={(hostile, hostile): {"n_outside_support": 3, "share_outside_support": 0.1}},
     )
     text = result.summary()
