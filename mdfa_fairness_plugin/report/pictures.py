@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import re
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 from xml.etree import ElementTree
 
@@ -53,52 +53,42 @@ _REFERENCE: Final = re.compile(r"url\(#([\w.-]+)\)")
 def pictures(given: AuditRecord, redaction: Redaction, mark: str = "") -> dict[str, Picture]:
     """Draw everything that a result has numbers for, by name; ``mark`` ends the names of parts.
 
-    The result itself is ``given`` for the propensities alone, which are shown in bins of enough
-    rows; all else is of the copy for printing.
+    The result itself is ``given`` for what it knows of every row, propensity and membership, which
+    are shown in bins and cells of enough rows; all else is of the copy for printing.
     """
     result = redaction.result
     shown, whole = shown_case(result), redaction.shown
-    made: dict[str, tuple[str, Callable[[], Display]]] = {
-        key: (
-            "Every search of this audit" if key == "searches" else f"Searches by {measure}",
-            partial(displays.SearchesDisplay.from_result, result, measure=measure),
-        )
-        for key, measure in _measures(result).items()
-    }
+    drawn: dict[str, Picture] = {}
+
+    def add(key: str, title: str, make: Callable[..., Display], *of: Any, **how: Any) -> None:
+        """Draw a picture, unless nothing was measured that it could show."""
+        with contextlib.suppress(InputError):
+            drawn[key] = pictured(make(*of, **how), f"{key}{mark}", title)
+
+    for key, measure in _measures(result).items():
+        title = "Every search of this audit" if key == "searches" else f"Searches by {measure}"
+        add(key, title, displays.SearchesDisplay.from_result, result, measure=measure)
     if shown is not None and whole is not None:
-        path = partial(displays.WorstCasePathDisplay.from_violation, shown)
-        profile = partial(displays.ProfileDisplay.from_violation, shown)
-        love = partial(
-            displays.LoveDisplay.from_result, result, (shown.sensitive_feature, shown.group)
-        )
-        made["amounts"] = (
-            "How much either side has",
-            partial(displays.AmountsDisplay.from_violation, shown),
-        )
-        made["rates"] = side_title(shown), partial(displays.RatesDisplay.from_violation, shown)
-        made["path"] = "From the worst subgroup to everybody", path
-        made["region"] = "Where the subgroup lies", partial(_region, given, whole, redaction)
-        made["profile"] = "What sets the subgroup apart", profile
-        made["love"] = "How alike the groups were made", love
-        if effect_of(shown) is BOUNDED:  # rates of either side are not known
-            del made["rates"], made["path"]
+        case = shown.sensitive_feature, shown.group
+        add("amounts", "How much either side has", displays.AmountsDisplay.from_violation, shown)
+        if effect_of(shown) is not BOUNDED:  # rates of either side are known
+            title = "From the worst subgroup to everybody"
+            add("rates", side_title(shown), displays.RatesDisplay.from_violation, shown)
+            add("path", title, displays.WorstCasePathDisplay.from_violation, shown)
+        add("region", "Where the subgroup lies", _region, given, whole, redaction)
+        title = "What sets the subgroup apart"
+        add("profile", title, displays.ProfileDisplay.from_violation, shown)
+        title = "How alike the groups were made"
+        add("love", title, displays.LoveDisplay.from_result, result, case)
     if whole is not None and redaction.overlap_min_rows:
-        made["overlap"] = (
+        add(
+            "overlap",
             "How far the features tell the groups apart",
-            partial(
-                displays.OverlapDisplay.from_violation,
-                whole,
-                min_rows=redaction.overlap_min_rows,
-                left_out=redaction.overlap_left_out,
-            ),
+            displays.OverlapDisplay.from_violation,
+            whole,
+            min_rows=redaction.overlap_min_rows,
+            left_out=redaction.overlap_left_out,
         )
-    drawn = {}
-    for key, (title, make) in made.items():
-        try:
-            drawn[key] = pictured(make(), f"{key}{mark}", title)
-        except InputError:
-            # Nothing was measured that this picture could show.
-            continue
     return drawn
 
 
