@@ -19,11 +19,11 @@ from mdfa_fairness_plugin.report.displays import RatesDisplay, WorstCasePathDisp
 from mdfa_fairness_plugin.report.displays.display import Display
 from mdfa_fairness_plugin.report.displays.style import search_name
 from mdfa_fairness_plugin.report.document import Block, Document, Numbers, Section
-from mdfa_fairness_plugin.report.effects import effect_of
+from mdfa_fairness_plugin.report.effects import effect_cell, effect_of, interval_cell
 from mdfa_fairness_plugin.report.pictures import pictured, pictures, side_title
 from mdfa_fairness_plugin.report.redaction import redact
 from mdfa_fairness_plugin.report.story import tell
-from mdfa_fairness_plugin.report.tables import effect_cell, frame_table, interval_cell
+from mdfa_fairness_plugin.report.tables import frame_table
 
 # As pages have it unless told otherwise.
 MIN_CELL: Final = 11

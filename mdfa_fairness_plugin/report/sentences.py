@@ -341,23 +341,18 @@ def rule_sentence(violation: Violation) -> str:
 
 def paper_terms(violation: Violation) -> str:
     """delta, gamma and mass, as far as they are known."""
-    effect, mass = effect_of(violation), violation.mass
-    if not is_number(violation):
-        terms = {"delta": violation.delta, "gamma": violation.gamma, "mass": mass}
-        told = [f"{k} = {rounded(v)}" for k, v in terms.items() if not math.isnan(v)]
-    else:
+    effect, mass, of_number = effect_of(violation), violation.mass, is_number(violation)
+    if of_number and math.isnan(effect.value(violation)):
+        return ""
+    if of_number and violation.by_difference:
         size = violation.difference / violation.outcome_sd
-        told = [
-            f"{effect.name} = {rounded(size)} standard deviations"
-            if violation.by_difference
-            else f"delta = {rounded(violation.delta)}"
-        ]
-        told += (
-            []
-            if math.isnan(mass)
-            else [f"mass = {rounded(mass)} of all that is compared, by weight"]
-        )
-        told = [] if math.isnan(effect.value(violation)) else told
+        told = [f"{effect.name} = {rounded(size)} standard deviations"]
+    else:
+        terms = {"delta": violation.delta, "gamma": violation.gamma}  # numbers have no gamma
+        told = [f"{k} = {rounded(v)}" for k, v in terms.items() if not math.isnan(v)]
+    if not math.isnan(mass):
+        of_all = " of all that is compared, by weight" if of_number else ""
+        told.append(f"mass = {rounded(mass)}{of_all}")
     how = " if nothing is left open" if effect is BOUNDED and not violation.n_known else ""
     return f"In the method's terms{how}: {', '.join(told)}." if told else ""
 

@@ -31,6 +31,7 @@ OTHER_LEVELS = "(all others)"
 # A share is drawn, and on pages told, in quarters.
 _STEPS = 4
 _MOST_NAMED = 3
+_CORNERS = (1, 2, 2, 2, 79)  # matplotlib's codes of a path: to the first, three lines, closed
 
 
 @dataclass(kw_only=True, eq=False)
@@ -192,18 +193,11 @@ class RegionMapDisplay(Display):
                 if step
                 else {"facecolor": palette.faint, "alpha": 0.6}
             )
+            places = zip(*np.nonzero(steps == step), strict=True)
+            ends = ((*x[i : i + 2], *y[j : j + 2]) for j, i in places)
             found = [
-                Path(
-                    [
-                        (x[i], y[j]),
-                        (x[i + 1], y[j]),
-                        (x[i + 1], y[j + 1]),
-                        (x[i], y[j + 1]),
-                        (0, 0),
-                    ],
-                    [1, 2, 2, 2, 79],
-                )
-                for j, i in zip(*np.nonzero(steps == step), strict=True)
+                Path([(left, low), (right, low), (right, high), (left, high), (0, 0)], _CORNERS)
+                for left, right, low, high in ends
             ]
             if found:
                 cells = Path.make_compound_path(*found)
