@@ -12,17 +12,8 @@ import numpy as np
 
 from mdfa_fairness_plugin.describe.wording import label_text
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
-from mdfa_fairness_plugin.person.comparators import (
-    CALIPER,
-    Comparators,
-    around,
-    counted,
-    in_subgroup,
-    nearest,
-    private_size,
-    squared_distance,
-    told_apart,
-)
+from mdfa_fairness_plugin.person import comparators
+from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import Person, choose_search, only_match
 from mdfa_fairness_plugin.person.story import as_read, tell, value_text
 from mdfa_fairness_plugin.records import AuditRecord, Violation
@@ -176,7 +167,7 @@ class ContestationCard:
         told = _OF_THE_SEARCH + (_OF_A_NUMBER if v.outcome_scale or v.by_difference else ())
         told += () if math.isnan(v.per) else ("per",)
         search = {name: plain_value(getattr(self.told, name)) for name in told}
-        names = told_apart([name for name, _ in self.features])
+        names = comparators.told_apart([name for name, _ in self.features])
         own["features"] = {n: value for n, (_, value) in zip(names, self.features, strict=True)}
         plain = {
             "schema": CARD_SCHEMA,
@@ -244,16 +235,17 @@ def make_card(
     shown_cell = 0 if show_records or min_cell <= 1 else int(min_cell)
     copy = redact(result, max(shown_cell, 1)).result
     place = [one is violation for one in result.violations].index(True)
-    distance = squared_distance(problem.X[searched.rows], person.rows[0], features)
-    alike = bool((distance[~theirs] <= CALIPER).any())
-    pool = around(searched.member, searched.scores) if inside else np.ones(len(own), dtype=bool)
-    pool &= ~theirs
-    sides = [nearest(distance, pool & (searched.s == s), cluster) for s in (1, -1)]
+    distance = comparators.squared_distance(problem.X[searched.rows], person.rows[0], features)
+    alike = bool((distance[~theirs] <= comparators.CALIPER).any())
+    pool = ~theirs
+    if inside:
+        pool &= comparators.around(searched.member, searched.scores)
+    sides = [comparators.nearest(distance, pool & (searched.s == s), cluster) for s in (1, -1)]
     outcome = searched.positive
     if problem.amount is not None and problem.is_amount(violation.outcome):
         outcome = problem.amount.told[searched.rows]
     wholes = [np.flatnonzero(~theirs & (searched.s == s)) for s in (1, -1)]
-    size = private_size(outcome, sides, int(n_comparators), shown_cell, wholes)
+    size = comparators.private_size(outcome, sides, int(n_comparators), shown_cell, wholes)
 
     def counted_nearest(i: int) -> Comparators:
         if size is None:
@@ -263,10 +255,10 @@ def make_card(
         if records is not None:
             records = as_read(records, features)
         got = problem.words.outcome_name if outcome.dtype != bool else outcome_name
-        return counted(names[i], distance[chosen], outcome[chosen], records, got)
+        return comparators.counted(names[i], distance[chosen], outcome[chosen], records, got)
 
-    rule = searched.rule
-    told = copy.violations[place]
+    rule, told = searched.rule, copy.violations[place]
+    group, others = (comparators.in_subgroup(told, i, names[i]) for i in (0, 1))
     return ContestationCard(
         violation=violation,
         told=told,
@@ -291,7 +283,7 @@ def make_card(
         n_models=len(by_model),
         n_models_inside=int((by_model >= searched.threshold).sum()),
         meets_rule=bool(rule.applies(person.display)[0]) if rule.text else None,
-        subgroup=(in_subgroup(told, 0, names[0]), in_subgroup(told, 1, names[1])),
+        subgroup=(group, others),
         nearest=(counted_nearest(0), counted_nearest(1)),
         min_cell=int(min_cell),
         not_held_equal=held_in_part(copy.warnings),

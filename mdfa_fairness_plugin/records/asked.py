@@ -31,7 +31,7 @@ class AskedSubgroup(Judged, Subgroup):
     label : str
         What was asked: the expression, or the name of a mask or function.
     sensitive_feature, group, reference, outcome, outcome_text, group_text, reference_text
-    outcome_scale, harm
+    outcome_scale, as_observed, harm
         Who gets which outcome more often than whom, as for ``Violation``.
     verdict : {"violation", "none_larger_than_detectable", "insufficient_evidence"}
     reason : str

@@ -208,7 +208,7 @@ def thin(counts: pd.DataFrame | np.ndarray, min_cell: int) -> bool:
     return bool(cells.size and few_of(cells, min_cell).any())
 
 
-def no_counts(counts: pd.DataFrame, min_cell: int = 1) -> pd.DataFrame:
+def no_counts(counts: pd.DataFrame) -> pd.DataFrame:
     """Counts of which each is withheld."""
     nothing = np.full(counts.shape, None, dtype=object)
     return pd.DataFrame(nothing, index=counts.index, columns=counts.columns)

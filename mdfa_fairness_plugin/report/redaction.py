@@ -168,8 +168,9 @@ class _Redactor(Counts):
         else:
             if not self.may_print_size(n, n_whole - n):
                 n_told = self.withhold()
-            rough = copies.no_counts if closed else copies.rough_counts
-            counts = rough(violation.counts, self.min_cell)
+            counts = copies.no_counts(violation.counts)
+            if not closed:
+                counts = copies.rough_counts(violation.counts, self.min_cell)
             # Not rows and rates of both sides; shares of all others give sizes, too.
             if not everybody and n_told is not None:
                 profile = profile_cells.printed_profile(violation.profile, self.min_cell)
