@@ -12,7 +12,7 @@ from mdfa_fairness_plugin.describe.decimals import alike, ratio_places
 from mdfa_fairness_plugin.describe.wording import count
 from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION, ratio_of
 from mdfa_fairness_plugin.report.displays import style
-from mdfa_fairness_plugin.report.displays.forest import ForestDisplay
+from mdfa_fairness_plugin.report.displays.forest import RATIOS, ForestDisplay
 from mdfa_fairness_plugin.report.figures import ratio_text
 from mdfa_fairness_plugin.report.findings import FINDINGS
 
@@ -54,9 +54,7 @@ class ComparisonDisplay(ForestDisplay):
         "verdict": "verdicts",
         "selection_ratio": "selection",
         "ratio_everybody": "everybody",
-        "ratio": "ratio",
-        "ratio_low": "ratio_low",
-        "ratio_high": "ratio_high",
+        **RATIOS,
         "ratio_split_mean": "split_mean",
         "ratio_split_sd": "split_sd",
     }

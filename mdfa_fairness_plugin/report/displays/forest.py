@@ -19,6 +19,8 @@ from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.rates import RATES, Effect
 
 _WIDEST: Final = 100.0
+# Columns of what every row shows.
+RATIOS: Final = {name: name for name in ("ratio", "ratio_low", "ratio_high")}
 # How a display calls a violation whose group gets a favourable outcome more often.
 ADVANTAGE: Final = "advantage"
 

@@ -11,7 +11,7 @@ import numpy as np
 from mdfa_fairness_plugin.describe.wording import count
 from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION, AuditRecord, ranked
 from mdfa_fairness_plugin.report.displays import style
-from mdfa_fairness_plugin.report.displays.forest import ADVANTAGE, ForestDisplay
+from mdfa_fairness_plugin.report.displays.forest import ADVANTAGE, RATIOS, ForestDisplay
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.findings import FINDINGS
 from mdfa_fairness_plugin.report.rates import RATES
@@ -49,9 +49,7 @@ class SearchesDisplay(ForestDisplay):
     _columns: ClassVar = {
         "search": "labels",
         "verdict": "verdicts",
-        "ratio": "ratio",
-        "ratio_low": "ratio_low",
-        "ratio_high": "ratio_high",
+        **RATIOS,
         "ratio_everybody": "everybody",
     }
     _height = 1.5

@@ -9,7 +9,7 @@ import numpy as np
 
 from mdfa_fairness_plugin.describe.wording import count, label_text, number
 from mdfa_fairness_plugin.report.displays import style
-from mdfa_fairness_plugin.report.displays.forest import ForestDisplay
+from mdfa_fairness_plugin.report.displays.forest import RATIOS, ForestDisplay
 
 
 @dataclass(kw_only=True, eq=False)
@@ -33,9 +33,7 @@ class SweepDisplay(ForestDisplay):
     _columns: ClassVar = {
         "threshold": "thresholds",
         "worst": "labels",
-        "ratio": "ratio",
-        "ratio_low": "ratio_low",
-        "ratio_high": "ratio_high",
+        **RATIOS,
         "ratio_everybody": "everybody",
     }
     _height = 1.4
