@@ -9,8 +9,8 @@ import pytest
 
 from mdfa_fairness_plugin.fields import Column, columns_of, figures, known, number, pair, whole
 from mdfa_fairness_plugin.records import Silence, Subgroup, Violation
-from mdfa_fairness_plugin.report.plain import plain_value
 from mdfa_fairness_plugin.report.copies import printed
+from mdfa_fairness_plugin.report.plain import plain_value
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
