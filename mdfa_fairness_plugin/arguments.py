@@ -72,14 +72,16 @@ def settled(settings: Settings, problem: AuditProblem) -> Settings:
                 "solver='iterative' alone, not with 'orthogonal'."
             )
         learner = CrossValidated(learner)
-    representation = "phi" if _is_phi(settings) else "raw"
-    if representation == "phi" and solver == "orthogonal":
+    if _is_phi(settings) and solver == "orthogonal":
         raise InputError(
             "representation: 'phi' is for solver='level_set' or 'iterative', 'orthogonal' found."
         )
-    balance = _balance(settings.balance, problem)
     return replace(
-        settings, solver=solver, balance=balance, representation=representation, learner=learner
+        settings,
+        solver=solver,
+        balance=_balance(settings.balance, problem),
+        representation="phi" if _is_phi(settings) else "raw",
+        learner=learner,
     )
 
 

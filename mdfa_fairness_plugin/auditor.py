@@ -108,10 +108,10 @@ class Fitting(Judging):
             for search, found in zip(audit.searches, result.violations, strict=True)
         )
         judge = None if worst is None else searches[result.violations.index(worst)]
-        names = [str(name) for name in problem.encoder.feature_names_in_]
-        self.attach(
-            result, problem.encoder, judge, names if hasattr(X, "columns") else None, searches
-        )
+        names = None
+        if hasattr(X, "columns"):
+            names = [str(name) for name in problem.encoder.feature_names_in_]
+        self.attach(result, problem.encoder, judge, names, searches)
         return self
 
 

@@ -84,9 +84,8 @@ def certify(
     True
     """
     settings = checked_settings(balance=balance, learner=learner, device=device)
-    settings = replace(settings, groups=[group], outcomes=[outcome]).reseeded(
-        draw_seed(random_state)
-    )
+    settings = settings.reseeded(draw_seed(random_state))
+    settings = replace(settings, groups=[group], outcomes=[outcome])
     problem = problem_of(X, y, sensitive_features, sample_weight, settings)
     if len(problem.contrasts) != 1 or problem.contrasts[0].reason:
         reason = problem.contrasts[0].reason or f"{len(problem.contrasts)} columns found"
@@ -106,23 +105,17 @@ def certify(
     method = np.asarray(balance)[problem.source_row] if given else balance
     if is_network(method):
         method = FromNetwork(method, train, seeds["balance"], device)
+    method = "overlap" if isinstance(method, str) and method == "auto" else method
     weighing = weigh(
         features,
         s,
-        "overlap" if isinstance(method, str) and method == "auto" else method,
+        method,
         propensity=propensity,
         sample_weight=base,
         rows=rows,
         random_state=seeds["balance"],
         device=device,
     )
-    found = certify_rows(
-        features,
-        s,
-        positive,
-        base * weighing.weights,
-        train=train,
-        learner=learner,
-        random_state=seeds["learner"],
-    )
+    how = {"train": train, "learner": learner, "random_state": seeds["learner"]}
+    found = certify_rows(features, s, positive, base * weighing.weights, **how)
     return replace(found, member=by_sample(rows[~train][found.member], problem))

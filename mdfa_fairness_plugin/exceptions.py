@@ -235,18 +235,10 @@ class NothingFoundWarning(MDFAWarning):
 
 @dataclass(frozen=True)
 class AuditWarning:
-    """One caveat, as the result keeps it.
+    """One caveat, as the result keeps it."""
 
-    Parameters
-    ----------
-    category : str
-        Name of the warning class, or of the notice.
-    message : str
-        What the user was told; a `Message` if it speaks of counts.
-    """
-
-    category: str
-    message: str
+    category: str  # name of the warning class, or of the notice
+    message: str  # what the user was told; a `Message` if it speaks of counts
 
 
 class WarningLog:

@@ -120,11 +120,8 @@ def frame(printable: Printable, json: Literal["value", "told"] = "value") -> Any
 
 def rows(dtype: type, json: Literal["bits", "no"] = "no") -> Any:
     """Field of a value per row, which no copy for printing holds."""
-    settle = partial(np.asarray, dtype=dtype)
-    return field(
-        default_factory=partial(np.empty, 0, dtype),
-        metadata=said("never", settle=settle, json=json),
-    )
+    how = said("never", settle=partial(np.asarray, dtype=dtype), json=json)
+    return field(default_factory=partial(np.empty, 0, dtype), metadata=how)
 
 
 def several(printable: Printable) -> Any:

@@ -172,13 +172,9 @@ class Judging(BaseEstimator):
             errors have no common measure; or if it fitted no residual regression.
         """
         check_is_fitted(self, "result_")
-        return score_of(
-            self.result_,
-            None if self._judge is None else self._judge.region,
-            self._searches,
-            self._encoder,
-            NewRows.read(X, y, sensitive_features, sample_weight),
-        )
+        region = None if self._judge is None else self._judge.region
+        rows = NewRows.read(X, y, sensitive_features, sample_weight)
+        return score_of(self.result_, region, self._searches, self._encoder, rows)
 
     def explain_row(
         self,
@@ -249,14 +245,8 @@ class Judging(BaseEstimator):
                 "sample in memory for that."
             )
         person = find_person(self.result_, x, sensitive=sensitive, outcome=outcome, row=row)
-        return make_card(
-            self.result_,
-            self._searches,
-            person,
-            n_comparators=n_comparators,
-            show_records=show_records,
-            min_cell=min_cell,
-        )
+        how = {"n_comparators": n_comparators, "show_records": show_records, "min_cell": min_cell}
+        return make_card(self.result_, self._searches, person, **how)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -268,8 +258,4 @@ class Judging(BaseEstimator):
 
     def _more_tags(self):
         """Tags as scikit-learn before 1.6 reads them."""
-        return {
-            "X_types": ["2darray", "sparse", "string"],
-            "allow_nan": True,
-            "requires_y": True,
-        }
+        return {"X_types": ["2darray", "sparse", "string"], "allow_nan": True, "requires_y": True}

@@ -6,9 +6,9 @@ a rule is one of the sets of rows that are measured.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,7 @@ from mdfa_fairness_plugin.describe.subgroups import (
     rule_of,
     silences_of,
 )
-from mdfa_fairness_plugin.exceptions import (
-    Count,
-    LeakWarning,
-    WarningLog,
-)
+from mdfa_fairness_plugin.exceptions import Count, LeakWarning, WarningLog
 from mdfa_fairness_plugin.measure.conclude import conclude
 from mdfa_fairness_plugin.measure.measured import Measured, Widening
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
@@ -45,9 +41,7 @@ from mdfa_fairness_plugin.search.input_rows import (
     scores_of,
 )
 from mdfa_fairness_plugin.search.outcomes import outcomes_of
-from mdfa_fairness_plugin.search.prepare import (
-    judged_parts,
-)
+from mdfa_fairness_plugin.search.prepare import judged_parts
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.search.solve import solve
 from mdfa_fairness_plugin.settings import Settings, alpha_for
@@ -96,14 +90,8 @@ def run_audit(
     if keep_one_model and HELD_BACK not in parts:
         parts = (*parts, HELD_BACK)
     absent = absent_rows(problem, X)
-    searches = solve(
-        problem,
-        settings,
-        log,
-        parts,
-        lambda search: ask_models(search, problem, absent),
-        keep_models=keep_one_model,
-    )
+    ask = partial(ask_models, problem=problem, absent=absent)
+    searches = solve(problem, settings, log, parts, ask, keep_models=keep_one_model)
     _note_large_alpha(searches, problem, settings, log)
     _note_rules(searches, problem, log)
     searches, balance, silence = describe(searches, problem, settings)
@@ -131,33 +119,22 @@ def describe(
     """
     made = [search for search in searches if search.made]
     distinct: list[Search] = []
+    whose: list[int] = []  # of the distinct ones, whose rule each has
     for search in made:
-        if not any(search.same_people(other) for other in distinct):
+        same = (i for i, other in enumerate(distinct) if search.same_people(other))
+        whose.append(next(same, len(distinct)))
+        if whose[-1] == len(distinct):
             distinct.append(search)
-    profiles, balance, silence, *rules = _in_threads(
-        lambda task: task(),
-        (
-            functools.partial(profiles_of, made, problem),
-            functools.partial(_balances, made, problem),
-            functools.partial(silences_of, made, problem),
-            *(
-                functools.partial(rule_of, search, search.held_member, problem)
-                for search in distinct
-            ),
-        ),
-        problem,
-        settings,
-    )
-    next_profile = iter(profiles)
+    tasks: list[Callable[[], Any]]
+    tasks = [partial(own, made, problem) for own in (profiles_of, _balances, silences_of)]
+    tasks += [partial(rule_of, search, search.held_member, problem) for search in distinct]
+    profiles, balance, silence, *rules = _in_threads(lambda task: task(), tasks, problem, settings)
+    told = iter(zip(profiles, whose, strict=True))
     described = []
     for search in searches:
         if search.made:
-            rule = next(
-                rule
-                for other, rule in zip(distinct, rules, strict=True)
-                if search.same_people(other)
-            )
-            search = replace(search, rule=rule, profile=next(next_profile))
+            profile, place = next(told)
+            search = replace(search, rule=rules[place], profile=profile)
         described.append(search)
     return described, balance, silence
 
@@ -166,12 +143,11 @@ def _balances(
     made: list[Search], problem: AuditProblem
 ) -> dict[tuple[str, Hashable], BalanceDiagnostics]:
     """How alike the weights of every comparison made both sides."""
-    balance: dict[tuple[str, Hashable], BalanceDiagnostics] = {}
+    firsts: dict[tuple[str, Hashable], Search] = {}
     for search in made:
-        label = (search.key.sensitive_feature, search.key.group)
-        if label not in balance:
-            balance[label] = search.side.diagnosed(problem.encoder.places_, search.data.weighing)
-    return balance
+        firsts.setdefault((search.key.sensitive_feature, search.key.group), search)
+    places = problem.encoder.places_
+    return {key: own.side.diagnosed(places, own.data.weighing) for key, own in firsts.items()}
 
 
 def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -> list[Search]:
@@ -261,17 +237,11 @@ def measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
 
 
 def judge(
-    searches: list[Search],
-    problem: AuditProblem,
-    settings: Settings,
+    searches: list[Search], problem: AuditProblem, settings: Settings
 ) -> tuple[Violation, ...]:
     """Figures, p-values of the family and verdicts."""
-    figures = conclude(
-        [search.measured if search.made else None for search in searches],
-        settings,
-        problem.outcome_labels,
-    )
-
+    measured = [search.measured if search.made else None for search in searches]
+    figures = conclude(measured, settings, problem.outcome_labels)
     n_tests = len({search.hypothesis for search in searches if search.made})
 
     def violation(search: Search, own: dict[str, Any], overlap: dict[str, Any]) -> Violation:
@@ -304,14 +274,8 @@ def judge(
             path=search.solved.path.recorded(),
         )
 
-    return tuple(
-        in_threads(
-            violation,
-            zip(searches, figures, overlaps_of(searches, problem), strict=True),
-            settings.n_jobs,
-            n_rows=problem.n_rows,
-        )
-    )
+    each = zip(searches, figures, overlaps_of(searches, problem), strict=True)
+    return tuple(in_threads(violation, each, settings.n_jobs, n_rows=problem.n_rows))
 
 
 def excluded_counts(audit: Audit) -> dict[str, int]:
@@ -364,10 +328,13 @@ def _note_large_alpha(
         rate = float(np.average(has_outcome, weights=problem.sample_weight))
         alpha = alpha_for(settings, rate)
         if search.made and alpha > rate / 2:
+            leaves = "leaves only subgroups with at least half of those who have it"
+            if alpha > rate:
+                leaves = "is more than the mass of everybody, so that no subgroup is looked at"
             log.note(
                 "LargeAlpha",
-                f"outcome {outcome!r} has a rate of {rate:.3g}: alpha={alpha:g} leaves only "
-                "subgroups with at least half of those who have it; a smaller alpha looks closer.",
+                f"outcome {outcome!r} has a rate of {rate:.3g}: alpha={alpha:g} {leaves}; a smaller "
+                "alpha looks closer.",
             )
 
 

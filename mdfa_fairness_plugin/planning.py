@@ -246,11 +246,9 @@ class _Plans:
         check_whole("n_searches", n_searches, 1)
         self._by_difference = by_difference
         self._shares = (float(group_share), 1.0 - float(group_share))
-        self._rest = own | {
-            "mass": float(mass),
-            "level": (1.0 - settings.confidence_level) / n_searches,
-            "confidence_level": settings.confidence_level,
-        }
+        confidence = settings.confidence_level
+        self._rest = own | {"mass": float(mass), "confidence_level": confidence}
+        self._rest["level"] = (1.0 - confidence) / n_searches
 
     def effect(self, size: Any) -> float:
         """A ratio or a difference as plans have it."""

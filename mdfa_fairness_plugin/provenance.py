@@ -52,19 +52,15 @@ def _linear_algebra() -> str:
     return ", ".join(sorted(map(str.strip, told))) or "unknown"
 
 
-def provenance_of(
-    settings: Settings, *, solver: str, balance: Any, **counts: Any
-) -> dict[str, Any]:
+def provenance_of(settings: Settings, *, solver: str, balance: Any, **more: Any) -> dict[str, Any]:
     """Versions, seed and parameters of an audit, then what else is known of it."""
     return {
         "versions": versions(),
         "seed": settings.seed,
-        "parameters": {
-            name: describe_parameter(value) for name, value in settings.parameters.items()
-        },
+        "parameters": {one: describe_parameter(own) for one, own in settings.parameters.items()},
         "solver": solver,
         "balance": balance if isinstance(balance, str) else "given",
-        **counts,
+        **more,
     }
 
 

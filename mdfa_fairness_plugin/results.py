@@ -169,7 +169,6 @@ class AuditResult(AuditRecord, ReportedByRow):
         Returns
         -------
         dict
-
         """
         if min_cell is None:
             return to_plain(self, rows=rows)
@@ -208,20 +207,12 @@ class AuditResult(AuditRecord, ReportedByRow):
 
         Parameters
         ----------
-        path : str or path-like, optional
-            File to write as well.
-        min_cell : int, default=11
-            Counts of people below this are not printed, nor anything from which one could be
-            worked out, as in ``to_html``; 1 prints every count.
+        path, min_cell
+            As in ``to_html``.
 
         Returns
         -------
         str
-
-        Raises
-        ------
-        InputError
-            If ``min_cell`` is no whole number of at least 1.
         """
         return written(markdown.render(tell_part(self, min_cell)), path)
 
@@ -236,20 +227,12 @@ class AuditResult(AuditRecord, ReportedByRow):
 
         Parameters
         ----------
-        path : str or path-like, optional
-            File to write as well.
-        min_cell : int, default=11
-            Counts of people below this are not printed, nor anything from which one could be
-            worked out, as in ``to_html``; 1 prints every count.
+        path, min_cell
+            As in ``to_html``.
 
         Returns
         -------
         str
-
-        Raises
-        ------
-        InputError
-            If ``min_cell`` is no whole number of at least 1.
         """
         return written(as_json(to_cyclonedx(self, min_cell)), path)
 

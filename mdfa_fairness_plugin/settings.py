@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal, TypeGuard, get_args
+from typing import Any, Literal, TypeGuard, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class Settings:
     outcomes: Any = None
     groups: Any = None
     reference_group: Any = None
-    missing: str = "exclude"
+    missing: Missing = "exclude"
     balance: Any = "auto"
     learner: Any = "auto"
     solver: str = "auto"
@@ -82,8 +82,8 @@ class Settings:
     min_ratio: float | str = AUTO
     xi: float = 0.1
     max_iter: int = 500
-    representation: str = "raw"
-    complexity: str = "fixed"
+    representation: Literal["raw", "phi"] = "raw"
+    complexity: Literal["fixed", "cross_validated"] = "fixed"
     overlap: Overlap = "trim"
     weight_type: str = "sampling"
     intersections: bool = False
@@ -92,7 +92,7 @@ class Settings:
     decision_inputs: Any = None
     propensity: Any = None
     outcome_probability: Any = None
-    missing_outcome: str = "raise"
+    missing_outcome: MissingOutcome = "raise"
     merge_spellings: bool = False
     favorable_label: Any = None
     outcome_name: str | None = None
@@ -120,11 +120,12 @@ class Settings:
     def checked(cls, **params: Any) -> Settings:
         """Arguments that data could be audited with; registered names are checked by ``pipeline``."""
         settings = cls(**params)
+        for name, kind in get_type_hints(cls).items():
+            if get_origin(kind) is Literal:
+                check_choice(name, getattr(settings, name), get_args(kind))
         if not (isinstance(settings.alpha, str) and settings.alpha == AUTO):
             check_share("alpha", settings.alpha, or_else="'auto' or ")
         check_share("confidence_level", settings.confidence_level)
-        check_choice("evaluation", settings.evaluation, get_args(Evaluation))
-        check_choice("overlap", settings.overlap, get_args(Overlap))
         check_choice("weight_type", settings.weight_type, get_args(WeightType))
         if settings.weight_type == "auto":
             warnings.warn(
@@ -134,12 +135,7 @@ class Settings:
                 stacklevel=2,
             )
             settings = replace(settings, weight_type="sampling")
-        check_choice("representation", settings.representation, ("raw", "phi"))
-        check_choice("complexity", settings.complexity, ("fixed", "cross_validated"))
-        check_choice("missing", settings.missing, get_args(Missing))
-        check_choice("missing_outcome", settings.missing_outcome, get_args(MissingOutcome))
         check_choice("merge_spellings", settings.merge_spellings, (True, False))
-        check_choice("estimator", settings.estimator, get_args(Estimator))
         settings._check_numbers()
         if not (isinstance(settings.min_ratio, str) and settings.min_ratio == AUTO):
             check_least("min_ratio", settings.min_ratio, 1, or_else="'auto' or ")
@@ -151,22 +147,18 @@ class Settings:
         check_whole("min_group_size", settings.min_group_size, 10)
         if settings.max_learning_rows is not None:
             check_whole("max_learning_rows", settings.max_learning_rows, 100)
-        if settings.n_jobs is not None:
-            n_jobs = settings.n_jobs
-            if not is_whole(n_jobs) or n_jobs == 0:
-                raise InputError(
-                    f"n_jobs: a whole number other than 0, or None, expected; {n_jobs!r} found."
-                )
+        n_jobs = settings.n_jobs
+        if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+            raise InputError(
+                f"n_jobs: a whole number other than 0, or None, expected; {n_jobs!r} found."
+            )
         if not (isinstance(settings.xi, numbers.Real) and 0 < float(settings.xi) < np.inf):
             raise InputError(f"xi: a positive number expected, {settings.xi!r} found.")
         return replace(settings, statement=checked_statement(settings.statement) or None)
 
     def _check_numbers(self) -> None:
         """Refuse what outcomes that are numbers could not be audited with."""
-        check_choice("outcome_type", self.outcome_type, get_args(OutcomeType))
-        check_choice("measure", self.measure, get_args(Measure))
         check_choice("favorable", self.favorable, (None, "high", "low"))
-        check_choice("sensitive_type", self.sensitive_type, get_args(SensitiveType))
         if self.per is not None:
             if not is_number(self.per) or not 0.0 < float(self.per) < np.inf:
                 raise InputError(

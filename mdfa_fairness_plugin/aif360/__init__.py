@@ -40,21 +40,11 @@ _HOMES = {
 }
 
 __all__ = [
-    "MDFAClassificationMetric",
-    "MDFADatasetMetric",
-    "MDFAJSONExplainer",
-    "MDFAScan",
-    "MDFATextExplainer",
-    "compare_detectors",
-    "load_adult",
-    "load_compas",
-    "load_german",
-    "mdfa_scan",
-    "unfairness_certificate",
-    "worst_case_difference",
-    "worst_case_ratio",
+    "MDFAClassificationMetric", "MDFADatasetMetric", "MDFAJSONExplainer", "MDFAScan",
+    "MDFATextExplainer", "compare_detectors", "load_adult", "load_compas", "load_german",
+    "mdfa_scan", "unfairness_certificate", "worst_case_difference", "worst_case_ratio",
     "worst_case_violation",
-]
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

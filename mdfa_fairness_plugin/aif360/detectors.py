@@ -64,13 +64,9 @@ class _Part:
     cluster: np.ndarray | None = None
 
     def take(self, places: np.ndarray) -> _Part:
-        return _Part(
-            X=self.X.iloc[places].reset_index(drop=True),
-            s=self.s[places],
-            favorable=self.favorable[places],
-            weight=self.weight[places],
-            cluster=None if self.cluster is None else renumbered(self.cluster[places]),
-        )
+        by_row = {name: getattr(self, name)[places] for name in ("s", "favorable", "weight")}
+        cluster = None if self.cluster is None else renumbered(self.cluster[places])
+        return _Part(X=self.X.iloc[places].reset_index(drop=True), cluster=cluster, **by_row)
 
     def positive(self, outcome: str) -> np.ndarray:
         return self.favorable if outcome == FAVORABLE else ~self.favorable
@@ -196,9 +192,7 @@ def compare_detectors(
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
-def _split(
-    everybody: _Part, argument: str, test_size: float, random_state: int
-) -> tuple[_Part, _Part]:
+def _split(everybody: _Part, argument: str, test_size: float, seed: int) -> tuple[_Part, _Part]:
     """Search and held-out rows, alike in groups and outcomes; those of s = 0 are in neither list."""
     cluster = everybody.cluster
     rows = np.flatnonzero((everybody.s != 0) & (everybody.weight > 0))
@@ -214,7 +208,7 @@ def _split(
             "held-out rows."
         )
     searched, held_out = train_test_split(
-        np.arange(len(first)), test_size=test_size, random_state=random_state, stratify=strata
+        np.arange(len(first)), test_size=test_size, random_state=seed, stratify=strata
     )
 
     def part_of(units: np.ndarray) -> _Part:
@@ -251,18 +245,14 @@ class _Judge:
         part = self.part
         member = region.on_held_out
         s, positive = part.sides(group), part.positive(outcome)
-        row: dict[str, Any] = {
-            "n_rows": int(member.sum()),
-            "share": float(np.average(member, weights=part.weight)),
-        }
+        row: dict[str, Any] = {"n_rows": int(member.sum())}
+        row["share"] = float(np.average(member, weights=part.weight))
         comparable = member & self._inside
         if len(np.unique(s[comparable])) < 2:
             return row | {"note": "no comparable rows of both groups are in the region"}
-        outcome_rate = self._favorable if outcome == FAVORABLE else 1.0 - self._favorable
+        expected = self._favorable if outcome == FAVORABLE else 1.0 - self._favorable
         plain = measure(positive, s, self._balanced, comparable, part.cluster)
-        leftover = measure_leftover(
-            positive, s, self._balanced, outcome_rate, comparable, part.cluster
-        )
+        leftover = measure_leftover(positive, s, self._balanced, expected, comparable, part.cluster)
         low, high = delta_interval(plain, self._level, leftover=leftover)
         return row | {
             "raw_ratio": ratio_of(measure(positive, s, part.weight, member).delta),
@@ -306,8 +296,7 @@ def _best_direction(part: _Part, region: _Region) -> tuple[str, str]:
     return max(itertools.product(region.groups, region.outcomes), key=says)
 
 
-# ---------------------------------------------------------------------------------------------
-# Detectors
+# -- detectors
 
 
 def _mdss(
@@ -315,9 +304,8 @@ def _mdss(
 ) -> _Region:
     """MDSS: the subset whose outcomes are rarer (or more frequent) than expected of everybody."""
     encoder = FeatureEncoder().fit(search_part.X)
-    searched, judged = _few_values(
-        encoder.display_frame(search_part.X), encoder.display_frame(held_out.X)
-    )
+    tables = (encoder.display_frame(one.X) for one in (search_part, held_out))
+    searched, judged = _few_values(*tables)
     group = _unused("group", searched.columns)
     named = np.where(search_part.s > 0, UNPRIVILEGED, PRIVILEGED)
     state = np.random.get_state()  # noqa: NPY002  # bias_scan resets it.
@@ -337,8 +325,8 @@ def _mdss(
     features = {name: values for name, values in subset.items() if name != group}
     return _Region(
         text=" and ".join(texts) or "everybody",
-        on_search=_in_subset(searched, features),
-        on_held_out=_in_subset(judged, features),
+        on_search=searched[list(features)].isin(features).all(axis=1).to_numpy(),
+        on_held_out=judged[list(features)].isin(features).all(axis=1).to_numpy(),
         own_score=float(score),
         outcomes=(UNFAVORABLE if overpredicted else FAVORABLE,),
     )
@@ -354,13 +342,6 @@ def _few_values(searched: pd.DataFrame, judged: pd.DataFrame) -> tuple[pd.DataFr
             for table in tables:
                 table[name] = pd.cut(table[name].astype(float), [-np.inf, *edges, np.inf])
     return tables[0].astype(str).astype(object), tables[1].astype(str).astype(object)
-
-
-def _in_subset(frame: pd.DataFrame, subset: dict[str, list[Any]]) -> np.ndarray:
-    inside = np.ones(len(frame), dtype=bool)
-    for name, values in subset.items():
-        inside &= frame[name].isin(values).to_numpy()
-    return inside
 
 
 def _gerryfair(search_part: _Part, held_out: _Part) -> _Region:

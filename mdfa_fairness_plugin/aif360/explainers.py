@@ -313,11 +313,8 @@ class MDFAJSONExplainer(MetricJSONExplainer, MDFATextExplainer):
         metric = self.metric
         if not isinstance(metric, BinaryLabelDatasetMetric) or hasattr(metric, "selection_rate"):
             return metric
-        return BinaryLabelDatasetMetric(
-            metric.dataset,
-            unprivileged_groups=metric.unprivileged_groups,
-            privileged_groups=metric.privileged_groups,
-        )
+        lists = metric.unprivileged_groups, metric.privileged_groups
+        return BinaryLabelDatasetMetric(metric.dataset, *lists)
 
 
 def _gets(outcome: Hashable) -> str:

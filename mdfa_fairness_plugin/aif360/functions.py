@@ -80,10 +80,8 @@ def worst_case_violation(
 
         make_scorer(worst_case_violation, greater_is_better=False, prot_attr="sex", audit_features=X)
     """
-    people = {"audit_features": audit_features, "prot_attr": prot_attr, "priv_group": priv_group}
-    by_row = {"sample_weight": sample_weight, "clusters": clusters, "exposure": exposure}
-    given: dict[str, Any] = people | {"event": event, "pos_label": pos_label} | by_row | auditor
-    return _figure("worst_case_violation", y_true, y_pred, **given)
+    given = locals()
+    return _figure("worst_case_violation", **given.pop("auditor"), **given)
 
 
 def worst_case_ratio(

@@ -30,24 +30,19 @@ Features: TypeAlias = "str | Sequence[str] | Table | None"
 ByRow: TypeAlias = "str | ArrayLike | None"  # a feature, or its values
 
 
-def check_lists(
-    dataset: StructuredDataset, unprivileged_groups: Groups, privileged_groups: Groups
-) -> None:
+def check_lists(dataset: StructuredDataset, unprivileged: Groups, privileged: Groups) -> None:
     """Refuse lists that are no lists of dicts of protected attributes, or overlap."""
-    lists = {"unprivileged_groups": unprivileged_groups, "privileged_groups": privileged_groups}
-    for name, groups in lists.items():
+    for name, groups in (("unprivileged_groups", unprivileged), ("privileged_groups", privileged)):
         if groups is not None:
             _check_list(dataset, name, groups)
-    if unprivileged_groups is None or privileged_groups is None:
+    if unprivileged is None or privileged is None:
         return
-    n_both = int(
-        (mask_of(dataset, unprivileged_groups) & mask_of(dataset, privileged_groups)).sum()
-    )
+    n_both = int((mask_of(dataset, unprivileged) & mask_of(dataset, privileged)).sum())
     if n_both:
         raise InputError(
             f"unprivileged_groups, privileged_groups: {n_both:,} rows are in both, as "
-            f"{describe(unprivileged_groups)} and {describe(privileged_groups)} overlap; the lists "
-            "must be disjoint. Name more attributes in the dicts to tell them apart."
+            f"{describe(unprivileged)} and {describe(privileged)} overlap; the lists must be "
+            "disjoint. Name more attributes in the dicts to tell them apart."
         )
 
 
@@ -108,21 +103,19 @@ def describe(groups: Groups, dataset: StructuredDataset | None = None) -> str:
 
 
 def sensitive_column(
-    dataset: StructuredDataset, unprivileged_groups: Groups, privileged_groups: Groups
+    dataset: StructuredDataset, unprivileged: Groups, privileged: Groups
 ) -> pd.DataFrame:
     """Sensitive columns of the audit: one of the lists, or without any the protected attributes.
 
     Rows in neither of two lists are None; with a single list those outside are everybody else.
     """
-    if unprivileged_groups is None and privileged_groups is None:
+    if unprivileged is None and privileged is None:
         return protected_frame(dataset)
-    low = mask_of(dataset, unprivileged_groups)
-    high = mask_of(dataset, privileged_groups)
-    rest = None if unprivileged_groups is not None and privileged_groups is not None else OTHERS
-    column = np.full(len(low), rest, dtype=object)
-    column[low] = UNPRIVILEGED
-    column[high] = PRIVILEGED
-    listed = [*(unprivileged_groups or ()), *(privileged_groups or ())]
+    rest = OTHERS if unprivileged is None or privileged is None else None
+    column = np.full(len(dataset.protected_attributes), rest, dtype=object)
+    column[mask_of(dataset, unprivileged)] = UNPRIVILEGED
+    column[mask_of(dataset, privileged)] = PRIVILEGED
+    listed = [*(unprivileged or ()), *(privileged or ())]
     used = {attribute for group in listed for attribute in group}
     name = " & ".join(name for name in dataset.protected_attribute_names if name in used)
     return pd.DataFrame({name or "group": pd.Series(column, dtype=object)})

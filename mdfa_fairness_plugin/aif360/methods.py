@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from mdfa_fairness_plugin.aif360.groups import (
     mask_of,
 )
 from mdfa_fairness_plugin.aif360.question import Answer, Question, figure_of, is_table
-from mdfa_fairness_plugin.aif360.reading import audited_features, predicted_numbers
+from mdfa_fairness_plugin.aif360.reading import audited_features, has_numbers, predicted_numbers
 from mdfa_fairness_plugin.exceptions import InputError, nan_if_constant
 from mdfa_fairness_plugin.records import Harm
 from mdfa_fairness_plugin.results import AuditResult
@@ -31,16 +32,36 @@ if TYPE_CHECKING:
 SUBGROUP = "worst_case_subgroup"
 
 
-def _undo_memoising(cls: type) -> None:
+def _adopt(cls: type) -> None:
     """Give the class AIF360's metrics as they were before it made them remember.
 
     AIF360 keys its memory by object, so after a dataset's labels change the old answer comes back.
     """
     for name in dir(cls):
         method = inspect.getattr_static(cls, name)
-        home = getattr(method, "__globals__", {}).get("__name__")
-        if home == "aif360.metrics.metric" and hasattr(method, "__wrapped__"):
-            setattr(cls, name, method.__wrapped__)
+        home = getattr(method, "__globals__", {}).get("__name__", "")
+        if not name.startswith("_") and home.startswith("aif360.metrics."):
+            remembers = home == "aif360.metrics.metric" and hasattr(method, "__wrapped__")
+            setattr(cls, name, _refusing_numbers(method.__wrapped__ if remembers else method))
+
+
+def _refusing_numbers(metric: Callable[..., Any]) -> Callable[..., Any]:
+    """A metric of AIF360 that says so where it asks numbers for their favorable label."""
+
+    @functools.wraps(metric)
+    def told(self: AuditMethods, *arguments: Any, **named: Any) -> Any:
+        try:
+            return metric(self, *arguments, **named)
+        except (AttributeError, InputError) as error:
+            if not has_numbers(self.dataset):
+                raise
+            raise InputError(
+                f"{metric.__name__}: it compares favorable labels, and those of a "
+                f"{type(self.dataset).__name__} are numbers. Use worst_case_difference(), or audit "
+                "labels made of them by a threshold."
+            ) from error
+
+    return told
 
 
 class AuditMethods:
@@ -55,7 +76,7 @@ class AuditMethods:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        _undo_memoising(cls)
+        _adopt(cls)
 
     def _keep(
         self,
@@ -199,13 +220,7 @@ class AuditMethods:
         return nan_if_constant(lambda: figure_of(self.worst_case(privileged), metric))
 
     def coverage(self) -> dict[str, int]:
-        """Rows in each list and in neither.
-
-        Returns
-        -------
-        counts : dict of str to int
-            Keys ``"unprivileged"``, ``"privileged"`` and ``"neither"``.
-        """
+        """Rows in each list and in neither: ``"unprivileged"``, ``"privileged"``, ``"neither"``."""
         low = mask_of(self.dataset, self.unprivileged_groups)
         high = mask_of(self.dataset, self.privileged_groups)
         n_low, n_high, n_neither = (int(one.sum()) for one in (low, high, ~low & ~high))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -171,13 +171,8 @@ class Question:
         n_neither = int(absent.sum() if weight is None else (absent & (weight > 0)).sum())
         X: Any = self.audit_features
         if not is_table(X):
-            X = audited_features(
-                self.featured,
-                audit_features=cast("Sequence[str] | None", X),
-                include_protected=self.include_protected,
-                by_row=self.by_row,
-                log=log,
-            )
+            how: Any = {"audit_features": X, "include_protected": self.include_protected}
+            X = audited_features(self.featured, **how, by_row=self.by_row, log=log)
         if n_neither:
             self._tell_of_uncovered(n_neither, log)
             parameters["missing"] = "exclude"
@@ -186,13 +181,9 @@ class Question:
         with warnings.catch_warnings():
             if n_neither:  # Said above, in AIF360's words.
                 warnings.filterwarnings("ignore", category=MissingSensitiveWarning)
-            auditor.fit(
-                X if score is None else found.features(read_table(X, "audit_features")),
-                found.outcome,
-                sensitive_features=sensitive,
-                sample_weight=weight,
-                **self._by_row(),
-            )
+            features = X if score is None else found.features(read_table(X, "audit_features"))
+            rows = {"sensitive_features": sensitive, "sample_weight": weight, **self._by_row()}
+            auditor.fit(features, found.outcome, **rows)
         result = self._in_own_words(auditor.result_, found, n_neither, log)
         sides = sensitive.iloc[:, 0].dropna().unique().tolist()
         if lists != (None, None) and len(sides) == 2:
@@ -265,9 +256,8 @@ class Question:
             name = NUMBER_NAMES[self.event]
             name = self.labelled.label_names[0] if self.event == "score" else name
             own = {"outcome_name": f"{name}{scaled}"}
-        parameters = (own if self.event in NUMBER_EVENTS else asked_of(self.event)) | dict(
-            self.auditor
-        )
+        usual = own if self.event in NUMBER_EVENTS else asked_of(self.event)
+        parameters = usual | dict(self.auditor)
         if self.event in NUMBER_EVENTS:
             parameters = found.arguments(parameters)
         asked = parameters.get("outcomes")
@@ -324,23 +314,19 @@ class Question:
         """Let the audit's result speak of lists and events rather than of what is missing."""
         excluded, said = found.excluded(result.excluded), result.warnings
         if n_neither:
-            excluded = {_IN_NEITHER: n_neither} | {
-                reason: count
-                for reason, count in excluded.items()
-                if not reason.startswith("missing sensitive value")
+            others = {
+                why: n for why, n in excluded.items() if not why.startswith("missing sensitive")
             }
+            excluded = {_IN_NEITHER: n_neither} | others
             said = tuple(one for one in said if one.category != MissingSensitiveWarning.__name__)
         own: dict[str, Any] = {
             "event": self.event,
             "unprivileged_groups": describe(self.unprivileged, self.dataset),
             "privileged_groups": describe(self.privileged, self.dataset),
         }
-        return replace(
-            result,
-            excluded=excluded,
-            warnings=(*log.records, *said),
-            provenance=dict(result.provenance) | {"aif360": own | self._labels()},
-        )
+        provenance = dict(result.provenance) | {"aif360": own | self._labels()}
+        said = (*log.records, *said)
+        return replace(result, excluded=excluded, warnings=said, provenance=provenance)
 
 
 def outcomes_of(event: str) -> tuple[str, str]:

@@ -50,7 +50,12 @@ def audited_features(
     protected = list(dataset.protected_attribute_names)
     if isinstance(audit_features, str):
         audit_features = [audit_features]
-    asked = _asked_protected(protected, audit_features, include_protected)
+    asked = protected
+    if include_protected is not True:
+        wanted = include_protected or ()
+        wanted = {wanted} if isinstance(wanted, str) else wanted
+        check_known("include_protected", wanted, protected)
+        asked = [name for name in protected if name in wanted or name in (audit_features or ())]
     apart = {own: name for name, own in by_row.items() if isinstance(own, str)}
     for own in (*(audit_features or ()), *asked):
         if own in apart:
@@ -71,16 +76,6 @@ def audited_features(
     return X
 
 
-def _asked_protected(
-    protected: list[str], audit_features: Sequence[str] | None, include_protected: Protected
-) -> list[str]:
-    if include_protected is True:
-        return protected
-    wanted = {include_protected} if isinstance(include_protected, str) else include_protected or ()
-    check_known("include_protected", wanted, protected)
-    return [name for name in protected if name in wanted or name in (audit_features or ())]
-
-
 def _not_protected(
     dataset: StructuredDataset,
     names: list[str],
@@ -93,7 +88,7 @@ def _not_protected(
     kept = [place for place in places if not {names[place], _category(names[place])} & hidden]
     repeats: dict[str, list[str]] = {}
     for column, attribute in zip(dataset.protected_attributes.T, protected, strict=True):
-        same = [place for place in kept if _is_relabelled(dataset.features[:, place], column)]
+        same = [place for place in kept if _one_to_one(dataset.features[:, place], column)]
         if same:
             repeats[attribute] = [names[place] for place in same]
             kept = [place for place in kept if place not in same]
@@ -113,18 +108,15 @@ def _category(name: str) -> str:
     return name.split(SEPARATOR, 1)[0]
 
 
-def _is_relabelled(values: np.ndarray, attribute: np.ndarray) -> bool:
+def _one_to_one(values: np.ndarray, attribute: np.ndarray) -> bool:
     """Whether each value of the attribute goes with one value of the feature and back."""
-    head = slice(0, 500)
-    return _one_to_one(values[head], attribute[head]) and _one_to_one(values, attribute)
-
-
-def _one_to_one(left: np.ndarray, right: np.ndarray) -> bool:
-    n_left, n_right = len(np.unique(left)), len(np.unique(right))
-    # A constant tells nothing, and with hardly two rows per value any measurement is one-to-one.
-    if n_left != n_right or n_left < 2 or 2 * n_left > len(left):
-        return False
-    return len(np.unique(np.column_stack([left, right]), axis=0)) == n_left
+    for some in (slice(0, 500), slice(None)):  # Most differ within the first rows.
+        pairs = np.column_stack([values[some], attribute[some]])
+        n, n_own, n_pairs = (len(np.unique(one, axis=0)) for one in (*pairs.T, pairs))
+        # A constant tells nothing, and with hardly two rows per value any measurement is one-to-one.
+        if not n == n_own == n_pairs or n < 2 or 2 * n > len(pairs):
+            return False
+    return True
 
 
 def _named(names: list[str], protected: list[str], wanted: Sequence[str]) -> list[int]:
@@ -132,11 +124,8 @@ def _named(names: list[str], protected: list[str], wanted: Sequence[str]) -> lis
     for one in wanted:
         if one in protected:
             continue
-        found = [
-            place
-            for place, name in enumerate(names)
-            if name == one or (SEPARATOR in name and _category(name) == one)
-        ]
+        is_it = [name == one or (SEPARATOR in name and _category(name) == one) for name in names]
+        found = [place for place, own in enumerate(is_it) if own]
         if not found:
             raise InputError(
                 f"audit_features: {one!r} is neither a feature of the dataset nor a category of "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,11 +36,12 @@ class People:
 
     def protected(self, prot_attr: Protection) -> tuple[pd.DataFrame, set[Hashable]]:
         """Protected attributes, and the names that stand for them."""
-        attributes: Sequence[Any]
+        attributes: Sequence[Any] = [prot_attr]
         if prot_attr is None:
             attributes = self._first_levels()
-        else:
-            attributes = prot_attr if self._is_list_of_attributes(prot_attr) else [prot_attr]
+        elif isinstance(prot_attr, list | tuple):  # of attributes, or the values of one
+            values_of_one = len(prot_attr) == self._table.n_rows and all(map(is_label, prot_attr))
+            attributes = attributes if values_of_one else prot_attr
         columns: dict[str, np.ndarray] = {}
         named = set(level_names(self.index))
         for place, one in enumerate(attributes, start=1):
@@ -96,12 +97,6 @@ class People:
             f"{self._argument}. Found: {_listed([*levels, *self._columns])}. Pass one of them, or the "
             "values."
         )
-
-    def _is_list_of_attributes(self, value: Protection) -> TypeGuard[Sequence[Any]]:
-        """Whether a list holds attributes rather than the values of one."""
-        if not isinstance(value, list | tuple):
-            return False
-        return len(value) != self._table.n_rows or not all(is_label(one) for one in value)
 
 
 def index_of(rows: object) -> pd.Index | None:

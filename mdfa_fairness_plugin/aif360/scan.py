@@ -139,21 +139,8 @@ def mdfa_scan(
     >>> score > 0
     True
     """
-    asked = Asked.of(
-        argument="X",
-        X=X,
-        y_true=y_true,
-        y_pred=y_pred,
-        event=event,
-        prot_attr=prot_attr,
-        priv_group=priv_group,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
-        clusters=clusters,
-        exposure=exposure,
-        include_protected=include_protected,
-        **auditor,
-    )
+    given = locals()
+    asked = Asked.of(argument="X", **given.pop("auditor"), **given)
     people, table, result = asked.answer()
     worst = result.worst_harm
     mask, score = np.zeros(table.n_rows, dtype=bool), math.nan
@@ -217,14 +204,8 @@ class Asked:
         given = found.arguments(given) if of_numbers else asked_of(self.event) | given
         table = found.features(table)
         with renaming({"X": self.argument, "y": name, "sensitive_features": "prot_attr"}):
-            result = audit(
-                table,
-                found.outcome,
-                sensitive_features=protected,
-                sample_weight=found.weights(weight),
-                **by_row,
-                **given,
-            )
+            by_row |= {"sensitive_features": protected, "sample_weight": found.weights(weight)}
+            result = audit(table, found.outcome, **by_row, **given)
         return people, table, replace(result, excluded=found.excluded(result.excluded))
 
     def _check(self) -> str:

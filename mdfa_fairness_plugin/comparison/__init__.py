@@ -14,16 +14,6 @@ from mdfa_fairness_plugin.comparison.records import (
 from mdfa_fairness_plugin.comparison.result import ComparisonResult
 
 __all__ = [
-    "Alternative",
-    "Change",
-    "ComparisonResult",
-    "DiffResult",
-    "Difference",
-    "MeasuredAgain",
-    "ModelSearch",
-    "RateRatio",
-    "Transfer",
-    "compare",
-    "diff",
-    "measure_again",
-]
+    "Alternative", "Change", "ComparisonResult", "DiffResult", "Difference", "MeasuredAgain",
+    "ModelSearch", "RateRatio", "Transfer", "compare", "diff", "measure_again",
+]  # fmt: skip

@@ -192,7 +192,7 @@ def measure_again(
         raise OverlapError("X: no group shares enough ground with the others to be compared.")
     searches, settings = ready
     by_name = {named_search(search.key): search for search in searches}
-    questions = []
+    questions, file = [], os.fspath(name)
     for own in found:
         key = named_search(own.key)
         if key not in by_name:
@@ -202,7 +202,7 @@ def measure_again(
                 "which the old audit found."
             )
         rule = own.rule or own.rule_subgroup.rule
-        questions.append(Question(rule, rule, by_name[key], _inside(own, rule, problem, name)))
+        questions.append(Question(rule, rule, by_name[key], _inside(own, rule, problem, file)))
     result = AuditResult(
         asked=answers_to(questions, problem, settings),
         warnings=log.records,
@@ -237,13 +237,11 @@ def findings_of(old: AuditResult) -> tuple[Violation, ...]:
     return tuple(found)
 
 
-def _inside(
-    own: Violation, rule: str, problem: AuditProblem, name: str | os.PathLike[str]
-) -> np.ndarray:
+def _inside(own: Violation, rule: str, problem: AuditProblem, name: str) -> np.ndarray:
     """Rows of new data that meet the rule, bool (n_rows,)."""
     if not own.rule_conditions:
         if rule != EVERYBODY:
-            raise InputError(f"{os.fspath(name)}: the conditions of the rule {rule!r} are missing.")
+            raise InputError(f"{name}: the conditions of the rule {rule!r} are missing.")
         return np.ones(problem.n_rows, dtype=bool)
     shown, kinds = problem.display, feature_kinds(problem.display, problem.encoder.displays_)
     places = {label_text(column): place for place, column in enumerate(shown.columns)}
@@ -251,7 +249,7 @@ def _inside(
     def moved(given: Any) -> Condition:
         """A condition of the old rows as one of the new ones."""
         own = given
-        if not isinstance(own, Condition):
+        if not isinstance(given, Condition):
             known = Condition.__dataclass_fields__
             own = stored_part(name, Condition, given, "rule_conditions", known)
         place = places.get(own.name)

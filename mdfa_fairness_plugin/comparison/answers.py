@@ -85,6 +85,12 @@ class Answers:
         answer = repr(answer) if self.numbers is None else f"{answer:g}"
         return f"every one of the {len(given):,} outcomes is {answer}"
 
+    def aligned(self, given: Any, argument: str) -> Table:
+        """One value per row, in the order of the rows of ``X``."""
+        vector = read_vector(given, argument)
+        check_length(vector, self.codes.shape[1], "X")
+        return self.pairing.align(vector)
+
     @property
     def known_truth(self) -> np.ndarray:
         """Rows whose true label or number is known."""
@@ -131,10 +137,11 @@ def read_answers(
         return _exposed(numbers, by_row, settings) if exposed else numbers
     if exposed:
         raise InputError(NEEDS_NUMBERS)
-    labels = {
-        name: _decisions(array, name, settings.missing_outcome) for name, array in arrays.items()
-    }
-    truth = labels.pop("y_true", None)
+    true, missing = arrays.pop("y_true", None), settings.missing_outcome
+    labels = {name: read_decisions(own, name, missing=missing) for name, own in arrays.items()}
+    truth = None if y_true is None else read_labels(true, "y_true").used()  # some may be missing
+    if truth is not None:
+        refuse_scores(truth.values, "y_true")
     if settings.merge_spellings:
         labels, truth = _merged(labels, truth, log)
     return _coded(tuple(given), labels, truth, settings, pairing)
@@ -142,25 +149,20 @@ def read_answers(
 
 def _exposed(answers: Answers, by_row: Mapping[str, Any], settings: Settings) -> Answers:
     """Counts per exposure, which rows count by."""
-    n_rows = answers.codes.shape[1]
     if settings.weight_type == "frequency":
         raise InputError(
             "exposure: rows count by it, and weight_type='frequency' needs whole rows. Repeat the rows "
             "instead."
         )
-
-    def aligned(name: str) -> np.ndarray:
-        vector = read_vector(by_row[name], name)
-        check_length(vector, n_rows, "X")
-        return answers.pairing.align(vector).array(0)
-
-    exposed = read_exposure(aligned("exposure"), n_rows)
+    times = answers.aligned(by_row["exposure"], "exposure")
+    exposed = read_exposure(times.array(0), times.n_rows)
     numbers, truth = answers.numbers, answers.truth
     assert numbers is not None
     rates = per_exposure(numbers, exposed)
     weight = exposed
     if by_row["sample_weight"] is not None:
-        weight = weight_numbers(aligned("sample_weight")) * exposed
+        own = answers.aligned(by_row["sample_weight"], "sample_weight")
+        weight = weight_numbers(own.array(0)) * exposed
     truth = None if truth is None else truth / exposed
     return replace(answers, numbers=rates, codes=_places(rates), truth=truth, weight=weight)
 
@@ -271,21 +273,11 @@ def _merged(
     spellings = commonest_spellings(distinct, [counts[value] for value in distinct])
     if spellings:
         n_rows = sum(counts[value] for value in spellings)
-        log.note(
-            MERGED, "outcomes_by_model: spellings read as one: ", reading_as(spellings, n_rows), "."
-        )
+        said = reading_as(spellings, n_rows)
+        log.note(MERGED, "outcomes_by_model: spellings read as one: ", said, ".")
     known = [value for value in distinct if value not in spellings]
     labels = {name: respelled(own, known).used() for name, own in labels.items()}
     return labels, truth if truth is None else respelled(truth, known).used()
-
-
-def _decisions(answers: Any, argument: str, missing: str) -> Labels:
-    """What one model decided; true labels may be missing."""
-    if argument != "y_true":
-        return read_decisions(answers, argument, missing=missing)
-    labels = read_labels(answers, argument).used()
-    refuse_scores(labels.values, argument)
-    return labels
 
 
 def _coded(
@@ -322,7 +314,7 @@ def _coded(
     codes[:, (codes < 0).any(axis=0)] = -1
     if not (codes >= 0).any():
         raise InputError(_NO_ROW)
-    true_codes = None
+    true = None
     if truth is not None:
         strange = [value for value in truth.values if find_label(value, values) is None]
         if strange:
@@ -330,10 +322,8 @@ def _coded(
                 f"y_true: its labels {listing(truth.values)} are not those of the models, "
                 f"{listing(values)}. Recode them alike."
             )
-        true_codes = _recoded(truth, values)
-    return Answers(
-        models=models, labels=tuple(values), codes=codes, truth=true_codes, pairing=pairing
-    )
+        true = _recoded(truth, values)
+    return Answers(models=models, labels=tuple(values), codes=codes, truth=true, pairing=pairing)
 
 
 def _recoded(labels: Labels, values: list[Hashable]) -> np.ndarray:

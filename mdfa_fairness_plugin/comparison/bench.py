@@ -49,19 +49,13 @@ class Bench:
 
     def contrast(self, key: SearchKey) -> Contrast:
         """Sides of a search."""
-        return next(
-            one
-            for one in self.problem.contrasts
-            if (one.sensitive_feature, one.group) == (key.sensitive_feature, key.group)
-        )
+        own = (one for one in self.problem.contrasts if one.group == key.group)
+        return next(one for one in own if one.sensitive_feature == key.sensitive_feature)
 
     @property
     def input_place(self) -> np.ndarray:
         """Place of each working row in the order of the input, repeated rows kept apart."""
-        source_row = self.problem.source_row
-        place = np.empty(len(source_row), dtype=np.intp)
-        place[np.argsort(source_row, kind="stable")] = np.arange(len(source_row))
-        return place
+        return np.argsort(np.argsort(self.problem.source_row, kind="stable"))
 
     def outcome(self, model: Hashable, key: SearchKey) -> Outcome:
         """What each working row got from a model, of a search's outcome or the favourable one."""
@@ -119,24 +113,17 @@ class Bench:
             return RateRatio()
         outcome, s, weights = subset
         rows, problem = s != 0, self.problem
-        rates = measure(
-            outcome.value[rows],
-            s[rows],
-            weights[rows],
-            cluster=None if problem.cluster is None else problem.cluster[rows],
-            kind=outcome.kind,
-        )
+        value = outcome.value[rows]
+        cluster = None if problem.cluster is None else problem.cluster[rows]
+        rates = measure(value, s[rows], weights[rows], cluster=cluster, kind=outcome.kind)
         group, others = outcome.of.unit * rates.rates
         interval = delta_interval(rates, self.settings.confidence_level)
         told: dict[str, Any] = {"interval": interval, "less": outcome.of.unit < 0}
         if isinstance(rates, MeanDifference):
             size = abs(outcome.of.unit)
-            told = {
-                "measure": "difference",
-                "difference": size * rates.delta,
-                "difference_interval": (size * interval[0], size * interval[1]),
-            }
-        told |= {"n_rows": int(rows.sum()), "fewest": fewest(outcome.value[rows], s[rows])}
+            told = {"measure": "difference", "difference": size * rates.delta}
+            told["difference_interval"] = (size * interval[0], size * interval[1])
+        told |= {"n_rows": int(rows.sum()), "fewest": fewest(value, s[rows])}
         return RateRatio(rates=(float(group), float(others)), **told)
 
 
@@ -159,10 +146,8 @@ def answered_by(
     else:
         names = _asked(settings.outcomes, answers.labels)
     # Models do not share what is fitted to their outcomes.
-    return [
-        replace(one, name=(model, one.name))
-        for one in outcomes_of(replace(answered, outcomes=names))
-    ]
+    own = outcomes_of(replace(answered, outcomes=names))
+    return [replace(one, name=(model, one.name)) for one in own]
 
 
 def _asked(outcomes: Any, labels: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
@@ -239,8 +224,7 @@ def region_rows(audit: Audit, bench: Bench) -> dict[SearchKey, RegionRows]:
     """The searches of an audit, row by row."""
     problem = audit.problem
     order = np.argsort(problem.source_row, kind="stable")[bench.input_place]
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order))
+    place = np.argsort(order)
     regions = {}
     for search, violation in zip(audit.searches, audit.violations, strict=True):
         if not search.made:

@@ -38,6 +38,8 @@ ONLY_NOW: Final = "only now"
 ONLY_BEFORE: Final = "only before"
 STATUSES: Final = (NEW, GONE, LARGER, SMALLER, WITHIN_ERROR, UNKNOWN, ONLY_NOW, ONLY_BEFORE)
 
+# What both have in common besides the search.
+_SAID: Final = ("harm", "outcome_text", "group_text", "reference_text", "outcome_scale", "per")
 # Settings that do not decide what a ratio means.
 _OF_THE_RUN: Final = frozenset({"random_state", "n_repeats", "device"})
 
@@ -142,13 +144,7 @@ def _of_search(
 ) -> Iterator[Change]:
     shown = new or old
     assert shown is not None
-    who = {
-        name: getattr(shown, name)
-        for name in (
-            *("sensitive_feature", "group", "reference", "outcome", "harm"),
-            *("outcome_text", "group_text", "reference_text", "outcome_scale", "per"),
-        )
-    }
+    who = {name: getattr(shown, name) for name in (*SearchKey.__dataclass_fields__, *_SAID)}
     verdicts = ("" if old is None else old.verdict, "" if new is None else new.verdict)
     yield Change(
         **who,

@@ -210,8 +210,11 @@ def compare(
         settings = replace(settings, measure=measure)
     if settings.merge_spellings:
         settings = replace(settings, outcomes=asked_as(settings.outcomes, answers.labels))
-    baseline = _check_baseline(baseline, answers.models)
-    metric = read_metric(metric, scores, tolerance, answers, answers.codes.shape[1])
+    baseline = answers.models[0] if baseline is None else baseline
+    if baseline not in answers.models:
+        listed = ", ".join(map(repr, answers.models))
+        raise InputError(f"baseline: {baseline!r} is not among the models: {listed}.")
+    metric = read_metric(metric, scores, tolerance, answers)
     outcome_probability = _of_models(settings.outcome_probability, answers.models)
     _note_answers(X, answers, log)
     level = logging.INFO if verbose else logging.DEBUG
@@ -323,11 +326,9 @@ def _audits(
         logger.log(level, *about, extra={"about": True})
         present, reason = _present(bench, model)
         try:
-            audits[model] = (
-                ModelAudit(reason=reason)
-                if reason
-                else _audit_one(rows, bench, model, present, outcome_probability[model])
-            )
+            audits[model] = ModelAudit(reason=reason)
+            if not reason:
+                audits[model] = _audit_one(rows, bench, model, present, outcome_probability[model])
         except OverlapError as error:
             refused.append(error)
             audits[model] = ModelAudit(reason=error.reason)
@@ -372,17 +373,6 @@ def _audit_one(
     return ModelAudit(result=result, regions=region_rows(audit, bench), given=given)
 
 
-def _check_baseline(baseline: Any, models: tuple[Hashable, ...]) -> Hashable:
-    if baseline is None:
-        return models[0]
-    if baseline not in models:
-        raise InputError(
-            f"baseline: {baseline!r} is not among the models: "
-            f"{', '.join(repr(one) for one in models)}."
-        )
-    return baseline
-
-
 class _GatheredWarnings:
     """Hold warnings back while every model is read and audited, then give each out once."""
 
@@ -411,9 +401,8 @@ class _GatheredWarnings:
 def _note_answers(X: Any, answers: Answers, log: WarningLog) -> None:
     """Say which features look like another model's answers: people alike in them are no test."""
     table = read_table(X, "X")
-    alike, what = (
-        (_like_labels, "labels") if answers.numbers is None else (_like_numbers, "numbers")
-    )
+    labels = answers.numbers is None
+    alike, what = (_like_labels, "labels") if labels else (_like_numbers, "numbers")
     for position, name in enumerate(table.names):
         if found := alike(table, position, answers):
             log.note(
@@ -437,9 +426,8 @@ def _like_labels(table: Table, position: int, answers: Answers) -> str:
     for model, own in zip(answers.models, answers.codes, strict=True):
         agreed = float(np.mean(codes == own))
         # Two rare things agree on most rows whatever they are.
-        chance = sum(
-            float(np.mean(codes == k) * np.mean(own == k)) for k in range(len(answers.labels))
-        )
+        labelled = range(len(answers.labels))
+        chance = sum(float(np.mean(codes == k) * np.mean(own == k)) for k in labelled)
         if agreed > _ALIKE and chance < 1 and (agreed - chance) / (1 - chance) > 0.5:
             told = f"agrees with the model {model!r} on {100 * agreed:.0f} %"
             return f"holds the labels of the outcomes and {told}"

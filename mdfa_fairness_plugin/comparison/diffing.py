@@ -122,16 +122,12 @@ class DiffResult(Reported):
         copies = changes_between(*(redact(own, min_cell).result for own in (self.old, self.new)))
         printed = []
         for own, copy in zip(self.changes, copies, strict=True):
-            lost = {
-                name
-                for name in ("old", "new")
-                if math.isnan(getattr(copy, name)) and not math.isnan(getattr(own, name))
-            }
+            known = [name for name in ("old", "new") if not math.isnan(getattr(own, name))]
+            lost = [name for name in known if math.isnan(getattr(copy, name))]
             if lost:
                 hidden: dict[str, Any] = dict.fromkeys((*lost, "delta"), math.nan)
-                hidden |= dict.fromkeys(
-                    (*(f"{name}_interval" for name in lost), "interval"), UNKNOWN_PAIR
-                )
+                ends = ("interval", *(f"{name}_interval" for name in lost))
+                hidden |= dict.fromkeys(ends, UNKNOWN_PAIR)
                 reason = own.reason if own.status in (WITHIN_ERROR, UNKNOWN) else ""
                 own = replace(own, **hidden, reason=reason, withheld=frozenset(hidden))
             printed.append(own)
@@ -200,11 +196,8 @@ _READING: Final = (
 
 def tell(result: DiffResult) -> Document:
     """Put the changes into words."""
-    told = [
-        own
-        for own in result.changes
-        if own.quantity == WORST_CASE and (own.status not in (WITHIN_ERROR, UNKNOWN) or own.reason)
-    ]
+    worst = [own for own in result.changes if own.quantity == WORST_CASE]
+    told = [own for own in worst if own.status not in (WITHIN_ERROR, UNKNOWN) or own.reason]
     return Document(
         "What changed between two audits",
         (

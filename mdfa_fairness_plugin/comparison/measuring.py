@@ -12,12 +12,12 @@ import numpy as np
 
 from mdfa_fairness_plugin.comparison.bench import Bench, ModelAudit, RegionRows, fewest
 from mdfa_fairness_plugin.comparison.performance import (
+    ACCURACY_METRIC,
     ERROR,
     R2,
     Metric,
-    accuracy,
-    of_numbers,
     performance,
+    usual_metrics,
 )
 from mdfa_fairness_plugin.comparison.records import (
     ACCURACY,
@@ -106,11 +106,14 @@ class Figures:
     def row(self, model: Hashable, key: SearchKey) -> ModelSearch:
         """One model in one search."""
         audit = self._audits[model]
+        does = {name: own.value for name, own in usual_metrics(self._bench, model).items()}
         row = ModelSearch(
             model=model,
             search=key,
             reason=audit.reason,
-            **self._performance(model),
+            accuracy=does.get(ACCURACY_METRIC, math.nan),
+            r2=does.get(R2, math.nan),
+            mean_absolute_error=-does.get(ERROR, math.nan),
             selection=self._bench.overall_ratio(model, key, SELECTION),
             true_positive=self._bench.overall_ratio(model, key, TRUE_POSITIVE),
             false_positive=self._bench.overall_ratio(model, key, FALSE_POSITIVE),
@@ -144,13 +147,9 @@ class Figures:
                 figures["estimator"] = ADJUSTED_ESTIMATOR if adjusts else PLAIN_ESTIMATOR
             difference = own.ratio.delta - other.ratio.delta
             parts = [fewest(rows.value[m], rows.s[m]) for m in (region.member, ~region.member)]
-            out = replace(
-                out,
-                **figures,
-                fewest=min((n for n in parts if n is not None), default=None),
-                difference=difference,
-                difference_interval=self._paired(difference, own, other),
-            )
+            figures["fewest"] = min((n for n in parts if n is not None), default=None)
+            ends = self._paired(difference, own, other)
+            out = replace(out, **figures, difference=difference, difference_interval=ends)
         places = self._place(owner), self._place(model)
         return replace(out, **self._splits.transferred(*places, self._bench.keys.index(key)))
 
@@ -180,13 +179,9 @@ class Figures:
         allowed = Allowance.of(sums)
         own, others = unit * rates.rates
         interval = allowed.interval(sums.rates, self._confidence, region.spread, leftover)
-        if region.violation.by_difference:
-            size = abs(unit)
-            told = _sized(
-                "difference", size * rates.delta, (size * interval[0], size * interval[1])
-            )
-        else:
-            told = _sized("ratio", rates.delta, interval)
+        size = abs(unit) if region.violation.by_difference else 1.0
+        ends = (size * interval[0], size * interval[1])
+        told = _sized(region.violation.measure, size * rates.delta, ends)
         return {**told, "rates": (float(own), float(others))}
 
     def quantities(self) -> Iterator[tuple[str, SearchKey | None]]:
@@ -200,19 +195,12 @@ class Figures:
     def _place(self, model: Hashable) -> int:
         return self._bench.answers.models.index(model)
 
-    def _performance(self, model: Hashable) -> dict[str, Any]:
-        found, numbers = accuracy(self._bench, model), of_numbers(self._bench, model)
-        told = {"accuracy": np.nan if found is None else found.value}
-        if R2 in numbers:
-            told["r2"] = numbers[R2].value
-        if ERROR in numbers:
-            told["mean_absolute_error"] = -numbers[ERROR].value
-        return told
-
     # -- differences
 
-    def _terms(self, model: Hashable, key: SearchKey, quantity: str) -> _Terms | None:
+    def _terms(self, model: Hashable, key: SearchKey | None, quantity: str) -> _Terms | None:
         """Effect of a quantity, and what moves it."""
+        if key is None:
+            return None
         if quantity not in (WORST_CASE, EVERYBODY):
             found = self._bench.overall_effect(model, key, quantity)
             if found is None:
@@ -258,15 +246,10 @@ class Figures:
     def _paired(
         self, difference: float, own: _Terms, other: _Terms, level: float | None = None
     ) -> tuple[float, float]:
-        return paired_interval(
-            difference,
-            own.ratio.influence,
-            other.ratio.influence,
-            self._confidence if level is None else level,
-            max(own.spread, other.spread),
-            self._bench.problem.cluster,
-            own.beside(other),
-        )
+        influences = own.ratio.influence, other.ratio.influence
+        level = self._confidence if level is None else level
+        spread, cluster = max(own.spread, other.spread), self._bench.problem.cluster
+        return paired_interval(difference, *influences, level, spread, cluster, own.beside(other))
 
     def difference(
         self, model: Hashable, baseline: Hashable, quantity: str, key: SearchKey | None
@@ -283,10 +266,10 @@ class Figures:
 
     def _better(self, model: Hashable, baseline: Hashable) -> dict[str, Any]:
         """Fields of a ``Difference`` for the accuracy, or the error."""
-        own, base = (accuracy(self._bench, one) for one in (model, baseline))
-        if self._bench.answers.numbers is not None:
-            # Minus the error, so that the model's error less the baseline's is turned round.
-            base, own = (of_numbers(self._bench, one).get(ERROR) for one in (model, baseline))
+        name = ACCURACY_METRIC if self._bench.answers.numbers is None else ERROR
+        own, base = (usual_metrics(self._bench, one).get(name) for one in (model, baseline))
+        if name == ERROR:  # which is minus the error
+            own, base = base, own
         if own is None or base is None:
             return {}
         difference, interval = own.beside(base, self._confidence)
@@ -324,8 +307,9 @@ class Figures:
                 impact=self._impact(model),
             )
             if model != baseline:
+                pair = (model, baseline)
                 better, interval = does[model].beside(does[baseline], level)
-                own, base = (self._worst_terms(one) for one in (model, baseline))
+                own, base = (self._terms(one, self._worst_key(one), WORST_CASE) for one in pair)
                 worse, its = self._between(own, base, level)
                 one = replace(
                     one,
@@ -356,7 +340,3 @@ class Figures:
             return RateRatio()
         favourable = replace(key, outcome=answers.labels[good])
         return self._bench.overall_ratio(model, favourable, SELECTION)
-
-    def _worst_terms(self, model: Hashable) -> _Terms | None:
-        key = self._worst_key(model)
-        return None if key is None else self._terms(model, key, WORST_CASE)

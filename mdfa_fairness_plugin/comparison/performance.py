@@ -14,8 +14,6 @@ import pandas as pd
 from mdfa_fairness_plugin.comparison.answers import Answers
 from mdfa_fairness_plugin.comparison.bench import Bench
 from mdfa_fairness_plugin.data.columns import listing, objects
-from mdfa_fairness_plugin.data.containers import read_vector
-from mdfa_fairness_plugin.data.pairing import check_length
 from mdfa_fairness_plugin.exceptions import InputError, InputTypeError
 from mdfa_fairness_plugin.measure.influence import mean_influence, paired_interval
 from mdfa_fairness_plugin.settings import check_least
@@ -54,17 +52,17 @@ class Performance:
         return difference, paired_interval(difference, own, its, level, cluster=self.cluster)
 
 
-def read_metric(
-    metric: Any, scores: Any, tolerance: Any, answers: Answers, n_rows: int
-) -> Metric | None:
+def read_metric(metric: Any, scores: Any, tolerance: Any, answers: Answers) -> Metric | None:
     """What was asked for; None if nothing was."""
+    names = (ACCURACY_METRIC, AUC) if answers.numbers is None else (R2, ERROR)
+    known = f"{', '.join(map(repr, names))} or a function"
     if metric is None:
         for name, given in (("scores", scores), ("tolerance", tolerance)):
             if given is not None:
-                raise InputError(f"{name}: pass metric= as well: {_known(answers)} or a function.")
+                raise InputError(f"{name}: pass metric= as well: {known}.")
         return None
-    if not callable(metric) and metric not in _names(answers):
-        raise InputError(f"metric: {_known(answers)} or a function expected, {metric!r} found.")
+    if not callable(metric) and metric not in names:
+        raise InputError(f"metric: {known} expected, {metric!r} found.")
     if answers.truth is None or not answers.known_truth.any():
         raise InputError("y_true: a metric says how well models do; pass the true labels.")
     if tolerance is not None:
@@ -80,18 +78,9 @@ def read_metric(
     return Metric(
         name=metric if isinstance(metric, str) else getattr(metric, "__name__", "metric"),
         function=metric if callable(metric) else None,
-        scores={} if scores is None else _read_scores(scores, answers, n_rows),
+        scores={} if scores is None else _read_scores(scores, answers),
         tolerance=None if tolerance is None else float(tolerance),
     )
-
-
-def _names(answers: Answers) -> tuple[str, str]:
-    """Metrics known by name, of labels or of numbers."""
-    return (ACCURACY_METRIC, AUC) if answers.numbers is None else (R2, ERROR)
-
-
-def _known(answers: Answers) -> str:
-    return ", ".join(map(repr, _names(answers)))
 
 
 def _check_auc(scores: Any, answers: Answers) -> None:
@@ -113,7 +102,7 @@ def _check_auc(scores: Any, answers: Answers) -> None:
         )
 
 
-def _read_scores(scores: Any, answers: Answers, n_rows: int) -> dict[Hashable, np.ndarray]:
+def _read_scores(scores: Any, answers: Answers) -> dict[Hashable, np.ndarray]:
     """Scores of every model, paired as outcomes are."""
     given = dict(scores.items()) if isinstance(scores, pd.DataFrame) else scores
     if not isinstance(given, Mapping):
@@ -130,37 +119,30 @@ def _read_scores(scores: Any, answers: Answers, n_rows: int) -> dict[Hashable, n
     read = {}
     for model in answers.models:
         argument = f"scores[{model!r}]"
-        vector = read_vector(given[model], argument)
-        check_length(vector, n_rows, "X")
-        column = answers.pairing.align(vector).typed(0)
+        column = answers.aligned(given[model], argument).typed(0)
         if column.labels is not None or not np.isfinite(column.numbers).all():
             raise InputError(f"{argument}: finite numbers without a gap expected.")
         read[model] = np.asarray(column.numbers, dtype=float)
     return read
 
 
-def accuracy(bench: Bench, model: Hashable) -> Performance | None:
-    """Share of right answers, where the true label is known; None without any."""
-    answers = bench.answers
-    if answers.numbers is not None or answers.truth is None or not answers.known_truth.any():
-        return None
-    rows = _Known(bench)
-    right = (rows.codes(model) == rows.truth).astype(float)
-    value = float(np.average(right, weights=rows.weight))
-    return Performance(value, mean_influence(right, rows.weight), rows.cluster)
+def usual_metrics(bench: Bench, model: Hashable) -> dict[str, Performance]:
+    r"""Share of right answers, or R2 and minus the mean absolute error, where the truth is known.
 
-
-def of_numbers(bench: Bench, model: Hashable) -> dict[str, Performance]:
-    r"""R2 and minus the mean absolute error, where the true number is known; empty without any.
-
-    With the mean squared error E and the variance V of the true numbers, R2 is 1 - E/V, and
+    Empty where it is known of nobody. With the mean squared error E and the variance V of the true
+    numbers, R2 is 1 - E/V, and
 
     .. math:: \psi_i = \frac{w_i}{\sum w} \left(\frac{E (d_i^2 - V)}{V^2} - \frac{e_i^2 - E}{V}\right)
     """
     answers = bench.answers
-    if answers.numbers is None or answers.truth is None or not answers.known_truth.any():
+    if answers.truth is None or not answers.known_truth.any():
         return {}
     rows = _Known(bench)
+    if answers.numbers is None:
+        right = (rows.codes(model) == rows.truth).astype(float)
+        value = float(np.average(right, weights=rows.weight))
+        influence = mean_influence(right, rows.weight)
+        return {ACCURACY_METRIC: Performance(value, influence, rows.cluster)}
     error = answers.of(model)[rows.source_row] - rows.truth
     share = rows.weight / rows.weight.sum()
     apart = (rows.truth - share @ rows.truth) ** 2
@@ -177,12 +159,12 @@ def performance(metric: Metric, bench: Bench, model: Hashable) -> Performance:
     """A model's performance by what was asked for."""
     if metric.function is not None:
         return _by_groups(metric, bench, model)
-    found = of_numbers(bench, model).get(metric.name) or accuracy(bench, model)
     if metric.name == AUC:
         rows = _Known(bench)
         scores = metric.scores[model][rows.source_row]
         value, influence = auc(rows.truth == 1, scores, rows.weight)
-        found = Performance(value, influence, rows.cluster)
+        return Performance(value, influence, rows.cluster)
+    found = usual_metrics(bench, model).get(metric.name)
     if found is None:
         raise InputError("y_true: every true number is the same, so there is no R2.")
     return found
@@ -254,9 +236,7 @@ def _by_groups(metric: Metric, bench: Bench, model: Hashable) -> Performance:
     return Performance(measured(slice(None)), share * (without.mean() - without))
 
 
-def _called(
-    metric: Metric, truth: np.ndarray, told: np.ndarray, weight: dict[str, np.ndarray]
-) -> float:
+def _called(metric: Metric, truth: np.ndarray, told: np.ndarray, weight: dict[str, Any]) -> float:
     """What the user's metric gives, a finite number."""
     assert metric.function is not None
     if weight and not _takes_weight(metric.function):

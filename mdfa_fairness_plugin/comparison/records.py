@@ -169,11 +169,8 @@ class ModelSearch(Tested, Record):
 
 
 # Figures of a row that are those of the model's audit.
-OF_THE_AUDIT: Final = tuple(
-    name
-    for name in ModelSearch.__dataclass_fields__
-    if name in Violation.__dataclass_fields__ and name != "withheld"
-)
+_BOTH = [one for one in ModelSearch.__dataclass_fields__ if one in Violation.__dataclass_fields__]
+OF_THE_AUDIT: Final = tuple(name for name in _BOTH if name != "withheld")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -289,10 +286,8 @@ class Alternative(Compared, Record):
         """Whether the metric is at most so much less: "shown", "not shown", "undecided", or empty."""
         if math.isnan(self.tolerance) or self.model == self.baseline:
             return ""
-        low, high = self.performance_interval
-        return (
-            SHOWN if low >= -self.tolerance else NOT_SHOWN if high < -self.tolerance else UNDECIDED
-        )
+        (low, high), least = self.performance_interval, -self.tolerance
+        return SHOWN if low >= least else NOT_SHOWN if high < least else UNDECIDED
 
     @property
     def less_unequal(self) -> str:

@@ -212,10 +212,8 @@ class ComparisonResult(ReportedByRow):
 
     def _check_model(self, model: Hashable) -> None:
         if model not in self.models:
-            raise InputError(
-                f"model: {model!r} is not among those compared: "
-                f"{', '.join(repr(one) for one in self.models)}."
-            )
+            listed = ", ".join(map(repr, self.models))
+            raise InputError(f"model: {model!r} is not among those compared: {listed}.")
 
 
 def _told(one: Alternative) -> dict[str, Any]:

@@ -64,12 +64,10 @@ def cell(
     return in_brackets(f"{sign}{effect.in_cell(value)}", low, high)
 
 
-def worst_cell(
-    row: ModelSearch, effect: Effect, interval: tuple[float, float] = UNKNOWN_PAIR
-) -> Value:
+def worst_cell(row: ModelSearch, effect: Effect, ends: tuple[float, float] = UNKNOWN_PAIR) -> Value:
     """How unequal a model's worst case is; None if that is withheld."""
     withheld = bool({"delta", "difference"} & row.withheld)
-    return cell(effect, row.effect, interval, withheld=withheld)
+    return cell(effect, row.effect, ends, withheld=withheld)
 
 
 def everybody_cell(row: ModelSearch, effect: Effect) -> Value:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterator, Mapping
+import math
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from mdfa_fairness_plugin.settings import STAGES, Settings, stage_seeds
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Splits:
     """Held-out measurements of every split; NaN where there was nothing to measure."""
 
@@ -46,8 +47,6 @@ class Splits:
 
     def own(self, model: int, search: int) -> dict[str, Any]:
         """Fields of a ``ModelSearch``."""
-        if not self.n_splits:
-            return {}
         delta = self.delta[:, search, model, model]
         return {
             **self._moments(delta, search),
@@ -57,8 +56,6 @@ class Splits:
 
     def transferred(self, owner: int, model: int, search: int) -> dict[str, Any]:
         """Fields of a ``Transfer``."""
-        if not self.n_splits:
-            return {}
         rates = (own[:, search, owner, model] for own in (self.rate, self.reference_rate))
         return {
             **self._moments(self.delta[:, search, owner, model], search),
@@ -72,8 +69,8 @@ class Splits:
         known = known if by_difference else np.exp(known)
         name = "split_difference" if by_difference else "split_ratio"
         return {
-            f"{name}_mean": float(known.mean()) if len(known) else np.nan,
-            f"{name}_sd": float(known.std(ddof=1)) if len(known) > 1 else np.nan,
+            f"{name}_mean": float(known.mean()) if len(known) else math.nan,
+            f"{name}_sd": float(known.std(ddof=1)) if len(known) > 1 else math.nan,
         }
 
 
@@ -95,72 +92,50 @@ def run_splits(
     by_difference = tuple(bench.measure(key) == "difference" for key in bench.keys)
     if n_splits == 0:
         nothing = np.empty((0, len(bench.keys), n_models, n_models))
-        return Splits(
-            delta=nothing, rate=nothing, reference_rate=nothing, by_difference=by_difference
-        )
+        return Splits(nothing, nothing, nothing, by_difference)
     settings = settled(replace(bench.settings, evaluation="holdout", n_jobs=None), bench.problem)
     # A branch of the seed's tree that no stage of an audit uses.
     children = np.random.SeedSequence(settings.seed, spawn_key=(len(STAGES),)).spawn(n_splits)
+    models = [(bench.answered[model], audits[model].given) for model in bench.answers.models]
     outcomes = [
-        [
-            bench.answered[model][place].with_given(audits[model].given.get(label))
-            for model in bench.answers.models
-        ]
+        [answered[place].with_given(given.get(label)) for answered, given in models]
         for place, label in enumerate(bench.outcomes)
     ]
-    work = (
-        delayed(_one_split)(
-            bench.problem,
-            outcomes,
-            replace(settings, own_seeds=stage_seeds(child.generate_state(len(STAGES)))),
-        )
-        for child in children
-    )
+    seeds = (stage_seeds(child.generate_state(len(STAGES))) for child in children)
+    asked = (replace(settings, own_seeds=own) for own in seeds)
+    work = (delayed(_one_split)(bench.problem, outcomes, own) for own in asked)
     logger.log(level, "measuring all models on other splits", extra={"about": True})
     parts: list[np.ndarray] = []
-    for part in tqdm(
-        _run(work, n_splits, n_jobs), total=n_splits, unit="split", disable=progress is not True
-    ):
+    found = Parallel(n_jobs=n_jobs if n_splits > 1 else 1, return_as="generator")(work)
+    for part in tqdm(found, total=n_splits, unit="split", disable=progress is not True):
         parts.append(part)
         share = len(parts) / n_splits
         logger.log(level, "split %d of %d", len(parts), n_splits, extra={"share": share})
         if callable(progress):
             progress(len(parts), n_splits)
     delta, rate, reference_rate = np.stack(parts, axis=1)
-    return Splits(
-        delta=delta, rate=rate, reference_rate=reference_rate, by_difference=by_difference
-    )
-
-
-def _run(work: Any, n_splits: int, n_jobs: int | None) -> Iterator[np.ndarray]:
-    if n_jobs in (None, 1) or n_splits == 1:
-        for function, arguments, options in work:
-            yield function(*arguments, **options)
-        return
-    yield from Parallel(n_jobs=n_jobs, return_as="generator")(work)
+    return Splits(delta, rate, reference_rate, by_difference)
 
 
 @one_blas_thread()
-def _one_split(
-    problem: AuditProblem, outcomes: list[list[Outcome]], settings: Settings
-) -> np.ndarray:
+def _one_split(problem: AuditProblem, outcomes: list[list[Outcome]], asked: Settings) -> np.ndarray:
     """Search for every model on one split, and measure all in every subgroup found; as ``Splits``."""
     n_models = len(outcomes[0])
     measured: list[np.ndarray] = []
     for contrasts in by_column(problem.contrasts):
         # Unlike an audit's, these folds do not look at outcomes, which differ from model to model.
-        rng = np.random.default_rng(settings.seeds["folds"])
+        rng = np.random.default_rng(asked.seeds["folds"])
         strata = value_of(problem, contrasts)
         learning = ~draw_holdout(strata, rng, problem.unit)
-        folds = folds_of(learning, strata, settings.n_splits, rng, problem.unit)
-        grounds = Grounds(problem, contrasts, folds[np.newaxis], (HELD_BACK,), settings)
+        folds = folds_of(learning, strata, asked.n_splits, rng, problem.unit)
+        grounds = Grounds(problem, contrasts, folds[np.newaxis], (HELD_BACK,), asked)
         for contrast in contrasts:
             ground = OverlapError() if contrast.reason else grounds.of(contrast)
             if isinstance(ground, OverlapError):
                 measured += [np.full((3, n_models, n_models), np.nan)] * len(outcomes)
                 continue
             side = side_of(contrast, ground, WarningLog())
-            measured += [_measure_models(side, of_models, settings) for of_models in outcomes]
+            measured += [_measure_models(side, of_models, asked) for of_models in outcomes]
     return np.stack(measured, axis=1)
 
 

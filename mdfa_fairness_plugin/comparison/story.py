@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from mdfa_fairness_plugin.comparison.result import ComparisonResult
 
 
-def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str = "") -> Document:
-    """Put a comparison into words; of a page also its picture and what was withheld."""
+def tell(result: ComparisonResult, min_cell: int = 1, picture: Picture | None = None) -> Document:
+    """Put a comparison as it may be printed into words; of a page also its picture."""
     cases = tuple(_case(result, result.worst(model)) for model in result.models)
     title = f"Comparison of {count(len(result.models), 'model')}"
     if result.n_samples is not None:
@@ -79,7 +79,7 @@ def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str
             _transfers(result),
             _differences(result),
             alternatives_section(result),
-            Section("reading", "How to read this", (Bullets(_reading(result, cells)),)),
+            Section("reading", "How to read this", (Bullets(_reading(result, min_cell)),)),
             warnings_section(result.warnings),
             statement_section(result.statement),
             Section("made", "How it was made", (Paragraphs(_made(result), "made"),)),
@@ -90,18 +90,12 @@ def tell(result: ComparisonResult, *, picture: Picture | None = None, cells: str
 def tell_page(result: ComparisonResult, min_cell: int, mark: str = "") -> Document:
     """The page as it may be printed, with its picture, whose parts' names end in ``mark``."""
     printed = as_printed(result, min_cell)
-    return tell(printed, picture=_picture(printed, mark), cells=_cells_sentence(min_cell))
+    return tell(printed, min_cell, _picture(printed, mark))
 
 
 def tell_text(result: ComparisonResult, min_cell: int) -> Document:
     """The summary as it may be printed."""
-    return tell(as_printed(result, min_cell), cells=_cells_sentence(min_cell))
-
-
-def _cells_sentence(min_cell: int) -> str:
-    if min_cell <= 1:
-        return ""
-    return f"Counts below {min_cell} are not printed, nor what is made from one."
+    return tell(as_printed(result, min_cell), min_cell)
 
 
 def _picture(result: ComparisonResult, mark: str) -> Picture | None:
@@ -352,18 +346,14 @@ def _differences(result: ComparisonResult) -> Section:
     if len(result.models) < 2:
         return Section("differences", title, ())
     search = result.worst(result.baseline).search
-    found = {
-        (one.model, one.quantity): one
-        for one in result.differences
-        if one.search is None or one.search == search
-    }
+    there = [one for one in result.differences if one.search in (None, search)]
+    found = {(one.model, one.quantity): one for one in there}
     labels = bool(result.outcome_labels)
     last, header = ACCURACY, "Accuracy, difference"
     if not labels:
         last, header = MEAN_ERROR, "Mean error, difference"
-    truth = any(
-        q == last and (d.withheld or not math.isnan(d.difference)) for (_, q), d in found.items()
-    )
+    of_last = [one for (_, quantity), one in found.items() if quantity == last]
+    truth = any(one.withheld or not math.isnan(one.difference) for one in of_last)
     shown = [
         (quantity, name if labels or quantity != SELECTION else "Overall")
         for quantity, name in _QUANTITIES
@@ -407,7 +397,7 @@ _AGGREGATE: Final = (
 )
 
 
-def _reading(result: ComparisonResult, cells: str) -> tuple[str, ...]:
+def _reading(result: ComparisonResult, min_cell: int) -> tuple[str, ...]:
     level = percent(result.confidence_level)
     text = (
         "DI: ratio of the outcome's rates over everybody, features not looked at; TPR and FPR ratio: "
@@ -440,7 +430,9 @@ def _reading(result: ComparisonResult, cells: str) -> tuple[str, ...]:
                 "the outcome) left out."
             )
         lines.append(text)
-    return (*lines, cells) if cells else tuple(lines)
+    if min_cell > 1:
+        lines.append(f"Counts below {min_cell} are not printed, nor what is made from one.")
+    return tuple(lines)
 
 
 def _made(result: ComparisonResult) -> tuple[str, ...]:

@@ -170,12 +170,10 @@ def _transfer_values(one: Transfer) -> dict[str, Any]:
     }
 
 
-def _times(
-    name: str, one: Any, difference: float, interval: tuple[float, float]
-) -> dict[str, float]:
+def _times(name: str, one: Any, size: float, ends: tuple[float, float]) -> dict[str, float]:
     """The exponential of a difference of log ratios; of others there is none."""
     known = one.measure == "ratio"
-    return _ratios(name, *((difference, interval) if known else (math.nan, UNKNOWN_PAIR)))
+    return _ratios(name, *((size, ends) if known else (math.nan, UNKNOWN_PAIR)))
 
 
 def _difference_values(one: Difference) -> dict[str, Any]:
@@ -217,9 +215,7 @@ def _frame(
     def told(record: Any) -> dict[str, Any]:
         return {**values_of(record), **(of_numbers(record) if numbers else {})}
 
-    numbers = any(
-        one.by_difference or not math.isnan(getattr(one, "r2", math.nan)) for one in records
-    )
+    numbers = any(r.by_difference or not math.isnan(getattr(r, "r2", math.nan)) for r in records)
     rows = [told(record) for record in records]
     series = {}
     for name, nothing in told(empty).items():

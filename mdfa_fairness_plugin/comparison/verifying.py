@@ -48,11 +48,8 @@ class Verification:
 
     def summary(self) -> str:
         """Tell in plain text what is the same and what is not."""
-        parts = (
-            ("Files", self.files),
-            ("Versions", self.versions),
-            ("The audit made again", self.again),
-        )
+        titles = ("Files", "Versions", "The audit made again")
+        parts = tuple(zip(titles, (self.files, self.versions, self.again), strict=True))
         unlike = [title for title, told in parts if not all(own.same for own in told)]
         headline = f"What differs: {', '.join(unlike).lower()}." if unlike else "Nothing differs."
         if not self.again:

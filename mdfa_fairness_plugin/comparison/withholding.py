@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mdfa_fairness_plugin.comparison.records import (
@@ -87,7 +87,7 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
             name = "split_difference" if row.by_difference else "split_ratio"
             changes |= {f"{name}_mean": math.nan, f"{name}_sd": math.nan}
         lost = frozenset(name for name in changes if getattr(row, name) is not changes[name])
-        return dataclasses.replace(row, **changes, withheld=lost - {"reason"})
+        return replace(row, **changes, withheld=lost - {"reason"})
 
     def transfer_of(one: Transfer) -> Transfer:
         hidden = searches.get((one.subgroup_of, one.search), (None, False))[1]
@@ -97,15 +97,13 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
         changes: dict[str, Any] = {"difference": math.nan, "difference_interval": UNKNOWN_PAIR}
         if not own and not math.isinf(one.delta) and not _few(one, min_cell):
             # It is the ratio of the model whose subgroup it is less the one told here.
-            return (
-                dataclasses.replace(one, **changes, withheld=frozenset(changes)) if hidden else one
-            )
+            return replace(one, **changes, withheld=frozenset(changes)) if hidden else one
         size, ends = ("gap", "gap_interval") if one.by_difference else ("delta", "interval")
         changes[size] = math.nan
         changes |= dict.fromkeys((ends, "rates", "split_rates"), UNKNOWN_PAIR)
         name = "split_difference" if one.by_difference else "split_ratio"
         changes |= {f"{name}_mean": math.nan, f"{name}_sd": math.nan}
-        return dataclasses.replace(one, **changes, withheld=frozenset(changes))
+        return replace(one, **changes, withheld=frozenset(changes))
 
     def difference_of(one: Difference) -> Difference:
         both = (r for r in every if r.model in (one.model, one.baseline))
@@ -113,7 +111,7 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
         lost: dict[str, Any] = {"difference": math.nan, "interval": UNKNOWN_PAIR}
         if not any(row.withheld & _BEHIND.get(one.quantity, set()) for row in both):
             return one
-        return dataclasses.replace(one, **lost, withheld=frozenset(lost))
+        return replace(one, **lost, withheld=frozenset(lost))
 
     def alternative_of(one: Alternative) -> Alternative:
         own, base = (worst[model] for model in (one.model, one.baseline))
@@ -124,7 +122,7 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
             "everybody_delta" in own.withheld or _few(one.impact, min_cell)
         ):
             changes["impact"] = RateRatio()
-        return dataclasses.replace(one, **changes, withheld=frozenset(changes))
+        return replace(one, **changes, withheld=frozenset(changes))
 
     worst = {model: row_of(result.worst(model)) for model in result.models}
     every = tuple(map(row_of, result.rows))
@@ -135,7 +133,7 @@ def as_printed(result: ComparisonResult, min_cell: int) -> ComparisonResult:
             place = result.searches.index(transfer.search)
             models = [result.models.index(m) for m in (transfer.subgroup_of, transfer.model)]
             split[:, place, models[0], models[1]] = math.nan
-    return dataclasses.replace(
+    return replace(
         result,
         rows=every,
         transfers=tuple(map(transfer_of, result.transfers)),

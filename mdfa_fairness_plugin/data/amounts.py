@@ -138,7 +138,7 @@ def amount_of(numbers: np.ndarray, weight: np.ndarray, asked: Settings, *, per: 
     usual = "ratio" if per and asked.robust is None else "difference"
     measure = usual if asked.measure == "auto" else asked.measure
     scale = RANK if asked.robust == "rank" else AMOUNT
-    return scaled(numbers, weight, measure, scale=scale, per=per)
+    return scaled(numbers, weight, measure=measure, scale=scale, per=per)
 
 
 def refuse_meaningless(
@@ -195,14 +195,12 @@ def _quantiles(numbers: np.ndarray, weight: np.ndarray, shares: list[float]) -> 
     return numbers[order][np.searchsorted(reached, shares).clip(max=len(numbers) - 1)]
 
 
-def scaled(numbers: np.ndarray, weight: np.ndarray, measure: str, **named: Any) -> Amount:
+def scaled(numbers: np.ndarray, weight: np.ndarray, **named: Any) -> Amount:
     """Numbers in units of their standard deviation."""
     centre = np.average(numbers, weights=weight)
     with np.errstate(over="ignore", under="ignore"):
         unit = float(np.sqrt(np.average((numbers - centre) ** 2, weights=weight)))
-    if not (
-        np.isfinite(unit) and unit > _LEAST_SPREAD * float(np.abs(numbers).max()) and unit > _TINY
-    ):
+    if not max(_LEAST_SPREAD * float(np.abs(numbers).max()), _TINY) < unit < np.inf:
         raise InputError(
             f"y: the numbers between {numbers.min():g} and {numbers.max():g} have a standard deviation "
             f"of {unit:g}, which arithmetic cannot tell from chance. Pass them in other units, or less "
@@ -210,9 +208,7 @@ def scaled(numbers: np.ndarray, weight: np.ndarray, measure: str, **named: Any) 
         )
     # Of ranks and steps, which start anywhere, there is no ratio.
     nonnegative = bool(numbers.min() >= 0) and named.get("scale", AMOUNT) == AMOUNT
-    return Amount(
-        values=numbers / unit, unit=unit, measure=measure, nonnegative=nonnegative, **named
-    )
+    return Amount(values=numbers / unit, unit=unit, nonnegative=nonnegative, **named)
 
 
 def as_labels(numbers: np.ndarray) -> Labels:
@@ -300,9 +296,7 @@ def ranked(
     """Rank of each row in units of its deviation, if it has any, and the cuts of the order by name."""
     ranks, cuts = ordered_cuts(order, found)
     own = np.array(ranks, dtype=float)[codes]
-    named: dict[str, Any] = {"directions": (LOWER, HIGHER), "scale": STEPS}
-    if np.ptp(own) > 0:
-        amount = scaled(own, weight, "difference", **named)
-    else:
-        amount = Amount(values=own, unit=1.0, measure="difference", **named)
+    named: dict[str, Any] = {"directions": (LOWER, HIGHER), "scale": STEPS, "measure": "difference"}
+    varies = np.ptp(own) > 0
+    amount = scaled(own, weight, **named) if varies else Amount(values=own, unit=1.0, **named)
     return amount, {cut.label: cut for cut in cuts}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,14 +46,19 @@ def column_order(
         return np.argsort(classes)
     weight = np.unique(weight, return_inverse=True)[1]  # equal ones stay equal, however scaled
     rows = _by_labels(np.zeros(len(weight), dtype=np.uint64), weight, (outcome, *sensitive))
-    classes = cut(partial(_by_rows, rows, column))
+
+    def by_rows(i: int) -> int:
+        """Number that stands for a column's values with the colours of their rows."""
+        return _multiset(column(i), rows)
+
+    classes = cut(by_rows)
     found = 0, 0
     while len(set(classes)) < n:
         for i, own in enumerate(classes):
             for part, values in _bits(column(i)):
                 rows[part] += _mixed(values + _mixed(np.array([own], dtype=np.uint64)))
         rows = _by_labels(rows, weight, (outcome, *sensitive))
-        classes = cut(partial(_by_rows, rows, column))
+        classes = cut(by_rows)
         classes = cut(_twins(classes, column))
         before, found = found, (len(set(classes)), len(np.unique(rows)))
         if found == before:
@@ -76,11 +80,6 @@ def _one_first(classes: Sequence[int]) -> Callable[[int], int]:
     """Tell one of the first class of several apart: nothing does, and any may be the one."""
     first = classes.index(min(own for own, size in Counter(classes).items() if size > 1))
     return lambda i: int(i != first)
-
-
-def _by_rows(rows: np.ndarray, column: Callable[[int], np.ndarray], i: int) -> int:
-    """Number that stands for a column's values with the colours of their rows."""
-    return _multiset(column(i), rows)
 
 
 def _range(values: np.ndarray) -> tuple[bool, bool, float, float]:

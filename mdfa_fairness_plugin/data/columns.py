@@ -117,9 +117,7 @@ def read_labels(array: Any, name: str) -> Labels:
         codes, uniques = pd.factorize(array)
     except (TypeError, NotImplementedError) as error:
         raise no_labels(array, name) from error
-    return _sorted_labels(
-        np.asarray(codes, dtype=np.intp), [python_value(value) for value in uniques]
-    )
+    return _sorted_labels(np.asarray(codes, dtype=np.intp), list(map(python_value, uniques)))
 
 
 def no_labels(array: Any, name: str) -> InputTypeError:
@@ -135,9 +133,7 @@ def no_labels(array: Any, name: str) -> InputTypeError:
 def _sorted_labels(codes: np.ndarray, values: list[Hashable]) -> Labels:
     found = _composed(Labels(codes=codes, values=tuple(values)))
     order = natural_order(found.values)
-    position = np.empty(len(order) + 1, dtype=np.intp)
-    position[order] = np.arange(len(order))
-    position[-1] = -1
+    position = np.array([*np.argsort(order), -1], dtype=np.intp)
     values = [found.values[place] for place in order]
     return replace(found, codes=position[found.codes], values=tuple(values))
 
@@ -310,10 +306,6 @@ def _dates_to_days(values: np.ndarray) -> np.ndarray:
     return _days(stamps.tz_localize(None).to_numpy(dtype="datetime64[us]"))
 
 
-def _durations_to_days(values: np.ndarray) -> np.ndarray:
-    return _days(values.astype("timedelta64[us]"))
-
-
 def _times_to_days(values: np.ndarray) -> np.ndarray:
     day = datetime.date(1970, 1, 1)
     return _days(np.array([datetime.datetime.combine(day, one) for one in values], "M8[us]"))
@@ -321,6 +313,10 @@ def _times_to_days(values: np.ndarray) -> np.ndarray:
 
 def _to_float(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float64)
+
+
+def _durations_to_days(values: np.ndarray) -> np.ndarray:
+    return _days(values.astype("timedelta64[us]"))
 
 
 _OBJECT_READERS: dict[str, tuple[Kind, Callable[[np.ndarray], np.ndarray]]] = {

@@ -81,14 +81,9 @@ class Table:
 
     def take(self, rows: np.ndarray) -> Table:
         """Return the rows at these positions, in this order; the index is left behind."""
-        if self.matrix is not None:
-            matrix = self.matrix.tocsr()[rows].tocsc()
-            arrays = []
-        else:
-            matrix, arrays = None, [array.take(rows) for array in self.arrays]
-        return Table(
-            self.argument, self.names, arrays, len(rows), None, self.named, matrix, self.written
-        )
+        matrix = None if self.matrix is None else self.matrix.tocsr()[rows].tocsc()
+        arrays = [array.take(rows) for array in self.arrays]
+        return replace(self, arrays=arrays, n_rows=len(rows), index=None, matrix=matrix, _typed={})
 
 
 def read_table(data: Any, argument: str, *, column_name: str | None = None) -> Table:
@@ -104,8 +99,7 @@ def read_table(data: Any, argument: str, *, column_name: str | None = None) -> T
         return _table_from_mapping(data, argument)
     frame = _eager_frame(data, argument)
     if frame is not None:
-        names = tuple(map(composed, frame.columns))
-        _refuse_duplicates(names, argument)
+        names = _names(frame.columns, argument)
         arrays = [_array_from_narwhals(frame[name]) for name in frame.columns]
         return Table(argument, names, arrays, len(frame))
     array, index, name = _read_array(data, argument)
@@ -154,18 +148,20 @@ def _refuse_scalars(data: Any, argument: str) -> None:
         )
 
 
-def _refuse_duplicates(names: Sequence[Hashable], argument: str) -> None:
+def _names(columns: Iterable[Hashable], argument: str) -> tuple[Hashable, ...]:
+    """Names of columns, refused if one is repeated."""
+    names = tuple(map(composed, columns))
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise InputError(
             f"{argument}: column names must differ, but {listing(repeated)} occur(s) more than once. "
             "Rename or drop the repeated columns."
         )
+    return names
 
 
 def _table_from_pandas(frame: pd.DataFrame, argument: str) -> Table:
-    names = tuple(map(composed, frame.columns))
-    _refuse_duplicates(names, argument)
+    names = _names(frame.columns, argument)
     if names and all(_is_zero_filled_sparse(dtype) for dtype in frame.dtypes):
         matrix = _clean_sparse(frame.sparse.to_coo())  # type: ignore[attr-defined]
         return Table(argument, names, [], len(frame), frame.index, matrix=matrix)
@@ -174,17 +170,12 @@ def _table_from_pandas(frame: pd.DataFrame, argument: str) -> Table:
 
 
 def _is_zero_filled_sparse(dtype: Any) -> bool:
-    return (
-        isinstance(dtype, pd.SparseDtype)
-        and dtype.subtype.kind in "biuf"
-        and not pd.isna(dtype.fill_value)
-        and dtype.fill_value == 0
-    )
+    zero_filled = isinstance(dtype, pd.SparseDtype) and not pd.isna(dtype.fill_value)
+    return zero_filled and dtype.subtype.kind in "biuf" and dtype.fill_value == 0
 
 
 def _table_from_mapping(data: Mapping[Hashable, Any], argument: str) -> Table:
-    names = tuple(map(composed, data))
-    _refuse_duplicates(names, argument)
+    names = _names(data, argument)
     arrays: list[Any] = []
     index: pd.Index | None = None
     for name in data:

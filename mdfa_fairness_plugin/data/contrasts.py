@@ -86,11 +86,8 @@ def build_contrasts(
     out: list[Contrast] = []
     for column, places, reference in zip(columns, wanted, references, strict=True):
         found = contrasts_of(column, places, reference, y, outcome_labels, min_group_size, cluster)
-        small = [
-            Message(f"{contrast.group!r} (", contrast.reason, ")")
-            for contrast in found
-            if contrast.reason is not None
-        ]
+        reasons = {one.group: one.reason for one in found if one.reason is not None}
+        small = [Message(f"{group!r} (", reason, ")") for group, reason in reasons.items()]
         if small:
             log.warn(
                 SmallGroupWarning,
@@ -158,12 +155,8 @@ def references_of(
 
     The values of the parts, if each has one, hold for their combination too, unless it has its own.
     """
-    references = [
-        column.labels.values[min(places)] if places else None
-        for column, places in zip(
-            columns, _select(argument, asked, columns, single=True), strict=True
-        )
-    ]
+    chosen = zip(columns, _select(argument, asked, columns, single=True), strict=True)
+    references = [own.labels.values[min(places)] if places else None for own, places in chosen]
     *parts, last = references
     if len(columns) > n_parts and last is None and all(own is not None for own in parts):
         references[-1] = tuple(parts)
@@ -318,10 +311,6 @@ def as_quantity(
     middle = np.median(own)
     middle = middle if (own > middle).any() else np.max(own[own < middle])
     labels = Labels(codes=np.where(known, ~(numbers > middle), -1), values=(MORE, LESS))
-    quantity = Quantity(
-        per=1.0 if per is None else float(per),
-        centre=centre,
-        deviation=deviation,
-        values=(numbers - centre) / deviation,
-    )
+    values, per = (numbers - centre) / deviation, 1.0 if per is None else float(per)
+    quantity = Quantity(per=per, centre=centre, deviation=deviation, values=values)
     return replace(column, labels=labels), quantity

@@ -100,12 +100,9 @@ def find_copies(columns: Sequence[np.ndarray]) -> Copies | None:
     rows = np.flatnonzero(copied[group])
     owner = np.arange(len(group))
     owner[rows] = first[group[rows]]
-    example = np.flatnonzero(group == group[rows[0]])[:2]
-    return Copies(
-        unit=np.unique(owner, return_inverse=True)[1],
-        n_repeats=int((counts[copied] - 1).sum()),
-        example=(int(example[0]), int(example[1])),
-    )
+    one, other = np.flatnonzero(group == group[rows[0]])[:2].tolist()
+    unit, n = np.unique(owner, return_inverse=True)[1], int((counts[copied] - 1).sum())
+    return Copies(unit=unit, n_repeats=n, example=(one, other))
 
 
 def _equal_rows(columns: Sequence[np.ndarray]) -> np.ndarray | None:

@@ -100,15 +100,13 @@ def audited_outcomes(
                 f"others, as in outcomes=[{found[0]!r}]."
             )
         if len(found) > 2:
+            name = "Name"
+            if apart:
+                name = f"Some differ only in {difference}: {apart}. {ADVICE} Or name"
             raise InputError(
-                f"y: {len(found):,} different outcomes were found: {listing(found)}. "
-                + (
-                    f"Some differ only in {difference}: {apart}. {ADVICE} Or name"
-                    if apart
-                    else "Name"
-                )
-                + f" the ones to audit, each against all others, as in outcomes=[{found[0]!r}]; or "
-                "merge them into two."
+                f"y: {len(found):,} different outcomes were found: {listing(found)}. {name} the ones "
+                f"to audit, each against all others, as in outcomes=[{found[0]!r}]; or merge them into "
+                "two."
             )
         return found
     labels = as_list(asked)

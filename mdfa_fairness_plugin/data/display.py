@@ -137,11 +137,8 @@ def _one_hot_groups(
     there the columns must also cover nearly all rows. The longest prefix that qualifies wins,
     so ``marital_status_single`` is a level of ``marital_status``.
     """
-    free = {
-        place: plan.name
-        for place, plan in enumerate(plans)
-        if plan.kind == "boolean" and plan.width == 1 and isinstance(plan.name, str)
-    }
+    binary = {i: plan for i, plan in enumerate(plans) if plan.kind == "boolean" and plan.width == 1}
+    free = {i: plan.name for i, plan in binary.items() if isinstance(plan.name, str)}
     candidates: dict[tuple[int, str, str], list[int]] = {}
     for place, name in free.items():
         for rank, separator in enumerate(("=", ": ", "_")):

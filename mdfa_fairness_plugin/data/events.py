@@ -338,23 +338,24 @@ def happening(
             "what is true."
         )
     several = "declared" if declared or outcome_type == "multiclass" else "auto"
-    return occurrence(
-        y_true,
-        y_pred,
-        event,
-        pos_label,
-        missing=given.get("missing_outcome", "raise"),
-        merge=bool(given.get("merge_spellings", False)),
-        several="" if outcome_type == "binary" else several,
-    )
+    several = "" if outcome_type == "binary" else several
+    how = {"missing": given.get("missing_outcome", "raise"), "several": several}
+    merge = bool(given.get("merge_spellings", False))
+    return occurrence(y_true, y_pred, event, pos_label, merge=merge, **how)
 
 
 def number_occurrence(
     y_true: Any, y_pred: Any, event: str, given: Mapping[str, Any], pos_label: Any = None
 ) -> NumberOccurrence:
     """Compare predictions, or them with what is true, row by row; ``given`` are an audit's settings."""
-    missing = given.get("missing_outcome", "raise")
-    _check_type(event, given.get("outcome_type", "auto"))
+    missing, outcome_type = given.get("missing_outcome", "raise"), given.get("outcome_type", "auto")
+    own = {"overprediction": ("auto", "binary"), "calibration": ("auto", "binary", "numeric")}
+    known = own.get(event, ("auto", "numeric"))
+    if outcome_type not in known:
+        raise InputError(
+            f"outcome_type: {outcome_type!r} was given, and event={event!r} knows {listing(known)}. "
+            "Leave it out."
+        )
     predicted = _numbers(y_pred, "y_pred", event, missing)
     if event == "score":
         return NumberOccurrence(event=event, outcome=predicted)
@@ -363,7 +364,7 @@ def number_occurrence(
             f"y_true: None was given; event={event!r} compares predictions with what is true. Pass "
             "it, or audit event='score'."
         )
-    if event == "calibration" and given.get("outcome_type") != "numeric":
+    if event == "calibration" and outcome_type != "numeric":
         return _calibration(y_true, predicted, pos_label, given)
     true = _numbers(y_true, "y_true", event, missing)
     if event == "calibration":
@@ -413,16 +414,6 @@ def _told(
             f"{outcome[~unknown][0]!r}: nothing to audit."
         )
     return outcome
-
-
-def _check_type(event: str, outcome_type: Any) -> None:
-    own = {"overprediction": ("auto", "binary"), "calibration": ("auto", "binary", "numeric")}
-    known = own.get(event, ("auto", "numeric"))
-    if outcome_type not in known:
-        raise InputError(
-            f"outcome_type: {outcome_type!r} was given, and event={event!r} knows {listing(known)}. "
-            "Leave it out."
-        )
 
 
 def _numbers(array: Any, argument: str, event: str, missing: str) -> np.ndarray:

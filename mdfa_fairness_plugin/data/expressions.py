@@ -88,11 +88,8 @@ class Compared:
         """Judge every row."""
         column = columns(self.left.name)
         if isinstance(self.right, Name):
-            return _of_numbers(
-                self.sign,
-                _numbers(self.left.name, column),
-                _numbers(self.right.name, columns(self.right.name)),
-            )
+            other = _numbers(self.right.name, columns(self.right.name))
+            return _of_numbers(self.sign, _numbers(self.left.name, column), other)
         return _compared(self.left.name, column, self.sign, self.right.value)
 
 
@@ -164,11 +161,7 @@ class Expression:
 
     text: str
     node: Node
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Columns it names, in their order."""
-        return tuple(dict.fromkeys(_names(self.node)))
+    names: tuple[str, ...]  # columns, in their order
 
     @property
     def sides(self) -> tuple[str, str]:
@@ -193,7 +186,9 @@ def parse(text: str) -> Expression:
             f"the expression has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read"
         )
     parser = _Parser(tuple(_tokens(text)))
-    return Expression(" ".join(text.split()), parser.whole())
+    node = parser.whole()
+    names = dict.fromkeys(one.text for one in parser.tokens if one.kind == "name")
+    return Expression(" ".join(text.split()), node, tuple(names))
 
 
 def find_name(name: str, known: Sequence[Hashable]) -> Hashable:
@@ -379,20 +374,6 @@ _OPERANDS: Final[tuple[tuple[str, Callable[[str], Value | Name]], ...]] = (
     ("text", lambda text: Value(text[1:-1])),
     ("name", Name),
 )
-
-
-def _names(node: Node) -> Iterator[str]:
-    if isinstance(node, Joined):
-        for part in node.parts:
-            yield from _names(part)
-    elif isinstance(node, Not):
-        yield from _names(node.of)
-    elif isinstance(node, Compared):
-        yield node.left.name
-        if isinstance(node.right, Name):
-            yield node.right.name
-    else:
-        yield node.column.name
 
 
 def _written(sign: str, text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.exceptions import Count, Message, WarningLog
@@ -29,9 +29,7 @@ def left_unread(name: Hashable, n_rows: int, of: int) -> Message:
     return Message(f"{name!r}: texts that are no quantity are missing (", _share(n_rows, of), ")")
 
 
-def note_unequal(
-    in_part: Sequence[Message], dropped: Mapping[Hashable, str], log: WarningLog
-) -> None:
+def note_unequal(in_part: Sequence[Message], dropped: dict[Hashable, str], log: WarningLog) -> None:
     """Keep what is not held equal: features in part, and columns that are left out."""
     for one in in_part[:_MOST]:
         log.note(NOT_HELD_EQUAL, one)

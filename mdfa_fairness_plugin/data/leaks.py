@@ -251,6 +251,7 @@ def check_leaks(
             "decision was made from it, name it in decision_inputs."
         )
     rows = _thinned(np.arange(len(order)))
+    some = order[rows]
     for outcome, answer in answers.items():
         what = told if len(labels.values) == 2 else f"{told} {outcome!r}"
         what = outcome if isinstance(outcome, OfNumbers) else what
@@ -258,9 +259,7 @@ def check_leaks(
         found: set[int] = set()
         for name, own in features.items():
             if found.isdisjoint(own):  # one of several columns may be enough
-                values = sum(
-                    k * table.typed(place).keys[order[rows]] for k, place in enumerate(own, 1)
-                )
+                values = sum(k * table.typed(place).keys[some] for k, place in enumerate(own, 1))
                 if asked.left_open(values) <= asked.few:
                     found |= set(own)
                     _say_who_decides(name, what, inputs.issuperset(own), log)

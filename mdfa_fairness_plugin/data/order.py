@@ -57,14 +57,10 @@ def canonical_order(
 
 def _label_ranks(labels: Labels, place: np.ndarray) -> np.ndarray:
     """Rank of each row's label by frequency, then by where its rows lie, then by name."""
-    codes, n = labels.codes, len(labels.values)
     counts, where = _use(labels, place)
     by_name = natural_order(labels.values)
     order = sorted(by_name, key=lambda value: (counts[value], where[value]))
-    ranks = np.empty(n + 1, dtype=np.intp)
-    ranks[order] = np.arange(n)
-    ranks[-1] = -1
-    return ranks[codes]
+    return np.append(np.argsort(order), -1)[labels.codes]
 
 
 def _level_ranks(codes: np.ndarray, place: np.ndarray) -> np.ndarray:
@@ -73,9 +69,7 @@ def _level_ranks(codes: np.ndarray, place: np.ndarray) -> np.ndarray:
     drawn = np.random.default_rng(0).integers(2**63, size=int(place.max()) + 1)
     mixed = np.zeros(int(codes.max()) + 2, dtype=np.int64)
     np.add.at(mixed, codes + 1, drawn[place])  # wraps around, so that no order matters
-    ranks = np.empty(len(mixed), dtype=np.intp)
-    ranks[np.argsort(mixed, kind="stable")] = np.arange(len(mixed))
-    return ranks[codes + 1]
+    return np.argsort(np.argsort(mixed, kind="stable"))[codes + 1]
 
 
 def _use(labels: Labels, place: np.ndarray) -> tuple[list[int], list[float]]:

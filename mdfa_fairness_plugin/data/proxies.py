@@ -100,12 +100,8 @@ def read_probabilities(table: Table, known: Table | None) -> Copies:
     row, place = np.nonzero(told > 0)
     name = known.names[0] if known is not None and known.n_columns else UNNAMED
     series = pd.Series(objects(groups)[place], name=name)
-    return Copies(
-        row=row,
-        groups=read_vector(series, "sensitive_features"),
-        probability=told[row, place],
-        proxies=proxies,
-    )
+    own = read_vector(series, "sensitive_features")
+    return Copies(row=row, groups=own, probability=told[row, place], proxies=proxies)
 
 
 def refuse_with_probabilities(asked: Settings, per_exposure: bool) -> None:

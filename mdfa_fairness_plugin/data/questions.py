@@ -28,7 +28,9 @@ def named_questions(where: Any) -> dict[str, Any]:
     if isinstance(where, Mapping):
         named = {str(name): one for name, one in where.items()}
     else:
-        asked = where if isinstance(where, list | tuple) and not _is_mask(where) else [where]
+        several = isinstance(where, list | tuple)
+        is_mask = several and where and all(isinstance(one, bool | np.bool_) for one in where)
+        asked = where if several and not is_mask else [where]
         named = {}
         for number, one in enumerate(asked, start=1):
             label = " ".join(one.split()) if isinstance(one, str) else f"mask {number}"
@@ -39,10 +41,6 @@ def named_questions(where: Any) -> dict[str, Any]:
             "where: nothing is asked; pass an expression such as 'age < 25', or a mask."
         )
     return named
-
-
-def _is_mask(where: Any) -> bool:
-    return len(where) > 0 and all(isinstance(one, bool | np.bool_) for one in where)
 
 
 def columns_of(table: Table, marks: Marks = NOTHING_SAID) -> Columns:
@@ -105,10 +103,7 @@ class Questioned:
         assert self.extra is not None
         column = typed_quantity(self.extra, others.index(found))
         outcome = problem.y if problem.outcome_labels else problem.value(problem.outcomes[0])
-        found_in, of_outcome = (
-            np.unique(own, return_inverse=True)[1] for own in (column.keys, outcome)
-        )
-        if _repeats(found_in, of_outcome):
+        if _repeats(column.keys, outcome):
             raise InputError(f"where: {name!r} repeats the outcome; {_NOT_THE_OUTCOME}.")
         return column
 
@@ -155,7 +150,7 @@ def _series(column: TypedColumn) -> Any:
     return values[column.labels.codes]
 
 
-def _repeats(codes: np.ndarray, y: np.ndarray) -> bool:
+def _repeats(values: np.ndarray, outcome: np.ndarray) -> bool:
     """Whether a column is the outcome under other names."""
-    n_values, n_outcomes = len(np.unique(codes)), len(np.unique(y))
-    return n_values == n_outcomes == len(np.unique(codes * (y.max() + 1) + y))
+    codes, y = (np.unique(own, return_inverse=True)[1] for own in (values, outcome))
+    return codes.max() == y.max() == len(np.unique(codes * (y.max() + 1) + y)) - 1

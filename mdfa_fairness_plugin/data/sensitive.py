@@ -50,11 +50,9 @@ def read_sensitive(
     `rows` are the input rows that those of the table are; `excluded` gains how many of them have no
     value, per column; spellings of one word are merged if asked.
     """
-    columns = []
-    given = {
-        str(name): read_labels(table.array(position), f"sensitive_features: column {str(name)!r}")
-        for position, name in enumerate(table.names)
-    }
+    columns, given = [], {}
+    for position, text in enumerate(map(str, table.names)):
+        given[text] = read_labels(table.array(position), f"sensitive_features: column {text!r}")
     if len(given) < table.n_columns:
         raise InputError(
             f"sensitive_features: column names must differ as text: {listing(table.names)}."
@@ -100,12 +98,8 @@ def refuse_missing_sensitive(n_missing: int, name: str, missing: str) -> None:
 def warn_of_missing(n_missing: int, name: str, log: WarningLog, *, numeric: bool = False) -> None:
     """Say how many rows are not compared for want of a sensitive value."""
     advice = "" if numeric else " Pass missing='category' to audit them as a group."
-    log.warn(
-        MissingSensitiveWarning,
-        "sensitive_features: ",
-        Count(n_missing),
-        f" have no value in {name!r} and are not compared.{advice}",
-    )
+    said = f" have no value in {name!r} and are not compared.{advice}"
+    log.warn(MissingSensitiveWarning, "sensitive_features: ", Count(n_missing), said)
 
 
 def refuse_labels(name: str, values: tuple[Hashable, ...]) -> None:

@@ -77,13 +77,7 @@ def asked_as(asked: Any, known: Iterable[Hashable]) -> Any:
 
 def respelled(labels: Labels, known: Iterable[Hashable]) -> Labels:
     """Labels spelled as the known ones of the same words."""
-    spelling = {_plain(value): value for value in known if isinstance(value, str)}
-    return labels.called(
-        [
-            spelling.get(_plain(value), value) if isinstance(value, str) else value
-            for value in labels.values
-        ]
-    )
+    return labels.called(asked_as([*labels.values], known))
 
 
 def reading_as(spellings: Mapping[Hashable, Hashable], n_rows: int) -> Message:
@@ -109,21 +103,13 @@ def read_spellings(
             n = int(used.counts[[used.values.index(value) for value in spellings]].sum())
             found.append(Message(head, reading_as(spellings, n)))
     if forms:
-        log.warn(
-            SpellingWarning,
-            f"{argument}: written in two Unicode forms, which look alike, and read as one: ",
-            listing(forms),
-            ".",
-        )
+        said = f"{argument}: written in two Unicode forms, which look alike, and read as one: "
+        log.warn(SpellingWarning, said, listing(forms), ".")
     if found and merge:
         log.note(MERGED, f"{argument}: spellings read as one: ", listing(found), ".")
     elif found:
-        log.warn(
-            SpellingWarning,
-            f"{argument}: labels that differ only in spelling are taken for different ones: ",
-            listing(found),
-            f". {ADVICE}",
-        )
+        said = f"{argument}: labels that differ only in spelling are taken for different ones: "
+        log.warn(SpellingWarning, said, listing(found), f". {ADVICE}")
     return out
 
 

@@ -121,9 +121,8 @@ class Weighting:
     def times(self, factor: np.ndarray) -> Weighting:
         """Weights of the working rows times something of each, again with mean 1."""
         values = self.values * factor
-        return replace(
-            self, values=values * (len(values) / math.fsum(values)), weight_type="sampling"
-        )
+        values *= len(values) / math.fsum(values)
+        return replace(self, values=values, weight_type="sampling")
 
 
 def read_weighting(weight: Any, asked: str, n_samples: int, log: WarningLog) -> Weighting:

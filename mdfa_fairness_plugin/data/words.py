@@ -170,9 +170,8 @@ def _amounts(problem: Any, name: str, named: Mapping[Hashable, str]) -> dict[Has
         where = f" in {name or 'counts'}{per}" if name or per else ""
         ranks = (f"rank lower{where}", f"rank higher{where}")
         return dict(zip(amount.directions, ranks, strict=True))
-    return {
-        one: f"get {one} {named.get(one) or name or 'of the outcome'}{per}" for one in (LESS, MORE)
-    }
+    what = name or "of the outcome"
+    return {one: f"get {one} {named.get(one) or what}{per}" for one in (LESS, MORE)}
 
 
 def _named(given: Any, labels: Sequence[Hashable], argument: str) -> dict[Hashable, str]:
@@ -258,8 +257,7 @@ def _stated(given: Any, argument: str) -> StatedReason:
     if not isinstance(protected, bool):
         raise InputError(f"{argument}: protected: True or False expected, {protected!r} found.")
     blank = isinstance(reason, str) and not reason.strip()
-    if not isinstance(reason, str) or (
-        blank and not ("protected" in told and "reason" not in told)
-    ):
+    only_protected = "protected" in told and "reason" not in told
+    if not isinstance(reason, str) or (blank and not only_protected):
         raise InputError(f"{argument}: reason: a text expected, {reason!r} found.")
     return StatedReason(" ".join(reason.split()), protected)

@@ -113,7 +113,9 @@ class Writing:
             return float(text) if self.kind == "numeric" and is_real(text) else math.nan  # type: ignore[arg-type]
         if self.kind == "numeric":
             found = self.number(text)
-            return found.value if found.unit in _units_beside(self.unit) else math.nan
+            # A currency may be left out, per cent not.
+            fits = found.unit == self.unit or (found.unit == "" and self.unit != "%")
+            return found.value if fits else math.nan
         plain = text.translate(_PLAIN).strip()
         if self.date_format:
             return _by_format(plain, self.date_format, self.kind)
@@ -307,11 +309,8 @@ def _share_read(way: Writing, texts: Sequence[str]) -> float:
 
 def _ways(marks: Marks, texts: Sequence[str]) -> list[list[Writing]]:
     """Ways of reading by what is read; what the user says goes before all that they leave open."""
-    numbers = [
-        Writing(kind="numeric", decimal=decimal, thousands=marks.thousands)
-        for decimal in DECIMALS
-        if marks.decimal in ("", decimal) and marks.thousands != decimal
-    ]
+    own = [one for one in DECIMALS if marks.decimal in ("", one) and marks.thousands != one]
+    numbers = [Writing(kind="numeric", decimal=one, thousands=marks.thousands) for one in own]
     dates = [
         Writing(kind="datetime", day_first=day_first, century=century)
         for day_first in ((True, False) if any(map(_EITHER_ORDER.search, texts)) else (True,))
@@ -369,11 +368,6 @@ def _number(text: str, decimal: str, thousands: str) -> _Number:
     value = float(f"{digits or 0}.{part or 0}e{power or 0}")
     value = -value if negative or "-" in (sign, second) else value
     return _Number(value, before or after or "") if math.isfinite(value) else _NONE
-
-
-def _units_beside(unit: str) -> tuple[str, ...]:
-    """Units that numbers of one column may have: a currency may be left out, per cent not."""
-    return (unit,) if unit in ("", "%") else (unit, "")
 
 
 # -- dates, times and durations, in days

@@ -10,13 +10,6 @@ from mdfa_fairness_plugin.datasets.shipped import load_arrests, load_wages
 from mdfa_fairness_plugin.datasets.synthetic import make_numeric, make_shape, make_synthetic
 
 __all__ = [
-    "load_adult",
-    "load_arrests",
-    "load_compas",
-    "load_crimes",
-    "load_german",
-    "load_wages",
-    "make_numeric",
-    "make_shape",
-    "make_synthetic",
-]
+    "load_adult", "load_arrests", "load_compas", "load_crimes", "load_german", "load_wages",
+    "make_numeric", "make_shape", "make_synthetic",
+]  # fmt: skip

@@ -173,10 +173,8 @@ def make_numeric(
           :math:`x_1`, and is half as large again for ``S = +1``.
         - ``"deterministic"``: nothing. The outcome is a rule of the features with steps, as a tree
           has: their average, rounded to quarters.
-    n_noise_features : int, default=0
-        Further standard normal features (``noise1``, ``noise2``, ...) that mean nothing.
-    random_state : int, Generator, RandomState or None, default=None
-        Same seed, same data. The noise features are drawn last: their number changes nothing else.
+    n_noise_features, random_state
+        As for :func:`make_synthetic`.
 
     Returns
     -------
@@ -261,10 +259,8 @@ def make_shape(
     delta : float or None, default=None
         Violation planted, at least 0 and small enough for a rate of at most one. None stands for
         1, and for ln 3 in ``"quarter"``.
-    imbalance : float, default=0.2
-        As in :func:`make_synthetic` (quadratic design).
-    random_state : int, Generator, RandomState or None, default=None
-        Same seed, same data.
+    imbalance, random_state
+        As for :func:`make_synthetic` (quadratic design).
 
     Returns
     -------

@@ -86,27 +86,15 @@ def assemble(
         balancer = MMDNetwork(random_state=seed)
         balancer.fit(X[train], s[train], label=label[train] if phi else None)
     Z, weights, test = balancer.features(X) if phi else X, balancer.weights(X, s), ~train
-    iterates, masses, _ = run_algorithm_1(
-        Z[train],
-        s[train],
-        positive[train],
-        halves(weights[train], s[train]),
-        alpha=min(alphas),
-        learner=learner,
-        xi=xi,
-        max_iter=500,
-        seed=seed,
-    )
+    learned = (Z[train], s[train], positive[train], halves(weights[train], s[train]))
+    how = {"alpha": min(alphas), "learner": learner, "xi": xi, "max_iter": 500, "seed": seed}
+    iterates, masses, _ = run_algorithm_1(*learned, **how)
     below = {alpha: np.flatnonzero(np.array(masses) <= alpha) for alpha in alphas}
     # The answer is the iterate before the first that is as small as alpha.
     step = {alpha: max(one[0] - 1, 0) if len(one) else -1 for alpha, one in below.items()}
-    return Answers(
-        held_out=test,
-        inside={alpha: iterates[k].predict(Z[test]) > 0 for alpha, k in step.items()},
-        s=s[test],
-        positive=positive[test],
-        weights=weights[test],
-    )
+    inside = {alpha: iterates[k].predict(Z[test]) > 0 for alpha, k in step.items()}
+    own = {"s": s[test], "positive": positive[test], "weights": weights[test]}
+    return Answers(held_out=test, inside=inside, **own)
 
 
 def numbers(table: pd.DataFrame) -> np.ndarray:

@@ -86,9 +86,7 @@ class Options:
     @property
     def asked(self) -> dict[str, Any]:
         """What decides the numbers."""
-        return {
-            name: getattr(self, name) for name in ("n_splits", "random_state", "quick", "reading")
-        }
+        return {one: getattr(self, one) for one in ("n_splits", "random_state", "quick", "reading")}
 
     @property
     def as_in_paper(self) -> bool:

@@ -72,16 +72,13 @@ _REASONS = {
 
 def _runs(options: Options) -> pd.DataFrame:
     n_sets = options.share(SETS_PER_SPLIT)
-    tasks = [
-        (size, k, seed)
-        for size in SIZES
-        for k in (QUICK_POINTS if options.quick else range(len(FIGURE1A_DELTAS)))
-        for seed in options.seeds(n_sets, size, k)
-    ]
+    points = QUICK_POINTS if options.quick else range(len(FIGURE1A_DELTAS))
+    places = [(size, k) for size in SIZES for k in points]
+    tasks = [(*place, seed) for place in places for seed in options.seeds(n_sets, *place)]
     n_system = options.share(_SYSTEM_SETS_PER_SPLIT)
     systems = [
         (name, size, k, seed)
-        for size, k in dict.fromkeys((size, k) for size, k, _ in tasks)
+        for size, k in places
         for name, seed in variant_tasks(options, options.seeds(n_sets, size, k)[:n_system])
         if name == SYSTEM or k == CHANGED_AT
     ]
@@ -110,7 +107,7 @@ def _by_alpha(runs: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Published]]:
     if "search" not in own:
         return
     for size, some in own[own["search"].notna()].groupby("n_rows"):
-        value, band = (float(one[CHANGED_AT]) for one in FIGURE1A[int(str(size))])
+        value, band = (float(one[CHANGED_AT]) for one in FIGURE1A[size])
         title = f"estimate at delta = {FIGURE1A_DELTAS[CHANGED_AT]:.2f}, {size:,} rows"
         yield some, {"estimate": (title, (value, band))}
 
@@ -129,20 +126,14 @@ def _one_set(size: int, k: int, seed: int) -> dict[str, Any]:
     true_weights = np.where(s > 0, 1.0 - data.propensity, data.propensity)
     known = measure(data.y.to_numpy() == 1, s, true_weights, data.region)
     return {
-        "n_rows": size,
-        "k": k,
-        "delta": delta,
-        "seed": seed,
-        WHOLE: found.delta,
-        INNER: inner_half(found),
-        KNOWN: known.delta,
+        **{"n_rows": size, "k": k, "delta": delta, "seed": seed},
+        **{WHOLE: found.delta, INNER: inner_half(found), KNOWN: known.delta},
         "overlap with the true region": overlap(found.membership, data.region),
     }
 
 
 def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
-    for size in runs["n_rows"].unique():
-        own = runs[runs["n_rows"] == size]
+    for size, own in runs.groupby("n_rows", sort=False):
         published, bands = FIGURE1A[size]
         for column, why in _columns(own).items():
             for (k, delta), bias in biases(own, column, "delta", ["k", "delta"]).items():
@@ -154,14 +145,11 @@ def _compare(runs: pd.DataFrame) -> Iterator[Comparison]:
 
 def _columns(runs: pd.DataFrame) -> dict[str, str]:
     """Estimates there are, and why they differ."""
-    return {
-        name: why for name, why in _REASONS.items() if name in runs and runs[name].notna().any()
-    }
+    return {one: _REASONS[one] for one in _REASONS if one in runs and runs[one].notna().any()}
 
 
 def _remarks(runs: pd.DataFrame) -> Iterator[str]:
-    for size in runs["n_rows"].unique():
-        own = runs[(runs["n_rows"] == size) & (runs["delta"] <= 2.0)]
+    for size, own in runs[runs["delta"] <= 2.0].groupby("n_rows", sort=False):
         if KNOWN not in own:
             continue
         known = pd.DataFrame(biases(own, KNOWN, "delta", "k")).loc[0]
@@ -175,8 +163,7 @@ def _remarks(runs: pd.DataFrame) -> Iterator[str]:
                 f"deviation {spread.min():.2f} to {spread.max():.2f}."
             )
     if MACHINE in runs:
-        for size in runs["n_rows"].unique():
-            own = runs[(runs["n_rows"] == size) & runs[MACHINE].notna()]
+        for size, own in runs[runs[MACHINE].notna()].groupby("n_rows", sort=False):
             published, bands = FIGURE1A[size]
             found = {k: summarise(some[MACHINE])[0] for k, some in own.groupby("k")}
             drawn = [k for k in np.flatnonzero(bands > 0) if k in found]
@@ -192,8 +179,7 @@ def _remarks(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _panels(runs: pd.DataFrame) -> Iterator[Panel]:
-    for size in runs["n_rows"].unique():
-        own = runs[runs["n_rows"] == size]
+    for size, own in runs.groupby("n_rows", sort=False):
         curves = [curve(column, biases(own, column, "delta", "delta")) for column in _columns(own)]
         published, _ = FIGURE1A[size]
         drawn = np.isfinite(published)

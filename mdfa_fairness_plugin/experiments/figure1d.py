@@ -144,11 +144,8 @@ def _panels(runs: pd.DataFrame) -> Iterator[Panel]:
     for column in (AT_ALPHA, WHOLE):
         title = f"{column} ({N_ROWS:,} rows, mu = {IMBALANCE})"
         found = {name: _bias(runs, column, learner) for learner, name in NAMES.items()}
-        curves = [
-            curve(name, points)
-            for name, points in found.items()
-            if np.isfinite([mean for mean, _ in points.values()]).any()
-        ]
+        curves = [curve(name, points) for name, points in found.items()]
+        curves = [one for one in curves if np.isfinite(one.y).any()]
         yield bias_panel(title, "planted delta", "the estimate", curves)
 
 

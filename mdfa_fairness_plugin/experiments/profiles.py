@@ -23,11 +23,9 @@ class Profile:
     sides: tuple[str, str]
     titles: Mapping[str, str]
 
-    def means(
-        self, table: pd.DataFrame, inside: np.ndarray, is_group: np.ndarray
-    ) -> dict[str, float]:
+    def means(self, table: pd.DataFrame, inside: np.ndarray, group: np.ndarray) -> dict[str, float]:
         """Mean of every feature on either side of a subgroup."""
-        rows_by_side = zip(self.sides, (inside & is_group, inside & ~is_group), strict=True)
+        rows_by_side = zip(self.sides, (inside & group, inside & ~group), strict=True)
         return {
             f"{feature} {side}": table.loc[rows, feature].mean()
             for side, rows in rows_by_side
@@ -76,9 +74,8 @@ class Profile:
         """Means and deviations of everybody beside the paper's."""
         means, deviations = table.groupby(is_group).mean(), table.groupby(is_group).std()
         for feature, title in self.titles.items():
-            for side, in_group, paper in zip(
-                self.sides, (True, False), published[feature], strict=True
-            ):
+            sides = zip(self.sides, (True, False), published[feature], strict=True)
+            for side, in_group, paper in sides:
                 ours = (means[feature][in_group], deviations[feature][in_group])
                 yield beside(f"{title}, {side}", "population", ours, paper)
 

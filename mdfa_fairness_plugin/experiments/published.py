@@ -7,7 +7,7 @@ Figures 1b and 1d are not. ``AUDITOR_GAMMA_BIAS`` is what the authors' result fi
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -99,11 +99,9 @@ TABLE4_VIOLATION: Final = {
 }
 
 # Figure 1a: nu = k / 20 on the authors' scale, delta = ln((1 + 2 nu) / (1 - 2 nu)), k = 0, 1, ..., 9.
-FIGURE1A_DELTAS: Final = np.array(
-    [math.log((1.0 + k / 10.0) / (1.0 - k / 10.0)) for k in range(10)]
-)
+FIGURE1A_DELTAS: Final = np.array([math.log((1 + k / 10) / (1 - k / 10)) for k in range(10)])
 # Estimate and half width of the band by k; NaN where nothing is drawn.
-FIGURE1A: Final = {
+FIGURE1A: Final[dict[Any, tuple[np.ndarray, np.ndarray]]] = {
     5000: (
         np.array([np.nan, 0.15, 0.44, 0.83, 0.75, 1.14, 1.53, 1.73, 2.27, 2.92]),
         np.array([np.nan, np.nan, 0.17, 0.30, 0.20, 0.22, 0.59, 0.40, 0.22, np.nan]),

@@ -110,9 +110,8 @@ def _answers(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RepairWarning)  # The table says it.
                 classifier.fit(seen.iloc[train], y[train], sensitive_features=sensitive.iloc[train])
-            answers[test] = classifier.predict(
-                seen.iloc[test], sensitive_features=sensitive.iloc[test]
-            )
+            own = {"sensitive_features": sensitive.iloc[test]}
+            answers[test] = classifier.predict(seen.iloc[test], **own)
     except OptionalDependencyError as error:
         return str(error)
     return answers[data["judged"]]
@@ -148,13 +147,11 @@ def _crimes(data_home: Any) -> dict[str, Any]:
     return made | {"audited": X[_CRIMES_AUDITED], "everything": X}
 
 
-def _out_of_fold(
-    X: pd.DataFrame, y: np.ndarray, sensitive: pd.Series, group: str
-) -> dict[str, Any]:
+def _out_of_fold(X: pd.DataFrame, y: np.ndarray, groups: pd.Series, group: str) -> dict[str, Any]:
     return {
         "seen": X,
         "audited": X,
-        "sensitive": sensitive,
+        "sensitive": groups,
         "group": group,
         "y": y,
         "judged": np.arange(len(y)),

@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 import os
-import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import sklearn
 
-from mdfa_fairness_plugin import __version__
+from mdfa_fairness_plugin import provenance
 from mdfa_fairness_plugin.report.document import Table
 from mdfa_fairness_plugin.report.files import written_beside
 from mdfa_fairness_plugin.report.plain import written
@@ -121,13 +119,7 @@ class Reproduction:
         return pd.DataFrame(rows, columns=list(_COLUMNS))
 
     def find(self, quantity: str, reading: str = "") -> Comparison:
-        """Give the comparison of this quantity and reading.
-
-        Raises
-        ------
-        KeyError
-            If there is none.
-        """
+        """Give the comparison of this quantity and reading; a ``KeyError`` if there is none."""
         for one in self.comparisons:
             if one.quantity == quantity and one.reading == reading:
                 return one
@@ -237,12 +229,9 @@ def stored(name: str, asked: Mapping[str, Any], folder: str | os.PathLike[str]) 
 
 def versions() -> dict[str, str]:
     """What made the numbers."""
-    return {
-        "mdfa_fairness_plugin": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
+    found = provenance.versions()
+    names = ("mdfa_fairness_plugin", "python", "numpy", "scikit-learn")
+    return {name: found[name] for name in names}
 
 
 def beside(
@@ -277,13 +266,8 @@ def curve(label: str, points: Mapping[float, tuple[float, float]]) -> Curve:
 
 def bias_panel(title: str, x_label: str, of: str, curves: Iterable[Curve]) -> Panel:
     """Axes for the bias of what is estimated."""
-    return Panel(
-        title=title,
-        x_label=x_label,
-        y_label=f"bias of {of} (band: one standard deviation)",
-        curves=tuple(curves),
-        level=0.0,
-    )
+    y_label, own = f"bias of {of} (band: one standard deviation)", tuple(curves)
+    return Panel(title=title, x_label=x_label, y_label=y_label, curves=own, level=0.0)
 
 
 def summarise(values: ArrayLike) -> tuple[float, float]:

@@ -151,11 +151,8 @@ def _remarks(runs: pd.DataFrame, data: Bunch) -> Iterator[str]:
     weightings = dict.fromkeys(runs["weighting"])
     if NETWORK not in weightings:
         yield NETWORK_LEFT_OUT
-    yield (
-        "Gamma for race by definition, five features: "
-        + "; ".join(f"{strength['race', one]} with {one}" for one in weightings)
-        + "."
-    )
+    listed = "; ".join(f"{strength['race', one]} with {one}" for one in weightings)
+    yield f"Gamma for race by definition, five features: {listed}."
     mean, deviation = TABLE1[ALL_FEATURES, "race"]
     of_race = runs[(runs["features"] == ALL_FEATURES) & (runs["direction"] == "race")]
     for weighting, some in of_race.groupby("weighting", sort=False):
@@ -166,10 +163,10 @@ def _remarks(runs: pd.DataFrame, data: Bunch) -> Iterator[str]:
             f"Race, {weighting}: {listed}; within {mean:.3f} +- {deviation:.3f}: "
             f"{', '.join(near) or 'none'}."
         )
+    listed = ", ".join(f"{direction} {strength[direction, SECTION_32]}" for direction in DIRECTIONS)
     yield (
-        "By definition with the others' features: "
-        + ", ".join(f"{direction} {strength[direction, SECTION_32]}" for direction in DIRECTIONS)
-        + ". No evidence in one direction is no evidence that gender plays no role."
+        f"By definition with the others' features: {listed}. No evidence in one direction is no "
+        "evidence that gender plays no role."
     )
 
 

@@ -83,14 +83,9 @@ def _compare(runs: pd.DataFrame, data: Bunch) -> Iterator[Comparison]:
         why = _EVERYBODY if search == DEFAULT else _TESTED
         yield from _PROFILE.of_subgroup(own, str(search), TABLE2_VIOLATION, why)
     rates = data.y.groupby(is_group).mean()
-    yield beside(
-        "Ratio of high risk",
-        "population, raw",
-        rates[True] / rates[False],
-        TABLE2_POPULATION_RATIO,
-        digits=1,
-        why="2.78, cut off rather than rounded",
-    )
+    ratio, paper = rates[True] / rates[False], TABLE2_POPULATION_RATIO
+    why = "2.78, cut off rather than rounded"
+    yield beside("Ratio of high risk", "population, raw", ratio, paper, digits=1, why=why)
     for search, own in at_alpha.groupby("search", sort=False):
         group, others = own["high_risk AA"].mean(), own["high_risk Other"].mean()
         why = _EVERYBODY if search == DEFAULT else _TESTED

@@ -136,12 +136,9 @@ def _runs(options: Options, data: list[_Audited]) -> pd.DataFrame:
         for i, ratio in enumerate(np.exp(one.result.split_delta[:, 0, k, k]))
     ]
     cases = {one.case.name: one.case for one in data if options.as_in_paper}
-    tasks = [
-        (case, model, name, seed)
-        for case in cases.values()
-        for model in case.outcomes
-        for name, seed in variant_tasks(options, options.seeds(options.share(SYSTEM_SHARE)))
-    ]
+    variants = variant_tasks(options, options.seeds(options.share(SYSTEM_SHARE)))
+    answers = [(case, model) for case in cases.values() for model in case.outcomes]
+    tasks = [(*answer, *variant) for answer in answers for variant in variants]
     found = options.repeat(_one_split, tasks, "Table 3, the paper's system")
     return pd.DataFrame([*rows, *(row for one in found for row in one)])
 

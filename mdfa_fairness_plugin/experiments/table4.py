@@ -63,26 +63,19 @@ def _runs(options: Options, data: _Data) -> pd.DataFrame:
     return pd.DataFrame([row for rows in found for row in rows])
 
 
-def _one_split(
-    case: Case, coded: Bunch, search: str, model: str, seed: int
-) -> list[dict[str, Any]]:
+def _one_split(case: Case, coded: Bunch, name: str, model: str, seed: int) -> list[dict[str, Any]]:
     """Means in G among the rows held out, by gender; of the paper's system at every alpha."""
     who = (case.X, case.outcomes[model], case.sensitive, case.group)
-    alphas = (ALPHA_IN_PAPER,) if search == DEFAULT else ALPHAS
-    return _PROFILE.of_split(coded.X, *who, search, seed, alphas, model=model)
+    alphas = (ALPHA_IN_PAPER,) if name == DEFAULT else ALPHAS
+    return _PROFILE.of_split(coded.X, *who, name, seed, alphas, model=model)
 
 
 def _by_alpha(runs: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Published]]:
     """Runs of the paper's system on one model's answers, and the women's means published."""
     for model, own in runs[runs["search"] != DEFAULT].groupby("model", sort=False):
         published = TABLE4_VIOLATION[str(model)]
-        yield (
-            own,
-            {
-                f"{feature} F": (f"{title}, F, {model}", published[feature][0])
-                for feature, title in TABLE4_ROWS.items()
-            },
-        )
+        titles = {one: f"{title}, F, {model}" for one, title in TABLE4_ROWS.items()}
+        yield own, {f"{one} F": (title, published[one][0]) for one, title in titles.items()}
 
 
 _CHANGED = OneThingChanged(parts=_by_alpha, why=_BY_ALPHA)

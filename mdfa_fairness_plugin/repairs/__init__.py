@@ -32,21 +32,11 @@ from mdfa_fairness_plugin.repairs.reductions import (
 from mdfa_fairness_plugin.repairs.report import RepairReport
 
 __all__ = [
-    "MOMENTS",
-    "REPAIRS",
-    "CalibratedOddsClassifier",
-    "DecorrelatedClassifier",
-    "DisparateImpactClassifier",
-    "EqualizedOddsClassifier",
-    "GridSearchClassifier",
-    "LogisticClassifier",
-    "ReductionClassifier",
-    "RejectOptionClassifier",
-    "RepairReport",
-    "ReweighingClassifier",
-    "ThresholdClassifier",
-    "make_repair",
-]
+    "MOMENTS", "REPAIRS", "CalibratedOddsClassifier", "DecorrelatedClassifier",
+    "DisparateImpactClassifier", "EqualizedOddsClassifier", "GridSearchClassifier",
+    "LogisticClassifier", "ReductionClassifier", "RejectOptionClassifier", "RepairReport",
+    "ReweighingClassifier", "ThresholdClassifier", "make_repair",
+]  # fmt: skip
 
 REPAIRS: dict[str, tuple[type[LogisticClassifier], dict[str, Any]]] = {
     "LC": (LogisticClassifier, {}),
@@ -55,12 +45,9 @@ REPAIRS: dict[str, tuple[type[LogisticClassifier], dict[str, Any]]] = {
     "Decorrelated-LC": (DecorrelatedClassifier, {}),
     "Red-LC": (ReductionClassifier, {}),
     **{
-        f"Red-LC ({constraint.replace('_', ' ')})": (
-            ReductionClassifier,
-            {"constraint": constraint},
-        )
-        for constraint in MOMENTS
-        if constraint != "demographic_parity"
+        f"Red-LC ({name.replace('_', ' ')})": (ReductionClassifier, {"constraint": name})
+        for name in MOMENTS
+        if name != "demographic_parity"
     },
     "Grid-LC": (GridSearchClassifier, {}),
     "Threshold-LC": (ThresholdClassifier, {}),

@@ -155,7 +155,9 @@ class LogisticClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(
                 f"y: two labels are needed, {len(labels.values)} found: {listing(labels.values)}."
             )
-        self.classes_, self._outcomes = _array_of(labels.values), labels.values
+        self._outcomes, kinds = labels.values, set(map(type, labels.values))
+        plain = len(kinds) == 1 and kinds <= {int, float, bool}
+        self.classes_ = np.array(labels.values) if plain else objects(labels.values)
         return labels.codes
 
     def _read_sensitive(
@@ -226,19 +228,6 @@ def _labels(values: Any, argument: str, n_rows: int, pairing: Pairing) -> Labels
         )
     check_length(table, n_rows, "X")
     labels = read_labels(pairing.align(table).array(0), argument).used()
-    refuse_missing(
-        int((labels.codes < 0).sum()),
-        n_rows,
-        argument,
-        "values",
-        "Drop those rows from every argument",
-    )
+    n_missing, advice = int((labels.codes < 0).sum()), "Drop those rows from every argument"
+    refuse_missing(n_missing, n_rows, argument, "values", advice)
     return labels
-
-
-def _array_of(values: tuple[Hashable, ...]) -> np.ndarray:
-    """Labels as an array of their common type, of objects if they have none."""
-    kinds = {type(value) for value in values}
-    if len(kinds) == 1 and kinds <= {int, float, bool}:
-        return np.array(values)
-    return objects(values)

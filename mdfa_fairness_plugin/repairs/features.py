@@ -68,9 +68,7 @@ class DisparateImpactClassifier(LogisticClassifier):
         seen = [name for name in frame if not _repeats(frame[name], sides)]
         if not seen:
             raise InputError("X: every column only repeats the sensitive value; pass others.")
-        self._numbers = [
-            name for name in seen if is_number(frame[name]) and frame[name].nunique() > 2
-        ]
+        self._numbers = [one for one in seen if is_number(frame[one]) and frame[one].nunique() > 2]
         self._as_categories = self._better_as_categories(frame, sides)
         self._numbers = [name for name in self._numbers if name not in self._as_categories]
         return seen
@@ -129,12 +127,9 @@ class DisparateImpactClassifier(LogisticClassifier):
             )
         places = np.empty_like(codes)
         places[order] = np.array(repaired, dtype=np.intp)
-        return pd.DataFrame(
-            {
-                name: frame[name].take(first[place]).set_axis(frame.index)
-                for name, (_, first, _), place in zip(frame, read, places.T[1:], strict=True)
-            }
-        )
+        columns = zip(frame, read, places.T[1:], strict=True)
+        taken = {name: frame[name].take(first[own]) for name, (_, first, _), own in columns}
+        return pd.DataFrame({name: own.set_axis(frame.index) for name, own in taken.items()})
 
     @staticmethod
     def _general_repairer() -> Any:

@@ -146,8 +146,8 @@ class _AIF360Classifier(_ScoredClassifier):
             warnings.simplefilter("always")
             self._repair = self._make(part("algorithms.postprocessing"))
             self._repair.fit(true, _scored(scores, sides))
-        self._check([str(warning.message) for warning in caught])
-        yield from self._found(scores, sides)
+        warned = [str(warning.message) for warning in caught]
+        yield from self._found(scores, sides, warned)
 
     def _answers(self, scores: np.ndarray, sides: Any) -> np.ndarray:
         with drawn(self._seed), quiet():
@@ -158,12 +158,8 @@ class _AIF360Classifier(_ScoredClassifier):
         """AIF360's own object."""
 
     @abstractmethod
-    def _check(self, warned: list[str]) -> None:
-        """Refuse what AIF360 could not solve."""
-
-    @abstractmethod
-    def _found(self, scores: np.ndarray, sides: Any) -> Iterator[Quantity]:
-        """Tell what it arrived at."""
+    def _found(self, scores: np.ndarray, sides: Any, warned: list[str]) -> Iterator[Quantity]:
+        """Tell what it arrived at; what AIF360 could not solve is refused."""
 
     def _both(self) -> Iterator[tuple[bool, Hashable]]:
         for side in (self._privileged, 1 - self._privileged):
@@ -212,15 +208,13 @@ class RejectOptionClassifier(_AIF360Classifier):
             num_ROC_margin=self.num_ROC_margin,
         )
 
-    def _check(self, warned: list[str]) -> None:
+    def _found(self, scores: np.ndarray, sides: Any, warned: list[str]) -> Iterator[Quantity]:
         if any("fairness constraints" in one for one in warned):
             raise InputError(
                 f"metric_bound: no threshold and margin bring the {self.metric_name!r} to within "
                 f"{self.metric_bound} of 0, and AIF360 then takes the lowest there is, which is worse "
                 "than no repair. Pass a larger bound or more of num_class_thresh and num_ROC_margin."
             )
-
-    def _found(self, scores: np.ndarray, sides: Any) -> Iterator[Quantity]:
         threshold, margin = self._repair.classification_threshold, self._repair.ROC_margin
         yield "threshold of the score", None, None, float(threshold)
         yield "margin around it", None, None, float(margin)
@@ -243,16 +237,14 @@ class EqualizedOddsClassifier(_AIF360Classifier):
     def _make(self, postprocessing: Any) -> Any:
         return postprocessing.EqOddsPostprocessing(**group_lists(self._privileged), seed=self._seed)
 
-    def _check(self, warned: list[str]) -> None:
+    def _found(self, scores: np.ndarray, sides: Any, warned: list[str]) -> Iterator[Quantity]:
         solved = self._repair.model_params
         if solved.x is None:
             raise InputError(
                 "estimator: AIF360's linear program finds no probabilities that equalise the odds "
                 f"({solved.message}); pass a classifier whose answers differ more."
             )
-
-    def _found(self, scores: np.ndarray, sides: Any) -> Iterator[Quantity]:
-        chances = np.reshape(self._repair.model_params.x, (2, 2))
+        chances = np.reshape(solved.x, (2, 2))
         for (_, group), row in zip(self._both(), chances, strict=True):
             for label, chance in zip(self._outcomes[::-1], row, strict=True):
                 which = f"probability of {self._outcomes[1]!r} where the classifier's answer is"
@@ -283,7 +275,7 @@ class CalibratedOddsClassifier(_AIF360Classifier):
             **group_lists(self._privileged), cost_constraint=self.cost_constraint, seed=self._seed
         )
 
-    def _check(self, warned: list[str]) -> None:
+    def _found(self, scores: np.ndarray, sides: Any, warned: list[str]) -> Iterator[Quantity]:
         rates = self._repair.priv_mix_rate, self._repair.unpriv_mix_rate
         if not all(0 <= rate <= 1 for rate in rates):
             raise InputError(
@@ -291,8 +283,6 @@ class CalibratedOddsClassifier(_AIF360Classifier):
                 "the base rate costs one group less than the classifier costs the other; AIF360 gives "
                 f"{max(rates, key=abs):.3g} for a share. Pass another constraint."
             )
-
-    def _found(self, scores: np.ndarray, sides: Any) -> Iterator[Quantity]:
         for privileged, group in self._both():
             kind = "priv" if privileged else "unpriv"
             share = getattr(self._repair, f"{kind}_mix_rate")

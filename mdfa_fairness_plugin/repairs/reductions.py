@@ -51,12 +51,9 @@ class ReductionClassifier(LogisticClassifier):
         if not self.eps > 0:
             raise InputError(f"eps: more than 0 is needed, {self.eps!r} found.")
         reductions = fairlearn("reductions")
-        self._model = reductions.ExponentiatedGradient(
-            self._base(),
-            _moment(reductions, self.constraint, self.eps),
-            eps=self.eps,
-            max_iter=self.max_iter,
-        )
+        moment = _moment(reductions, self.constraint, self.eps)
+        how = {"eps": self.eps, "max_iter": self.max_iter}
+        self._model = reductions.ExponentiatedGradient(self._base(), moment, **how)
         _fit_quietly(self._model, Z, codes, sides)
         yield from _reached(self, lambda Z: self._model._pmf_predict(Z)[:, 1])
         yield f"{self.constraint}: largest difference allowed", None, None, float(self.eps)
@@ -92,12 +89,9 @@ class GridSearchClassifier(LogisticClassifier):
 
     def _fit(self, Z: np.ndarray, codes: np.ndarray, sides: Any) -> Iterator[Quantity]:
         reductions = fairlearn("reductions")
-        self._model = reductions.GridSearch(
-            self._base(),
-            _moment(reductions, self.constraint),
-            constraint_weight=self.constraint_weight,
-            grid_size=self.grid_size,
-        )
+        how = {"constraint_weight": self.constraint_weight, "grid_size": self.grid_size}
+        moment = _moment(reductions, self.constraint)
+        self._model = reductions.GridSearch(self._base(), moment, **how)
         _fit_quietly(self._model, Z, codes, sides)
         yield from _reached(self, self._model.predict)
         yield "classifiers tried", None, None, float(len(self._model.predictors_))

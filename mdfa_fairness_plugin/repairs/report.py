@@ -76,13 +76,9 @@ def make_report(
     places = list(names)
     met = sorted(columns, key=lambda row: places.index(row["column"]))
     told = pd.DataFrame(list(quantities), columns=list(_QUANTITIES), dtype=object)
-    return RepairReport(
-        method=method,
-        columns=pd.DataFrame(
-            [row | {"column": names[row["column"]]} for row in met], columns=list(_COLUMNS)
-        ),
-        quantities=told.astype({"value": float}),
-    )
+    rows = [row | {"column": names[row["column"]]} for row in met]
+    frame, told = pd.DataFrame(rows, columns=list(_COLUMNS)), told.astype({"value": float})
+    return RepairReport(method=method, columns=frame, quantities=told)
 
 
 def describe_columns(
@@ -121,11 +117,8 @@ def gap_by_chance(sides: np.ndarray) -> float:
 def largest_gap(column: np.ndarray, sides: np.ndarray) -> float:
     """Largest difference between groups in the share of rows up to a value."""
     values = np.unique(column)
-    shares = [
-        np.searchsorted(np.sort(column[sides == side]), values, side="right")
-        / (sides == side).sum()
-        for side in np.unique(sides)
-    ]
+    of_sides = [np.sort(column[sides == side]) for side in np.unique(sides)]
+    shares = [np.searchsorted(own, values, side="right") / len(own) for own in of_sides]
     return float(np.ptp(shares, axis=0).max())
 
 

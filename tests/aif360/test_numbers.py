@@ -60,6 +60,15 @@ def metric(wages, lists, quick):
     return MDFADatasetMetric(wages, **lists, **quick)
 
 
+def test_metrics_of_a_favorable_label_say_that_numbers_have_none(metric, predicted, lists, quick):
+    with pytest.raises(InputError, match=r"disparate_impact: it compares favorable labels"):
+        metric.disparate_impact()
+    both = MDFAClassificationMetric(metric.dataset, predicted, **lists, event="score", **quick)
+    with pytest.raises(InputError, match=r"accuracy: it compares favorable labels"):
+        both.accuracy()
+    assert metric.num_instances() == N
+
+
 def table_of(dataset):
     """Audited features, and who is on which side."""
     X = pd.DataFrame(dataset.features[:, 1:3], columns=["grade", "age"])

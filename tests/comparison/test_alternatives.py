@@ -129,7 +129,7 @@ def bench_of(rows, weight=None):
 
 def test_accuracy_is_that_of_the_table_of_models(rows, compared):
     bench = bench_of(rows)
-    metric = read_metric("accuracy", None, None, bench.answers, len(rows.truth))
+    metric = read_metric("accuracy", None, None, bench.answers)
     own, base = (performance(metric, bench, model) for model in ("C", "A"))
     assert own.value == compared.row("C", compared.searches[0]).accuracy
     same = [one for one in compared.differences if one.quantity == "accuracy"][-1]
@@ -145,20 +145,20 @@ def test_a_function_is_asked_with_labels_and_its_error_is_that_of_a_jackknife(ro
     bench = bench_of(rows)
     told = []
     for one in (share_right, "accuracy"):
-        metric = read_metric(one, None, None, bench.answers, len(rows.truth))
+        metric = read_metric(one, None, None, bench.answers)
         own, base = (performance(metric, bench, model) for model in ("C", "A"))
         told.append(own.beside(base, 0.95))
     assert told[0][0] == pytest.approx(told[1][0])
     width, exact = (np.diff(interval)[0] for _, interval in told)
     # The error of an error from 100 groups is 7 %; four times that.
     assert width == pytest.approx(exact, rel=0.28)
-    metric = read_metric(share_right, None, None, bench.answers, len(rows.truth))
+    metric = read_metric(share_right, None, None, bench.answers)
     assert metric.name == "share_right"
     weighted = bench_of(rows, np.tile([1.0, 3.0], len(rows.truth) // 2))
     with pytest.raises(InputError, match="share_right does not take sample_weight"):
         performance(metric, weighted, "A")
     for wrong in (lambda y, told: np.nan, lambda y, told: y.nothing):
-        metric = read_metric(wrong, None, None, bench.answers, len(rows.truth))
+        metric = read_metric(wrong, None, None, bench.answers)
         with pytest.raises(
             InputError, match=r"^metric: <lambda> (gave nan|failed \(AttributeError)"
         ):
@@ -172,7 +172,7 @@ def test_rows_of_a_person_are_left_out_together(rows):
         return np.mean(y_true == told)
 
     bench = bench_of(rows)
-    metric = read_metric(mean, None, None, bench.answers, len(rows.truth))
+    metric = read_metric(mean, None, None, bench.answers)
     once = performance(metric, bench, "A")
     places = np.tile(bench.problem.source_row, 2)
     twice = SimpleNamespace(source_row=places, sample_weight=np.ones(len(places)), cluster=places)
@@ -189,7 +189,7 @@ def test_a_function_has_weights_and_scores_where_there_are_any(rows):
 
     weight = np.tile([1.0, 3.0], len(rows.truth) // 2)
     bench = bench_of(rows, weight)
-    read = read_metric(metric, rows.scores, None, bench.answers, len(rows.truth))
+    read = read_metric(metric, rows.scores, None, bench.answers)
     found = performance(read, bench, "A")
     right = (rows.scores["A"] > 0.5) == rows.is_true
     assert found.value == pytest.approx(np.average(right, weights=weight))
@@ -288,5 +288,5 @@ def test_scores_follow_their_index(rows):
     answers = bench_of(rows).answers
     answers.pairing.lead(read_vector(pd.Series(rows.truth, index), "y_true"))
     given = rows.scores | {"A": shuffled}
-    read = read_metric("auc", given, None, answers, len(rows.truth))
+    read = read_metric("auc", given, None, answers)
     np.testing.assert_array_equal(read.scores["A"], rows.scores["A"])
