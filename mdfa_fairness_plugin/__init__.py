@@ -49,28 +49,11 @@ _HOMES = {
 _MODULES = ("datasets", "exceptions")
 
 __all__ = [
-    "AuditResult",
-    "ComparisonResult",
-    "DiffResult",
-    "MDFAuditor",
-    "Silence",
-    "Subgroup",
-    "Violation",
-    "WorstCasePath",
-    "__version__",
-    "audit",
-    "certify",
-    "compare",
-    "datasets",
-    "detectable_difference",
-    "detectable_ratio",
-    "diff",
-    "exceptions",
-    "rows_by_theorem",
-    "rows_needed",
-    "to_groups",
-    "to_quantities",
-]
+    "AuditResult", "ComparisonResult", "DiffResult", "MDFAuditor", "Silence", "Subgroup",
+    "Violation", "WorstCasePath", "__version__", "audit", "certify", "compare", "datasets",
+    "detectable_difference", "detectable_ratio", "diff", "exceptions", "rows_by_theorem",
+    "rows_needed", "to_groups", "to_quantities",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

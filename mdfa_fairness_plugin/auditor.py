@@ -87,17 +87,9 @@ class Fitting(Judging):
             )
         log = WarningLog()
         started = time.perf_counter()
-        problem = problem_of(
-            X,
-            y,
-            sensitive_features,
-            sample_weight,
-            settings,
-            log,
-            clusters=clusters,
-            exposure=exposure,
-            sensitive_probabilities=sensitive_probabilities,
-        )
+        more = {"clusters": clusters, "exposure": exposure}
+        more["sensitive_probabilities"] = sensitive_probabilities
+        problem = problem_of(X, y, sensitive_features, sample_weight, settings, log, **more)
         audit = run_audit(problem, settings.reseeded(draw_seed(settings.random_state)), log, X)
         result = result_of(audit, log, time.perf_counter() - started)
         worst, harm = result.worst_case, result.worst_harm
@@ -431,13 +423,5 @@ def audit(
     4
     """
     refuse_unknown("audit", params, Settings.names())
-    auditor = MDFAuditor(**params)
-    return auditor.fit(
-        X,
-        y,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        clusters=clusters,
-        exposure=exposure,
-        sensitive_probabilities=sensitive_probabilities,
-    ).result_
+    rows = (sensitive_features, sample_weight, clusters, exposure, sensitive_probabilities)
+    return MDFAuditor(**params).fit(X, y, *rows).result_

@@ -161,27 +161,20 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
         told = search.told
         sums = SearchSums.of(rows, sets, missing=told.missing, n_missing=told.n_missing).settled()
         leaks = [own.leak for own in sums.sets]
-        shared = search.shared_evidence(rows)
-        seed = settings.seeds["test"]
+        whole, seed, shared = leaks[EVERYBODY], settings.seeds["test"], search.shared_evidence(rows)
+        tests = (
+            search.spread_in(leak, whole, shared=1.0 if i < len(SETS) else shared)
+            for i, leak in enumerate(leaks)
+        )
+        widths = (  # everybody was not searched for
+            1.0 if own.all() else search.spread_in(leak, whole, leak.statistic(seed))
+            for own, leak in zip(sets, leaks, strict=True)
+        )
         measured = Measured(
             key=search.key,
             alpha=search.data.alpha,
             sums=sums,
-            widening=Widening(
-                tests=tuple(
-                    search.spread_in(
-                        leak, leaks[EVERYBODY], shared=1.0 if i < len(SETS) else shared
-                    )
-                    for i, leak in enumerate(leaks)
-                ),
-                # Everybody was not searched for.
-                sets=tuple(
-                    1.0
-                    if own.all()
-                    else search.spread_in(leak, leaks[EVERYBODY], leak.statistic(seed))
-                    for own, leak in zip(sets, leaks, strict=True)
-                ),
-            ),
+            widening=Widening(tests=tuple(tests), sets=tuple(widths)),
             hypothesis=search.hypothesis,
             ladder=search.ladder,
             search=search.searching,

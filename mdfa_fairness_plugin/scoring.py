@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from mdfa_fairness_plugin.data.amounts import read_numbers
-from mdfa_fairness_plugin.data.columns import Labels, as_list, find_label, listing, read_labels
+from mdfa_fairness_plugin.data.columns import as_list, find_label, listing, read_labels
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
 from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.data.pairing import Pairing, check_length
@@ -84,10 +84,14 @@ class NewRows:
                     "which new rows have none in. Score an auditor without it."
                 )
             return read_numbers(self.y.array(0), "y", "exclude") / search.data.of.unit
-        labels = self._labels(problem.outcome_labels)
+        labels, known = read_labels(self.y.array(0), "y"), problem.outcome_labels
+        new = [value for value in labels.values if find_label(value, known) is None]
+        if new:
+            raise InputError(
+                f"y: {listing(new)} was not among the outcomes of the fit: {listing(known)}."
+            )
         if outcome in problem.cuts:
             codes = problem.cuts[outcome].codes
-            known = problem.outcome_labels
             of_label = [float(find_label(v, known) in codes) for v in labels.values]
         elif problem.is_amount(outcome):
             order = as_list(asked.ordered)
@@ -95,16 +99,6 @@ class NewRows:
         else:
             of_label = [float(find_label(v, [outcome]) is not None) for v in labels.values]
         return np.array([*of_label, math.nan])[labels.codes]
-
-    def _labels(self, known: Sequence[Hashable]) -> Labels:
-        """Outcomes that the fit knows."""
-        labels = read_labels(self.y.array(0), "y")
-        new = [value for value in labels.values if find_label(value, known) is None]
-        if new:
-            raise InputError(
-                f"y: {listing(new)} was not among the outcomes of the fit: {listing(known)}."
-            )
-        return labels
 
 
 def score_of(

@@ -388,13 +388,9 @@ def _mdfa(
     auditor = MDFAuditor(**(settings | {"groups": [group], "outcomes": [outcome]}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Said once per search, of the same rows.
-        auditor.fit(
-            search_part.X,
-            np.where(search_part.favorable, FAVORABLE, UNFAVORABLE).astype(object),
-            sensitive_features=pd.Series(sides, name="group"),
-            sample_weight=search_part.weight,
-            clusters=search_part.cluster,
-        )
+        labels = np.where(search_part.favorable, FAVORABLE, UNFAVORABLE).astype(object)
+        groups = pd.Series(sides, name="group")
+        auditor.fit(search_part.X, labels, groups, search_part.weight, search_part.cluster)
     worst = auditor.result_.worst_case
     if worst is None:
         reason = "; ".join(one.reason for one in auditor.result_.violations if one.reason)

@@ -37,6 +37,7 @@ class _Figure:
     meaning: str
     description: str
     ideal: str
+    of_numbers: str = ""  # what it means of numbers, if that is another
 
 
 _RATES = (
@@ -53,6 +54,7 @@ _VIOLATION = _Figure(
     name="worst_case_violation",
     title="Worst-Case Violation",
     meaning=f"log of {_RATES}",
+    of_numbers=f"log of {_MEANS}",
     description=f"Computed as the log of {_COMPUTED}",
     ideal=f"The value without any violation is 0; sampling noise alone makes it positive, {_NOISE}",
 )
@@ -60,6 +62,7 @@ _RATIO = _Figure(
     name="worst_case_ratio",
     title="Worst-Case Ratio",
     meaning=_RATES,
+    of_numbers=_MEANS,
     description=f"Computed as {_COMPUTED}",
     ideal=f"The value without any violation is 1; sampling noise alone raises it, {_NOISE}",
 )
@@ -69,6 +72,10 @@ _DIFFERENCE = _Figure(
     meaning=(
         "rate of the favorable outcome for the others - rate for the group harmed most, at equal "
         "features, in the region where that is worst"
+    ),
+    of_numbers=(
+        "by how much less of the number the group harmed most gets than the others, or more where "
+        "less is good, at equal features, in the region where that is worst"
     ),
     description=(
         "Computed as the difference of both sides' rates, or means of a number, on rows the search "
@@ -96,15 +103,6 @@ _SUBGROUP = _Figure(
     description="The region of the features where the others get the favorable outcome most often.",
     ideal="There is no ideal subgroup.",
 )
-# What figures mean of numbers.
-_OF_NUMBERS = {
-    "worst_case_violation": f"log of {_MEANS}",
-    "worst_case_ratio": _MEANS,
-    "worst_case_difference": (
-        "by how much less of the number the group harmed most gets than the others, or more where "
-        "less is good, at equal features, in the region where that is worst"
-    ),
-}
 _SLOPE = (
     "how much less often, or less of a number, goes with so much more or less of the sensitive "
     "quantity, at equal features, in the region where that is worst"
@@ -182,7 +180,7 @@ class MDFATextExplainer(MetricTextExplainer):
     def _sentence(self, figure: _Figure, worst: Harm | None, why: str) -> str:
         search = None if worst is None else worst.violation
         of_number = search is not None and search.outcome_type == "numeric"
-        meaning = _OF_NUMBERS.get(figure.name, figure.meaning) if of_number else figure.meaning
+        meaning = (of_number and figure.of_numbers) or figure.meaning
         if figure is _DIFFERENCE and search is not None and not math.isnan(search.per):
             meaning = _SLOPE
         name = f"{figure.title.capitalize()} ({meaning})"

@@ -85,12 +85,8 @@ class MeasuredAgain(Reported):
     def to_dict(self, *, min_cell: int | None = None) -> dict[str, Any]:
         """Give the answers and notes in plain Python types, ready for strict JSON."""
         answers = redact(self.result, 1 if min_cell is None else min_cell).result.asked
-        plain = {
-            "format": _FORMAT,
-            "answers": plain_value(answers),
-            "confirmed": [*self.confirmed],
-            "notes": [*self.notes],
-        }
+        plain = {"format": _FORMAT, "answers": plain_value(answers)}
+        plain |= {"confirmed": [*self.confirmed], "notes": [*self.notes]}
         return plain if min_cell is None else in_print(plain, min_cell, rows=False)
 
     def cases(self, min_cell: int = 1) -> Sequence[Case]:

@@ -122,15 +122,12 @@ def changes_between(old: AuditRecord, new: AuditRecord) -> tuple[Change, ...]:
     before = {named_search(own.key): own for own in old.violations}
     now = {named_search(own.key): own for own in new.violations}
     # Intervals of another level are widened to that of the new audit.
-    widen = _z(new.confidence_level) / _z(old.confidence_level)
+    upper, its = ((1 + own.confidence_level) / 2 for own in (new, old))
+    widen = float(ndtri(upper) / ndtri(its))
     found: list[Change] = []
     for name in (*now, *(name for name in before if name not in now)):
         found += _of_search(before.get(name), now.get(name), widen, new.confidence_level)
     return tuple(found)
-
-
-def _z(level: float) -> float:
-    return float(ndtri((1 + level) / 2))
 
 
 def named_search(key: SearchKey) -> str:
@@ -145,18 +142,14 @@ def _of_search(
     shown = new or old
     assert shown is not None
     who = {name: getattr(shown, name) for name in (*SearchKey.__dataclass_fields__, *_SAID)}
-    verdicts = ("" if old is None else old.verdict, "" if new is None else new.verdict)
-    yield Change(
-        **who,
-        **_figures(old, new, widen, verdicts),
-        old_verdict=verdicts[0],
-        new_verdict=verdicts[1],
-        old_rule="" if old is None else old.rule,
-        new_rule="" if new is None else new.rule,
-        confidence_level=level,
+    who["confidence_level"] = level
+    (was, old_rule), (is_now, new_rule) = (
+        ("", "") if own is None else (own.verdict, own.rule) for own in (old, new)
     )
+    told = _figures(old, new, widen, (was, is_now)) | {"old_verdict": was, "new_verdict": is_now}
+    yield Change(**who, **told, old_rule=old_rule, new_rule=new_rule)
     before, now = (None if own is None else own.population for own in (old, new))
-    yield Change(**who, **_figures(before, now, widen), quantity=EVERYBODY, confidence_level=level)
+    yield Change(**who, **_figures(before, now, widen), quantity=EVERYBODY)
 
 
 def _figures(

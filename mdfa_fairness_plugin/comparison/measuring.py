@@ -311,13 +311,8 @@ class Figures:
                 better, interval = does[model].beside(does[baseline], level)
                 own, base = (self._terms(one, self._worst_key(one), WORST_CASE) for one in pair)
                 worse, its = self._between(own, base, level)
-                one = replace(
-                    one,
-                    performance_difference=better,
-                    performance_interval=interval,
-                    worst_difference=worse,
-                    worst_interval=its,
-                )
+                one = replace(one, performance_difference=better, performance_interval=interval)
+                one = replace(one, worst_difference=worse, worst_interval=its)
             told.append(one)
         return tuple(told)
 

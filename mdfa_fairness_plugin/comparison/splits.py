@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -47,6 +46,8 @@ class Splits:
 
     def own(self, model: int, search: int) -> dict[str, Any]:
         """Fields of a ``ModelSearch``."""
+        if not self.n_splits:
+            return {}
         delta = self.delta[:, search, model, model]
         return {
             **self._moments(delta, search),
@@ -56,6 +57,8 @@ class Splits:
 
     def transferred(self, owner: int, model: int, search: int) -> dict[str, Any]:
         """Fields of a ``Transfer``."""
+        if not self.n_splits:
+            return {}
         rates = (own[:, search, owner, model] for own in (self.rate, self.reference_rate))
         return {
             **self._moments(self.delta[:, search, owner, model], search),
@@ -69,8 +72,8 @@ class Splits:
         known = known if by_difference else np.exp(known)
         name = "split_difference" if by_difference else "split_ratio"
         return {
-            f"{name}_mean": float(known.mean()) if len(known) else math.nan,
-            f"{name}_sd": float(known.std(ddof=1)) if len(known) > 1 else math.nan,
+            f"{name}_mean": float(known.mean()) if len(known) else np.nan,
+            f"{name}_sd": float(known.std(ddof=1)) if len(known) > 1 else np.nan,
         }
 
 

@@ -230,15 +230,11 @@ def _transfer_table(result: ComparisonResult) -> Table:
     rows = []
     for owner in result.models:
         search = result.worst(owner).search
-        cells = [
-            cell(
-                effect_in(result, search, one.measure),
-                one.effect,
-                one.effect_interval,
-                withheld=bool({"delta", "gap"} & one.withheld),
-            )
-            for one in (result.transfer(owner, model, search) for model in result.models)
-        ]
+        cells = []
+        for model in result.models:
+            one = result.transfer(owner, model, search)
+            effect, hidden = effect_in(result, search, one.measure), {"delta", "gap"} & one.withheld
+            cells.append(cell(effect, one.effect, one.effect_interval, withheld=bool(hidden)))
         rows.append((label_text(owner, 24), who(search, 16), *cells))
     caption = "Ratios in each worst subgroup"
     return Table(header=header, rows=tuple(rows), caption=caption, titled=HTML, n_text=2)

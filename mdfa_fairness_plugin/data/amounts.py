@@ -270,16 +270,12 @@ def ordered_cuts(order: Any, found: tuple[Hashable, ...]) -> tuple[tuple[int, ..
     for rank in range(1, len(labels)):
         name = found[places[rank] or 0]
         last, first = rank == len(labels) - 1, rank == 1
-        names = (
-            str(name) if last else f"{name} or higher",
-            str(found[places[0] or 0]) if first else f"below {name}",
-        )
+        high = str(name) if last else f"{name} or higher"
+        low = str(found[places[0] or 0]) if first else f"below {name}"
         above = frozenset(place for place, own in enumerate(ranks) if own >= rank)
         below = frozenset(range(len(found))) - above
-        cuts += [
-            Cut(label=names[0], other=names[1], codes=above, above=True),
-            Cut(label=names[1], other=names[0], codes=below, above=False),
-        ]
+        cuts.append(Cut(label=high, other=low, codes=above, above=True))
+        cuts.append(Cut(label=low, other=high, codes=below, above=False))
     called = [*(cut.label for cut in cuts), LOWER, HIGHER]
     twice = sorted({name for name in called if called.count(name) > 1})
     if twice:

@@ -117,14 +117,11 @@ def read_table(data: Any, argument: str, *, column_name: str | None = None) -> T
             f"{argument}: an array of {array.ndim} dimensions (shape {array.shape}) was given; "
             "two are needed: rows and columns."
         )
-    if column_name is None:
-        names = tuple(f"x{position}" for position in range(array.shape[1]))
-    elif array.shape[1] == 1:
+    start = "x" if column_name is None else f"{column_name}_"
+    names = tuple(f"{start}{position}" for position in range(array.shape[1]))
+    if column_name is not None and len(names) == 1:
         names = (column_name,)
-    else:
-        names = tuple(f"{column_name}_{position}" for position in range(array.shape[1]))
-    columns = [array[:, position] for position in range(array.shape[1])]
-    return Table(argument, names, columns, len(array), index, named=False)
+    return Table(argument, names, [*array.T], len(array), index, named=False)
 
 
 def read_vector(data: Any, argument: str) -> Table:

@@ -70,14 +70,10 @@ def told_features(
     displays: Sequence[DisplayFeature], leveled: Sequence[LevelPlan]
 ) -> tuple[ToldFeature, ...]:
     """Every feature that is shown, and those of which models are told levels alone."""
-    shown = [
-        ToldFeature(
-            one.name,
-            one.encoded_columns,
-            tuple(i for i, plan in enumerate(leveled) if plan.name in one.source_columns),
-        )
-        for one in displays
-    ]
+    shown = []
+    for one in displays:
+        levels = tuple(i for i, plan in enumerate(leveled) if plan.name in one.source_columns)
+        shown.append(ToldFeature(one.name, one.encoded_columns, levels))
     found = {place for one in shown for place in one.levels}
     others = [i for i in range(len(leveled)) if i not in found]
     return (*shown, *(ToldFeature(str(leveled[i].name), (), (i,)) for i in others))

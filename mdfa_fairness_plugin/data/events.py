@@ -294,10 +294,8 @@ class NumberOccurrence(Occurrence):
             named = {self.event: "predicted too high", opposite: "not predicted too high"}
             good = self.event if end == "high" else opposite
         else:
-            named = {
-                _POSITIVE: f"in truth {self.positive} at the same score",
-                "negative": f"in truth not {self.positive} at the same score",
-            }
+            is_so = f"{self.positive} at the same score"
+            named = {_POSITIVE: f"in truth {is_so}", "negative": f"in truth not {is_so}"}
             good = "negative" if end == "high" else _POSITIVE
         names = named | dict(settings.get("outcome_names") or {})
         return settings | {"favorable_label": good, "outcome_names": names}

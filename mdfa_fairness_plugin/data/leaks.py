@@ -93,7 +93,7 @@ class _Probe:
         # A feature that is a function of the label takes a single value where that is the same.
         image = values[self.first]
         for some in (slice(0, 1000), slice(None)):  # Most differ within the first rows.
-            if not _same(image[self.codes[some]], values[some]).all():
+            if not np.array_equal(image[self.codes[some]], values[some], equal_nan=True):
                 return False
         distinct, sizes = np.unique(image, return_counts=True)
         one_of_them = not self.numbers and len(distinct) == 2 and bool((sizes == 1).any())
@@ -110,12 +110,6 @@ class _Probe:
             if not (np.array_equal(ranks, own) or np.array_equal(ranks, own.max() - own)):
                 return False
         return True
-
-
-def _same(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    if left.dtype.kind != "f":
-        return left == right
-    return (left == right) | (np.isnan(left) & np.isnan(right))
 
 
 # -- how well one column tells an answer

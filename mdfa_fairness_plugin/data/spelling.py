@@ -37,8 +37,13 @@ def told_apart_by(values: Sequence[Hashable]) -> tuple[str, str]:
     pairs = [[str(values[place]) for place in one] for one in twins(values)]
     if not pairs:
         return "", ""
+    found = [
+        what  # which must be taken away to make the spellings of each word the same
+        for what in _DIFFERENCES
+        if any(len({_plain(text, what) for text in one}) > 1 for one in pairs)
+    ]
     listed = listing((Message(" and ".join(map(repr, one))) for one in pairs), _MOST_LISTED)
-    return _difference(pairs), listed
+    return ", ".join(found[:-1]) + " and " * (len(found) > 1) + found[-1], listed
 
 
 def merged(labels: Labels) -> Labels:
@@ -123,13 +128,3 @@ def _plain(text: str, keep: str = "") -> str:
         if what != keep:
             text = without(text)
     return text
-
-
-def _difference(pairs: Sequence[Sequence[str]]) -> str:
-    """What must be taken away to make the spellings of each word the same."""
-    found = [
-        what
-        for what in _DIFFERENCES
-        if any(len({_plain(text, what) for text in one}) > 1 for one in pairs)
-    ]
-    return ", ".join(found[:-1]) + " and " * (len(found) > 1) + found[-1]

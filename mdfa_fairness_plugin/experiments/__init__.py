@@ -67,6 +67,8 @@ def reproduce(
     DataNotFoundError
         If a table's data set is not found.
     """
+    given = locals()
+    del given["name"], given["keep"]
     if name not in EXPERIMENTS:
         raise InputError(f"name: one of {', '.join(EXPERIMENTS)} expected, {name!r} found.")
     check_choice("reading", reading, ("paper", "ours", "both"))
@@ -75,15 +77,7 @@ def reproduce(
             f"n_splits: at least 2 expected, for a standard deviation; {n_splits} found."
         )
     experiment = importlib.import_module(f"mdfa_fairness_plugin.experiments.{name}").EXPERIMENT
-    options = Options(
-        data_home=data_home,
-        n_splits=n_splits,
-        n_jobs=n_jobs,
-        random_state=random_state,
-        progress=progress,
-        quick=quick,
-        reading=reading,
-    )
+    options = Options(**given)
     if keep is not None:
         options = replace(options, kept=Kept(Path(keep) / f"{name}.part", options.asked))
     return run(name, experiment, options)

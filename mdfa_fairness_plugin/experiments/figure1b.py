@@ -68,11 +68,9 @@ def _on_grid(runs: pd.DataFrame, method: str, column: str) -> np.ndarray:
     rows = []
     for _, own in runs[runs["method"] == method].groupby("seed", sort=False):
         finite = own[np.isfinite(own["t"]) & np.isfinite(own[column])]
+        rows.append(np.full(N_STEPS, np.nan))
         if len(finite):
-            row = np.interp(grid, finite["t"], finite[column], left=np.nan, right=np.nan)
-        else:
-            row = np.full(N_STEPS, np.nan)
-        rows.append(row)
+            rows[-1] = np.interp(grid, finite["t"], finite[column], left=np.nan, right=np.nan)
     return np.array(rows)
 
 

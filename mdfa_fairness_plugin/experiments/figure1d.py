@@ -69,19 +69,12 @@ _GAMMA = (
 
 def _runs(options: Options) -> pd.DataFrame:
     n_sets = options.share(SETS_PER_SPLIT)
-    points = QUICK_POINTS if options.quick else POINTS
     classes = [*CLASSES] * options.as_in_paper + [OURS] * options.as_ours
-    tasks = [
-        ("delta", learner, float(delta), seed)
-        for learner in classes
-        for k, delta in zip(points, FIGURE1A_DELTAS[list(points)], strict=True)
-        for seed in options.seeds(n_sets, k)
-    ]
-    tasks += [
-        ("gamma", learner, GAMMA_DELTA, seed)
-        for learner in CLASSES
-        for seed in options.seeds(n_sets, len(FIGURE1A_DELTAS))
-    ]
+    places = [(k, float(FIGURE1A_DELTAS[k])) for k in (QUICK_POINTS if options.quick else POINTS)]
+    planted = [(delta, seed) for k, delta in places for seed in options.seeds(n_sets, k)]
+    tasks = [("delta", learner, *one) for learner in classes for one in planted]
+    seeds = options.seeds(n_sets, len(FIGURE1A_DELTAS))
+    tasks += [("gamma", learner, GAMMA_DELTA, seed) for learner in CLASSES for seed in seeds]
     return pd.DataFrame(options.repeat(_one_set, tasks, "Figure 1d"))
 
 

@@ -135,14 +135,10 @@ def _compare(runs: pd.DataFrame, data: Bunch) -> Iterator[Comparison]:
     positive = data.y.to_numpy() == 1
     s = np.where(data.sensitive_features["race"] == "African-American", 1, -1)
     raw = measure(positive, s, np.ones(len(s)))
-    yield beside(
-        f"race; {ALL_FEATURES}",
-        "ratio x mass; no weights, no auditor, everybody",
-        float(certificate_strength(positive.mean(), raw.delta)),
-        TABLE1[ALL_FEATURES, "race"][0],
-        digits=4,
-        why=_REASONS["ratio x mass"],
-    )
+    reading, why = "ratio x mass; no weights, no auditor, everybody", _REASONS["ratio x mass"]
+    gamma = float(certificate_strength(positive.mean(), raw.delta))
+    paper = TABLE1[ALL_FEATURES, "race"][0]
+    yield beside(f"race; {ALL_FEATURES}", reading, gamma, paper, digits=4, why=why)
 
 
 def _remarks(runs: pd.DataFrame, data: Bunch) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from mdfa_fairness_plugin.datasets import load_compas
+from mdfa_fairness_plugin.experiments import published
 from mdfa_fairness_plugin.experiments.assembled import (
     DEFAULT,
     OneThingChanged,
@@ -19,13 +20,6 @@ from mdfa_fairness_plugin.experiments.assembled import (
 )
 from mdfa_fairness_plugin.experiments.experiment import NETWORK_LEFT_OUT, Experiment, Options
 from mdfa_fairness_plugin.experiments.profiles import Profile
-from mdfa_fairness_plugin.experiments.published import (
-    TABLE2_POPULATION,
-    TABLE2_POPULATION_RATIO,
-    TABLE2_RATIO,
-    TABLE2_ROWS,
-    TABLE2_VIOLATION,
-)
 from mdfa_fairness_plugin.experiments.reproduction import Comparison, beside, summarise
 
 GROUP = "African-American"
@@ -33,12 +27,12 @@ GROUP = "African-American"
 ALPHAS = (0.0035, 0.005, 0.01, 0.02, 0.05)
 # A tenth of those called high risk; where the profile is put beside the paper's.
 ALPHA = 0.01
-_PROFILE = Profile(sides=("AA", "Other"), titles=TABLE2_ROWS)
+_PROFILE = Profile(sides=("AA", "Other"), titles=published.TABLE2_ROWS)
 _ALONG: Published = {
-    "priors_count AA": ("Prior Felonies, AA", TABLE2_VIOLATION["priors_count"][0]),
-    "c_charge_degree AA": ("Charge Degree, AA", TABLE2_VIOLATION["c_charge_degree"][0]),
-    "high_risk AA": ("High Risk, AA", TABLE2_VIOLATION["high_risk"][0]),
-    "ratio_unweighted": ("Ratio of high risk", (TABLE2_RATIO, math.nan)),
+    "priors_count AA": ("Prior Felonies, AA", published.TABLE2_VIOLATION["priors_count"][0]),
+    "c_charge_degree AA": ("Charge Degree, AA", published.TABLE2_VIOLATION["c_charge_degree"][0]),
+    "high_risk AA": ("High Risk, AA", published.TABLE2_VIOLATION["high_risk"][0]),
+    "ratio_unweighted": ("Ratio of high risk", (published.TABLE2_RATIO, math.nan)),
 }
 
 _TESTED = (
@@ -77,21 +71,26 @@ def _one_split(data: Bunch, name: str, seed: int) -> list[dict[str, Any]]:
 def _compare(runs: pd.DataFrame, data: Bunch) -> Iterator[Comparison]:
     is_group = data.sensitive_features["race"] == GROUP
     table = data.X.assign(high_risk=data.y)
-    yield from _PROFILE.of_population(table, is_group, TABLE2_POPULATION)
+    yield from _PROFILE.of_population(table, is_group, published.TABLE2_POPULATION)
     at_alpha = runs[runs["alpha"] == ALPHA]
     for search, own in at_alpha.groupby("search", sort=False):
         why = _EVERYBODY if search == DEFAULT else _TESTED
-        yield from _PROFILE.of_subgroup(own, str(search), TABLE2_VIOLATION, why)
+        yield from _PROFILE.of_subgroup(own, str(search), published.TABLE2_VIOLATION, why)
     rates = data.y.groupby(is_group).mean()
-    ratio, paper = rates[True] / rates[False], TABLE2_POPULATION_RATIO
+    ratio, paper = rates[True] / rates[False], published.TABLE2_POPULATION_RATIO
     why = "2.78, cut off rather than rounded"
     yield beside("Ratio of high risk", "population, raw", ratio, paper, digits=1, why=why)
     for search, own in at_alpha.groupby("search", sort=False):
         group, others = own["high_risk AA"].mean(), own["high_risk Other"].mean()
         why = _EVERYBODY if search == DEFAULT else _TESTED
         for ours, reading, paper, reason in (
-            (group / others, "raw in G, of mean rates", TABLE2_RATIO, why),
-            (summarise(own["ratio_unweighted"]), "raw in G, mean of splits", TABLE2_RATIO, _RATIO),
+            (group / others, "raw in G, of mean rates", published.TABLE2_RATIO, why),
+            (
+                summarise(own["ratio_unweighted"]),
+                "raw in G, mean of splits",
+                published.TABLE2_RATIO,
+                _RATIO,
+            ),
             (summarise(own["ratio_balanced"]), "balanced in G", math.nan, _BALANCED),
         ):
             yield beside("Ratio of high risk", f"{reading}, {search}", ours, paper, why=reason)

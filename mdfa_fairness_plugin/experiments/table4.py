@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from mdfa_fairness_plugin.datasets import load_adult
+from mdfa_fairness_plugin.experiments import published
 from mdfa_fairness_plugin.experiments.assembled import (
     ALPHAS,
     DEFAULT,
@@ -20,11 +21,6 @@ from mdfa_fairness_plugin.experiments.assembled import (
 )
 from mdfa_fairness_plugin.experiments.experiment import Experiment, Options
 from mdfa_fairness_plugin.experiments.profiles import Profile
-from mdfa_fairness_plugin.experiments.published import (
-    TABLE4_POPULATION,
-    TABLE4_ROWS,
-    TABLE4_VIOLATION,
-)
 from mdfa_fairness_plugin.experiments.repaired import Case, build_cases
 from mdfa_fairness_plugin.experiments.reproduction import Comparison, beside
 from mdfa_fairness_plugin.settings import ALPHA_IN_PAPER
@@ -36,7 +32,7 @@ _BY_ALPHA = (
     "the classifiers are done properly; at every alpha, by either auditor, the women in G are better "
     "educated and older than all women and work more, and are younger than published"
 )
-_PROFILE = Profile(sides=("F", "M"), titles=TABLE4_ROWS)
+_PROFILE = Profile(sides=("F", "M"), titles=published.TABLE4_ROWS)
 _REASON = (
     "other classifier and search; level of education and occupation are codes in alphabetical order, "
     "whose means say little"
@@ -73,9 +69,9 @@ def _one_split(case: Case, coded: Bunch, name: str, model: str, seed: int) -> li
 def _by_alpha(runs: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Published]]:
     """Runs of the paper's system on one model's answers, and the women's means published."""
     for model, own in runs[runs["search"] != DEFAULT].groupby("model", sort=False):
-        published = TABLE4_VIOLATION[str(model)]
-        titles = {one: f"{title}, F, {model}" for one, title in TABLE4_ROWS.items()}
-        yield own, {f"{one} F": (title, published[one][0]) for one, title in titles.items()}
+        means = published.TABLE4_VIOLATION[str(model)]
+        titles = {one: f"{title}, F, {model}" for one, title in published.TABLE4_ROWS.items()}
+        yield own, {f"{one} F": (title, means[one][0]) for one, title in titles.items()}
 
 
 _CHANGED = OneThingChanged(parts=_by_alpha, why=_BY_ALPHA)
@@ -83,13 +79,15 @@ _CHANGED = OneThingChanged(parts=_by_alpha, why=_BY_ALPHA)
 
 def _population(coded: Bunch) -> Iterator[Comparison]:
     women = coded.sensitive_features["sex"] == "Female"
-    return _PROFILE.of_population(coded.X, women, TABLE4_POPULATION)
+    return _PROFILE.of_population(coded.X, women, published.TABLE4_POPULATION)
 
 
 def _compare(runs: pd.DataFrame, data: _Data) -> Iterator[Comparison]:
     yield from _population(data.coded)
     for model, own in runs[runs["search"] == DEFAULT].groupby("model", sort=False):
-        yield from _PROFILE.of_subgroup(own, str(model), TABLE4_VIOLATION[str(model)], _REASON)
+        yield from _PROFILE.of_subgroup(
+            own, str(model), published.TABLE4_VIOLATION[str(model)], _REASON
+        )
     yield from _CHANGED.compare(runs)
     for model, reason in data.case.absent.items():
         yield beside("all rows", f"violation, {model}", math.nan, why=reason)
