@@ -372,12 +372,9 @@ def _gerryfair(search_part: _Part, held_out: _Part) -> _Region:
 
     largest = np.argsort(-np.abs(coefficients))[:3]
     terms = ", ".join(f"{columns[place]} {-coefficients[place]:+.2g}" for place in largest)
-    return _Region(
-        text=f"half space, steepest in {terms}",
-        on_search=with_either_value(search_part),
-        on_held_out=with_either_value(held_out),
-        own_score=float(found.weighted_disparity),
-    )
+    text, score = f"half space, steepest in {terms}", float(found.weighted_disparity)
+    searched, judged = (with_either_value(one) for one in (search_part, held_out))
+    return _Region(text=text, on_search=searched, on_held_out=judged, own_score=score)
 
 
 def _mdfa(

@@ -279,15 +279,10 @@ class MDFAJSONExplainer(MetricJSONExplainer, MDFATextExplainer):
 
     def coverage(self) -> str:
         """Explain ``coverage``."""
-        return _strict(
-            {
-                "metric": "Coverage",
-                "message": super().coverage(),
-                **self._audited().coverage(),
-                "description": "Rows by the group list that covers them.",
-                "ideal": "Every row is in one of the lists.",
-            }
-        )
+        told: dict[str, Any] = {"metric": "Coverage", "message": super().coverage()}
+        told |= self._audited().coverage()
+        told["description"] = "Rows by the group list that covers them."
+        return _strict(told | {"ideal": "Every row is in one of the lists."})
 
     def disparate_impact(self) -> str:
         """Explain ``disparate_impact``."""

@@ -92,12 +92,9 @@ class AuditMethods:
                 "favorable_label: the dataset says it itself. Set its favorable_label and "
                 "unfavorable_label."
             )
-        self._asked: dict[str, Any] = {
-            "audit_features": audit_features,
-            "include_protected": include_protected,
-            "by_row": {"clusters": clusters, "exposure": exposure},
-            "auditor": auditor,
-        }
+        by_row = {"clusters": clusters, "exposure": exposure}
+        self._asked: dict[str, Any] = {"by_row": by_row, "auditor": auditor}
+        self._asked |= {"audit_features": audit_features, "include_protected": include_protected}
         self._last: tuple[str, Answer] | None = None
 
     def _question(self) -> Question:

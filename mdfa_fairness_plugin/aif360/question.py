@@ -297,12 +297,9 @@ class Question:
 
     def _tell_of_uncovered(self, n_neither: int, log: WarningLog) -> None:
         n = len(self.dataset.protected_attributes)
-        message = Message(
-            "unprivileged_groups, privileged_groups: ",
-            Count(n_neither, of=n),
-            f" are in neither ({describe(self.unprivileged)}; {describe(self.privileged)}) and are "
-            "not compared.",
-        )
+        lists = f"{describe(self.unprivileged)}; {describe(self.privileged)}"
+        said = f" are in neither ({lists}) and are not compared."
+        message = Message("unprivileged_groups, privileged_groups: ", Count(n_neither, of=n), said)
         if self.auditor.get("missing") == "raise":
             raise InputError(f"{message} Name them in one of the lists, or pass missing='exclude'.")
         advice = " Pass missing='category' to audit them too."

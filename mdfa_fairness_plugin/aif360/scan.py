@@ -147,13 +147,9 @@ def mdfa_scan(
     if worst is not None:
         mask = worst.violation.membership
         score = max(0.0, worst.difference if worst.violation.by_difference else worst.delta)
-    return MDFAScan(
-        subset=_subset(worst, mask, table, result.source.problem.encoder),
-        score=score,
-        mask=pd.Series(mask, index=people.index),
-        rule="" if worst is None else worst.violation.rule,
-        result=result,
-    )
+    subset = _subset(worst, mask, table, result.source.problem.encoder)
+    rule, rows = "" if worst is None else worst.violation.rule, pd.Series(mask, index=people.index)
+    return MDFAScan(subset=subset, score=score, mask=rows, rule=rule, result=result)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -86,8 +86,8 @@ def build_contrasts(
     out: list[Contrast] = []
     for column, places, reference in zip(columns, wanted, references, strict=True):
         found = contrasts_of(column, places, reference, y, outcome_labels, min_group_size, cluster)
-        reasons = {one.group: one.reason for one in found if one.reason is not None}
-        small = [Message(f"{group!r} (", reason, ")") for group, reason in reasons.items()]
+        reasons = [(one.group, one.reason) for one in found if one.reason is not None]
+        small = [Message(f"{group!r} (", reason, ")") for group, reason in reasons]
         if small:
             log.warn(
                 SmallGroupWarning,

@@ -110,8 +110,8 @@ def _answers(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RepairWarning)  # The table says it.
                 classifier.fit(seen.iloc[train], y[train], sensitive_features=sensitive.iloc[train])
-            own = {"sensitive_features": sensitive.iloc[test]}
-            answers[test] = classifier.predict(seen.iloc[test], **own)
+            groups = sensitive.iloc[test]
+            answers[test] = classifier.predict(seen.iloc[test], sensitive_features=groups)
     except OptionalDependencyError as error:
         return str(error)
     return answers[data["judged"]]

@@ -266,8 +266,8 @@ def curve(label: str, points: Mapping[float, tuple[float, float]]) -> Curve:
 
 def bias_panel(title: str, x_label: str, of: str, curves: Iterable[Curve]) -> Panel:
     """Axes for the bias of what is estimated."""
-    y_label, own = f"bias of {of} (band: one standard deviation)", tuple(curves)
-    return Panel(title=title, x_label=x_label, y_label=y_label, curves=own, level=0.0)
+    y_label, drawn = f"bias of {of} (band: one standard deviation)", tuple(curves)
+    return Panel(title=title, x_label=x_label, y_label=y_label, curves=drawn, level=0.0)
 
 
 def summarise(values: ArrayLike) -> tuple[float, float]:

@@ -80,17 +80,13 @@ def _compare(runs: pd.DataFrame, data: Bunch) -> Iterator[Comparison]:
     ratio, paper = rates[True] / rates[False], published.TABLE2_POPULATION_RATIO
     why = "2.78, cut off rather than rounded"
     yield beside("Ratio of high risk", "population, raw", ratio, paper, digits=1, why=why)
+    printed = published.TABLE2_RATIO
     for search, own in at_alpha.groupby("search", sort=False):
         group, others = own["high_risk AA"].mean(), own["high_risk Other"].mean()
         why = _EVERYBODY if search == DEFAULT else _TESTED
         for ours, reading, paper, reason in (
-            (group / others, "raw in G, of mean rates", published.TABLE2_RATIO, why),
-            (
-                summarise(own["ratio_unweighted"]),
-                "raw in G, mean of splits",
-                published.TABLE2_RATIO,
-                _RATIO,
-            ),
+            (group / others, "raw in G, of mean rates", printed, why),
+            (summarise(own["ratio_unweighted"]), "raw in G, mean of splits", printed, _RATIO),
             (summarise(own["ratio_balanced"]), "balanced in G", math.nan, _BALANCED),
         ):
             yield beside("Ratio of high risk", f"{reading}, {search}", ours, paper, why=reason)

@@ -12,9 +12,17 @@ from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.aif360.toolkit import part, quiet
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.exceptions import InputError, RepairWarning, WarningLog
-from mdfa_fairness_plugin.repairs import report
 from mdfa_fairness_plugin.repairs.classifier import LogisticClassifier, is_number
-from mdfa_fairness_plugin.repairs.report import Quantity
+from mdfa_fairness_plugin.repairs.report import (
+    AS_CATEGORIES,
+    REPAIRED,
+    STILL_TELLS,
+    Quantity,
+    describe_columns,
+    gap_by_chance,
+    largest_gap,
+    mean_gap,
+)
 from mdfa_fairness_plugin.repairs.toolkits import (
     SENSITIVE,
     aif360_dataset,
@@ -72,16 +80,12 @@ class DisparateImpactClassifier(LogisticClassifier):
         for name, before, after in zip(
             self._numbers, numbers.T, self._moved(numbers, sides).T, strict=True
         ):
-            asked = (1 - float(self.repair_level)) * report.largest_gap(before, sides)
-            few, gap = frame[name].nunique() <= _MOST_VALUES, report.largest_gap(after, sides)
-            if few and gap > max(asked, report.gap_by_chance(sides)):
+            asked = (1 - float(self.repair_level)) * largest_gap(before, sides)
+            few, gap = frame[name].nunique() <= _MOST_VALUES, largest_gap(after, sides)
+            if few and gap > max(asked, gap_by_chance(sides)):
                 left[name] = gap
         redrawn = self._redrawn(frame[list(left)], numbers, sides)
-        return [
-            name
-            for name in left
-            if report.largest_gap(redrawn[name].to_numpy(), sides) < left[name]
-        ]
+        return [name for name in left if largest_gap(redrawn[name].to_numpy(), sides) < left[name]]
 
     def _treated(self, frame: pd.DataFrame, sides: Any) -> pd.DataFrame:
         if len(np.unique(sides)) < 2:
@@ -118,9 +122,8 @@ class DisparateImpactClassifier(LogisticClassifier):
         rows = [[str(code) for code in row] for row in codes[order].tolist()]
         with drawn(self._seed), quiet():
             # As in an audit, the first column tells the groups apart and stays as it is.
-            repaired = self._general_repairer()(rows, 0, float(self.repair_level), True).repair(
-                rows
-            )
+            repairer = self._general_repairer()(rows, 0, float(self.repair_level), True)
+            repaired = repairer.repair(rows)
         places = np.empty_like(codes)
         places[order] = np.array(repaired, dtype=np.intp)
         columns = zip(frame, read, places.T[1:], strict=True)
@@ -138,15 +141,11 @@ class DisparateImpactClassifier(LogisticClassifier):
 
     def _told(self, before: np.ndarray, after: np.ndarray, sides: Any) -> list[dict[str, Any]]:
         level = float(self.repair_level)
-        rows = report.describe_columns(
-            self._encoder, (before, after), sides, level, report.largest_gap
-        )
+        rows = describe_columns(self._encoder, (before, after), sides, level, largest_gap)
         for row in rows:
-            if row["treatment"] == report.REPAIRED and row["column"] in self._as_categories:
-                row["treatment"] = report.AS_CATEGORIES
-        alone = [
-            self._names[row["column"]] for row in rows if row["treatment"] == report.STILL_TELLS
-        ]
+            if row["treatment"] == REPAIRED and row["column"] in self._as_categories:
+                row["treatment"] = AS_CATEGORIES
+        alone = [self._names[row["column"]] for row in rows if row["treatment"] == STILL_TELLS]
         if alone:
             WarningLog().warn(
                 RepairWarning,
@@ -195,9 +194,7 @@ class DecorrelatedClassifier(LogisticClassifier):
 
     def _told(self, before: np.ndarray, after: np.ndarray, sides: Any) -> list[dict[str, Any]]:
         tables = before, self._cleaned(before, sides)
-        return report.describe_columns(
-            self._encoder, tables, sides, float(self.alpha), report.mean_gap
-        )
+        return describe_columns(self._encoder, tables, sides, float(self.alpha), mean_gap)
 
 
 class ReweighingClassifier(LogisticClassifier):

@@ -86,12 +86,9 @@ class ThresholdClassifier(_ScoredClassifier):
         self.constraint = constraint
 
     def _adjust(self, scores: np.ndarray, codes: np.ndarray, sides: Any) -> Iterator[Quantity]:
-        self._repair = fairlearn("postprocessing").ThresholdOptimizer(
-            estimator=_Score(),
-            prefit=True,
-            constraints=self.constraint,
-            predict_method="predict_proba",
-        )
+        optimizer = fairlearn("postprocessing").ThresholdOptimizer
+        how = {"constraints": self.constraint, "predict_method": "predict_proba"}
+        self._repair = optimizer(estimator=_Score(), prefit=True, **how)
         with warnings.catch_warnings(action="ignore"):  # Of what pandas will change.
             self._repair.fit(scores[:, np.newaxis], codes, sensitive_features=sides)
         for side, told in self._repair.interpolated_thresholder_.interpolation_dict.items():
