@@ -167,7 +167,7 @@ class ContestationCard:
         told = _OF_THE_SEARCH + (_OF_A_NUMBER if v.outcome_scale or v.by_difference else ())
         told += () if math.isnan(v.per) else ("per",)
         search = {name: plain_value(getattr(self.told, name)) for name in told}
-        names = comparators.told_apart([name for name, _ in self.features])
+        names = comparators.numbered([name for name, _ in self.features])
         own["features"] = {n: value for n, (_, value) in zip(names, self.features, strict=True)}
         plain = {
             "schema": CARD_SCHEMA,

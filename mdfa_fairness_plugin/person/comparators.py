@@ -75,7 +75,7 @@ def distance_weights(X: np.ndarray, displays: Sequence[Any]) -> np.ndarray:
     return weight
 
 
-def told_apart(names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
+def numbered(names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
     """Names; those that look alike, or like one that is taken, are numbered."""
     told = list(taken)
     for name in names:

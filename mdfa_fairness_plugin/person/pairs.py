@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from mdfa_fairness_plugin.data.columns import objects
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import InputError
-from mdfa_fairness_plugin.person.comparators import CALIPER, distance_weights, told_apart
+from mdfa_fairness_plugin.person.comparators import CALIPER, distance_weights, numbered
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS, outcome_at, refuse_probabilities
 from mdfa_fairness_plugin.person.story import as_read
 from mdfa_fairness_plugin.records import AuditRecord, Violation
@@ -169,7 +169,7 @@ def _framed(
         pd.Series(objects(values)),
         pd.Series(objects(outcomes)),
     )
-    names = [*_OWN, *told_apart(list(map(str, features)), _OWN)]
+    names = [*_OWN, *numbered(list(map(str, features)), _OWN)]
     table = pd.concat([*columns, features.reset_index(drop=True)], axis=1).set_axis(names, axis=1)
     index = pd.RangeIndex(problem.n_samples) if problem.index is None else problem.index
     return table.set_axis(index[problem.source_row[rows]], axis=0)

@@ -124,11 +124,8 @@ def _name(case: Case, taken: dict[tuple[str, str], int]) -> dict[str, str]:
     """Class and name of a test case, unlike all others."""
     violation = case.search
     group = f"{_SUITE}.{_text(violation.sensitive_feature, 80).replace('.', '_')}"
-    against = (
-        "everyone else"
-        if violation.reference is None
-        else _text(label_text(violation.reference), 80)
-    )
+    reference = violation.reference
+    against = "everyone else" if reference is None else _text(label_text(reference), 80)
     who = _text(named(violation.sensitive_feature, violation.group), 200)
     name = f'{who} compared with {against}, outcome "{_text(label_text(violation.outcome), 80)}"'
     if case.about:

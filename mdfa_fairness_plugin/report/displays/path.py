@@ -61,22 +61,17 @@ class WorstCasePathDisplay(Display):
 
         An ``InputError`` says if no step of the path could be measured.
         """
-        path = violation.path
-        if len(path) == 0 or not np.isfinite(np.asarray(path.delta, dtype=float)).any():
+        path, whole, effect = violation.path.to_frame(), violation.population, effect_of(violation)
+        numbers = path[["delta", "interval_low", "interval_high"]].to_numpy(dtype=float)
+        if not np.isfinite(numbers[:, 0]).any():
             raise style.nothing_to_draw("violation", "no region of its path was measured")
-        n, effect = len(path), effect_of(violation)
         size = 1.0 if effect.logarithmic else violation.outcome_sd
-
-        def column(values: Any, size: float = 1.0) -> np.ndarray:
-            array = np.asarray(values, dtype=float) * size
-            return array if len(array) == n else np.full(n, np.nan)
-
-        whole = violation.population
+        delta, low, high = size * numbers.T
         return cls(
-            mass=column(path.mass),
-            delta=column(path.delta, size),
-            interval_low=column(path.interval_low, size),
-            interval_high=column(path.interval_high, size),
+            mass=path["mass"].to_numpy(dtype=float),
+            delta=delta,
+            interval_low=low,
+            interval_high=high,
             kept=(violation.mass, violation.effect, *violation.effect_interval),
             everybody=(whole.mass, whole.effect, *whole.effect_interval),
             effect=effect,
