@@ -19,7 +19,7 @@ from mdfa_fairness_plugin.records import (
     Subgroup,
     Violation,
 )
-from mdfa_fairness_plugin.report.cells import Kept
+from mdfa_fairness_plugin.report.cells import Kept, few_of
 from mdfa_fairness_plugin.report.copies import printed, thin
 from mdfa_fairness_plugin.report.document import HTML, Paragraphs, Table, Value
 from mdfa_fairness_plugin.report.effects import effect_of
@@ -140,7 +140,8 @@ def closed_groups(
     first = None if shown is None else shown.sensitive_feature
     sides = [] if shown is None else sides_of(shown)
     fixed = np.array([name in sides for name in names]) | (cells.sum(axis=1) == 0)
-    hidden, lines = _telling(cells, min_cell), []
+    few, lines = few_of(cells, min_cell), []
+    hidden = np.any(few, axis=1)
     for column in dict.fromkeys(columns):
         places = columns == column
         if (hidden & places & ~known).any():  # any search tells how many have no value in it
@@ -150,12 +151,11 @@ def closed_groups(
     # What is not known of a whole column adds up to nothing that is known.
     lines = [line.astype(float) for line in lines if not hidden[line].all()]
     lines += _parts(groups)
-    for place in np.flatnonzero(hidden & _telling(cells, min_cell)):
-        for outcome in np.flatnonzero(cells[place] < min_cell):
-            beside = _to_hide(cells, lines, hidden, fixed, (int(place), int(outcome)), min_cell)
-            if beside is None:
-                return frozenset(names)
-            hidden |= beside
+    for place, outcome in np.argwhere(few).tolist():
+        beside = _to_hide(cells, lines, hidden, fixed, (place, outcome), min_cell)
+        if beside is None:
+            return frozenset(names)
+        hidden |= beside
     return frozenset(name for name, hide in zip(names, hidden, strict=True) if hide)
 
 
@@ -288,13 +288,6 @@ def _copy(own: GroupCounts, min_cell: int, *, hide: bool) -> GroupCounts:
     return printed(GroupCounts, own, counts=(None,) * n, rates=(math.nan,) * n)
 
 
-def _telling(cells: np.ndarray, min_cell: int) -> np.ndarray:
-    """Whether rows of counts have a small one, or tell that nobody has an outcome."""
-    few = (cells > 0) & (cells < min_cell)
-    none = (cells == 0) & (cells.sum(axis=-1, keepdims=True) > 0)
-    return (few | none).any(axis=-1)
-
-
 def _open(
     result: AuditRecord,
     shown: Violation | None,
@@ -331,4 +324,4 @@ def _open(
     # Of the others, those withheld are what the printed ones leave.
     last = sides[1] - cells[[i for i in others if not hidden[i]]].sum(axis=0)
     apart = np.vstack([left, left.sum(axis=0), rest, last])
-    return bool((apart >= 0).all()) and not _telling(apart, min_cell).any()
+    return bool((apart >= 0).all()) and not few_of(apart, min_cell).any()
