@@ -22,16 +22,9 @@ from mdfa_fairness_plugin.records import (
     harmful,
 )
 from mdfa_fairness_plugin.records.searches import Keyed
+from mdfa_fairness_plugin.report import document as doc
 from mdfa_fairness_plugin.report import text
 from mdfa_fairness_plugin.report.copies import Guard, made_of_cells, printed
-from mdfa_fairness_plugin.report.document import (
-    Bullets,
-    Document,
-    Paragraphs,
-    Section,
-    Table,
-    shown,
-)
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.findings import FINDINGS, told_verdict
 from mdfa_fairness_plugin.report.sentences import case_sentence
@@ -52,13 +45,13 @@ class Answers(tuple[AskedSubgroup, ...]):
 
     def summary(self) -> str:
         """Tell the answers in plain text, and what confirms none of them."""
-        return text.render(Document("", (asked_section(self),))).lstrip("\n")
+        return text.render(doc.Document("", (asked_section(self),))).lstrip("\n")
 
 
-def asked_section(answers: tuple[AskedSubgroup, ...], note: str = NOT_CONFIRMED) -> Section:
+def asked_section(answers: tuple[AskedSubgroup, ...], note: str = NOT_CONFIRMED) -> doc.Section:
     """Every question with its answers."""
     if not answers:
-        return Section("asked", "", ())
+        return doc.Section("asked", "", ())
     by_question: dict[str, list[AskedSubgroup]] = {}
     for own in answers:
         by_question.setdefault(own.label, []).append(own)
@@ -70,20 +63,23 @@ def asked_section(answers: tuple[AskedSubgroup, ...], note: str = NOT_CONFIRMED)
         _table(f'{question}, outcome "{outcome}"', group)
         for (question, outcome), group in by_table.items()
     )
-    return Section("asked", "What was asked", (Bullets(told), *tables, Paragraphs((note,), "note")))
+    return doc.Section(
+        "asked", "What was asked", (doc.Bullets(told), *tables, doc.Paragraphs((note,), "note"))
+    )
 
 
-def _table(caption: str, answers: list[AskedSubgroup]) -> Table:
+def _table(caption: str, answers: list[AskedSubgroup]) -> doc.Table:
     """Every group by one outcome, among the rows of one question."""
     effect = effect_of(answers[0])
     columns = search_columns(answers)
     header = tuple(one.title for one in columns)
     numbers = [tuple(one.write(own, effect) for one in columns) for own in answers]
     widths = [
-        max(len(shown(cell)) for cell in column) for column in zip(header, *numbers, strict=True)
+        max(len(doc.shown(cell)) for cell in column)
+        for column in zip(header, *numbers, strict=True)
     ]
     room = _WIDTH - sum(widths) - 2 * len(widths)
-    return Table(
+    return doc.Table(
         header=("Who", *header),
         rows=tuple((who_cell(own, room), *row) for own, row in zip(answers, numbers, strict=True)),
         caption=caption,

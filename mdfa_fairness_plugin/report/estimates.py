@@ -9,15 +9,9 @@ from typing import Any, Final
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import label_text, percent
 from mdfa_fairness_plugin.records import AuditRecord, Violation
+from mdfa_fairness_plugin.report import figures
 from mdfa_fairness_plugin.report.document import EVERYWHERE, HTML, Paragraphs, Section, Table, Value
 from mdfa_fairness_plugin.report.effects import effect_of
-from mdfa_fairness_plugin.report.figures import (
-    percentage,
-    points_text,
-    rates_text,
-    ratio_text,
-    told_apart,
-)
 from mdfa_fairness_plugin.report.means import OfMeans
 from mdfa_fairness_plugin.report.rates import BOUNDED
 from mdfa_fairness_plugin.report.reading import comparison, diagnostics, entries, shown_case
@@ -113,8 +107,10 @@ def _from_plain_means(case: Violation, start: str) -> str:
 def _bridge(case: Violation, start: str) -> str:
     """From counts as they are to the rates behind the ratio, and both quotients."""
     ratio, _, _ = effect_of(case).told(case)
-    size = points_text(case.difference, case.difference_interval)
-    first, second = rates_text(case.rates, ratio, percentage, size.partition(" ")[0])
+    size = figures.points_text(case.difference, case.difference_interval)
+    first, second = figures.rates_text(
+        case.rates, ratio, figures.percentage, size.partition(" ")[0]
+    )
     both = f"{first} of {group_of(case)} and {second} of {others_of(case)} get this outcome"
     size = f", a difference of {size}" if size else ""
     quotient = f": {ratio} times as often{size}" if ratio not in ("", "inf") else size
@@ -122,8 +118,8 @@ def _bridge(case: Violation, start: str) -> str:
     if not plain:
         return f"{start}, {both}{quotient}"
     (hits, n), (other_hits, m) = plain
-    raw = ratio_text(hits / n / (other_hits / m)) if other_hits else ""
-    shares = rates_text((hits / n, other_hits / m), raw, percentage)
+    raw = figures.ratio_text(hits / n / (other_hits / m)) if other_hits else ""
+    shares = figures.rates_text((hits / n, other_hits / m), raw, figures.percentage)
     told = f": {raw} times as often" if raw else ""
     return (
         f"{hits:,d} of {n:,d} ({shares[0]}) of {group_of(case)} and {other_hits:,d} of {m:,d} "
@@ -255,7 +251,7 @@ def moved_section(case: Violation | None) -> Section:
     ]
     losses: tuple[Sequence[Value], ...] = ((None,) * len(names),) * 2
     if "outcome_losses" not in depends.withheld:
-        losses = tuple(map(told_apart, (depends.propensity_losses, depends.outcome_losses)))
+        losses = tuple(map(figures.told_apart, (depends.propensity_losses, depends.outcome_losses)))
     by_rung = effect.every(depends) if hidden else effect.by_rung(case)
     cells: list[Value] = [None if hidden else text for text in effect.alike(by_rung)]
     table = Table(

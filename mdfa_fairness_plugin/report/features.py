@@ -8,17 +8,8 @@ from typing import Final
 
 from mdfa_fairness_plugin.describe.wording import clean, label_text, percent
 from mdfa_fairness_plugin.records import AuditedFeature, AuditRecord, Violation
+from mdfa_fairness_plugin.report import document as doc
 from mdfa_fairness_plugin.report.copies import printed
-from mdfa_fairness_plugin.report.document import (
-    HTML,
-    PLAIN,
-    Bullets,
-    Paragraphs,
-    Section,
-    Table,
-    Value,
-    shown,
-)
 from mdfa_fairness_plugin.report.effects import effect_of
 from mdfa_fairness_plugin.report.profile_cells import ProfiledFeatures
 from mdfa_fairness_plugin.report.rates import Effect
@@ -30,7 +21,7 @@ _MOST_UNSTATED: Final = 40
 _NOT_STATED: Final = "not stated"
 
 
-def features_section(result: AuditRecord) -> Section:
+def features_section(result: AuditRecord) -> doc.Section:
     """Every feature, those first of which something was stated; nothing if that was not asked for."""
     case = shown_case(result)
     place = place_of(result, case)
@@ -44,36 +35,36 @@ def features_section(result: AuditRecord) -> Section:
     header += [f"{effect.name.capitalize()} without it"] if ratios else []
     rows = []
     for own in features:
-        cells: list[Value] = [label_text(own.feature), clean(own.reason) or _NOT_STATED]
+        cells: list[doc.Value] = [label_text(own.feature), clean(own.reason) or _NOT_STATED]
         cells += ["measures one" if own.protected else "", _tells(own, place)]
         cells += [_without(own, place, effect)] if ratios else []
         rows.append(tuple(cells))
-    table = Table(
+    table = doc.Table(
         header=tuple(header),
         rows=tuple(rows),
         caption="Reasons, as stated by those who answer for the audit",
         n_text=3,
         more=f"and {n_more} more, of which nothing was stated" if n_more > 0 else "",
-        media=HTML,
+        media=doc.HTML,
     )
     told = effect if ratios else None
-    lines = Bullets(tuple(_line(own, place, told) for own in features), media=PLAIN)
-    note = Paragraphs((_note(case, told),) if rows else (), "note")
-    return Section("features", "Reasons for features", (table, lines, note))
+    lines = doc.Bullets(tuple(_line(own, place, told) for own in features), media=doc.PLAIN)
+    note = doc.Paragraphs((_note(case, told),) if rows else (), "note")
+    return doc.Section("features", "Reasons for features", (table, lines, note))
 
 
 def _line(own: AuditedFeature, place: int | None, effect: Effect | None) -> str:
     """One feature as text."""
     parts = [clean(own.reason) or _NOT_STATED]
     parts += ["measures a protected trait, as stated"] if own.protected else []
-    if tells := shown(_tells(own, place)):
+    if tells := doc.shown(_tells(own, place)):
         parts.append(f"tells the group: {tells}")
-    without = shown(_without(own, place, effect)) if effect is not None else ""
+    without = doc.shown(_without(own, place, effect)) if effect is not None else ""
     parts += [f"{effect.name} without it: {without}"] if effect is not None and without else []
     return f"{label_text(own.feature)}: {'; '.join(parts)}."
 
 
-def _tells(own: AuditedFeature, place: int | None) -> Value:
+def _tells(own: AuditedFeature, place: int | None) -> doc.Value:
     share = math.nan if place is None else own.tells[place]
     if math.isnan(share):
         return None if "tells" in own.withheld else ""
@@ -86,7 +77,7 @@ def _effect_without(own: AuditedFeature, place: int | None, effect: Effect) -> f
     return math.nan if place is None or not told else told[place]
 
 
-def _without(own: AuditedFeature, place: int | None, effect: Effect) -> Value:
+def _without(own: AuditedFeature, place: int | None, effect: Effect) -> doc.Value:
     value = _effect_without(own, place, effect)
     if math.isnan(value):
         return None if f"{effect.name}_without" in own.withheld else ""
@@ -149,8 +140,8 @@ def _printed(
     )
 
 
-def names_section(result: AuditRecord) -> Section:
+def names_section(result: AuditRecord) -> doc.Section:
     """Names that are too long to be whole elsewhere."""
     every = dict.fromkeys((*result.sensitive_names, *result.feature_names))
     full = tuple(name for own in every if (name := label_text(own, None)) != label_text(own))
-    return Section("names", "Long names in full", (Bullets(full),), HTML, folded=True)
+    return doc.Section("names", "Long names in full", (doc.Bullets(full),), doc.HTML, folded=True)

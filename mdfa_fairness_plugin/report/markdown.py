@@ -7,19 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from mdfa_fairness_plugin.describe.wording import clean
-from mdfa_fairness_plugin.report.document import (
-    MARKDOWN,
-    Beside,
-    Block,
-    Bullets,
-    Code,
-    Document,
-    Folded,
-    Numbers,
-    Paragraphs,
-    Picture,
-    Table,
-)
+from mdfa_fairness_plugin.report import document as doc
 
 # Characters that Markdown (with the usual extensions: tables, strike-through, mathematics, links
 # made of bare addresses) or HTML would not show as they are.
@@ -34,10 +22,10 @@ _PARAGRAPHS: Final = {"headline": "**{}**"} | dict.fromkeys(
 )
 
 
-def render(document: Document) -> str:
+def render(document: doc.Document) -> str:
     """Headings of the second and third level; neither Markdown nor HTML in data has an effect."""
     parts = [f"## {escape(document.part_title or document.title)}"]
-    for section in document.shown(MARKDOWN):
+    for section in document.shown(doc.MARKDOWN):
         parts += [f"### {escape(section.title)}"] if section.title else []
         parts += [part for block in section.blocks for part in parts_of(block)]
     return "\n\n".join(parts) + "\n"
@@ -49,37 +37,37 @@ def escape(text: str) -> str:
     return _WEB.sub(r"\1&#46;", _SCHEME.sub("&#58;", shown))
 
 
-def parts_of(block: Block) -> list[str]:
+def parts_of(block: doc.Block) -> list[str]:
     """Parts of a block, to be set apart by empty lines."""
     match block:
-        case Paragraphs() if block.role in _PARAGRAPHS:
+        case doc.Paragraphs() if block.role in _PARAGRAPHS:
             return [_PARAGRAPHS[block.role].format(escape(line)) for line in block.lines]
-        case Paragraphs() | Bullets():
+        case doc.Paragraphs() | doc.Bullets():
             return [_listed(block.lines)]
-        case Table():
+        case doc.Table():
             return _table(block)
-        case Beside():
+        case doc.Beside():
             return [part for table in block.tables for part in parts_of(table)]
-        case Folded():
+        case doc.Folded():
             own = [part for one in block.blocks if one for part in parts_of(one)]
             return [f"**{escape(block.title)}**", *own]
-        case Numbers():
+        case doc.Numbers():
             return [_listed(f"{name}: {value}" for name, value in block.cells)]
-        case Picture():
+        case doc.Picture():
             return [f"{escape(block.title)}: {escape(block.text)}", *parts_of(block.table)]
-        case Code():
+        case doc.Code():
             # A fence longer than any in the text.
             fence = "`" * (1 + max(map(len, re.findall("``+", block.text)), default=2))
             return [f"{fence}\n{block.text}\n{fence}"]
     raise TypeError(f"{type(block).__name__}: no block that Markdown has a form for")
 
 
-def _table(table: Table) -> list[str]:
+def _table(table: doc.Table) -> list[str]:
     """A table with its caption above it, and below it what was left out."""
     rule = [":---" if table.is_text(i) else "---:" for i in range(len(table.header))]
     # An empty first cell of the header is kept by Markdown.
     head, *rows = ([*map(escape, row)] for row in (table.header, *table.cells))
-    titled = table.caption and MARKDOWN in table.titled
+    titled = table.caption and doc.MARKDOWN in table.titled
     caption = [f"{escape(table.caption)}:"] if titled else []
     drawn = "\n".join(map(_row, (head, rule, *rows)))
     return [*caption, drawn, *([escape(table.more)] if table.more else [])]

@@ -9,36 +9,28 @@ from typing import Any, Final
 from mdfa_fairness_plugin.describe.wording import clean, count
 from mdfa_fairness_plugin.provenance import ReadFile
 from mdfa_fairness_plugin.records.statement import STATED
-from mdfa_fairness_plugin.report.document import (
-    HTML,
-    PLAIN,
-    Bullets,
-    Document,
-    Paragraphs,
-    Section,
-    Table,
-)
+from mdfa_fairness_plugin.report import document as doc
 
 _MOST_FILES: Final = 12
 NOT_STATED: Final = "not stated"
 
 
-def statement_section(statement: Mapping[str, str]) -> Section:
+def statement_section(statement: Mapping[str, str]) -> doc.Section:
     """Everything that can be stated, blanks too; nothing where no statement was given."""
     told = tuple(
         (title, clean(statement.get(key, "")) or NOT_STATED)
         for key, title in STATED.items()
         if statement
     )
-    table = Table(
+    table = doc.Table(
         header=("What", "Stated"),
         rows=told,
         caption="As given by those who answer for the audit",
         n_text=2,
-        media=HTML,
+        media=doc.HTML,
     )
-    lines = Bullets(tuple(f"{title}: {text}" for title, text in told), media=PLAIN)
-    return Section("statement", "Statement", (table, lines))
+    lines = doc.Bullets(tuple(f"{title}: {text}" for title, text in told), media=doc.PLAIN)
+    return doc.Section("statement", "Statement", (table, lines))
 
 
 def files_sentences(provenance: Mapping[str, Any]) -> tuple[str, ...]:
@@ -66,8 +58,8 @@ _PARTS: Final = {
 
 
 def published(
-    document: Document, statement: Mapping[str, str] | None = None, **told: Any
-) -> Document:
+    document: doc.Document, statement: Mapping[str, str] | None = None, **told: Any
+) -> doc.Document:
     """The document with ``title``, ``source``, ``author`` and ``date`` above all else."""
     stated = statement or {}
     title = clean(told.pop("title", None) or "", 300)
@@ -77,6 +69,6 @@ def published(
             parts.append(words.format(own))
     if not parts:
         return document
-    line = Paragraphs((f"{'. '.join(part.rstrip('.') for part in parts)}.",), "scope")
-    sections = (Section("byline", "", (line,), HTML, place="above"), *document.sections)
+    line = doc.Paragraphs((f"{'. '.join(part.rstrip('.') for part in parts)}.",), "scope")
+    sections = (doc.Section("byline", "", (line,), doc.HTML, place="above"), *document.sections)
     return replace(document, title=title or document.title, sections=sections)

@@ -7,19 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-from mdfa_fairness_plugin.report.document import (
-    TEXT,
-    Beside,
-    Block,
-    Bullets,
-    Code,
-    Document,
-    Folded,
-    Numbers,
-    Paragraphs,
-    Picture,
-    Table,
-)
+from mdfa_fairness_plugin.report import document as doc
 from mdfa_fairness_plugin.report.lines import at_spaces, columns_of
 
 _WIDTH: Final = 80
@@ -40,10 +28,10 @@ def as_wide_as(columns: int | None) -> Iterator[None]:
         _COLUMNS.reset(before)
 
 
-def render(document: Document) -> str:
+def render(document: doc.Document) -> str:
     """Lines of at most 80 characters, of tables 120, or as wide as the terminal; code as it is."""
     parts = [[document.title.upper(), "=" * len(document.title)]]
-    for section in document.shown(TEXT):
+    for section in document.shown(doc.TEXT):
         lines = [line for block in section.blocks for line in lines_of(block)]
         if section.title:
             lines.insert(0, section.title.upper())
@@ -53,41 +41,43 @@ def render(document: Document) -> str:
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
-def lines_of(block: Block) -> list[str]:
+def lines_of(block: doc.Block) -> list[str]:
     """Lines of a block; one with a name of its own begins with an empty line."""
     match block:
-        case Paragraphs():
+        case doc.Paragraphs():
             return _wrapped(block.lines)
-        case Bullets():
+        case doc.Bullets():
             return _wrapped(block.lines, "- ")
-        case Table():
+        case doc.Table():
             return _table(block)
-        case Beside():
+        case doc.Beside():
             return [line for table in block.tables for line in lines_of(table)]
-        case Folded():
+        case doc.Folded():
             own = [line for one in block.blocks if one for line in lines_of(one)]
             return ["", *_wrapped([f"{block.title}:"]), *own]
-        case Numbers():
+        case doc.Numbers():
             return [f"{name}: {value}" for name, value in block.cells]
-        case Picture():
+        case doc.Picture():
             return ["", f"{block.title}:", *_wrapped([block.text])]
-        case Code():
+        case doc.Code():
             return ["", *block.text.splitlines()]
     raise TypeError(f"{type(block).__name__}: no block that text has a form for")
 
 
-def _table(table: Table) -> list[str]:
+def _table(table: doc.Table) -> list[str]:
     """Lines of a table, its columns in several parts where there is no room for all."""
     room = _COLUMNS.get() or _WIDEST
     cells = [table.header, *table.cells]
-    lines = ["", *_wrapped([f"{table.caption}:"])] if table.caption and TEXT in table.titled else []
+    lines = (
+        ["", *_wrapped([f"{table.caption}:"])] if table.caption and doc.TEXT in table.titled else []
+    )
     for number, places in enumerate(_parts(table, cells, room)):
         lines += [""] if number else []
         lines += _grid(table, [[row[i] for i in places] for row in cells], places, room)
     return [*lines, *_wrapped([table.more])] if table.more else lines
 
 
-def _grid(table: Table, cells: list[list[str]], places: Sequence[int], room: int) -> list[str]:
+def _grid(table: doc.Table, cells: list[list[str]], places: Sequence[int], room: int) -> list[str]:
     """Lines of some columns of a table, a rule below the first row."""
     texts = [table.is_text(i) for i in places]
     columns = [*zip(*cells, strict=True)]
@@ -120,7 +110,7 @@ def _least(column: Sequence[str], is_text: bool) -> int:
     return min(longest, 2 * _LEAST) if is_text else longest
 
 
-def _parts(table: Table, cells: Sequence[Sequence[str]], room: int) -> list[list[int]]:
+def _parts(table: doc.Table, cells: Sequence[Sequence[str]], room: int) -> list[list[int]]:
     """Columns that stand beside each other, the first again in each part, as far as there is room."""
     columns = list(zip(*cells, strict=True))
     least = [_least(own, table.is_text(i)) + 2 for i, own in enumerate(columns)]

@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdfa_fairness_plugin.describe.profile import (
-    as_levels,
-    feature_kinds,
-    is_ordered,
-    level_codes,
-    numeric_values,
-)
+from mdfa_fairness_plugin.describe import profile
 from mdfa_fairness_plugin.describe.wording import count, label_text, number, percent
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.records import Violation
@@ -107,7 +101,7 @@ class RegionMapDisplay(Display):
             raise style.nothing_to_draw("violation", "it measured no rows")
         inside = violation.membership[held]
         places = range(frame.shape[1]) if features is None else _named(frame, features)
-        kinds = dict(zip(places, feature_kinds(frame.iloc[:, list(places)]), strict=True))
+        kinds = dict(zip(places, profile.feature_kinds(frame.iloc[:, list(places)]), strict=True))
         if features is None:
             places = _telling(frame, kinds, held, inside)
         axes = [_laid_out(frame.iloc[held, place], kinds[place]) for place in places]
@@ -285,7 +279,7 @@ def _telling(
         strength = {i: _strength(frame.iloc[held, i], kinds[i], inside) for i in kinds}
         best = sorted(strength, key=lambda i: -strength[i])[:2]
     # A numeric feature is read best along the horizontal axis.
-    return sorted(best, key=lambda i: not is_ordered(kinds[i]))
+    return sorted(best, key=lambda i: not profile.is_ordered(kinds[i]))
 
 
 def _strength(series: pd.Series, kind: str, inside: np.ndarray) -> float:
@@ -306,8 +300,8 @@ def _strength(series: pd.Series, kind: str, inside: np.ndarray) -> float:
 
 def _laid_out(series: pd.Series, kind: str) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     """Bin of each row (-1 if unknown), ends of the bins, and levels of a categorical feature."""
-    if is_ordered(kind):
-        x = numeric_values(series)
+    if profile.is_ordered(kind):
+        x = profile.numeric_values(series)
         if kind == "datetime":
             x = 1970 + x / 365.2425
         known = x[np.isfinite(x)]
@@ -321,7 +315,7 @@ def _laid_out(series: pd.Series, kind: str) -> tuple[np.ndarray, np.ndarray, tup
             # Values beyond the drawn range belong to the outermost bins.
             code = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
             return np.where(np.isfinite(x), code, -1), edges, ()
-    codes, names = level_codes(as_levels(series, kind))
+    codes, names = profile.level_codes(profile.as_levels(series, kind))
     if len(names) > _MAX_LEVELS:
         codes = np.minimum(codes, _MAX_LEVELS - 1)
         names = [*names[: _MAX_LEVELS - 1], OTHER_LEVELS]
