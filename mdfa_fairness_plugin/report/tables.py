@@ -22,15 +22,8 @@ from mdfa_fairness_plugin.describe.wording import (
 )
 from mdfa_fairness_plugin.fields import Rounded
 from mdfa_fairness_plugin.records import AuditRecord, Violation, ranked
+from mdfa_fairness_plugin.report import effects
 from mdfa_fairness_plugin.report.document import HTML, Table, Value
-from mdfa_fairness_plugin.report.effects import (
-    beside_cell,
-    beside_title,
-    effect_cell,
-    effect_of,
-    effect_title,
-    interval_cell,
-)
 from mdfa_fairness_plugin.report.figures import told_apart
 from mdfa_fairness_plugin.report.findings import POWER, power_cell, short_verdict
 from mdfa_fairness_plugin.report.rates import Effect
@@ -81,11 +74,11 @@ class SearchColumn(NamedTuple):
 
 def search_columns(searches: Sequence[Any], *, wide: bool = False) -> list[SearchColumn]:
     """Columns of what searches, or answers, found; wide: also in the words of auditors."""
-    beside = beside_title(searches) if wide else ""
+    beside = effects.beside_title(searches) if wide else ""
     return [
-        SearchColumn(effect_title(searches), effect_cell, True),
-        SearchColumn("Between", interval_cell, True),
-        *([SearchColumn(beside, beside_cell, True)] if beside else []),
+        SearchColumn(effects.effect_title(searches), effects.effect_cell, True),
+        SearchColumn("Between", effects.interval_cell, True),
+        *([SearchColumn(beside, effects.beside_cell, True)] if beside else []),
         SearchColumn("Rows", lambda own, _: own.n_rows, True),
         SearchColumn("p", lambda own, _: p_cell(own)),
         *([SearchColumn("SD", lambda own, _: _far(own))] if wide else []),
@@ -101,11 +94,11 @@ def searches_table(result: AuditRecord, *, wide: bool = False) -> Table:
     columns = search_columns(result.violations, wide=wide)
     place = [one.title for one in columns].index("Rows")
     columns.insert(
-        place, SearchColumn("Everybody", lambda own, by: effect_cell(own.population, by))
+        place, SearchColumn("Everybody", lambda own, by: effects.effect_cell(own.population, by))
     )
     most = _MOST_LISTED if wide else _MOST_SEARCHES
     for violation in listed[:most]:
-        effect = effect_of(violation)
+        effect = effects.effect_of(violation)
         who = named(violation.sensitive_feature, violation.group, 24)
         if violation.reference is not None:
             who = f"{who} (vs {label_text(violation.reference, 16)})"
@@ -138,7 +131,7 @@ def _beside(case: Violation, columns: Sequence[SearchColumn]) -> list[tuple[Valu
     """Everybody in the search told first, or a part of them that is told beside them."""
     whole = case.rule == EVERYBODY
     name, own = ("a part of them", case.beside) if whole else (EVERYBODY, case.population)
-    effect = effect_of(case)
+    effect = effects.effect_of(case)
     if own is None or not (own.measured or effect.fields[0] in own.withheld):
         return []
     cells = (one.write(own, effect) if one.of_sets else "" for one in columns)
