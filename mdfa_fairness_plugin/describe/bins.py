@@ -47,11 +47,11 @@ class Features:
         if self._first is None:
             self._place[rows] = np.arange(len(rows))
             self._first = [self._made(column, rows) for column in self._columns]
-            return self._first
         place = self._place[rows]
         if (place >= 0).all():
             return [first.at(place) for first in self._first]
-        return [self._made(first.column, rows, first.edges) for first in self._first]
+        anew = (self._made(first.column, rows, first.edges) for first in self._first)
+        return [feature.at(slice(None)) for feature in anew]
 
     def _made(self, column: int, rows: np.ndarray, edges: np.ndarray | None = None) -> Feature:
         kind = self._kinds[column]
@@ -65,14 +65,8 @@ class Features:
                 edges = _edges(known, all_whole(known), kind == "time")
             codes = np.searchsorted(edges, values).astype(np.int32)
             codes[missing] = len(edges) + 1
-        return Feature(
-            column=column,
-            name=label_text(self._display.columns[column]),
-            kind=kind,
-            values=values,
-            codes=codes,
-            edges=edges,
-        ).at(slice(None))
+        name = label_text(self._display.columns[column])
+        return Feature(column, name, kind, values, codes, edges)
 
 
 def _edges(x: np.ndarray, whole: bool, clock: bool) -> np.ndarray:
@@ -221,15 +215,7 @@ def _best_runs(
         if missing < 2:
             low = float(feature.edges[first[place] - 1]) if first[place] > 0 else -math.inf
             high = float(feature.edges[last[place]]) if last[place] < n - 1 else math.inf
-        return Condition(
-            column=feature.column,
-            name=feature.name,
-            kind=feature.kind,
-            low=low,
-            high=high,
-            whole=feature.whole,
-            missing=missing > 0,
-        )
+        return feature.condition(low=low, high=high, whole=feature.whole, missing=missing > 0)
 
     return Best(raw=raw, cost=cost, condition=condition)
 
@@ -266,12 +252,7 @@ def _best_levels(
         cut, end = best[which] + 1, n_seen[which, 0]
         said_not = bool(negated[which, best[which]])
         chosen = order[which, cut:end] if said_not else order[which, :cut]
-        return Condition(
-            column=feature.column,
-            name=feature.name,
-            kind=feature.kind,
-            levels=tuple(sorted((feature.levels[i] for i in chosen), key=by_text)),
-            negated=said_not,
-        )
+        levels = tuple(sorted((feature.levels[i] for i in chosen), key=by_text))
+        return feature.condition(levels=levels, negated=said_not)
 
     return Best(raw=raw[row, best], cost=cost[row, best], condition=condition)

@@ -91,7 +91,7 @@ def describe_held_out(
     fits = min(rule.fidelity, fit["fidelity"]) >= MIN_FIDELITY
     labels = np.unique(parts)
     if len(labels) > 1:
-        covered = np.zeros(len(inside), dtype=bool)
+        covered = np.zeros_like(inside)
         for label in labels:
             own = parts == label
             n_inside = int((told & own).sum())
@@ -101,8 +101,7 @@ def describe_held_out(
     found = HeldOutRule(rule=replace(rule, **fit), covered=covered, n_printed=n_printed)
     if fits:
         return found
-    nobody = np.zeros(len(inside), dtype=bool)
-    return HeldOutRule(rule=Rule(), covered=nobody, n_printed=0, instead=found)
+    return HeldOutRule(rule=Rule(), covered=np.zeros_like(inside), n_printed=0, instead=found)
 
 
 def _halves(inside: np.ndarray, parts: np.ndarray) -> np.ndarray:

@@ -57,8 +57,7 @@ def describe_rule(
 
     ``rows`` are positions in ``display`` of the rows described, all by default. At most ``max_rows``
     are searched, sampled evenly inside and outside; the measures of fit are of all rows. A rule that
-    fits less than ``min_fidelity`` is none. ``cut`` has the features of the frame, as an earlier rule
-    cut them.
+    fits less than ``min_fidelity`` is none. ``cut`` are the frame's features, if cut before.
     """
     n = len(inside)
     nobody = np.zeros(n, dtype=bool)

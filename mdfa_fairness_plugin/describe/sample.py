@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from mdfa_fairness_plugin.describe.conditions import Condition, Values
 Draft = list[list[Condition]]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Feature:
     """One display column cut into bins: intervals of values, or levels; the last is missing."""
 
@@ -24,10 +25,10 @@ class Feature:
     kind: str
     values: Values
     codes: np.ndarray  # bin of each row
+    edges: np.ndarray = field(default_factory=lambda: np.empty(0))  # of numbers, between bins
     n_bins: int = 0  # the missing bin not counted
     has_missing: bool = False
     whole: bool = False
-    edges: np.ndarray = field(default_factory=lambda: np.empty(0))  # of numbers, between bins
 
     @property
     def numeric(self) -> bool:
@@ -53,16 +54,15 @@ class Feature:
             codes, seen = pd.factorize(codes)
             levels = tuple(self.levels[i] for i in seen)
             return replace(self, values=(codes, levels), codes=codes, n_bins=len(levels))
-        values = self.values[rows]
-        known = values[~np.isnan(values)]
-        return replace(
-            self,
-            values=values,
-            codes=codes,
-            n_bins=len(self.edges) + 1 if len(known) else 0,
-            has_missing=len(known) < len(values),
-            whole=self.whole or all_whole(known),
-        )
+        x = self.values[rows]
+        known = x[~np.isnan(x)]
+        some, whole = len(known) < len(x), all_whole(known)
+        n_bins = len(self.edges) + 1 if len(known) else 0
+        return replace(self, values=x, codes=codes, n_bins=n_bins, has_missing=some, whole=whole)
+
+    def condition(self, **said: Any) -> Condition:
+        """A condition on the column."""
+        return Condition(column=self.column, name=self.name, kind=self.kind, **said)
 
 
 def phi(hits: np.ndarray, misses: np.ndarray, inside: float, outside: float) -> np.ndarray:
