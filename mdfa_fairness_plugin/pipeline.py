@@ -341,7 +341,7 @@ def _note_rules(searches: list[Search], problem: AuditProblem, log: WarningLog) 
         if search is None or search.data.of_means:
             continue
         compared = search.side.ground.compared
-        told = compared.outcome_model(outcome).out_of_fold > 0.5
+        told = search.fitted.model.out_of_fold > 0.5
         answer = problem.answer(outcome.modelled).take(compared.rows)
         wrong = float(np.average(told != answer.positive, weights=answer.weight))
         if wrong <= answer.few:

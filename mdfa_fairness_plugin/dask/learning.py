@@ -233,7 +233,7 @@ class Panel:
         width = max(
             [len(self.encoder.encoded_names_)]
             + [
-                len(model.basis.varies)
+                len(model.reading.basis.varies)
                 for judge in self.judges
                 for model in (judge.propensity, judge.outcome_model)
                 if isinstance(model, CrossFittedProbability)

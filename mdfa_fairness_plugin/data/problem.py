@@ -24,7 +24,6 @@ from mdfa_fairness_plugin.data.amounts import (
     refuse_meaningless,
 )
 from mdfa_fairness_plugin.data.clusters import read_clusters, renumbered
-from mdfa_fairness_plugin.data.codes import warn_of_codes
 from mdfa_fairness_plugin.data.column_order import column_order
 from mdfa_fairness_plugin.data.columns import Labels
 from mdfa_fairness_plugin.data.containers import Table, read_table, read_vector
@@ -355,9 +354,6 @@ def build_problem(
         )
     encoded = encoder.transform(table, rows=order)
     sorted_columns, quantity = [column.take(order) for column in columns], None
-    if unit is None:  # rows of one person are alike in any number
-        groups = [column.labels for column in sorted_columns]
-        warn_of_codes(encoded, encoder, labels.take(order), groups, log)
     if numeric:
         halves, quantity = as_quantity(sorted_columns[0], weighting.values[order], asked.per)
         sorted_columns = [halves]

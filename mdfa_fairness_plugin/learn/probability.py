@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mdfa_fairness_plugin.learn.bins import BinnedFeatures
+from mdfa_fairness_plugin.learn.cells import Cells
 from mdfa_fairness_plugin.learn.levels import LevelAverages, LevelMeans
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
 from mdfa_fairness_plugin.learn.links import PROBABILITY_FLOOR as PROBABILITY_FLOOR
@@ -37,11 +38,19 @@ _CHUNK_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
+class Reading:
+    """How models see rows: smooth functions of the features, and cells beside the levels."""
+
+    basis: QuadraticBasis
+    cells: tuple[Cells, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Shared:
     """Rows, and what all models of those in folds share, whatever they tell."""
 
     rows: RowView
-    basis: QuadraticBasis
+    reading: Reading
     bins: tuple[BinnedFeatures | None, ...]  # few and many
 
     @classmethod
@@ -50,7 +59,11 @@ class Shared:
         rows, learning = _view(X), np.flatnonzero(folds >= 0)
         seen, own_weight = rows.take(learning)[:], weight[learning]
         bins = (BinnedFeatures.of(seen, own_weight > 0, most) for most in (_FEW_BINS, _MANY_BINS))
-        return cls(rows, QuadraticBasis.fit(seen, own_weight), tuple(bins))
+        return cls(rows, Reading(QuadraticBasis.fit(seen, own_weight)), tuple(bins))
+
+    def told(self, cells: tuple[Cells, ...]) -> Shared:
+        """With cells that models are told besides."""
+        return replace(self, reading=replace(self.reading, cells=cells))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,7 +72,7 @@ class CrossFittedMean:
 
     # Each row's mean by models fitted without its fold; of rows in no fold (-1) by one of all.
     out_of_fold: np.ndarray
-    basis: QuadraticBasis
+    reading: Reading
     models: tuple[Any, ...]
     coefficients: np.ndarray  # (n_models, n_coefficients)
     loss: float = np.nan  # out of fold, a row: logarithmic in nats, or squared error
@@ -71,7 +84,7 @@ class CrossFittedMean:
 
     def predict(self, X: np.ndarray | RowView) -> np.ndarray:
         """Mean of new rows, averaged over the folds' models, or by the model of all folds."""
-        [mean] = _averages(self.models, self.basis, X, [self.coefficients])
+        [mean] = _averages(self.models, self.reading, X, [self.coefficients])
         return self.link.bounded(mean)
 
     @classmethod
@@ -107,7 +120,7 @@ class CrossFittedMean:
 
         Shape (n_rungs, n_models, n_new), the best last, not bounded.
         """
-        seen = _Seen.of(_view(X), self.basis)
+        seen = _Seen.of(_view(X), self.reading)
 
         def scores(rung: CrossFittedMean) -> list[np.ndarray]:
             return [
@@ -156,12 +169,12 @@ def cross_fitted_mean(
     """
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     shared = X if isinstance(X, Shared) else Shared.of(X, folds, weight)
-    X, basis = shared.rows, shared.basis
+    X, reading = shared.rows, shared.reading
     learning = np.flatnonzero(folds >= 0)
     own_y, own_weight, own_folds = np.asarray(y)[learning], weight[learning], folds[learning]
     link = link.fitted(own_y, own_weight)
     own_y = link.target(own_y)
-    seen = _Seen.of(X.take(learning), basis, shared.bins)
+    seen = _Seen.of(X.take(learning), reading, shared.bins)
     held = [np.flatnonzero(own_folds == label) for label in np.unique(own_folds)]
     trained = [np.flatnonzero(own_folds != label) for label in np.unique(own_folds)]
     # Rows in no fold are judged by a model of all folds.
@@ -198,11 +211,11 @@ def cross_fitted_mean(
         told = np.empty((len(several), len(X)))
         told[:, learning] = [own.out_of_fold for own in several]
         if len(others):
-            told[:, others] = _averages(models, basis, X.take(others), coefficients, n_jobs)
+            told[:, others] = _averages(models, reading, X.take(others), coefficients, n_jobs)
         return [
             CrossFittedMean(
                 out_of_fold=link.bounded(mean),
-                basis=basis,
+                reading=reading,
                 models=tuple(models),
                 coefficients=by,
                 loss=own.loss,
@@ -272,12 +285,13 @@ class _Seen(NamedTuple):
     bins: tuple[BinnedFeatures | None, ...] = (None, None)  # of rows that models are fitted to
 
     @classmethod
-    def of(cls, rows: RowView, basis: QuadraticBasis, *bins: Any) -> _Seen:
+    def of(cls, rows: RowView, reading: Reading, *bins: Any) -> _Seen:
         """All of these rows."""
         X, levels = rows[:], rows.levels
         if levels is None:
             levels = np.empty((len(X), 0), dtype=np.int32)
-        return cls(X, basis(X), levels, *bins)
+        levels = np.column_stack([levels, *(cells.codes(X) for cells in reading.cells)])
+        return cls(X, reading.basis(X), levels, *bins)
 
     def at(self, rows: np.ndarray, smooth: bool = True) -> _Seen:
         """Some of the rows, as trees see them or all models do."""
@@ -414,7 +428,7 @@ def _boosting(link: Link, seed: int, **how: Any) -> Any:
 
 def _averages(
     models: Sequence[_Models],
-    basis: QuadraticBasis,
+    reading: Reading,
     X: np.ndarray | RowView,
     several: Sequence[np.ndarray],
     n_jobs: int | None = None,
@@ -426,7 +440,7 @@ def _averages(
 
     def judge(start: int) -> np.ndarray:
         some = np.arange(start, min(start + _CHUNK_ROWS, len(view)))
-        seen, told = _Seen.of(view.take(some), basis), np.zeros((len(several), len(some)))
+        seen, told = _Seen.of(view.take(some), reading), np.zeros((len(several), len(some)))
         for i, model in enumerate(models):
             scores = model.scores(seen, large=any(own[i, -1] > 0 for own in several))
             for mean, own in zip(told, several, strict=True):

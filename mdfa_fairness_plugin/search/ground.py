@@ -17,9 +17,11 @@ import numpy as np
 from mdfa_fairness_plugin.balance.balancer import FromNetwork, Weighing, is_network, weigh
 from mdfa_fairness_plugin.balance.diagnostics import BalanceDiagnostics, Distances, diagnose
 from mdfa_fairness_plugin.balance.support import Support, check_support
+from mdfa_fairness_plugin.data.display import told_features
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.exceptions import WarningLog
+from mdfa_fairness_plugin.learn.cells import Cells, Sorter
 from mdfa_fairness_plugin.learn.difference import (
     CrossFittedDifference,
     Trees,
@@ -37,6 +39,8 @@ from mdfa_fairness_plugin.search.level_sets import Models, SearchData
 from mdfa_fairness_plugin.search.outcomes import Outcome
 from mdfa_fairness_plugin.settings import Settings
 
+# Chance of finding that models miss something where they do not.
+_BY_CHANCE = 0.05
 # Of a quantity of standard deviation 1: less is none, and nothing may be divided by it.
 _LEAST_DOSE = 1e-6
 
@@ -69,37 +73,61 @@ class Compared:
         self.folds = folds[:, self.rows]  # (n_repeats, n)
         self.cluster = None if problem.cluster is None else problem.cluster[self.rows]
         self.unit = None if problem.unit is None else problem.unit[self.rows]
+        self._told = told_features(problem.encoder.displays_, problem.encoder.leveled_)
         self._outcome_models: dict[Hashable, CrossFittedProbability] = {}
-        self._found: Shared | None = None
 
+    @cached_property
     def _shared(self) -> Shared:
-        """What all models of these rows share, found once."""
-        if self._found is None:
-            self._found = Shared.of(self.X, self.folds[0], self.base)
-        return self._found
+        """What all models of these rows share."""
+        return Shared.of(self.X, self.folds[0], self.base)
 
-    def outcome_model(self, outcome: Outcome) -> CrossFittedProbability:
+    @cached_property
+    def _sorted(self) -> tuple[np.ndarray, Sorter]:
+        """Rows that are learned from, one of those that are never split, and their cells."""
+        rows = np.flatnonzero(self.folds[0] >= 0)
+        if self.unit is not None:
+            rows = rows[np.unique(self.unit[rows], return_index=True)[1]]
+        return rows, Sorter(self._told, self.X.take(rows))
+
+    def outcome_model(
+        self, outcome: Outcome, cells: tuple[Cells, ...] = ()
+    ) -> CrossFittedProbability:
         """``Pr[Y = y | x]`` of the outcome that models are fitted to."""
         outcome = outcome.yes_no or outcome
-        if outcome.name not in self._outcome_models:
-            self._outcome_models[outcome.name] = self._model(
-                OUTCOME,
-                outcome.modelled[self.rows],
-                outcome.given,
-                LOGIT if outcome.whole else IDENTITY,
-            )
-        return self._outcome_models[outcome.name]
+        name = (outcome.name, cells)
+        if name not in self._outcome_models:
+            link = LOGIT if outcome.whole else IDENTITY
+            value = outcome.modelled[self.rows]
+            self._outcome_models[name] = self._model(OUTCOME, value, outcome.given, link, cells)
+        return self._outcome_models[name]
 
     def propensity(
-        self, s: np.ndarray, given: np.ndarray | None, quantity: np.ndarray | None = None
+        self, value: np.ndarray, given: np.ndarray | None, link: Link, cells: tuple[Cells, ...]
     ) -> CrossFittedProbability:
         """``Pr[S = +1 | x]``, or as given for all working rows; what is expected of a quantity."""
-        if quantity is not None:
-            return self._model(PROPENSITY, quantity, given, IDENTITY)
-        return self._model(PROPENSITY, s > 0, given)
+        return self._model(PROPENSITY, value, given, link, cells)
+
+    def missed(
+        self, left: np.ndarray, outcomes: Sequence[Outcome], cells: tuple[Cells, ...]
+    ) -> tuple[Cells, ...]:
+        """Further cells that models of S, which leave so much, and of an outcome miss the same in."""
+        modelled = {one.name: one for one in (one.yes_no or one for one in outcomes)}
+        known, (rows, sorter) = {one.key for one in cells}, self._sorted
+        found: dict[Hashable, Cells] = {}
+        for one in modelled.values():
+            told = self.outcome_model(one, cells).out_of_fold
+            own = (one.modelled[self.rows] - told)[rows] * self.base[rows]
+            level = _BY_CHANCE / len(modelled)
+            found |= {new.key: new for new in sorter.missed(left[rows], own, level)}
+        return tuple(new for key, new in found.items() if key not in known)
 
     def _model(
-        self, argument: str, value: np.ndarray, given: np.ndarray | None, link: Link = LOGIT
+        self,
+        argument: str,
+        value: np.ndarray,
+        given: np.ndarray | None,
+        link: Link,
+        cells: tuple[Cells, ...],
     ) -> Any:
         """The user's probabilities, the user's estimator, or else the audit's own models."""
         stage = "outcome" if argument == OUTCOME else "propensity"
@@ -115,7 +143,7 @@ class Compared:
             seeds=self.settings.repeated_seeds(stage, len(self.folds)),
             n_jobs=self.settings.n_jobs,
             ladder=self.ladder,
-            shared=self._shared,
+            shared=lambda: self._shared.told(cells),
         )
         return fit() if given is None else GivenProbability(given[self.rows], fit, link)
 
@@ -128,6 +156,7 @@ class Ground:
         compared: Compared,
         s: np.ndarray,
         parts: tuple[int, ...],
+        outcomes: Sequence[Outcome],
         given: np.ndarray | None = None,
         inside: np.ndarray | None = None,
         quantity: np.ndarray | None = None,
@@ -138,7 +167,11 @@ class Ground:
         self.compared_s = s[compared.rows]
         self.quantity = None if quantity is None else quantity[compared.rows]
         self._given = given
+        self.cells: tuple[Cells, ...] = ()  # that models are told, as they had missed them
         self.fitted_propensity = self.propensity_again()
+        while more := self._untold(outcomes):
+            self.cells += more
+            self.fitted_propensity = self.propensity_again()
         e = self.fitted_propensity.out_of_fold
         if self.quantity is not None:
             self.compared_s, e = sides_of(self.quantity - e)
@@ -179,7 +212,15 @@ class Ground:
 
     def propensity_again(self) -> Any:
         """Fitted once more, the same."""
-        return self.compared.propensity(self.compared_s, self._given, self.quantity)
+        if self.quantity is not None:
+            return self.compared.propensity(self.quantity, self._given, IDENTITY, self.cells)
+        return self.compared.propensity(self.compared_s > 0, self._given, LOGIT, self.cells)
+
+    def _untold(self, outcomes: Sequence[Outcome]) -> tuple[Cells, ...]:
+        """Cells that models miss something in and have not been told."""
+        value = self.compared_s > 0 if self.quantity is None else self.quantity
+        left = (value - self.fitted_propensity.out_of_fold) * self.compared.base
+        return self.compared.missed(left, outcomes, self.cells)
 
     def let_go(self) -> None:
         """Keep what models of the sides told, not the models: they take most of the memory."""
@@ -197,7 +238,7 @@ class FittedOutcome:
     """Models of one outcome on a ground; holds arrays of the ground, not the ground that holds it."""
 
     def __init__(self, ground: Ground, outcome: Outcome) -> None:
-        self.model = ground.compared.outcome_model(outcome)
+        self.model = ground.compared.outcome_model(outcome, ground.cells)
         inside = ground.support.mask
         m = self.model.out_of_fold
         self.rates = m if inside.all() else m[inside]

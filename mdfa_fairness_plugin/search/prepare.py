@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mdfa_fairness_plugin.balance.support import effective_sample_size
+from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.contrasts import FEWEST_CLUSTERS, Contrast
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.data.leaks import Answer, best_teller
@@ -90,6 +91,7 @@ def _prepared(
                         last = ground
                     side = side_of(contrast, ground, log)
             yield ground, searches_of(contrast, outcomes, side, reason)
+        note_missed(grounds, log)
     if refused and last is None:
         raise refused[0]
 
@@ -196,13 +198,20 @@ class Grounds:
                     given = 1.0 - given
                 s, quantity = sign * contrast.s, contrast.quantity
                 quantity = None if quantity is None else sign * quantity
+                outcomes = outcomes_of(self.problem)
                 self._grounds[own] = Ground(
-                    self._compared[pair], s, self.parts, given, inside, quantity
+                    self._compared[pair], s, self.parts, outcomes, given, inside, quantity
                 )
             except OverlapError as error:
                 told = _told_by_one(contrast, self.problem, refused=True)
                 self._grounds[own] = OverlapError(Message(error.args[0], *told))
         return self._grounds[own]
+
+    @property
+    def told(self) -> list[str]:
+        """What models of any ground were told besides the features."""
+        made = (one for one in self._grounds.values() if isinstance(one, Ground))
+        return list(dict.fromkeys(cells.said for one in made for cells in one.cells))
 
 
 def side_of(contrast: Contrast, ground: Ground, log: WarningLog) -> Side:
@@ -225,6 +234,18 @@ def warn_of_outside(
             f"other side of {contrast.sensitive_feature}={contrast.group!r} and were left out of "
             "the search; this audit cannot speak about them.",
             *_told_by_one(contrast, problem),
+        )
+
+
+def note_missed(grounds: Grounds, log: WarningLog) -> None:
+    """Say what models were told besides the features."""
+    if grounds.told:
+        log.note(
+            "ToldToModels",
+            "Models of the features had missed how the outcome and "
+            f"{grounds.contrasts[0].sensitive_feature} both go with ",
+            listing(map(Message, grounds.told)),
+            ". They were told, and fitted again.",
         )
 
 
@@ -278,7 +299,13 @@ def warn_of_seen(
         answer, modelled = f"the outcome {key.outcome!r}", of_yes.modelled[compared.rows]
         for argument, told, model, value, few in (
             (PROPENSITY, group, ground.fitted_propensity, ground.compared_s > 0, None),
-            (OUTCOME, answer, compared.outcome_model(outcome), modelled, few_of_means),
+            (
+                OUTCOME,
+                answer,
+                compared.outcome_model(outcome, ground.cells),
+                modelled,
+                few_of_means,
+            ),
         ):
             if not isinstance(model, GivenProbability) or model in looked_at:
                 continue

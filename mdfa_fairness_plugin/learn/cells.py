@@ -1,0 +1,323 @@
+r"""Cells of rows in which models of S and of Y miss the same, so that they can be told of them.
+
+Where predictions of S and of Y are right, what they leave of two rows that are alike has nothing in
+common. Where both miss the same effect of the features it has, and S and Y go together at equal
+features without any unfairness. So rows are sorted into cells, by features and never by what is left:
+two features at a time, one value of a number each, and neighbourhoods in all features if these are few.
+Of what is left, R of S and Q of Y, the products of different rows of a cell are summed,
+
+.. math:: T = \sum_c \frac{\sum_c R \sum_c Q - \sum_c R Q}{n_c},
+
+which is on average what misses in common add to the sum of R Q, the covariance of S and Y at equal
+features: a second-order U-statistic (Robins et al. 2008; Liu, Mukherjee and Robins 2020). Unfairness
+adds nothing to it, as it joins R and Q of the same row. Misses that are now of one sign, now of the
+other add nothing either, but a subgroup may pick those of one: so R with R and Q with Q are looked at
+too, and both must be beyond chance. What is missed is told to models like levels of a category.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import chdtrc
+
+from mdfa_fairness_plugin.data.display import ToldFeature
+from mdfa_fairness_plugin.numerics.rows import RowView
+
+# Bins of a number, also taken so many together.
+_BINS, _TOGETHER = 16, 4
+# Rows of a neighbourhood.
+_NEIGHBOURS = 10
+# More pairs of features take longer than they are worth; rows looked at a time to choose among them.
+_MOST_PAIRS, _ROWS = 2_000, 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Parts of the rows by one feature: its levels, or bins of a number."""
+
+    name: str
+    columns: tuple[int, ...]  # one, or those of levels
+    edges: np.ndarray | None  # of bins
+    size: int  # number of parts
+
+    @classmethod
+    def by(cls, name: str, column: int, edges: np.ndarray) -> Cut:
+        """Bins of a number between edges."""
+        return cls(name, (column,), edges, len(edges) + 1)
+
+    @property
+    def together(self) -> int:
+        """How many bins are taken together."""
+        return _TOGETHER if self.edges is not None and self.size > _TOGETHER else 1
+
+    @property
+    def coarse(self) -> Cut:
+        """With bins taken together, if it has enough."""
+        if self.together == 1:
+            return self
+        assert self.edges is not None
+        return Cut.by(self.name, self.columns[0], self.edges[_TOGETHER - 1 :: _TOGETHER])
+
+    def codes(self, X: np.ndarray) -> np.ndarray:
+        """Part of each row, from 0."""
+        if self.edges is not None:
+            return np.searchsorted(self.edges, X[:, self.columns[0]], side="right")
+        own = X[:, self.columns] > 0
+        return np.where(own.any(axis=1), own.argmax(axis=1) + 1, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed:
+    """Rows by one feature, or by two together."""
+
+    cuts: tuple[Cut, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Features that tell the cells."""
+        return tuple(cut.name for cut in self.cuts)
+
+    @property
+    def said(self) -> str:
+        """How the cells are spoken of."""
+        if len(self.cuts) == 1:
+            return f"each value of {self.cuts[0].name!r}"
+        return f"{self.cuts[0].name!r} and {self.cuts[1].name!r} together"
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return math.prod(cut.size for cut in self.cuts)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Equal for the same cells."""
+        return tuple((cut.name, cut.columns, cut.size) for cut in self.cuts)
+
+    def codes(self, X: np.ndarray) -> np.ndarray:
+        """Cell of each row, from 0."""
+        own = [cut.codes(X) for cut in self.cuts]
+        return own[0] if len(own) == 1 else own[0] * self.cuts[1].size + own[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhoods:
+    """Rows near each other in all features, halved by one after the other."""
+
+    names: tuple[str, ...]
+    halved: tuple[tuple[int, np.ndarray], ...]  # column, and where each part is cut
+
+    @classmethod
+    def of(cls, X: np.ndarray, names: tuple[str, ...]) -> Neighbourhoods:
+        """As many parts as have about so many rows."""
+        code, halved = np.zeros(len(X), dtype=np.intp), []
+        columns = itertools.cycle(range(X.shape[1]))
+        for depth in range(int(math.log2(len(X) / _NEIGHBOURS))):
+            column = next(columns)
+            at = np.array([_middle(X[code == part, column]) for part in range(2**depth)])
+            halved.append((column, at))
+            code = 2 * code + (X[:, column] > at[code])
+        return cls(names, tuple(halved))
+
+    @property
+    def said(self) -> str:
+        """How the neighbourhoods are spoken of."""
+        return "all features together"
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Equal for the same neighbourhoods."""
+        return self.names
+
+    @property
+    def size(self) -> int:
+        """Number of neighbourhoods."""
+        return 2 ** len(self.halved)
+
+    def codes(self, X: np.ndarray) -> np.ndarray:
+        """Neighbourhood of each row, from 0."""
+        code = np.zeros(len(X), dtype=np.intp)
+        for column, at in self.halved:
+            code = 2 * code + (X[:, column] > at[code])
+        return code
+
+
+def _middle(values: np.ndarray) -> float:
+    """Where values are cut in two: at the median, or the mean if nothing is above that."""
+    if not len(values):
+        return 0.0
+    median = float(np.median(values))
+    return median if (values > median).any() else float(values.mean())
+
+
+Cells = Crossed | Neighbourhoods
+
+
+class _Sums(NamedTuple):
+    """Sums over the rows of cells: of 1, R, Q, squares and fourth powers, R Q and its square."""
+
+    n: np.ndarray
+    totals: tuple[np.ndarray, np.ndarray]
+    squares: tuple[np.ndarray, np.ndarray]
+    fourths: tuple[np.ndarray, np.ndarray]
+    product: np.ndarray
+    product_squares: np.ndarray
+
+    @classmethod
+    def of(cls, sums: np.ndarray) -> _Sums:
+        """Of cells of several rows."""
+        n, R, Q, R2, Q2, R4, Q4, *products = sums.reshape(len(sums), -1)[:, sums[0].ravel() > 1]
+        return cls(n, (R, Q), (R2, Q2), (R4, Q4), *products)
+
+    def p_value(self, at_most: float) -> float:
+        """Chance of as much in common; 1 where it plainly is more than ``at_most``."""
+        alone = max(self._alone(0), self._alone(1))
+        return min(2.0 * min(alone, self._in_common(at_most / 2.0)), 1.0)
+
+    def _alone(self, i: int) -> float:
+        """Of one of both, by a chi-squared variable of the same mean and variance."""
+        n, total, squares, fourths = self.n, self.totals[i], self.squares[i], self.fourths[i]
+        spread = 2.0 * float((np.maximum(squares**2 - fourths, 0.0) / n**2).sum())
+        mean = squares / n
+        sizes = float((mean**2).sum())
+        if not (spread > 0 and sizes > 0):
+            return 1.0
+        degrees = float(mean.sum()) ** 2 / sizes
+        z = float(((total**2 - squares) / n).sum()) / math.sqrt(spread)
+        return float(chdtrc(degrees, max(degrees + z * math.sqrt(2.0 * degrees), 0.0)))
+
+    def _in_common(self, at_most: float) -> float:
+        """Of both, by Chernoff's bound for products of normal variables."""
+        total = float(((self.totals[0] * self.totals[1] - self.product) / self.n).sum())
+        both = self.squares[0] * self.squares[1]
+        pairs = np.maximum(both + self.product**2 - 2.0 * self.product_squares, 0.0)
+        spread = float((pairs / self.n**2).sum())
+        if not spread > 0 or 2.0 * math.exp(-(total**2) / spread / 2.0) > at_most:
+            return 1.0
+        size = np.sqrt(pairs) / self.n
+        alike = np.divide(self.product, np.sqrt(both), out=np.zeros_like(both), where=both > 0)
+        size, alike = size / np.sqrt(1.0 + alike**2), math.copysign(1.0, total) * alike
+
+        def exponent(share: float) -> float:
+            t = share / float((size * (1.0 + alike)).max())
+            own = t * size
+            logs = -0.5 * np.log((1.0 - own * alike) ** 2 - own**2) - own * alike
+            return float(logs.sum()) - t * abs(total)
+
+        found = minimize_scalar(exponent, bounds=(0.0, 1.0 - 1e-9), method="bounded")
+        return min(2.0 * math.exp(min(float(found.fun), 0.0)), 1.0)
+
+
+class Sorter:
+    """Rows sorted into every kind of cells that is looked at."""
+
+    def __init__(self, features: Sequence[ToldFeature], rows: RowView) -> None:
+        X = rows[:]
+        self._cuts = [cut for one in features for cut in _cuts(one, X)]
+        self._codes = [_small(cut.codes(X), cut.size) for cut in self._cuts]
+        alone: list[Cells] = [Crossed((cut,)) for cut in _by_value(self._cuts, X)]
+        if 2 ** X.shape[1] * _NEIGHBOURS <= len(X):
+            alone.append(Neighbourhoods.of(X, tuple(one.name for one in features)))
+        self._alone = [(cells, _small(cells.codes(X), cells.size)) for cells in alone]
+        n_pairs = math.comb(len(self._cuts), 2)
+        n_fine = math.comb(sum(cut.together == 1 for cut in self._cuts), 2)
+        self._n_kinds = len(alone) + 2 * n_pairs - n_fine
+
+    def missed(self, R: np.ndarray, Q: np.ndarray, level: float) -> list[Cells]:
+        """Cells that hold more in common than by chance, for each set of features the surest."""
+        at_most = level / max(self._n_kinds, 1)
+        tried = [(own.p_value(at_most), cells) for own, cells in self._sums(R, Q)]
+        found: dict[tuple[str, ...], Cells] = {}
+        for p_value, cells in sorted(tried, key=lambda one: one[0]):
+            if p_value < at_most:
+                found.setdefault(cells.names, cells)
+        return list(found.values())
+
+    def _sums(self, R: np.ndarray, Q: np.ndarray) -> Iterator[tuple[_Sums, Cells]]:
+        each = (R, Q, R**2, Q**2, R**4, Q**4, R * Q, (R * Q) ** 2)
+
+        def tally(code: np.ndarray, *shape: int) -> np.ndarray:
+            counted = [np.bincount(code, own, math.prod(shape)) for own in (None, *each)]
+            return np.array(counted, dtype=float).reshape(-1, *shape)
+
+        for cells, code in self._alone:
+            yield _Sums.of(tally(code, cells.size)), cells
+        for i, j in self._pairs(R, Q):
+            one, other = self._cuts[i], self._cuts[j]
+            code = self._codes[i].astype(np.intp) * other.size + self._codes[j]
+            sums = tally(code, one.size, other.size)
+            yield _Sums.of(_beyond_each(sums)), Crossed((one, other))
+            if max(one.together, other.together) > 1:
+                for axis, cut in ((1, one), (2, other)):
+                    sums = np.add.reduceat(sums, range(0, cut.size, cut.together), axis=axis)
+                yield _Sums.of(_beyond_each(sums)), Crossed((one.coarse, other.coarse))
+
+    def _pairs(self, R: np.ndarray, Q: np.ndarray) -> Iterable[tuple[int, int]]:
+        """Pairs of features; of too many those that tell most by halves of their values."""
+        n = len(self._cuts)
+        if math.comb(n, 2) <= _MOST_PAIRS:
+            return itertools.combinations(range(n), 2)
+        told = np.zeros((2, n, n))
+        middle = [np.median(code) for code in self._codes]
+        share = [float(np.mean(code > at)) for code, at in zip(self._codes, middle, strict=True)]
+        for start in range(0, len(R), _ROWS):
+            own = slice(start, start + _ROWS)
+            above = (np.column_stack([code[own] for code in self._codes]) > middle) - share
+            told += [above.T @ (above * left[own, np.newaxis]) for left in (R, Q)]
+        size = np.abs(told[0] * told[1])
+        pairs = np.column_stack(np.triu_indices(n, 1))
+        most = np.argsort(-size[tuple(pairs.T)], kind="stable")[:_MOST_PAIRS]
+        return [(int(i), int(j)) for i, j in pairs[most]]
+
+
+def _cuts(feature: ToldFeature, X: np.ndarray) -> Iterator[Cut]:
+    """Parts by a feature: its levels, rare ones pooled, or bins of each of its columns.
+
+    Rare levels are known to models one by one: what a row's answer did to the predictions of the few
+    others would pass for what they have in common.
+    """
+    columns = feature.encoded
+    if len(columns) > 1 and np.isin(X[:, columns], (0, 1)).all():
+        yield Cut(feature.name, columns, None, len(columns) + 1)
+        return
+    for column in columns:
+        values = np.unique(X[:, column])
+        edges = (values[1:] + values[:-1]) / 2
+        if len(values) > _BINS:
+            edges = np.unique(np.quantile(X[:, column], np.arange(1, _BINS) / _BINS))
+        if len(edges):
+            yield Cut.by(feature.name, column, edges)
+
+
+def _by_value(cuts: Sequence[Cut], X: np.ndarray) -> Iterator[Cut]:
+    """Values of numbers one by one, of which most are of several rows."""
+    for cut in cuts:
+        if cut.edges is None or cut.size < _BINS:
+            continue
+        values, n = np.unique(X[:, cut.columns[0]], return_counts=True)
+        if n[n > 1].sum() > len(X) / 2:
+            yield Cut.by(cut.name, cut.columns[0], (values[1:] + values[:-1]) / 2)
+
+
+def _small(codes: np.ndarray, size: int) -> np.ndarray:
+    return codes.astype(np.min_scalar_type(size))
+
+
+def _beyond_each(sums: np.ndarray) -> np.ndarray:
+    """Sums over cells of two features, of totals what is beyond those of each feature."""
+    n, sums = sums[0], sums.copy()
+    for place in (1, 2):
+        total = sums[place]
+        told = n * (total.sum() / n.sum())
+        for axis in (0, 1):
+            of, rows = (own.sum(axis=axis, keepdims=True) for own in (total, n))
+            told = told - n * np.divide(of, rows, out=np.zeros_like(of), where=rows > 0)
+        sums[place] = total + told
+    return sums
