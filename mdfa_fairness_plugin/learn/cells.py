@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import chdtrc
+from scipy.special import chdtrc, ndtr
 
 from mdfa_fairness_plugin.data.display import ToldFeature
 from mdfa_fairness_plugin.numerics.rows import RowView
@@ -194,25 +194,29 @@ class _Sums(NamedTuple):
         return float(chdtrc(degrees, max(degrees + z * math.sqrt(2.0 * degrees), 0.0)))
 
     def _in_common(self, at_most: float) -> float:
-        """Of both, by Chernoff's bound for products of normal variables."""
-        total = float(((self.totals[0] * self.totals[1] - self.product) / self.n).sum())
-        both = self.squares[0] * self.squares[1]
-        pairs = np.maximum(both + self.product**2 - 2.0 * self.product_squares, 0.0)
-        spread = float((pairs / self.n**2).sum())
-        if not spread > 0 or 2.0 * math.exp(-(total**2) / spread / 2.0) > at_most:
+        """Of both, if one of them is nothing but chance, whatever the other is.
+
+        Where both are, by Chernoff's bound for products of normal variables.
+        """
+        (R, Q), (R2, Q2), n = self.totals, self.squares, self.n
+        total = float(((R * Q - self.product) / n).sum())
+        pairs = np.maximum(R2 * Q2 + self.product**2 - 2.0 * self.product_squares, 0.0)
+        spread = max(float((own / n**2).sum()) for own in (pairs, R**2 * Q2, Q**2 * R2))
+        by_one = 2.0 * ndtr(-abs(total) / math.sqrt(spread)) if spread > 0 else 1.0
+        if not (by_one < at_most and pairs.any()):
             return 1.0
-        size = np.sqrt(pairs) / self.n
-        alike = np.divide(self.product, np.sqrt(both), out=np.zeros_like(both), where=both > 0)
-        size, alike = size / np.sqrt(1.0 + alike**2), math.copysign(1.0, total) * alike
+        alike = np.divide(self.product, np.sqrt(R2 * Q2), out=np.zeros(len(n)), where=R2 * Q2 > 0)
+        size = np.sqrt(pairs / (1.0 + alike**2)) / n
+        alike *= math.copysign(1.0, total)
+        most = float((size * (1.0 + alike)).max())
 
         def exponent(share: float) -> float:
-            t = share / float((size * (1.0 + alike)).max())
-            own = t * size
+            own = share / most * size
             logs = -0.5 * np.log((1.0 - own * alike) ** 2 - own**2) - own * alike
-            return float(logs.sum()) - t * abs(total)
+            return float(logs.sum()) - share / most * abs(total)
 
         found = minimize_scalar(exponent, bounds=(0.0, 1.0 - 1e-9), method="bounded")
-        return min(2.0 * math.exp(min(float(found.fun), 0.0)), 1.0)
+        return max(by_one, 2.0 * math.exp(min(float(found.fun), 0.0)))
 
 
 class Sorter:

@@ -1,0 +1,166 @@
+"""Cells in which models miss the same: found where they do, and nowhere else."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+import mdfa_fairness_plugin as mdfa
+from mdfa_fairness_plugin.data.display import ToldFeature
+from mdfa_fairness_plugin.learn.cells import Crossed, Cut, Neighbourhoods, Sorter, _Sums
+from mdfa_fairness_plugin.numerics.rows import RowView
+
+AT_MOST = 0.05
+
+
+def sorter(X):
+    """Of numbers, a feature a column."""
+    features = [ToldFeature(f"x{i}", (i,), ()) for i in range(X.shape[1])]
+    return Sorter(features, RowView(X))
+
+
+def found(X, R, Q):
+    return [cells.names for cells in sorter(X).missed(R, Q, AT_MOST)]
+
+
+def test_the_sum_is_of_all_pairs_of_rows_of_a_cell():
+    rng = np.random.default_rng(0)
+    X, R, Q = rng.integers(0, 2, (40, 2)).astype(float), *rng.normal(size=(2, 40))
+    cells = Crossed((Cut.by("a", 0, np.array([0.5])), Cut.by("b", 1, np.array([0.5]))))
+    [sums] = [own for own, told in sorter(X)._sums(R, Q) if isinstance(told, Crossed)]
+    code = cells.codes(X)
+    margins = [np.array([R[X[:, i] == v].mean() for v in X[:, i]]) for i in (0, 1)]
+    beyond = R - margins[0] - margins[1] + R.mean()
+    for place, cell in enumerate(np.unique(code)):
+        own = code == cell
+        assert sums.totals[0][place] == pytest.approx(beyond[own].sum())
+        assert sums.product[place] == pytest.approx((R * Q)[own].sum())
+        i, j = np.nonzero(~np.eye(own.sum(), dtype=bool))
+        a, b = R[own], Q[own]
+        variance = ((a[i] * b[j]) ** 2 + a[i] * b[i] * a[j] * b[j]).sum()
+        r2, q2, p, p2 = (own[place] for own in (*sums.squares, sums.product, sums.product_squares))
+        assert r2 * q2 + p**2 - 2 * p2 == pytest.approx(variance)
+
+
+@pytest.mark.parametrize("missed", [0.0, 1.0])
+@pytest.mark.parametrize("n_cells", [2, 9, 60])
+def test_chance_is_never_less_than_it_is(n_cells, missed):
+    """Of two leftovers in cells of five one is chance; bounds are four standard errors of the draws."""
+    rng = np.random.default_rng(n_cells)
+    X = np.repeat(np.arange(n_cells), 5)[:, np.newaxis] * 1.0
+    code, n = X[:, 0].astype(int), np.full(n_cells, 5.0)
+    told, effect = [], rng.normal(size=n_cells)
+    for _ in range(1_000):
+        R, Q = rng.normal(size=(2, len(X)))
+        R, Q = R + missed * effect[code], Q + 0.5 * R  # unfairness is no miss
+        each = (R, Q, R**2, Q**2, R**4, Q**4, R * Q, (R * Q) ** 2)
+        sums = _Sums.of(np.array([n, *(np.bincount(code, own, n_cells) for own in each)]))
+        told.append(sums.p_value(1.0))
+    told = np.array(told)
+    assert (told < 0.05).mean() < 0.05 + 4 * math.sqrt(0.05 * 0.95 / 1_000)
+    assert (told < 0.005).mean() < 0.005 + 4 * math.sqrt(0.005 * 0.995 / 1_000)
+
+
+def both_miss(X, seen, size=0.25, seed=0):
+    """What is left of S and of Y where models miss ``seen``, -1 or 1."""
+    rng = np.random.default_rng(seed)
+    return [(rng.random(len(X)) < 0.5 + size * seen) - 0.5 for _ in range(2)]
+
+
+def test_a_product_among_many_features_is_found_and_alone():
+    X = np.random.default_rng(1).normal(size=(2_000, 30))
+    R, Q = both_miss(X, np.sign(X[:, 3] * X[:, 20]))
+    assert found(X, R, Q) == [("x3", "x20")]
+    assert found(X, -R, Q) == [("x3", "x20")]
+    assert found(np.exp(X), R, Q) == [("x3", "x20")]
+    order = np.random.default_rng(2).permutation(len(X))
+    assert found(X[order], R[order], Q[order]) == [("x3", "x20")]
+
+
+def test_of_more_pairs_than_are_looked_at_a_product_is_found(monkeypatch):
+    monkeypatch.setattr("mdfa_fairness_plugin.learn.cells._MOST_PAIRS", 40)
+    monkeypatch.setattr("mdfa_fairness_plugin.learn.cells._ROWS", 600)
+    test_a_product_among_many_features_is_found_and_alone()
+
+
+def test_what_one_model_misses_alone_is_nothing():
+    X = np.random.default_rng(1).normal(size=(2_000, 5))
+    R, _ = both_miss(X, np.sign(X[:, 0] * X[:, 1]))
+    _, Q = both_miss(X, np.zeros(len(X)))
+    assert found(X, R, Q) == found(X, Q, R) == []
+
+
+def test_misses_of_either_sign_are_found():
+    """S goes with a product of bins, Y with that in every other bin and against it in the others."""
+    X = np.random.default_rng(1).integers(0, 4, (4_000, 2)).astype(float)
+    seen = np.where((X[:, 0] + X[:, 1]) % 2, 1.0, -1.0)
+    R, _ = both_miss(X, seen)
+    _, Q = both_miss(X, seen * np.where(X[:, 0] % 4 < 2, 1.0, -1.0))
+    assert abs(np.mean(seen * np.where(X[:, 0] % 4 < 2, 1.0, -1.0) * seen)) < 0.1
+    assert found(X, R, Q) == [("x0", "x1")]
+
+
+def test_values_one_by_one_and_neighbours_are_found():
+    rng = np.random.default_rng(1)
+    code = rng.integers(0, 200, 2_000).astype(float)
+    seen = rng.choice([-1.0, 1.0], 200)[code.astype(int)]
+    [cells] = sorter(code[:, np.newaxis]).missed(*both_miss(code, seen), AT_MOST)
+    assert isinstance(cells, Crossed)
+    assert cells.size == len(np.unique(code))
+    bits = rng.integers(0, 2, (4_000, 5)).astype(float)
+    odd = np.where(bits[:, :3].sum(axis=1) % 2, 1.0, -1.0)
+    [cells] = sorter(bits).missed(*both_miss(bits, odd), AT_MOST)
+    assert isinstance(cells, Neighbourhoods)
+
+
+def test_new_rows_are_in_a_cell():
+    X = np.random.default_rng(1).normal(size=(500, 3))
+    for cells in (
+        Crossed((Cut.by("a", 0, np.array([-1.0, 0.0, 1.0])), Cut.by("b", 1, np.array([0.0])))),
+        Neighbourhoods.of(X, ("a", "b", "c")),
+    ):
+        codes = cells.codes(np.vstack([X, 100 * X]))
+        assert codes.min() >= 0
+        assert codes.max() < cells.size
+        np.testing.assert_array_equal(cells.codes(X), codes[:500])
+
+
+def test_levels_are_parts_and_rows_of_none_are_one():
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    assert Cut("job", (0, 1), None, 3).codes(X).tolist() == [1, 2, 0]
+
+
+def towns_and_jobs(n, seed=0):
+    """Every pair of a town and a job has an effect of its own on the group and on the outcome."""
+    rng = np.random.default_rng(seed)
+    town, job = rng.integers(0, 10, (2, n))
+    effect = rng.choice([-1.5, 1.5], (10, 10))[town, job]
+    X = pd.DataFrame({"town": [f"t{i}" for i in town], "job": [f"j{i}" for i in job]})
+    y, s = (rng.random((2, n)) < expit(effect)).astype(int)
+    return X, y, s
+
+
+def test_an_audit_tells_its_models_and_says_so():
+    """What passed for a ratio of 1.3 to 1.4 at p < .001."""
+    X, y, s = towns_and_jobs(1_000)
+    how = {"learner": "tree", "n_splits": 2, "n_repeats": 1}
+    result = mdfa.audit(X, y, sensitive_features=s, **how)
+    [note] = [one for one in result.warnings if one.category == "ToldToModels"]
+    assert "'town' and 'job' together" in str(note.message)
+    assert all(one.verdict != "violation" for one in result.violations)
+    assert result.worst_case.interval[0] < 0
+    again = mdfa.audit(X[::-1][["job", "town"]], y[::-1], sensitive_features=s[::-1], **how)
+    assert again.worst_case.ratio == pytest.approx(result.worst_case.ratio, rel=1e-9)
+
+
+def test_a_disparity_in_what_models_are_told_stays():
+    X, y, s = towns_and_jobs(1_000)
+    rng = np.random.default_rng(3)
+    y = np.where((s == 1) & (rng.random(len(y)) < 0.5), 0, y)
+    result = mdfa.audit(
+        X, y, sensitive_features=s, learner="tree", n_splits=2, n_repeats=1, outcomes=[0]
+    )
+    assert result.worst_case.group == 1
+    assert result.worst_case.verdict == "violation"
