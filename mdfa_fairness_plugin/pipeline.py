@@ -24,6 +24,7 @@ from mdfa_fairness_plugin.describe.subgroups import (
     silences_of,
 )
 from mdfa_fairness_plugin.exceptions import Count, LeakWarning, WarningLog
+from mdfa_fairness_plugin.learn.cells import Cells
 from mdfa_fairness_plugin.measure.conclude import conclude
 from mdfa_fairness_plugin.measure.measured import Measured, Widening
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
@@ -59,6 +60,12 @@ class Audit:
     balance: Mapping[tuple[str, Hashable], BalanceDiagnostics]
     silence: tuple[Silence, ...]
 
+    @property
+    def cells(self) -> tuple[Cells, ...]:
+        """Cells that models of any ground were told of."""
+        made = (search.side.ground for search in self.searches if search.made)
+        return tuple({one.key: one for ground in made for one in ground.cells}.values())
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditSource:
@@ -66,6 +73,7 @@ class AuditSource:
 
     problem: AuditProblem
     settings: Settings
+    cells: tuple[Cells, ...] = ()  # that models were told of
 
 
 # -- the steps

@@ -15,6 +15,7 @@ from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.describe.recorded import features_of, groups_of
 from mdfa_fairness_plugin.exceptions import WarningLog
 from mdfa_fairness_plugin.fields import said
+from mdfa_fairness_plugin.learn.cells import Cells
 from mdfa_fairness_plugin.person import pairs as alike
 from mdfa_fairness_plugin.pipeline import Audit, AuditSource, audit_provenance, excluded_counts
 from mdfa_fairness_plugin.records import AuditRecord, Violation
@@ -301,11 +302,13 @@ def result_of(audit: Audit, log: WarningLog, seconds: float) -> AuditResult:
         provenance=audit_provenance(audit, seconds),
         statement=settings.statement or {},
         sensitive_names=tuple(dict.fromkeys(c.sensitive_feature for c in problem.contrasts)),
-        **asked_of(problem, audit.asked),
+        **asked_of(problem, audit.asked, audit.cells),
     )
 
 
-def asked_of(problem: AuditProblem, asked: Settings) -> dict[str, Any]:
+def asked_of(
+    problem: AuditProblem, asked: Settings, cells: tuple[Cells, ...] = ()
+) -> dict[str, Any]:
     """What a result says of its rows and of what was asked of them, whatever was found."""
     return {
         "alpha": asked.alpha,
@@ -315,5 +318,5 @@ def asked_of(problem: AuditProblem, asked: Settings) -> dict[str, Any]:
         "outcome_name": problem.words.outcome_name,
         "favorable_label": problem.words.favorable,
         "feature_names": tuple(display.name for display in problem.encoder.displays_),
-        "source": AuditSource(problem=problem, settings=asked),
+        "source": AuditSource(problem=problem, settings=asked, cells=cells),
     }

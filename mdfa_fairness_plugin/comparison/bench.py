@@ -198,10 +198,19 @@ class RegionRows:
         """The same rows with a model's answers and what tells of these, of all rows on the bench."""
         weights = (*(own for own, _ in self.rows.lesser), self.rows.weights)
         told = tuple(own[self.places] for own in outcomes)
-        most = max(len(weights), len(told))
-        ladders = (own if len(own) == most else own * most for own in (weights, told))
-        *lesser, (_, best) = zip(*ladders, strict=True)
+        most = len(weights) if len(weights) > 1 else len(told)
+        *lesser, (_, best) = zip(*(as_long(own, most) for own in (weights, told)), strict=True)
         return replace(self.rows, value=value[self.places], outcome=best, lesser=tuple(lesser))
+
+
+def as_long(ladder: tuple[Any, ...], n: int) -> tuple[Any, ...]:
+    """A ladder of one rung, or of models told or not told what they missed, beside another of ``n``."""
+    if len(ladder) == 1:
+        return ladder * n
+    more = n - len(ladder)  # rungs of models that were told
+    if more < 0:
+        return ladder[: n + more] + ladder[more:]
+    return ladder + ladder[len(ladder) - more :]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -76,7 +76,8 @@ class CrossFittedMean:
     models: tuple[Any, ...]
     coefficients: np.ndarray  # (n_models, n_coefficients)
     loss: float = np.nan  # out of fold, a row: logarithmic in nats, or squared error
-    share: float = 1.0  # of the rows that could be learned from
+    # Of the rows that could be learned from; 0 of the best that were not told what they missed.
+    share: float = 1.0
     n_rounds: int = 0  # of the large boosting
     # Likewise by lesser models, the least first; they share ``models``.
     lesser: tuple[CrossFittedMean, ...] = ()
@@ -103,6 +104,11 @@ class CrossFittedMean:
             lesser=tuple(cls.averaged(own) for own in rungs),
         )
 
+    def beside(self, untold: CrossFittedMean) -> CrossFittedMean:
+        """With the ladder of models that were not told of cells before that of those that were."""
+        told = tuple(one for one in self.lesser if one.share < 1)
+        return replace(self, lesser=(*untold.lesser, replace(untold, lesser=(), share=0.0), *told))
+
     def without_models(self) -> CrossFittedMean:
         """What was predicted alone."""
         lesser = tuple(one.without_models() for one in self.lesser)
@@ -120,11 +126,11 @@ class CrossFittedMean:
 
         Shape (n_rungs, n_models, n_new), the best last, not bounded.
         """
-        seen = _Seen.of(_view(X), self.reading)
+        seen = {rung.reading: _Seen.of(_view(X), rung.reading) for rung in (*self.lesser, self)}
 
         def scores(rung: CrossFittedMean) -> list[np.ndarray]:
             return [
-                model.scores(seen, large=own[-1] > 0)
+                model.scores(seen[rung.reading], large=own[-1] > 0)
                 for model, own in zip(rung.models, rung.coefficients, strict=True)
             ]
 

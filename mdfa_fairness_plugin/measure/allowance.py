@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from mdfa_fairness_plugin.measure.intervals import (
     gamma_interval,
 )
 from mdfa_fairness_plugin.measure.means import MeanDifference, Means
-from mdfa_fairness_plugin.measure.sums import SetSums, still_to_come
+from mdfa_fairness_plugin.measure.sums import RungSums, SetSums, before_told, still_to_come
 
 
 def rung_effects(own: SetSums) -> tuple[float, ...]:
@@ -48,11 +49,34 @@ class Allowance:
         Of what moved beyond chance: the square of a difference is on average as much larger than the
         square of what is behind it as its variance.
         """
-        effects, scale = rung_effects(own), own.rates.scale
-        allowed = cls()
-        coming = still_to_come([rung.share for rung in own.rungs])
-        for rung, effect, times in zip(own.rungs, effects[:-1], coming, strict=True):
-            move = effect - effects[-1]
+        effects, shares = rung_effects(own), [rung.share for rung in own.rungs]
+        allowed = cls._until(own, own.rungs, effects)
+        if (untold := before_told(shares)) >= 0:
+            # Nobody is surer for having been told than before, if models were getting better then.
+            before = cls._until(
+                own, own.rungs[:untold], effects[: untold + 1], own.rungs[untold + 1 :]
+            )
+            told = effects[-1] - effects[untold]
+            if before.fall > 0:
+                allowed = allowed.with_move(before.fall + told, before.wider_below)
+            if before.rise > 0:
+                allowed = allowed.with_move(told - before.rise, before.wider_above)
+        return allowed
+
+    @classmethod
+    def _until(
+        cls,
+        own: SetSums,
+        rungs: Sequence[RungSums],
+        effects: Sequence[float],
+        told: Sequence[RungSums] = (),
+    ) -> Allowance:
+        """By how effects moved over these rungs to the last one, by chance as much as over others."""
+        scale, allowed = own.rates.scale, cls()
+        alike = {rung.share: rung for rung in told}
+        coming = still_to_come([rung.share for rung in rungs])
+        for rung, effect, times in zip(rungs, effects[:-1], coming, strict=True):
+            move, rung = effect - effects[-1], alike.get(rung.share, rung)
             beyond = move**2 - rung.variance(own.rates, 1.0, -1.0) / scale**2 if scale > 0 else 0.0
             if not (times > 0 and beyond > 0):
                 continue

@@ -161,12 +161,20 @@ def still_to_come(shares: Sequence[float]) -> tuple[float, ...]:
     with :math:`n^{-1/4}`, the slowest at which a doubly robust estimate can be told from its bias at
     all, the bias falls with :math:`n^{-1/2}`: of models of a share q of the rows it is
     :math:`q^{-1/2}` times as large, and :math:`1 / (q^{-1/2} - 1)` times what moved is left. Faster
-    ones leave less. Other rungs say nothing then; without one of fewer rows it is as much again as
-    better models have changed.
+    ones leave less. Other rungs say nothing then, nor do those up to the best models that were not
+    told what they missed, of share 0; without one of fewer rows it is as much again as better models
+    have changed.
     """
-    fewest = min(shares, default=1.0)
+    told = shares[before_told(shares) + 1 :]
+    fewest = min(told, default=1.0)
     times = 1.0 / (fewest**-0.5 - 1.0) if fewest < 1.0 else 1.0
-    return tuple(times if share == fewest else 0.0 for share in shares)
+    untold = (0.0,) * (len(shares) - len(told))
+    return (*untold, *(times if share == fewest else 0.0 for share in told))
+
+
+def before_told(shares: Sequence[float]) -> int:
+    """Place of the best models before they were told what they missed; -1 if they never were."""
+    return shares.index(0.0) if 0.0 in shares else -1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -89,7 +89,8 @@ class ModelDependence(Record):
         Log-loss of each rung's ``Pr[S = s | x]`` and ``Pr[Y = y | x]`` on rows not fitted to, in nats
         a row, over all rows compared; of a number the mean squared error, in variances.
     shares : tuple of float
-        Share of the rows at hand that each rung's models learn from.
+        Share of the rows at hand that each rung's models learn from; 0 of the best models before
+        they were told what they had missed (cells of features, see ``learn.cells``).
     allowance : float
         How much further the log ratio (or the difference) may fall with more rows to learn from, by
         how it fell from the models of half of the rows (with fewer than three folds: from lesser

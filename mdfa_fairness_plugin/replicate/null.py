@@ -307,7 +307,7 @@ def _with_outcomes(source: AuditSource) -> AuditProblem:
     compared = Compared(problem, rows, folds, settings, ladder=False)
     given = {}
     for outcome in outcomes_of(problem):
-        mean = compared.outcome_model(outcome).out_of_fold
+        mean = compared.outcome_model(outcome, source.cells).out_of_fold
         given[outcome.label] = np.full(problem.n_samples, np.nan)
         given[outcome.label][problem.source_row] = outcome.expected(mean)
     return replace(problem, given=replace(problem.given, outcome=given))
@@ -315,17 +315,16 @@ def _with_outcomes(source: AuditSource) -> AuditProblem:
 
 def chances_of(source: AuditSource, seed: int) -> list[np.ndarray]:
     """Probabilities of the values of every sensitive column given the features, or their mean."""
-    problem, propensity = source.problem, source.settings.propensity
+    problem = source.problem
     if problem.quantity is not None:
-        return [_expected(problem, problem.quantity.values, seed, propensity)]
-    return [_chances(problem, column, seed, propensity) for column in problem.sensitive]
+        return [_expected(source, problem.quantity.values, seed)]
+    return [_chances(source, column, seed) for column in problem.sensitive]
 
 
 @one_blas_thread()
-def _chances(
-    problem: AuditProblem, column: SensitiveFeature, seed: int, propensity: Any = None
-) -> np.ndarray:
+def _chances(source: AuditSource, column: SensitiveFeature, seed: int) -> np.ndarray:
     """Probability of each value of a column given the features, out of fold; (n_rows, n_values)."""
+    problem = source.problem
     codes, counts = column.labels.codes, column.labels.counts
     known, n_values = np.flatnonzero(codes >= 0), len(counts)
     chances = np.tile(counts / max(counts.sum(), 1), (len(codes), 1))
@@ -333,7 +332,7 @@ def _chances(
     if given is not None:
         return _given_chances(problem, column, given, chances)
     modelled = [value for value in _by_rows(column) if counts[value] >= _FEWEST_ROWS]
-    told = _by_features(problem, known, codes[known], seed, propensity)
+    told = _by_features(source, known, codes[known], seed)
     # Of two values one model tells both.
     for value in modelled[:1] if n_values == len(modelled) == 2 else modelled:
         chances[known, value] = told(codes[known] == value)
@@ -343,24 +342,25 @@ def _chances(
 
 
 @one_blas_thread()
-def _expected(problem: AuditProblem, values: np.ndarray, seed: int, propensity: Any) -> np.ndarray:
+def _expected(source: AuditSource, values: np.ndarray, seed: int) -> np.ndarray:
     """What a quantity is on average given the features, out of fold, shape (n_rows,)."""
     known = np.flatnonzero(~np.isnan(values))
     more = (values[known] > np.median(values[known])).astype(np.intp)
     expected = np.full(len(values), np.nan)
-    told = _by_features(problem, known, more, seed, propensity)
+    told = _by_features(source, known, more, seed)
     expected[known] = told(values[known], IDENTITY)
     return expected
 
 
 def _by_features(
-    problem: AuditProblem, rows: np.ndarray, strata: np.ndarray, seed: int, propensity: Any
+    source: AuditSource, rows: np.ndarray, strata: np.ndarray, seed: int
 ) -> Callable[..., np.ndarray]:
     """What the features of these rows tell of a value, out of folds that are even within strata."""
+    problem, propensity = source.problem, source.settings.propensity
     unit = None if problem.unit is None else problem.unit[rows]
     folds = draw_folds(strata, _N_FOLDS, np.random.default_rng([seed, 1]), unit)
     X, weight = problem.encoded.take(rows), problem.sample_weight[rows]
-    shared = functools.cache(lambda: Shared.of(X, folds, weight))
+    shared = functools.cache(lambda: Shared.of(X, folds, weight).told(source.cells))
 
     def told(value: np.ndarray, link: Link = LOGIT) -> np.ndarray:
         how = {"link": link, "sample_weight": weight, "seeds": (seed,), "shared": shared}

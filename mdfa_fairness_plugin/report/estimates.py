@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from mdfa_fairness_plugin.describe.conditions import EVERYBODY
 from mdfa_fairness_plugin.describe.wording import label_text, percent
+from mdfa_fairness_plugin.measure.sums import before_told
 from mdfa_fairness_plugin.records import AuditRecord, Violation
 from mdfa_fairness_plugin.report import figures
 from mdfa_fairness_plugin.report.document import EVERYWHERE, HTML, Paragraphs, Section, Table, Value
@@ -239,11 +240,11 @@ def moved_section(case: Violation | None) -> Section:
     effect = effect_of(case)
     hidden = bool(depends.withheld & {"ratios", "differences"})
     last = len(depends.shares) - 1
+    untold = before_told(depends.shares)
     names = [
-        "best"
-        if i == last
-        else f"best, of {100 * share:.0f} % of the rows"
-        if share < 1
+        f"{'best' if i <= untold or untold < 0 else 'told what they missed'}"
+        + (f", of {100 * share:.0f} % of the rows" if 0 < share < 1 else "")
+        if i in (last, untold) or share < 1
         else "least"
         if i == 0
         else "better"

@@ -30,7 +30,11 @@ from mdfa_fairness_plugin.learn.difference import (
 from mdfa_fairness_plugin.learn.given import GivenProbability, repeated_probability
 from mdfa_fairness_plugin.learn.learners import make_regressor
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
-from mdfa_fairness_plugin.learn.probability import CrossFittedProbability, Shared
+from mdfa_fairness_plugin.learn.probability import (
+    CrossFittedMean,
+    CrossFittedProbability,
+    Shared,
+)
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.measure.tests import search_spread
 from mdfa_fairness_plugin.numerics.rows import RowView
@@ -52,6 +56,11 @@ def rungs_of(
     ladders = [(*model.lesser, model) for model in (propensity, outcome)]
     most = max(len(own) for own in ladders)
     return list(zip(*(own if len(own) == most else own * most for own in ladders), strict=True))
+
+
+def beside(model: Any, untold: Any) -> Any:
+    """A model with what it told before it was told what it had missed, if its ladder is asked for."""
+    return model.beside(untold) if isinstance(model, CrossFittedMean) and model.lesser else model
 
 
 class Compared:
@@ -97,8 +106,10 @@ class Compared:
         name = (outcome.name, cells)
         if name not in self._outcome_models:
             link = LOGIT if outcome.whole else IDENTITY
-            value = outcome.modelled[self.rows]
-            self._outcome_models[name] = self._model(OUTCOME, value, outcome.given, link, cells)
+            model = self._model(OUTCOME, outcome.modelled[self.rows], outcome.given, link, cells)
+            if cells:
+                model = beside(model, self.outcome_model(outcome))
+            self._outcome_models[name] = model
         return self._outcome_models[name]
 
     def propensity(
@@ -168,10 +179,10 @@ class Ground:
         self.quantity = None if quantity is None else quantity[compared.rows]
         self._given = given
         self.cells: tuple[Cells, ...] = ()  # that models are told, as they had missed them
-        self.fitted_propensity = self.propensity_again()
+        untold = self.fitted_propensity = self.propensity_again()
         while more := self._untold(outcomes):
             self.cells += more
-            self.fitted_propensity = self.propensity_again()
+            self.fitted_propensity = beside(self.propensity_again(), untold)
         e = self.fitted_propensity.out_of_fold
         if self.quantity is not None:
             self.compared_s, e = sides_of(self.quantity - e)

@@ -99,7 +99,7 @@ def test_the_model_of_a_fold_never_saw_its_numbers():
         for sign in (1, -1)
     )
     assert one.by_rung(X).shape == (4, 3, 300)
-    seen = _Seen.of(RowView(X), one.basis)
+    seen = _Seen.of(RowView(X), one.reading)
     for model, alike in ((1, True), (0, False)):
         said = [
             fitted.link.mean(fitted.models[model].scores(seen, large=True)) for fitted in (one, two)

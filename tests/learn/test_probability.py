@@ -74,7 +74,7 @@ def test_the_model_of_a_fold_never_saw_its_labels(levels):
     two = cross_fitted_probability(rows, other, folds)
     for model, alike in ((1, True), (0, False)):
         said = [
-            fitted.models[model].scores(_Seen.of(RowView(X, levels=levels), fitted.basis))
+            fitted.models[model].scores(_Seen.of(RowView(X, levels=levels), fitted.reading))
             for fitted in (one, two)
         ]
         assert np.array_equal(*said) == alike
