@@ -85,9 +85,12 @@ class Compared:
         self._told = told_features(problem.encoder.displays_, problem.encoder.leveled_)
         self._outcome_models: dict[Hashable, CrossFittedProbability] = {}
 
+    def _shared(self, cells: tuple[Cells, ...]) -> Shared:
+        """What all models of these rows share that are told of cells."""
+        return self._untold.told(cells)
+
     @cached_property
-    def _shared(self) -> Shared:
-        """What all models of these rows share."""
+    def _untold(self) -> Shared:
         return Shared.of(self.X, self.folds[0], self.base)
 
     @cached_property
@@ -154,7 +157,7 @@ class Compared:
             seeds=self.settings.repeated_seeds(stage, len(self.folds)),
             n_jobs=self.settings.n_jobs,
             ladder=self.ladder,
-            shared=lambda: self._shared.told(cells),
+            shared=functools.partial(self._shared, cells),
         )
         return fit() if given is None else GivenProbability(given[self.rows], fit, link)
 

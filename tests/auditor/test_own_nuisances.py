@@ -162,8 +162,7 @@ def test_redraws_follow_the_probabilities_given(null):
     result = mdfa.audit(
         X, y, sensitive_features=third, propensity=given, groups=["a", "b"], **QUICK
     )
-    problem = result.source.problem
-    chances = _chances(problem, problem.sensitive[0], 0, given)
+    chances = _chances(result.source, result.source.problem.sensitive[0], 0)
     np.testing.assert_allclose(chances, np.tile([0.2, 0.5, 0.3], (len(s), 1)))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mdfa_fairness_plugin.data.problem import build_problem
 from mdfa_fairness_plugin.exceptions import MDFAWarning
-from mdfa_fairness_plugin.pipeline import deltas_and_statistics
+from mdfa_fairness_plugin.pipeline import AuditSource, deltas_and_statistics
 from mdfa_fairness_plugin.replicate.null import (
     NullDistribution,
     _chances,
@@ -19,6 +19,7 @@ from mdfa_fairness_plugin.replicate.null import (
     _with_outcomes,
 )
 from mdfa_fairness_plugin.replicate.repeats import rerun
+from mdfa_fairness_plugin.settings import Settings
 
 
 def test_a_planted_violation_is_beyond_all_draws(planted):
@@ -104,7 +105,7 @@ def test_sides_are_those_of_the_audit(three_groups):
 
 def test_redraws_follow_the_features_and_keep_the_unknown_unknown(three_groups):
     (column,) = three_groups.sensitive
-    chances = _chances(three_groups, column, 0)
+    chances = _chances(AuditSource(problem=three_groups, settings=Settings()), column, 0)
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
     codes = column.labels.codes
     drawn = _redrawn(column, chances, None, np.random.default_rng(1)).labels.codes
@@ -125,7 +126,7 @@ def test_redraws_follow_the_features_and_keep_the_unknown_unknown(three_groups):
 def test_a_persons_rows_are_redrawn_together(three_groups):
     """One value for the rows of who has one; frequencies stay; others keep a draw per row."""
     (column,) = three_groups.sensitive
-    chances = _chances(three_groups, column, 0)
+    chances = _chances(AuditSource(problem=three_groups, settings=Settings()), column, 0)
     codes = column.labels.codes
     # People of up to four rows with one value, and one of two values.
     cluster = np.arange(len(codes))
