@@ -106,7 +106,7 @@ class CrossFittedMean:
 
     def beside(self, untold: CrossFittedMean) -> CrossFittedMean:
         """With the ladder of models that were not told of cells before that of those that were."""
-        told = tuple(one for one in self.lesser if one.share < 1)
+        told = tuple(one for one in self.lesser if one.share < 1) or self.lesser
         return replace(self, lesser=(*untold.lesser, replace(untold, lesser=(), share=0.0), *told))
 
     def without_models(self) -> CrossFittedMean:
