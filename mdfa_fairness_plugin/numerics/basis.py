@@ -159,8 +159,10 @@ class QuadraticBasis:
 
     def __call__(self, X):
         """Columns of mean 0 and standard deviation 1, shape (n, p)."""
-        raw = _expand(self.standardise(X), self.squared, self.products)
-        return self.restandardise(raw)[:, self.varies]
+        kept = _expand(self.standardise(X), self.squared, self.products)[:, self.varies]
+        kept -= self.restandardise.centre[self.varies]  # in place: of many rows these are large
+        kept /= self.restandardise.scale[self.varies]
+        return kept
 
 
 def _expand(Z, squared, products):

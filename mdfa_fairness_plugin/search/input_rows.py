@@ -74,8 +74,8 @@ def membership(
     below, above = ground.limits
     inside = search.working(search.solved.member, problem.n_rows)
     beyond = np.zeros(problem.n_samples, dtype=bool)
-    known = (search.data.rows, ground.outside)
-    other = np.setdiff1d(np.arange(problem.n_rows), np.concatenate(known))
+    known = np.concatenate((search.data.rows, ground.outside))
+    other = np.delete(np.arange(problem.n_rows), known)
 
     def judged(rows: RowView) -> tuple[np.ndarray, np.ndarray]:
         asked = Asked(rows)  # the region may want the propensity, too
