@@ -34,6 +34,8 @@ from mdfa_fairness_plugin.numerics.rows import RowView
 _BINS, _TOGETHER = 16, 4
 # Rows of a neighbourhood.
 _NEIGHBOURS = 10
+# Models are told so many at a time, as they may then miss nothing in others.
+_AT_A_TIME = 16
 # More pairs of features take longer than they are worth; rows looked at a time to choose among them.
 _MOST_PAIRS, _ROWS = 2_000, 20_000
 
@@ -169,12 +171,15 @@ class _Sums(NamedTuple):
     fourths: tuple[np.ndarray, np.ndarray]
     product: np.ndarray
     product_squares: np.ndarray
+    own: np.ndarray  # what R Q of single rows adds to the product of both totals
 
     @classmethod
     def of(cls, sums: np.ndarray) -> _Sums:
         """Of cells of several rows."""
-        n, R, Q, R2, Q2, R4, Q4, *products = sums.reshape(len(sums), -1)[:, sums[0].ravel() > 1]
-        return cls(n, (R, Q), (R2, Q2), (R4, Q4), *products)
+        sums = sums.reshape(len(sums), -1)[:, sums[0].ravel() > 1]
+        n, R, Q, R2, Q2, R4, Q4, product, product_squares, *own = sums
+        own = own[0] if own else product
+        return cls(n, (R, Q), (R2, Q2), (R4, Q4), product, product_squares, own)
 
     def p_value(self, at_most: float) -> float:
         """Chance of as much in common; 1 where it plainly is more than ``at_most``."""
@@ -199,7 +204,7 @@ class _Sums(NamedTuple):
         Where both are, by Chernoff's bound for products of normal variables.
         """
         (R, Q), (R2, Q2), n = self.totals, self.squares, self.n
-        total = float(((R * Q - self.product) / n).sum())
+        total = float(((R * Q - self.own) / n).sum())
         pairs = np.maximum(R2 * Q2 + self.product**2 - 2.0 * self.product_squares, 0.0)
         spread = max(float((own / n**2).sum()) for own in (pairs, R**2 * Q2, Q**2 * R2))
         by_one = 2.0 * ndtr(-abs(total) / math.sqrt(spread)) if spread > 0 else 1.0
@@ -235,14 +240,14 @@ class Sorter:
         self._n_kinds = len(alone) + 2 * n_pairs - n_fine
 
     def missed(self, R: np.ndarray, Q: np.ndarray, level: float) -> list[Cells]:
-        """Cells that hold more in common than by chance, for each set of features the surest."""
+        """Cells that hold more in common than by chance, the surest first, of each features one."""
         at_most = level / max(self._n_kinds, 1)
         tried = [(own.p_value(at_most), cells) for own, cells in self._sums(R, Q)]
         found: dict[tuple[str, ...], Cells] = {}
         for p_value, cells in sorted(tried, key=lambda one: one[0]):
             if p_value < at_most:
                 found.setdefault(cells.names, cells)
-        return list(found.values())
+        return list(found.values())[:_AT_A_TIME]
 
     def _sums(self, R: np.ndarray, Q: np.ndarray) -> Iterator[tuple[_Sums, Cells]]:
         each = (R, Q, R**2, Q**2, R**4, Q**4, R * Q, (R * Q) ** 2)
@@ -315,13 +320,20 @@ def _small(codes: np.ndarray, size: int) -> np.ndarray:
 
 
 def _beyond_each(sums: np.ndarray) -> np.ndarray:
-    """Sums over cells of two features, of totals what is beyond those of each feature."""
-    n, sums = sums[0], sums.copy()
-    for place in (1, 2):
-        total = sums[place]
-        told = n * (total.sum() / n.sum())
-        for axis in (0, 1):
-            of, rows = (own.sum(axis=axis, keepdims=True) for own in (total, n))
-            told = told - n * np.divide(of, rows, out=np.zeros_like(of), where=rows > 0)
-        sums[place] = total + told
-    return sums
+    """Sums over cells of two features, of totals what is beyond those of each feature.
+
+    So a row tells of other cells, too; what its own R Q adds to products of totals is put last.
+    """
+    n, everybody, product = sums[0], sums[0].sum(), sums[7]
+    total = sums[1:3] * 1.0
+    weight = n / everybody
+    total += weight * sums[1:3].sum(axis=(1, 2), keepdims=True)
+    own, here = weight**2 * (product + product.sum()), 1.0 - weight
+    for axis in (0, 1):
+        of, rows = (each.sum(axis=axis, keepdims=True) for each in (product, n))
+        share = np.divide(n, rows, out=np.zeros_like(n), where=rows > 0)
+        total -= share * sums[1:3].sum(axis=axis + 1, keepdims=True)
+        beyond = share - weight
+        own += beyond**2 * (of - product) - weight**2 * of
+        here -= beyond
+    return np.concatenate([sums[:1], total, sums[3:], [own + here**2 * product]])

@@ -241,15 +241,14 @@ def moved_section(case: Violation | None) -> Section:
     hidden = bool(depends.withheld & {"ratios", "differences"})
     last = len(depends.shares) - 1
     untold = before_told(depends.shares)
-    names = [
-        f"{'best' if i <= untold or untold < 0 else 'told what they missed'}"
-        + (f", of {100 * share:.0f} % of the rows" if 0 < share < 1 else "")
-        if i in (last, untold) or share < 1
-        else "least"
-        if i == 0
-        else "better"
-        for i, share in enumerate(depends.shares)
-    ]
+    names = []
+    for i, share in enumerate(depends.shares):
+        best = i in (last, untold) or share < 1
+        kind = ["best" if best else "least" if i in (0, untold + 1) else "better"]
+        if i > untold >= 0:
+            kind = ["told what they missed"] if best else [*kind, "told what they missed"]
+        part = (f"of {100 * share:.0f} % of the rows",) if 0 < share < 1 else ()
+        names.append(", ".join((*kind, *part)))
     losses: tuple[Sequence[Value], ...] = ((None,) * len(names),) * 2
     if "outcome_losses" not in depends.withheld:
         losses = tuple(map(figures.told_apart, (depends.propensity_losses, depends.outcome_losses)))

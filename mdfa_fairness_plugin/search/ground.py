@@ -231,7 +231,10 @@ class Ground:
         return self.compared.propensity(self.compared_s > 0, self._given, LOGIT, self.cells)
 
     def _untold(self, outcomes: Sequence[Outcome]) -> tuple[Cells, ...]:
-        """Cells that models miss something in and have not been told."""
+        """Cells that models miss something in and have not been told; none if all are the user's."""
+        fitted = (self.compared.outcome_model(one, self.cells) for one in outcomes)
+        if not any(isinstance(one, CrossFittedMean) for one in (self.fitted_propensity, *fitted)):
+            return ()
         value = self.compared_s > 0 if self.quantity is None else self.quantity
         left = (value - self.fitted_propensity.out_of_fold) * self.compared.base
         return self.compared.missed(left, outcomes, self.cells)

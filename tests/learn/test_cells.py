@@ -31,12 +31,15 @@ def test_the_sum_is_of_all_pairs_of_rows_of_a_cell():
     cells = Crossed((Cut.by("a", 0, np.array([0.5])), Cut.by("b", 1, np.array([0.5]))))
     [sums] = [own for own, told in sorter(X)._sums(R, Q) if isinstance(told, Crossed)]
     code = cells.codes(X)
+    same = [X[:, [i]] == X[:, i] for i in (0, 1)]
+    from_each = np.eye(40) - sum(one / one.sum(axis=0) for one in same) + 1 / 40
     margins = [np.array([R[X[:, i] == v].mean() for v in X[:, i]]) for i in (0, 1)]
     beyond = R - margins[0] - margins[1] + R.mean()
     for place, cell in enumerate(np.unique(code)):
         own = code == cell
         assert sums.totals[0][place] == pytest.approx(beyond[own].sum())
         assert sums.product[place] == pytest.approx((R * Q)[own].sum())
+        assert sums.own[place] == pytest.approx(from_each[own].sum(axis=0) ** 2 @ (R * Q))
         i, j = np.nonzero(~np.eye(own.sum(), dtype=bool))
         a, b = R[own], Q[own]
         variance = ((a[i] * b[j]) ** 2 + a[i] * b[i] * a[j] * b[j]).sum()
@@ -90,6 +93,15 @@ def test_what_one_model_misses_alone_is_nothing():
     R, _ = both_miss(X, np.sign(X[:, 0] * X[:, 1]))
     _, Q = both_miss(X, np.zeros(len(X)))
     assert found(X, R, Q) == found(X, Q, R) == []
+
+
+def test_an_outcome_that_is_the_group_is_nothing():
+    """Half of these were something while rows told of themselves by what is beyond each feature."""
+    rng, n_found = np.random.default_rng(1), 0
+    for _ in range(40):
+        X, R = rng.normal(size=(600, 5)), (rng.random(600) < 0.3) - 0.3
+        n_found += bool(found(X, R, R))
+    assert n_found < 40 * AT_MOST + 4 * math.sqrt(40 * AT_MOST * (1 - AT_MOST))
 
 
 def test_misses_of_either_sign_are_found():
@@ -153,6 +165,9 @@ def test_an_audit_tells_its_models_and_says_so():
     [note] = [one for one in result.warnings if one.category == "ToldToModels"]
     assert "each value of 'code'" in str(note.message)
     assert all(one.verdict != "violation" for one in result.violations)
+    card = result.to_model_card()
+    for rung in ("least", "best", "least, told what they missed", "told what they missed"):
+        assert card.count(f"| {rung} |") == 1
     again = mdfa.audit(X[::-1][["age", "code"]], y[::-1], sensitive_features=s[::-1], **HOW)
     assert again.worst_case.ratio == pytest.approx(result.worst_case.ratio, rel=1e-9)
 
@@ -164,3 +179,10 @@ def test_a_disparity_beside_what_models_are_told_stays():
     assert "ToldToModels" in {one.category for one in result.warnings}
     assert result.worst_case.group == 1
     assert result.worst_case.verdict == "violation"
+
+
+def test_models_of_the_users_own_are_told_nothing():
+    X, y, s = by_code()
+    given = dict.fromkeys(("propensity", "outcome_probability"), np.full(len(y), 0.5))
+    result = mdfa.audit(X, y, sensitive_features=s, **given, **HOW)
+    assert "ToldToModels" not in {one.category for one in result.warnings}
