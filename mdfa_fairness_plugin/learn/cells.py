@@ -213,7 +213,7 @@ class _Sums(NamedTuple):
         alike = np.divide(self.product, np.sqrt(R2 * Q2), out=np.zeros(len(n)), where=R2 * Q2 > 0)
         size = np.sqrt(pairs / (1.0 + alike**2)) / n
         alike *= math.copysign(1.0, total)
-        most = float((size * (1.0 + alike)).max())
+        most = float((size * np.maximum(1.0 + alike, 0.1)).max())
 
         def exponent(share: float) -> float:
             own = share / most * size

@@ -66,6 +66,14 @@ def test_chance_is_never_less_than_it_is(n_cells, missed):
     assert (told < 0.005).mean() < 0.005 + 4 * math.sqrt(0.005 * 0.995 / 1_000)
 
 
+def test_chances_are_known_where_both_leave_the_same():
+    """Of twins one is of the group, and gets the outcome."""
+    code, R = np.repeat(np.arange(200), 2), np.tile([0.5, -0.5], 200)
+    each = (R, R, R**2, R**2, R**4, R**4, R * R, R**4)
+    sums = _Sums.of(np.array([np.bincount(code, own) for own in (None, *each)], dtype=float))
+    assert 0 < sums.p_value(1.0) < 1e-3
+
+
 def both_miss(X, seen, size=0.25, seed=0):
     """What is left of S and of Y where models miss ``seen``, -1 or 1."""
     rng = np.random.default_rng(seed)
