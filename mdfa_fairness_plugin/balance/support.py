@@ -21,6 +21,8 @@ _COMPARABLE_ROWS = 10
 # With more than this share of the rows outside, what is left is not what was asked about. Above one
 # half, so that half an overlap is still audited and described.
 _MOST_ROWS = 0.6
+# A few rows at the edge of any two groups have no counterpart; from this share on they are many.
+MANY_OUTSIDE = 0.05
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,7 +16,12 @@ import numpy as np
 
 from mdfa_fairness_plugin.balance.balancer import FromNetwork, Weighing, is_network, weigh
 from mdfa_fairness_plugin.balance.diagnostics import BalanceDiagnostics, Distances, diagnose
-from mdfa_fairness_plugin.balance.support import Support, check_support
+from mdfa_fairness_plugin.balance.support import (
+    MANY_OUTSIDE,
+    Support,
+    check_support,
+    common_support,
+)
 from mdfa_fairness_plugin.data.display import told_features
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
 from mdfa_fairness_plugin.data.problem import AuditProblem
@@ -82,6 +87,7 @@ class Compared:
         self.folds = folds[:, self.rows]  # (n_repeats, n)
         self.cluster = None if problem.cluster is None else problem.cluster[self.rows]
         self.unit = None if problem.unit is None else problem.unit[self.rows]
+        self._unknown = problem.probability is not None
         self._told = told_features(problem.encoder.displays_, problem.encoder.leveled_)
         self._outcome_models: dict[Hashable, CrossFittedProbability] = {}
 
@@ -125,6 +131,8 @@ class Compared:
         self, left: np.ndarray, outcomes: Sequence[Outcome], cells: tuple[Cells, ...]
     ) -> tuple[Cells, ...]:
         """Further cells that models of S, which leave so much, and of an outcome miss the same in."""
+        if self._unknown:  # whose rows stand once for every group
+            return ()
         modelled = {one.name: one for one in (one.yes_no or one for one in outcomes)}
         known, (rows, sorter) = {one.key for one in cells}, self._sorted
         found: dict[Hashable, Cells] = {}
@@ -182,10 +190,8 @@ class Ground:
         self.quantity = None if quantity is None else quantity[compared.rows]
         self._given = given
         self.cells: tuple[Cells, ...] = ()  # that models are told, as they had missed them
-        untold = self.fitted_propensity = self.propensity_again()
-        while more := self._untold(outcomes):
-            self.cells += more
-            self.fitted_propensity = beside(self.propensity_again(), untold)
+        self.fitted_propensity = self.propensity_again()
+        self._tell_what_was_missed(outcomes)
         e = self.fitted_propensity.out_of_fold
         if self.quantity is not None:
             self.compared_s, e = sides_of(self.quantity - e)
@@ -229,6 +235,31 @@ class Ground:
         if self.quantity is not None:
             return self.compared.propensity(self.quantity, self._given, IDENTITY, self.cells)
         return self.compared.propensity(self.compared_s > 0, self._given, LOGIT, self.cells)
+
+    def _tell_what_was_missed(self, outcomes: Sequence[Outcome]) -> None:
+        """Fit the models again until they miss nothing they can be told.
+
+        Cells that tell the group itself, so that many are left without anybody comparable, are none in
+        which people are alike: what S does to Y would pass for what the features do.
+        """
+        untold = self.fitted_propensity
+        while more := self._untold(outcomes):
+            before = self.cells, self.fitted_propensity
+            self.cells += more
+            self.fitted_propensity = beside(self.propensity_again(), untold)
+            if self._share_outside(self.fitted_propensity) > max(
+                self._share_outside(untold), MANY_OUTSIDE
+            ):
+                self.cells, self.fitted_propensity = before
+                break
+
+    def _share_outside(self, propensity: CrossFittedProbability) -> float:
+        """Share of the rows without a comparable one; none where a quantity is compared."""
+        if self.quantity is not None:
+            return 0.0
+        base = self.compared.base
+        mask = common_support(propensity.out_of_fold, self.compared_s, base)
+        return Support.of(mask, base).share_outside
 
     def _untold(self, outcomes: Sequence[Outcome]) -> tuple[Cells, ...]:
         """Cells that models miss something in and have not been told; none if all are the user's."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.balance.support import effective_sample_size
+from mdfa_fairness_plugin.balance.support import MANY_OUTSIDE, effective_sample_size
 from mdfa_fairness_plugin.data.columns import listing
 from mdfa_fairness_plugin.data.contrasts import FEWEST_CLUSTERS, Contrast
 from mdfa_fairness_plugin.data.given import OUTCOME, PROPENSITY
@@ -36,9 +36,6 @@ from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import Settings, alpha_of_people
 
 logger = logging.getLogger(__name__)
-
-# A few rows at the edge of any two groups have no counterpart; from this share on it is a warning.
-_MANY_OUTSIDE = 0.05
 
 
 def prepare(
@@ -224,7 +221,7 @@ def warn_of_outside(
 ) -> None:
     """Say if many rows of a ground have no counterpart."""
     share = ground.support.share_outside
-    if share >= _MANY_OUTSIDE:
+    if share >= MANY_OUTSIDE:
         n, of = len(ground.outside), len(ground.compared.rows)
         log.warn(
             OverlapWarning,
