@@ -34,8 +34,8 @@ from mdfa_fairness_plugin.numerics.rows import RowView
 _BINS, _TOGETHER = 16, 4
 # Rows of a neighbourhood.
 _NEIGHBOURS = 10
-# Models are told so many at a time, as they may then miss nothing in others.
-_AT_A_TIME = 16
+# Models are told so many at a time at most: of hundreds of copies of a feature not every pair.
+_AT_A_TIME = 200
 # More pairs of features take longer than they are worth; rows looked at a time to choose among them.
 _MOST_PAIRS, _ROWS = 2_000, 20_000
 
@@ -308,10 +308,10 @@ def _cuts(feature: ToldFeature, X: np.ndarray) -> Iterator[Cut]:
 def _by_value(cuts: Sequence[Cut], X: np.ndarray) -> Iterator[Cut]:
     """Values of numbers one by one, of which most are of several rows."""
     for cut in cuts:
-        if cut.edges is None or cut.size < _BINS:
+        if cut.edges is None:
             continue
         values, n = np.unique(X[:, cut.columns[0]], return_counts=True)
-        if n[n > 1].sum() > len(X) / 2:
+        if len(values) >= _BINS and n[n > 1].sum() > len(X) / 2:
             yield Cut.by(cut.name, cut.columns[0], (values[1:] + values[:-1]) / 2)
 
 

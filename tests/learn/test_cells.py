@@ -129,6 +129,9 @@ def test_values_one_by_one_and_neighbours_are_found():
     [cells] = sorter(code[:, np.newaxis]).missed(*both_miss(code, seen), AT_MOST)
     assert isinstance(cells, Crossed)
     assert cells.size == len(np.unique(code))
+    heap = np.append(code, np.full(400, 77.0))  # of those of whom it is not known, say
+    seen = np.append(seen, np.zeros(400))
+    assert found(heap[:, np.newaxis], *both_miss(heap, seen)) == [("x0",)]
     bits = rng.integers(0, 2, (4_000, 5)).astype(float)
     odd = np.where(bits[:, :3].sum(axis=1) % 2, 1.0, -1.0)
     [cells] = sorter(bits).missed(*both_miss(bits, odd), AT_MOST)
