@@ -41,7 +41,7 @@ from mdfa_fairness_plugin.data.columns import find_label
 from mdfa_fairness_plugin.fields import UNKNOWN_PAIR
 from mdfa_fairness_plugin.measure.allowance import Allowance
 from mdfa_fairness_plugin.measure.influence import Effect, effect_of, paired_interval
-from mdfa_fairness_plugin.measure.sums import MeasuredRows, SetSums, still_to_come
+from mdfa_fairness_plugin.measure.sums import MeasuredRows, SetSums, before_told, still_to_come
 from mdfa_fairness_plugin.records import SearchKey, Violation
 
 
@@ -230,15 +230,18 @@ class Figures:
             influence[region.places] = found.influence
             return replace(found, influence=influence)
 
-        best = told(rows.weights, rows.outcome)
-        coming = still_to_come(rows.shares or (1.0,) * len(rows.lesser))
+        def moves(n_rungs: int, last: Effect) -> list[Effect]:
+            rungs = zip(rows.lesser, still_to_come(shares[:n_rungs]), strict=False)
+            return [(told(*own) - last).times(times) for own, times in rungs if times > 0]
+
+        best, shares = told(rows.weights, rows.outcome), rows.shares or (1.0,) * len(rows.lesser)
+        moved = moves(len(shares), best)
+        if (untold := before_told(shares)) >= 0:  # nobody is surer for having been told
+            before = told(*rows.lesser[untold])
+            moved += [move - (before - best) for move in moves(untold, before)]
         return _Terms(
             ratio=best if self._adjusts else told(rows.weights, None),
-            moves=tuple(
-                (told(*lesser) - best).times(times)
-                for lesser, times in zip(rows.lesser, coming, strict=True)
-                if times > 0
-            ),
+            moves=tuple(moved),
             spread=1.0 if member is None else region.spread,
             measure=region.violation.measure,
         )

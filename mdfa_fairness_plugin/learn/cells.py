@@ -36,8 +36,9 @@ _BINS, _TOGETHER = 16, 4
 _NEIGHBOURS = 10
 # Models are told so many at a time at most: of hundreds of copies of a feature not every pair.
 _AT_A_TIME = 200
-# More pairs of features take longer than they are worth; rows looked at a time to choose among them.
-_MOST_PAIRS, _ROWS = 2_000, 20_000
+# More pairs of features take longer than they are worth; rows looked at a time to choose among them,
+# and features from which on even that takes too much.
+_MOST_PAIRS, _ROWS, _MOST_CUTS = 2_000, 5_000, 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +236,8 @@ class Sorter:
         if 2 ** X.shape[1] * _NEIGHBOURS <= len(X):
             alone.append(Neighbourhoods.of(X, tuple(one.name for one in features)))
         self._alone = [(cells, _small(cells.codes(X), cells.size)) for cells in alone]
+        if len(self._cuts) > _MOST_CUTS:
+            self._cuts, self._codes = [], []
         n_pairs = math.comb(len(self._cuts), 2)
         n_fine = math.comb(sum(cut.together == 1 for cut in self._cuts), 2)
         self._n_kinds = len(alone) + 2 * n_pairs - n_fine

@@ -44,7 +44,7 @@ from mdfa_fairness_plugin.replicate.repeats import (
     searched,
     untold,
 )
-from mdfa_fairness_plugin.search.ground import Compared
+from mdfa_fairness_plugin.search.compared import Compared
 from mdfa_fairness_plugin.search.outcomes import outcomes_of
 from mdfa_fairness_plugin.search.prepare import audit_folds, by_column
 

@@ -30,7 +30,8 @@ from mdfa_fairness_plugin.learn.given import GivenProbability
 from mdfa_fairness_plugin.measure.power import FEWEST_HITS
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK, draw_folds, draw_holdout, draw_sample
 from mdfa_fairness_plugin.records import SearchKey
-from mdfa_fairness_plugin.search.ground import Compared, Ground, Side, orientation
+from mdfa_fairness_plugin.search.compared import Compared
+from mdfa_fairness_plugin.search.ground import Ground, Side, orientation
 from mdfa_fairness_plugin.search.outcomes import Outcome, outcomes_of
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.settings import Settings, alpha_of_people

@@ -33,7 +33,7 @@ def coins(n, seed):
 def untold():
     """Models are not told what they miss: they would learn it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mdfa_fairness_plugin.search.ground.Compared.missed", lambda *_: ())
+        patch.setattr("mdfa_fairness_plugin.search.compared.Compared.missed", lambda *_: ())
         yield
 
 
