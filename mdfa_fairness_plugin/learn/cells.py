@@ -95,6 +95,11 @@ class Crossed:
         return f"{self.cuts[0].name!r} and {self.cuts[1].name!r} together"
 
     @property
+    def by_value(self) -> bool:
+        """Whether rows are alike in a single number."""
+        return len(self.cuts) == 1
+
+    @property
     def size(self) -> int:
         """Number of cells."""
         return math.prod(cut.size for cut in self.cuts)
@@ -138,6 +143,11 @@ class Neighbourhoods:
     def key(self) -> tuple[Any, ...]:
         """Equal for the same neighbourhoods."""
         return self.names
+
+    @property
+    def by_value(self) -> bool:
+        """Whether rows are alike in a single number."""
+        return False
 
     @property
     def size(self) -> int:

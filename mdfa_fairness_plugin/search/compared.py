@@ -98,13 +98,17 @@ class Compared:
         return self._model(PROPENSITY, value, given, link, cells)
 
     def missed(
-        self, left: np.ndarray, outcomes: Sequence[Outcome], cells: tuple[Cells, ...]
+        self,
+        left: np.ndarray,
+        outcomes: Sequence[Outcome],
+        cells: tuple[Cells, ...],
+        refused: tuple[Cells, ...] = (),
     ) -> tuple[Cells, ...]:
         """Further cells that models of S, which leave so much, and of an outcome miss the same in."""
         if self._unknown:  # whose rows stand once for every group
             return ()
         modelled = {one.name: one for one in (one.yes_no or one for one in outcomes)}
-        known, (rows, sorter) = {one.key for one in cells}, self._sorted
+        known, (rows, sorter) = {one.key for one in (*cells, *refused)}, self._sorted
         found: dict[Hashable, Cells] = {}
         for one in modelled.values():
             told = self.outcome_model(one, cells).out_of_fold

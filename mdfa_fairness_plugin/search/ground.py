@@ -126,19 +126,21 @@ class Ground:
     def _tell_what_was_missed(self, outcomes: Sequence[Outcome]) -> None:
         """Fit the models again until they miss nothing they can be told.
 
-        Cells that tell the group itself, so that many are left without anybody comparable, are none in
-        which people are alike: what S does to Y would pass for what the features do.
+        Single values that tell the group itself, so that many are left without anybody comparable, are
+        none in which people are alike: what S does to Y would pass for what the features do.
         """
         untold = self.fitted_propensity
-        while more := self._untold(outcomes):
+        refused: tuple[Cells, ...] = ()
+        while more := self._untold(outcomes, refused):
             before = self.cells, self.fitted_propensity
             self.cells += more
             self.fitted_propensity = beside(self.propensity_again(), untold)
-            if self._share_outside(self.fitted_propensity) > max(
+            values = [one for one in more if one.by_value]
+            if values and self._share_outside(self.fitted_propensity) > max(
                 self._share_outside(untold), MANY_OUTSIDE
             ):
                 self.cells, self.fitted_propensity = before
-                break
+                refused += tuple(values)
 
     def _share_outside(self, propensity: CrossFittedProbability) -> float:
         """Share of the rows without a comparable one; none where a quantity is compared."""
@@ -148,14 +150,14 @@ class Ground:
         mask = common_support(propensity.out_of_fold, self.compared_s, base)
         return Support.of(mask, base).share_outside
 
-    def _untold(self, outcomes: Sequence[Outcome]) -> tuple[Cells, ...]:
+    def _untold(self, outcomes: Sequence[Outcome], refused: tuple[Cells, ...]) -> tuple[Cells, ...]:
         """Cells that models miss something in and have not been told; none if all are the user's."""
         fitted = (self.compared.outcome_model(one, self.cells) for one in outcomes)
         if not any(isinstance(one, CrossFittedMean) for one in (self.fitted_propensity, *fitted)):
             return ()
         value = self.compared_s > 0 if self.quantity is None else self.quantity
         left = (value - self.fitted_propensity.out_of_fold) * self.compared.base
-        return self.compared.missed(left, outcomes, self.cells)
+        return self.compared.missed(left, outcomes, self.cells, refused)
 
     def let_go(self) -> None:
         """Keep what models of the sides told, not the models: they take most of the memory."""
