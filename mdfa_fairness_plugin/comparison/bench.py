@@ -199,11 +199,11 @@ class RegionRows:
         weights = (*(own for own, _ in self.rows.lesser), self.rows.weights)
         told = tuple(own[self.places] for own in outcomes)
         most = len(weights) if len(weights) > 1 else len(told)
-        *lesser, (_, best) = zip(*(as_long(own, most) for own in (weights, told)), strict=True)
+        *lesser, (_, best) = zip(*(_as_long(own, most) for own in (weights, told)), strict=True)
         return replace(self.rows, value=value[self.places], outcome=best, lesser=tuple(lesser))
 
 
-def as_long(ladder: tuple[Any, ...], n: int) -> tuple[Any, ...]:
+def _as_long(ladder: tuple[Any, ...], n: int) -> tuple[Any, ...]:
     """A ladder of one rung, or of models told or not told what they missed, beside another of ``n``."""
     if len(ladder) == 1:
         return ladder * n

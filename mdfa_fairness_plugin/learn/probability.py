@@ -6,7 +6,8 @@ features, their squares and products; and these beside a boosting that grows as 
 held-out rows better. Each rung is combined by a logistic regression with non-negative coefficients:
 smooth trends, thresholds, categories and rules are caught by the last, and the result is calibrated.
 Of a number, all regressions are of least squares (see ``links``).
-What a result owes to the models shows in what moves from rung to rung.
+What models of both miss alike they are told as levels of a category are (see ``cells``). What a result
+owes to the models shows in what moves from rung to rung.
 """
 
 from __future__ import annotations

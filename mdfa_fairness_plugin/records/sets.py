@@ -94,7 +94,8 @@ class ModelDependence(Record):
     allowance : float
         How much further the log ratio (or the difference) may fall with more rows to learn from, by
         how it fell from the models of half of the rows (with fewer than three folds: from lesser
-        models) to the best. The interval's lower end, the p-value and the verdict allow for it.
+        models) to the best, and no less than before models were told what they had missed. The
+        interval's lower end, the p-value and the verdict allow for it.
     decisive : bool
         Whether the search would be a violation without that allowance, and is none for it.
     withheld : frozenset of str
