@@ -143,9 +143,9 @@ class CrossFittedEstimator:
         """Mean of new rows, averaged over the folds' models, or by the model of all folds."""
         return self.link.bounded(self.by_rung(X)[-1].mean(axis=0))
 
-    def by_rung(self, X: np.ndarray | RowView) -> np.ndarray:
-        """Mean of new rows by each model, on one rung: shape (1, n_models, n_new)."""
-        return np.array([[_told(model, X[:], self.link) for model in self.models]])
+    def by_rung(self, X: np.ndarray | RowView) -> list[np.ndarray]:
+        """Mean of new rows by each model, shape (n_models, n_new), on one rung."""
+        return [np.array([_told(model, X[:], self.link) for model in self.models])]
 
     def without_models(self) -> CrossFittedEstimator:
         """What was predicted alone."""
@@ -181,10 +181,10 @@ def repeated_probability(
         if hasattr(estimator, "fit"):
             one: Any = cross_fitted_estimator(estimator, X, y, own, argument=argument, **given)
         else:
-            # How far boosting grows is asked once.
+            # How far boosting grows, and what lesser models tell, is asked once.
             given["n_rounds"] = repeats[0].n_rounds if repeats else None
             rows = X if shared is None else shared()
-            one = cross_fitted_mean(rows, y, own, ladder=ladder, **given)
+            one = cross_fitted_mean(rows, y, own, ladder=ladder and not repeats, **given)
         repeats.append(one)
     return type(repeats[0]).averaged(repeats)
 

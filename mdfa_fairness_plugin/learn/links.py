@@ -102,6 +102,14 @@ class Logit:
         )
         return best.x, float(best.fun)
 
+    def worth(self, loss: float, without: float, weight: np.ndarray) -> bool:
+        """Whether losses fall by what one more coefficient must bring, by Akaike's criterion."""
+        return _rows(weight) * (without - loss) > 1.0
+
+    def moved(self, mean: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """A mean moved as far as from ``start`` to ``end``, in log-odds."""
+        return expit(logit(_off_ends(mean)) + logit(end) - logit(start))
+
     def told(self, rate: np.ndarray) -> np.ndarray:
         """Score of an average."""
         return logit(rate)
@@ -184,6 +192,14 @@ class Identity:
         error = y - self.clipped(coefficients[0] + scores @ slopes)
         return coefficients, float(weight @ error**2) * self.scale**2
 
+    def worth(self, loss: float, without: float, weight: np.ndarray) -> bool:
+        """Whether losses fall by what one more coefficient must bring, by Akaike's criterion."""
+        return loss < without * math.exp(-2.0 / _rows(weight))
+
+    def moved(self, mean: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """A mean moved as far as from ``start`` to ``end``."""
+        return mean + end - start
+
     def told(self, rate: np.ndarray) -> np.ndarray:
         """Score of an average."""
         return rate
@@ -229,3 +245,8 @@ LOGIT, IDENTITY = Logit(), Identity()
 
 def _off_ends(probability: Any) -> Any:
     return np.clip(probability, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
+
+
+def _rows(weight: np.ndarray) -> float:
+    """How many rows of one weight tell as much."""
+    return float(weight.sum() ** 2 / (weight @ weight))

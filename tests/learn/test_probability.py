@@ -170,15 +170,18 @@ def test_the_models_agree_on_average():
     new = np.random.default_rng(9).normal(size=(50, X.shape[1]))
     rungs = (*fitted.lesser, fitted)
     each = fitted.by_rung(new)
-    assert each.shape == (len(rungs), len(fitted.models), 50)
     for own, rung in zip(each, rungs, strict=True):
+        assert own.shape == (len(fitted.models), 50)
         np.testing.assert_allclose(own.mean(axis=0), rung.predict(new), atol=PROBABILITY_FLOOR)
         assert np.ptp(own, axis=0).max() > 0
 
 
 @pytest.mark.parametrize("held_back", [False, True])
-def test_repeats_are_averaged_rung_by_rung(held_back):
-    """Of rows held out and new; a row is told by models that never saw it, in every repeat."""
+def test_repeats_are_averaged(held_back):
+    """Of rows held out and new; a row is told by models that never saw it, in every repeat.
+
+    Lesser models are as far from it, in log-odds, as those of the first repeat from its best.
+    """
     X, _, positive = drawn(9, 400, TRUTHS["step"])
     new = np.random.default_rng(9).normal(size=(50, X.shape[1]))
     other = np.arange(400) % 8 == 0
@@ -190,22 +193,35 @@ def test_repeats_are_averaged_rung_by_rung(held_back):
     ]
     found = CrossFittedProbability.averaged(repeats)
     assert found.loss == pytest.approx(np.mean([one.loss for one in repeats]))
-    assert len(found.lesser) == len(repeats[0].lesser)
-    for rung, *own in zip(*((*one.lesser, one) for one in (found, *repeats)), strict=True):
-        np.testing.assert_allclose(
-            rung.out_of_fold, np.mean([one.out_of_fold for one in own], axis=0)
-        )
-        np.testing.assert_allclose(
-            rung.predict(new), np.mean([one.predict(new) for one in own], axis=0), atol=1e-3
-        )
-        assert rung.share == own[0].share
     np.testing.assert_allclose(
-        found.by_rung(new), np.concatenate([one.by_rung(new) for one in repeats], axis=1)
+        found.out_of_fold, np.mean([one.out_of_fold for one in repeats], axis=0)
+    )
+    np.testing.assert_allclose(
+        found.predict(new), np.mean([one.predict(new) for one in repeats], axis=0), atol=1e-3
+    )
+    np.testing.assert_allclose(
+        found.by_rung(new)[-1], np.concatenate([one.by_rung(new)[-1] for one in repeats])
     )
     np.testing.assert_array_equal(found.unseen.predict(new), found.predict(new))
     if held_back:
         np.testing.assert_allclose(found.out_of_fold[other], found.predict(X[other]), atol=1e-3)
-    assert CrossFittedProbability.averaged(repeats[:1]) is repeats[0]
+    first = repeats[0]
+    assert [rung.share for rung in found.lesser] == [rung.share for rung in first.lesser]
+    each = zip(found.lesser, first.lesser, found.by_rung(new), first.by_rung(new), strict=False)
+    for rung, alone, told, told_alone in each:
+        assert rung.loss - found.loss == pytest.approx(alone.loss - first.loss)
+        np.testing.assert_allclose(
+            logit(rung.out_of_fold) - logit(found.out_of_fold),
+            logit(alone.out_of_fold) - logit(first.out_of_fold),
+            atol=1e-6,
+        )
+        moved = [one.mean(axis=0) for one in (told_alone, first.by_rung(new)[-1])]
+        np.testing.assert_allclose(
+            logit(told[0]), logit(found.predict(new)) + np.subtract(*map(logit, moved)), atol=1e-6
+        )
+        np.testing.assert_allclose(rung.predict(new), told[0], atol=1e-3)
+        np.testing.assert_array_equal(rung.unseen.predict(new), rung.predict(new))
+    assert CrossFittedProbability.averaged(repeats[:1]) is first
     back = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(found.predict(new), back.predict(new))
 
