@@ -18,7 +18,7 @@ from mdfa_fairness_plugin.learn.given import (
     repeated_probability,
 )
 from mdfa_fairness_plugin.learn.levels import LevelMeans
-from mdfa_fairness_plugin.learn.links import IDENTITY
+from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT
 from mdfa_fairness_plugin.learn.probability import _Seen, cross_fitted_mean
 from mdfa_fairness_plugin.numerics.rows import RowView
 
@@ -237,3 +237,20 @@ def test_means_of_models_that_saw_the_same_rows_are_told():
     assert not seen(np.full(600, 0.3))
     assert len(fits) == n_fits
     assert not seen(0.5 * mean)  # cautious
+
+
+@pytest.mark.parametrize("link", [LOGIT, IDENTITY])
+def test_a_coefficient_is_worth_what_likelihoods_rise_by(link):
+    """By more than one: of 400 rows, of 200 with weight two among others without any, in any unit."""
+    weight = np.repeat([2.0, 0.0], [400, 100])
+    for rise in (0.9, 1.1):
+        # Of the normal likelihood at its best variance, -n / 2 log(loss).
+        loss = 0.7 - rise / 400 if link is LOGIT else 0.7 * np.exp(-2.0 * rise / 400)
+        assert link.worth(loss, 0.7, weight) == (rise > 1)
+        assert link.worth(loss, 0.7, 10.0 * weight) == (rise > 1)
+
+
+def test_means_are_moved_in_the_units_of_their_link():
+    assert IDENTITY.moved(5.0, 1.0, 3.0) == 7.0
+    # Odds of 1 to 3, doubled as they are from 1 to 1 to 2 to 1.
+    assert LOGIT.moved(0.25, 0.5, 2 / 3) == pytest.approx(2 / 5)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from mdfa_fairness_plugin.learn import probability
 from mdfa_fairness_plugin.learn.probability import (
     PROBABILITY_FLOOR,
     CrossFittedProbability,
+    _Combined,
     _Seen,
     cross_fitted_probability,
 )
@@ -242,6 +245,43 @@ def test_rounds_that_are_given_are_grown():
     assert none.n_rounds == 0
     assert (none.coefficients[:, -1] == 0).all()
     assert none.loss > asked.loss
+
+
+def test_the_large_boosting_is_worth_its_coefficient():
+    """Likelihoods rise by more than one with it (Akaike); without a pattern it is left out."""
+    used = []
+    for seed, (name, truth) in enumerate(TRUTHS.items()):
+        X, _, positive = drawn(seed, 700, truth)
+        fitted = cross_fitted_probability(X, positive, even_folds(700))
+        without = fitted.lesser[1]
+        used.append(fitted.n_rounds > 0)
+        if fitted.n_rounds:
+            assert 700 * (without.loss - fitted.loss) > 1
+        else:
+            assert fitted.loss == without.loss
+            np.testing.assert_array_equal(fitted.out_of_fold, without.out_of_fold)
+        assert not (name == "constant" and used[-1])
+    assert any(used)
+
+
+def test_growth_is_judged_after_the_second_step_not_the_first(monkeypatch):
+    """Twelve rounds may tell nothing of a rule that as many again tell."""
+
+    def board(X):
+        return np.where(np.floor(1.5 * X).sum(axis=1) % 2 == 0, 0.95, 0.05)
+
+    X, _, positive = drawn(0, 600, board, d=2)
+    losses = []
+
+    def combined(*given):
+        own = _Combined.of(*given)
+        losses.append(own.loss)
+        return replace(own, loss=1.0) if len(losses) == 2 else own  # after that without it
+
+    monkeypatch.setattr(probability, "_Combined", SimpleNamespace(of=combined))
+    fitted = cross_fitted_probability(X, positive, even_folds(600, 3), ladder=False)
+    assert fitted.n_rounds >= 25
+    assert fitted.loss == min(losses[2:]) < losses[0]
 
 
 def test_is_close_to_the_best_possible_prediction():
