@@ -264,9 +264,9 @@ def cross_fitted_mean(
     every = range(1, scores.shape[1])
     uses = (range(1), every[:-1]) if ladder else (every[:-1],)
     lesser = [_Combined.of(scores, own_y, own_weight, use, link) for use in uses]
-    best, grown_to, last = lesser[-1], 0, math.inf
+    best, grown_to, n_grown, last = lesser[-1], 0, 0, math.inf
     for rounds in _ROUNDS if n_rounds is None else (n_rounds,) * (n_rounds > 0):
-        if rounds != _ROUNDS[1] or n_rounds is not None:
+        if rounds > n_grown:
             # To the second step at once: every fit asks the trees there are anew.
             n_grown = max(rounds, _ROUNDS[1]) if n_rounds is None else rounds
             each(
@@ -276,7 +276,7 @@ def cross_fitted_mean(
         grown = _Combined.of(scores, own_y, own_weight, every, link)
         if n_rounds is not None or grown.loss < best.loss:
             best, grown_to = grown, rounds
-        if rounds > _ROUNDS[0] and not (grown.coefficients[-1] > 0 and grown.loss < last):
+        if rounds == n_grown and not (grown.coefficients[-1] > 0 and grown.loss < last):
             break
         last = grown.loss
     if n_rounds is None and not link.worth(best.loss, lesser[-1].loss, own_weight):
