@@ -261,6 +261,7 @@ def _sums(judge: Judge, chunk: _Chunk, values: np.ndarray) -> BlockSums:
     weights[compared] = base[compared] * judge.balancer.weights(
         chunk.X[compared], s[compared], e[compared]
     )
+    outcome = judge.rates(chunk.predict(judge.outcome_model))  # and with it by lesser models
     rungs = rungs_of(judge.propensity, judge.outcome_model)[:-1]
     lesser = [
         (judge.propensities(chunk.predict(own_e)), judge.rates(chunk.predict(own_m)))
@@ -277,7 +278,7 @@ def _sums(judge: Judge, chunk: _Chunk, values: np.ndarray) -> BlockSums:
             base=base,
             weights=weights,
             propensity=e,
-            outcome=judge.rates(chunk.predict(judge.outcome_model)),
+            outcome=outcome,
             lesser=tuple(
                 (judge.weights_by(own_e, s, base, weights), own_m) for own_e, own_m in lesser
             ),

@@ -5,6 +5,7 @@ ladder of learners: a few trees of four leaves; trees of eight beside a logistic
 features, their squares and products; and these beside a boosting that grows as long as it predicts
 held-out rows better. Each rung is combined by a logistic regression with non-negative coefficients:
 smooth trends, thresholds, categories and rules are caught by the last, and the result is calibrated.
+Of several repeats the first alone is asked for lesser rungs.
 Of a number, all regressions are of least squares (see ``links``).
 What models of both miss alike they are told as levels of a category are (see ``cells``). What a result
 owes to the models shows in what moves from rung to rung.
