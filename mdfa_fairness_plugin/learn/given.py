@@ -15,7 +15,8 @@ from sklearn.base import clone
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.learners import seeded
 from mdfa_fairness_plugin.learn.links import LOGIT, Link
-from mdfa_fairness_plugin.learn.probability import CrossFittedMean, Shared, cross_fitted_mean
+from mdfa_fairness_plugin.learn.models import Shared
+from mdfa_fairness_plugin.learn.probability import CrossFittedMean, cross_fitted_mean
 from mdfa_fairness_plugin.learn.weighted import fit_weighted, takes_weights
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads

@@ -13,60 +13,24 @@ owes to the models shows in what moves from rung to rung.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.learn.bins import BinnedFeatures
-from mdfa_fairness_plugin.learn.cells import Cells
-from mdfa_fairness_plugin.learn.levels import LevelAverages, LevelMeans
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
 from mdfa_fairness_plugin.learn.links import PROBABILITY_FLOOR as PROBABILITY_FLOOR
-from mdfa_fairness_plugin.numerics.basis import QuadraticBasis
+from mdfa_fairness_plugin.learn.models import Models, Reading, Seen, Shared, view_of
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads
 
 # Rounds after which the large boosting is asked whether it still gets better.
 _ROUNDS = (12, 25, 50, 100, 200)
 
-# Bins of the small trees and of the large boosting's.
-_FEW_BINS, _MANY_BINS = 63, 255
-
 _CHUNK_ROWS = 20_000
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """How models see rows: smooth functions of the features, and cells beside the levels."""
-
-    basis: QuadraticBasis
-    cells: tuple[Cells, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Shared:
-    """Rows, and what all models of those in folds share, whatever they tell."""
-
-    rows: RowView
-    reading: Reading
-    bins: tuple[BinnedFeatures | None, ...]  # few and many
-
-    @classmethod
-    def of(cls, X: np.ndarray | RowView, folds: np.ndarray, weight: np.ndarray) -> Shared:
-        """Of the rows in folds."""
-        rows, learning = _view(X), np.flatnonzero(folds >= 0)
-        seen, own_weight = rows.take(learning)[:], weight[learning]
-        bins = (BinnedFeatures.of(seen, own_weight > 0, most) for most in (_FEW_BINS, _MANY_BINS))
-        return cls(rows, Reading(QuadraticBasis.fit(seen, own_weight)), tuple(bins))
-
-    def told(self, cells: tuple[Cells, ...]) -> Shared:
-        """With cells that models are told besides."""
-        return replace(self, reading=replace(self.reading, cells=cells))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,8 +116,8 @@ class CrossFittedMean:
         last, not bounded.
         """
         rungs = (*self.lesser, self)
-        seen = {rung.reading: _Seen.of(_view(X), rung.reading) for rung in rungs}
-        scores: dict[_Models, np.ndarray] = {}
+        seen = {rung.reading: Seen.of(view_of(X), rung.reading) for rung in rungs}
+        scores: dict[Models, np.ndarray] = {}
 
         def told(rung: CrossFittedMean) -> np.ndarray:
             each = []
@@ -208,7 +172,7 @@ def cross_fitted_mean(
     own_y, own_weight, own_folds = np.asarray(y)[learning], weight[learning], folds[learning]
     link = link.fitted(own_y, own_weight)
     own_y = link.target(own_y)
-    seen = _Seen.of(X.take(learning), reading, shared.bins)
+    seen = Seen.of(X.take(learning), reading, shared.bins)
     held = [np.flatnonzero(own_folds == label) for label in np.unique(own_folds)]
     trained = [np.flatnonzero(own_folds != label) for label in np.unique(own_folds)]
     # Rows in no fold are judged by a model of all folds.
@@ -220,25 +184,25 @@ def cross_fitted_mean(
     def each(do: Callable[..., Any], *given: Sequence[Any]) -> list[Any]:
         return in_threads(do, zip(*given, strict=False), n_jobs, n_rows=len(learning))
 
-    def fit(rows: np.ndarray, least: bool = ladder) -> _Models:
+    def fit(rows: np.ndarray, least: bool = ladder) -> Models:
         own = (own_y[rows], own_weight[rows], own_folds[rows])
-        return _Models(seen.at(rows), *own, random_state, least, link)
+        return Models(seen.at(rows), *own, random_state, least, link)
 
     def judged(
-        models: Sequence[_Models], ask: Callable[[_Models, np.ndarray], np.ndarray]
+        models: Sequence[Models], ask: Callable[[Models, np.ndarray], np.ndarray]
     ) -> np.ndarray:
         """What each fold's models say of the rows held out, in the order of the rows."""
         said = each(ask, models, held)
         return np.concatenate(said)[np.argsort(np.concatenate(held), kind="stable")]
 
-    def large(models: Sequence[_Models], n_rounds: int) -> np.ndarray:
+    def large(models: Sequence[Models], n_rounds: int) -> np.ndarray:
         return judged(
             models,
             lambda model, rows: model.large_scores(seen.at(rows, False), n_rounds),
         )
 
     def rungs(
-        models: Sequence[_Models], several: Sequence[_Combined], share: float
+        models: Sequence[Models], several: Sequence[_Combined], share: float
     ) -> list[CrossFittedMean]:
         models = models[-1:] if len(others) else models
         coefficients = [np.tile(own.coefficients, (len(models), 1)) for own in several]
@@ -260,7 +224,7 @@ def cross_fitted_mean(
             for mean, by, own in zip(told, coefficients, several, strict=True)
         ]
 
-    models: list[_Models] = each(fit, trained)
+    models: list[Models] = each(fit, trained)
     scores = judged(models, lambda model, rows: model.scores(seen.at(rows)))
     every = range(1, scores.shape[1])
     uses = (range(1), every[:-1]) if ladder else (every[:-1],)
@@ -286,7 +250,7 @@ def cross_fitted_mean(
         model.keep(grown_to)
     *less, most = rungs(models, [*lesser, best] if ladder else [best], 1.0)
     if ladder and half_trained:
-        half: list[_Models] = each(lambda rows: fit(rows, least=False), half_trained)
+        half: list[Models] = each(lambda rows: fit(rows, least=False), half_trained)
         scores = judged(half, lambda model, rows: model.scores(seen.at(rows)))
         if grown_to:
             each(lambda model, rows: model.grow(seen.at(rows, False), grown_to), half, half_trained)
@@ -314,158 +278,8 @@ def _halves(folds: np.ndarray, others: bool) -> tuple[float, list[np.ndarray]]:
     return n / (len(labels) - 1), [np.flatnonzero(np.isin(folds, own)) for own in following]
 
 
-class _Seen(NamedTuple):
-    """What models see of rows: features, smooth functions of them, and codes of levels, if any."""
-
-    X: np.ndarray
-    Z: np.ndarray
-    levels: np.ndarray  # (n, k), k >= 0
-    bins: tuple[BinnedFeatures | None, ...] = (None, None)  # of rows that models are fitted to
-
-    @classmethod
-    def of(cls, rows: RowView, reading: Reading, *bins: Any) -> _Seen:
-        """All of these rows."""
-        X, levels = rows[:], rows.levels
-        if levels is None:
-            levels = np.empty((len(X), 0), dtype=np.int32)
-        levels = np.column_stack([levels, *(cells.codes(X) for cells in reading.cells)])
-        return cls(X, reading.basis(X), levels, *bins)
-
-    def at(self, rows: np.ndarray, smooth: bool = True) -> _Seen:
-        """Some of the rows, as trees see them or all models do."""
-        bins = tuple(own and own.at(rows) for own in self.bins)
-        Z = self.Z[rows if smooth else rows[:0]]
-        return _Seen(self.X[rows], Z, self.levels[rows], bins)
-
-
-class _Models:
-    """Models of one part of the rows, or a constant where all are alike."""
-
-    def __init__(
-        self,
-        seen: _Seen,
-        y: np.ndarray,
-        weight: np.ndarray,
-        folds: np.ndarray,
-        seed: int,
-        least: bool,
-        link: Link,
-    ) -> None:
-        self.link = link
-        self._level, self._constant = link.level(y, weight)
-        self._n_rounds = 0
-        if self._constant:
-            return
-        self._given = {"y": y, "sample_weight": None if np.ptp(weight) == 0 else weight}
-        self._smooth = link.smooth(seen.Z, y, weight) if seen.Z.shape[1] else None
-        # Few, small trees: 15 rounds tell as much as 25 at a rate of .15 (96 models of rules, noise and
-        # real people, of 1,000 to 12,000 rows: log-loss the same within .0001 on average).
-        self._few = [
-            _boosting(
-                link,
-                seed,
-                max_leaf_nodes=leaves,
-                max_iter=15,
-                learning_rate=0.25,
-                max_bins=_FEW_BINS,
-            ).fit_binned(seen.X, seen.bins[0], **self._given)
-            for leaves in ((4, 8) if least else (8,))
-        ]
-        # Log-losses are within .003 of those of twice as many rounds at a rate of .1, on signs, trees,
-        # steps and the paper's data, at half of the time. Of few rows 16 leaves tell as much as 31
-        # (.0005 more on the mean of 49 designs of 1,000 to 16,000 rows), at four fifths; of 40,000
-        # .005 less where outcomes are nearly certain. With 63 bins boards of 16,000 lose .06.
-        leaves = min(max(len(y) // 1_000, 16), 31)
-        self._large = _boosting(
-            link,
-            seed,
-            max_leaf_nodes=leaves,
-            learning_rate=0.2,
-            max_bins=_MANY_BINS,
-            warm_start=True,
-        )
-        # Each row's levels are told by the other folds, or by other rows where one fold is all; beside
-        # is what the features make of their rows, so that levels are not credited with that too.
-        folds = folds if np.ptp(folds) else np.arange(len(folds)) % 5
-        self._means = LevelMeans(link)
-        told = self._means.fit_transform(seen.levels, y, weight, folds)
-        self._expected = LevelAverages(seen.levels, self._smooth_scores(seen.Z), weight)
-        self._told = np.hstack([told, self._expected.transform(seen.levels)])
-        self._leveled = None
-        if self._told.shape[1]:
-            self._leveled = link.smooth(_beside(seen.Z, self._told), y, weight)
-
-    def grow(self, seen: _Seen, n_rounds: int) -> None:
-        """Let the large boosting grow to so many rounds, on the same rows."""
-        if not self._constant:
-            large, bins = self._large.set_params(max_iter=n_rounds), seen.bins[1]
-            bins = bins and bins.beside(self._told)
-            large.fit_binned(_beside(seen.X, self._told), bins, **self._given)
-
-    def keep(self, n_rounds: int) -> None:
-        """Predict by so many rounds, and forget the rows."""
-        self._n_rounds, self._given, self._told = n_rounds, {}, np.empty((0, 0))
-
-    def scores(self, seen: _Seen, large: bool = False) -> np.ndarray:
-        """Scores of every model, shape (n, n_models), the best last.
-
-        Those of the least come first, zero if there is none; so are those of the large boosting unless
-        they are used.
-        """
-        n, n_levels = seen.levels.shape
-        if self._constant or n == 0:
-            return np.full((n, 5 + n_levels if n_levels else 4), self._level)
-        few = [self.link.score(model, seen.X) for model in self._few]
-        return np.column_stack(
-            [
-                few[0] if len(few) > 1 else np.zeros(n),
-                self._smooth_scores(seen.Z),
-                few[-1],
-                *self._by_level(seen),
-                self.large_scores(seen, self._n_rounds) if large else np.zeros(n),
-            ]
-        )
-
-    def _smooth_scores(self, Z: np.ndarray) -> np.ndarray:
-        return np.zeros(len(Z)) if self._smooth is None else self.link.score(self._smooth, Z)
-
-    def _tell(self, levels: np.ndarray) -> np.ndarray:
-        """What is known of levels beside the features, shape (n, 2 k)."""
-        return np.hstack([self._means.transform(levels), self._expected.transform(levels)])
-
-    def _by_level(self, seen: _Seen) -> list[np.ndarray]:
-        """Scores of a linear model of levels, and of each category's levels, if any."""
-        if self._leveled is None:
-            return []
-        told = self._tell(seen.levels)
-        by_features = self.link.score(self._leveled, _beside(seen.Z, told))
-        return [by_features, told[:, : seen.levels.shape[1]]]
-
-    def large_scores(self, seen: _Seen, n_rounds: int) -> np.ndarray:
-        """Scores of the large boosting after so many rounds, (n,)."""
-        if self._constant or len(seen.X) == 0:
-            return np.full(len(seen.X), self._level)
-        stages = self.link.staged(self._large, _beside(seen.X, self._tell(seen.levels)))
-        return np.ravel(next(itertools.islice(stages, n_rounds - 1, None)))
-
-
-def _beside(features: np.ndarray, told: np.ndarray) -> np.ndarray:
-    """Features, and what is told of levels beside them if there is anything."""
-    return np.hstack([features, told]) if told.shape[1] else features
-
-
-def _boosting(link: Link, seed: int, **how: Any) -> Any:
-    return link.boosting(
-        min_samples_leaf=20,
-        l2_regularization=1.0,
-        early_stopping=False,
-        random_state=seed,
-        **how,
-    )
-
-
 def _averages(
-    models: Sequence[_Models],
+    models: Sequence[Models],
     reading: Reading,
     X: np.ndarray | RowView,
     several: Sequence[np.ndarray],
@@ -478,21 +292,17 @@ def _averages(
 
     def judge(start: int) -> np.ndarray:
         some = np.arange(start, min(start + _CHUNK_ROWS, len(view)))
-        seen, told = _Seen.of(view.take(some), reading), np.zeros((len(several), len(some)))
+        seen, told = Seen.of(view.take(some), reading), np.zeros((len(several), len(some)))
         for i, model in enumerate(models):
             scores = model.scores(seen, large=any(own[i, -1] > 0 for own in several))
             for mean, own in zip(told, several, strict=True):
                 mean += _combine(scores, own[i], model.link)
         return told
 
-    view = _view(X)
+    view = view_of(X)
     starts = range(0, len(X), _CHUNK_ROWS)
     pieces = in_threads(judge, ((start,) for start in starts), n_jobs, n_rows=len(X))
     return np.hstack([np.empty((len(several), 0)), *pieces]) / max(len(models), 1)
-
-
-def _view(X: np.ndarray | RowView) -> RowView:
-    return X if isinstance(X, RowView) else RowView(np.asarray(X, dtype=float))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

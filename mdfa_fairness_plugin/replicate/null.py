@@ -27,7 +27,7 @@ from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
 from mdfa_fairness_plugin.describe.wording import label_text, percent, rounded
 from mdfa_fairness_plugin.learn.given import repeated_probability
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
-from mdfa_fairness_plugin.learn.probability import Shared
+from mdfa_fairness_plugin.learn.models import Shared
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.numerics.threads import one_blas_thread
 from mdfa_fairness_plugin.pipeline import AuditSource, deltas_and_statistics

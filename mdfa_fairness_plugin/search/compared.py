@@ -15,10 +15,10 @@ from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.learn.cells import Cells, Sorter
 from mdfa_fairness_plugin.learn.given import GivenProbability, repeated_probability
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
+from mdfa_fairness_plugin.learn.models import Shared
 from mdfa_fairness_plugin.learn.probability import (
     CrossFittedMean,
     CrossFittedProbability,
-    Shared,
 )
 from mdfa_fairness_plugin.search.outcomes import Outcome
 from mdfa_fairness_plugin.settings import Settings

@@ -19,7 +19,8 @@ from mdfa_fairness_plugin.learn.given import (
 )
 from mdfa_fairness_plugin.learn.levels import LevelMeans
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT
-from mdfa_fairness_plugin.learn.probability import _Seen, cross_fitted_mean
+from mdfa_fairness_plugin.learn.models import Seen
+from mdfa_fairness_plugin.learn.probability import cross_fitted_mean
 from mdfa_fairness_plugin.numerics.rows import RowView
 
 TRUTHS = {
@@ -99,7 +100,7 @@ def test_the_model_of_a_fold_never_saw_its_numbers():
         for sign in (1, -1)
     )
     assert [own.shape for own in one.by_rung(X)] == [(3, 300)] * 4
-    seen = _Seen.of(RowView(X), one.reading)
+    seen = Seen.of(RowView(X), one.reading)
     for model, alike in ((1, True), (0, False)):
         said = [
             fitted.link.mean(fitted.models[model].scores(seen, large=True)) for fitted in (one, two)

@@ -12,11 +12,11 @@ from scipy.special import expit, logit
 from sklearn.metrics import log_loss
 
 from mdfa_fairness_plugin.learn import probability
+from mdfa_fairness_plugin.learn.models import Seen
 from mdfa_fairness_plugin.learn.probability import (
     PROBABILITY_FLOOR,
     CrossFittedProbability,
     _Combined,
-    _Seen,
     cross_fitted_probability,
 )
 from mdfa_fairness_plugin.numerics.rows import RowView
@@ -77,7 +77,7 @@ def test_the_model_of_a_fold_never_saw_its_labels(levels):
     two = cross_fitted_probability(rows, other, folds)
     for model, alike in ((1, True), (0, False)):
         said = [
-            fitted.models[model].scores(_Seen.of(RowView(X, levels=levels), fitted.reading))
+            fitted.models[model].scores(Seen.of(RowView(X, levels=levels), fitted.reading))
             for fitted in (one, two)
         ]
         assert np.array_equal(*said) == alike
