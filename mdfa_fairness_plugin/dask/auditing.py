@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import pickle
 import sys
@@ -11,8 +12,6 @@ import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-from threadpoolctl import threadpool_limits
 
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.arguments import checked_settings
@@ -377,6 +376,21 @@ def _counted(level: int) -> Iterator[None]:
         yield
 
 
+def _over_blocks(
+    blocks: list[Any], task: Any, arguments: tuple[Any, ...], merge: Any, where: Any
+) -> Any:
+    """Merge what a task gives for every block with its number, in a fixed order, a few at a time."""
+    dask = import_optional("dask", extra="dask", feature=_FEATURE)
+    task, merge = (dask.delayed(one, pure=False) for one in (task, merge))
+    parts = [task(block, number, *arguments) for number, block in enumerate(blocks)]
+    while len(parts) > 1:
+        parts = [
+            parts[start] if start + 1 == len(parts) else merge(parts[start : start + _BRANCHES])
+            for start in range(0, len(parts), _BRANCHES)
+        ]
+    return _compute(parts[0], where)
+
+
 def _compute(task: Any, where: Any) -> Any:
     if where is None:
         return task.compute()
@@ -389,25 +403,11 @@ def _compute(task: Any, where: Any) -> Any:
         return where.compute(task).result()
 
 
-def _tree(parts: list[Any], merge: Any) -> Any:
-    """Merge delayed results in a fixed order, a few at a time."""
-    while len(parts) > 1:
-        parts = [
-            parts[start] if start + 1 == len(parts) else merge(parts[start : start + _BRANCHES])
-            for start in range(0, len(parts), _BRANCHES)
-        ]
-    return parts[0]
-
-
 def _survey(blocks: list[Any], columns: Columns, n_sample: int, seed: int, where: Any) -> Survey:
-    dask = import_optional("dask", extra="dask", feature=_FEATURE)
     if not blocks:
         return Survey()
-    first = dask.delayed(_survey_task, pure=False)
-    merge = dask.delayed(merge_surveys, pure=False)
-    asked = columns, n_sample, seed
-    parts = [first(block, number, *asked) for number, block in enumerate(blocks)]
-    return _compute(_tree(parts, lambda some: merge(some, n_sample)), where)
+    merge = functools.partial(merge_surveys, n_sample=n_sample)
+    return _over_blocks(blocks, survey_block, (columns, n_sample, seed), merge, where)
 
 
 def _same_sample(measured: Measurement, survey: Survey, sample: Sample, columns: Columns) -> bool:
@@ -430,27 +430,7 @@ def _measure(blocks: list[Any], panel: Panel, where: Any) -> Measurement:
         )
         # As bytes: the scheduler has no use for the models themselves.
         shared = dask.delayed(pickle.loads, pure=False)(protocol.dumps(panel, protocol=5))
-    task = dask.delayed(_measure_task, pure=False)
-    merge = dask.delayed(add_measurements, pure=False)
-    parts = [task(block, number, shared) for number, block in enumerate(blocks)]
-    return _compute(_tree(parts, merge), where)
-
-
-# Dask shows tasks by the names of these.
-
-
-def _survey_task(*arguments: Any) -> Survey:
-    return _on_one_thread(survey_block, *arguments)
-
-
-def _measure_task(*arguments: Any) -> Measurement:
-    return _on_one_thread(measure_block, *arguments)
-
-
-def _on_one_thread(function: Any, *arguments: Any) -> Any:
-    """Run on one thread: the workers are the parallelism."""
-    with threadpool_limits(limits=1):
-        return function(*arguments)
+    return _over_blocks(blocks, measure_block, (shared,), add_measurements, where)
 
 
 def _in_memory(survey: Survey, settings: Settings, columns: Columns) -> DaskAuditResult:

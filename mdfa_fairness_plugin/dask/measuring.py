@@ -24,7 +24,7 @@ from mdfa_fairness_plugin.learn.probability import CrossFittedProbability
 from mdfa_fairness_plugin.measure.estimates import Sums
 from mdfa_fairness_plugin.measure.sums import SETS, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.numerics.rows import Asked, RowView
-from mdfa_fairness_plugin.numerics.threads import one_blas_thread
+from mdfa_fairness_plugin.numerics.threads import one_thread
 from mdfa_fairness_plugin.search.ground import rungs_of
 from mdfa_fairness_plugin.search.level_sets import Tally
 
@@ -87,7 +87,7 @@ class Measurement:
         )
 
 
-@one_blas_thread()
+@one_thread()
 def measure_block(block: Any, number: int, panel: Panel) -> Measurement:
     """Measure the rows of one block."""
     found = Measurement()

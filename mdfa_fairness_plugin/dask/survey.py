@@ -27,6 +27,7 @@ from mdfa_fairness_plugin.data.sensitive import refuse_measurements, refuse_miss
 from mdfa_fairness_plugin.data.spelling import MERGED, commonest_spellings, reading_as
 from mdfa_fairness_plugin.data.weights import WeightSums
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
+from mdfa_fairness_plugin.numerics.threads import one_thread
 from mdfa_fairness_plugin.settings import Settings
 
 CHUNK_ROWS = 65_536
@@ -113,6 +114,7 @@ def _rank_within(stratum: np.ndarray, key: np.ndarray) -> np.ndarray:
     return rank
 
 
+@one_thread()
 def survey_block(block: Any, number: int, columns: Columns, n_sample: int, seed: int) -> Survey:
     """Survey one block of rows."""
     found, n_before = Survey(), 0

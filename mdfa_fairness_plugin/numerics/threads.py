@@ -72,6 +72,15 @@ def one_blas_thread() -> Iterator[None]:
                 _before = []
 
 
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Numerical libraries keep to one thread for the one inside: several of them share the work."""
+    # OpenMP's limit is of the thread that sets it; one for all libraries would be lifted by the first
+    # thread to leave, and left by the last as another had set it.
+    with one_blas_thread(), _libraries("openmp").limit(limits=1):
+        yield
+
+
 def _set_threads(libraries: Sequence[Any], numbers: Sequence[int]) -> None:
     """Set limits whichever thread set the last ones, and hold none of them afterwards."""
     for library, n_threads in zip(libraries, numbers, strict=False):

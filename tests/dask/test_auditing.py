@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.dask.concluding import LEARNED_FROM
@@ -124,6 +125,14 @@ def test_arguments_are_checked(frame, run, arguments, message):
 
 def test_threads_give_the_same_bytes(frame, run, result):
     assert run(frame, scheduler="threads").to_json() == result.to_json()
+
+
+def test_threads_leave_the_numerical_libraries_as_they_were(frame, run):
+    """A limit set by one thread is not what another one restores."""
+    with threadpool_limits(limits=2):
+        before = [library["num_threads"] for library in threadpool_info()]
+        run(frame, n_partitions=13, scheduler="threads")
+        assert [library["num_threads"] for library in threadpool_info()] == before
 
 
 def test_a_cluster_of_threads_gives_the_same_bytes(frame, run, result):
