@@ -15,14 +15,12 @@ from typing import Any
 
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.arguments import checked_settings
-from mdfa_fairness_plugin.auditor import MDFAuditor
 from mdfa_fairness_plugin.dask.blocks import Source, open_source
 from mdfa_fairness_plugin.dask.concluding import (
     DaskAuditResult,
     Reading,
     concluded,
     distributed,
-    finished,
     located,
 )
 from mdfa_fairness_plugin.dask.learning import Panel, audit_frame, by_content, learn, panel_of
@@ -214,8 +212,7 @@ def audit_dask(
         panel=panel,
         measured=measured,
     )
-    result = concluded(reading, settings, log, started, len(blocks))
-    return finished(result, _auditor(settings), audit.problem.encoder, columns)
+    return concluded(reading, settings, log, started, len(blocks))
 
 
 # -- arguments
@@ -251,11 +248,6 @@ def _settings(params: dict[str, Any]) -> Settings:
                 "this process. Pass an estimator, which is fitted to the rows learned from."
             )
     return settings
-
-
-def _auditor(settings: Settings) -> MDFAuditor:
-    """An auditor with these arguments."""
-    return MDFAuditor(**{name: getattr(settings, name) for name in Settings.names()})
 
 
 def _choose_columns(
@@ -441,11 +433,13 @@ def _in_memory(survey: Survey, settings: Settings, columns: Columns) -> DaskAudi
     audit = audit_frame(frame, columns, settings, log, keep_one_model=False)
     result = result_of(audit, log, time.perf_counter() - started)
     encoder = audit.problem.encoder
-    told = distributed(
+    return distributed(
         result,
+        settings,
+        encoder,
+        columns,
         violations=tuple(map(without_rows, result.violations)),
         excluded=survey.left_out | dict(result.excluded),
         n_samples=survey.n_rows,
         regions=tuple(located(search, encoder) for search in audit.searches),
     )
-    return finished(told, _auditor(settings), encoder, columns)

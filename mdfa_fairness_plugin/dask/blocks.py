@@ -19,7 +19,6 @@ from mdfa_fairness_plugin.exceptions import DataNotFoundError, InputError, Input
 _SUFFIXES = (".parquet", ".pq", ".parq")
 # Rows of Parquet that one task reads: a second or more of work, so that scheduling costs nothing.
 _TASK_ROWS = 500_000
-_FEATURE = "A distributed audit"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,7 +45,6 @@ class ParquetBlock:
 
     def chunks(self, n_rows: int) -> Iterator[pd.DataFrame]:
         """Give the rows in order, at most ``n_rows`` at a time."""
-        pyarrow = import_optional("pyarrow", extra="dask", feature=_FEATURE)
         batches = iter(
             self.fragment.to_batches(
                 schema=self.schema,
@@ -65,16 +63,21 @@ class ParquetBlock:
             if batch is None:
                 return
             if batch.num_rows:
-                frame = in_microseconds(pyarrow.Table.from_batches([batch])).to_pandas()
+                frame = in_microseconds(_pyarrow().Table.from_batches([batch])).to_pandas()
                 # An index with a name is a column that its writer moved there.
                 named = [name for name in frame.index.names if name in self.columns]
                 frame = frame.reset_index() if named else frame.reset_index(drop=True)
                 yield frame[list(self.columns)]
 
 
+def _pyarrow(part: str = "") -> Any:
+    """pyarrow, or a part of it such as ``".dataset"``."""
+    return import_optional(f"pyarrow{part}", extra="dask", feature="Reading Parquet files")
+
+
 def in_microseconds(table: Any) -> Any:
     """A pyarrow table whose times of day are such as Python has."""
-    pyarrow = import_optional("pyarrow", extra="dask", feature=_FEATURE)
+    pyarrow = _pyarrow()
     for place, own in enumerate(table.schema):
         if own.type == pyarrow.time64("ns"):
             cut = table.column(place).cast(pyarrow.time64("us"), safe=False)
@@ -142,7 +145,7 @@ def find_files(name: str | os.PathLike[str]) -> list[str]:
 
 
 def _open_parquet(names: Sequence[str | os.PathLike[str]]) -> Source:
-    dataset = import_optional("pyarrow.dataset", extra="dask", feature="Reading Parquet files")
+    dataset = _pyarrow(".dataset")
     filesystem = None
     if any("://" in os.fspath(name) for name in names):
         fsspec = import_optional("fsspec", extra="dask", feature="Reading remote files")
@@ -166,9 +169,8 @@ def _open_parquet(names: Sequence[str | os.PathLike[str]]) -> Source:
 
 def _names_in(file: str) -> list[str]:
     """Names of a file's columns; none if it cannot be read."""
-    parquet = import_optional("pyarrow.parquet", extra="dask", feature="Reading Parquet files")
     try:
-        return list(parquet.read_schema(file).names)
+        return list(_pyarrow(".parquet").read_schema(file).names)
     except (OSError, ValueError):
         return []
 
@@ -185,7 +187,6 @@ def refuse_repeated(names: Sequence[str], file: str) -> None:
 
 def _common_schema(found: Any) -> Any:
     """Schema of all files: numbers that are whole in some and not in others are no whole ones."""
-    pyarrow = import_optional("pyarrow", extra="dask", feature=_FEATURE)
     schema = found.schema
     for fragment in found.get_fragments():
         physical = fragment.physical_schema
@@ -200,13 +201,13 @@ def _common_schema(found: Any) -> Any:
             place = schema.get_field_index(own.name)
             kinds = {_kind(own.type), _kind(schema.field(place).type)}
             if own.type != schema.field(place).type and kinds == {"number"}:
-                schema = schema.set(place, own.with_type(pyarrow.float64()))
+                schema = schema.set(place, own.with_type(_pyarrow().float64()))
     return schema
 
 
 def _parquet_blocks(found: Any, columns: tuple[str, ...]) -> Iterator[ParquetBlock]:
     """Row groups of every file, several together while they are small."""
-    dataset = import_optional("pyarrow.dataset", extra="dask", feature="Reading Parquet files")
+    dataset = _pyarrow(".dataset")
     for fragment in found.get_fragments():
         try:
             names = set(fragment.physical_schema.names)
@@ -248,8 +249,7 @@ def _check_types(schema: Any, fragment: Any, columns: tuple[str, ...]) -> None:
 
 def _kind(kind: Any) -> str:
     """What values of a pyarrow type are to an audit."""
-    pyarrow = import_optional("pyarrow", extra="dask", feature="Reading Parquet files")
-    types = pyarrow.types
+    types = _pyarrow().types
     if types.is_dictionary(kind):
         kind = kind.value_type
     if types.is_null(kind):

@@ -131,20 +131,15 @@ def _inside(told: Located | None, frame: pd.DataFrame) -> pd.Series:
     return pd.Series(inside, index=frame.index, name="mdfa_subgroup")
 
 
-def distributed(result: AuditResult, **own: Any) -> DaskAuditResult:
-    """A result with figures of its own, and without the data."""
-    return DaskAuditResult(**(vars(result) | {"source": None} | own))
-
-
-def finished(
-    result: DaskAuditResult, auditor: MDFAuditor, encoder: FeatureEncoder, columns: Columns
+def distributed(
+    result: AuditResult, settings: Settings, encoder: FeatureEncoder, columns: Columns, **own: Any
 ) -> DaskAuditResult:
-    """Give the result its auditor, fitted; the auditor has the arguments of the audit."""
-    worst = result.worst_case
-    told = None if worst is None else result.regions[result.violations.index(worst)]
-    found = replace(result, auditor=auditor)
-    names = [str(name) for name in columns.features]
-    auditor.attach(found, encoder, told, names)
+    """A result with figures of its own, without the data, and with an auditor fitted by it."""
+    auditor = MDFAuditor(**{name: getattr(settings, name) for name in Settings.names()})
+    found = DaskAuditResult(**(vars(result) | {"source": None, "auditor": auditor} | own))
+    worst = found.worst_case
+    told = None if worst is None else found.regions[found.violations.index(worst)]
+    auditor.attach(found, encoder, told, [str(name) for name in columns.features])
     return found
 
 
@@ -218,6 +213,9 @@ def concluded(
     _warn_of_unseen(reading, log)
     return distributed(
         sample,
+        asked,
+        audit.problem.encoder,
+        reading.columns,
         groups=(),
         violations=tuple(violations),
         balance=_balance(sample, by_contrast),
@@ -386,9 +384,7 @@ def _excluded(reading: Reading, by_contrast: dict[SearchKey, BlockSums]) -> dict
     counts = reading.survey.left_out
     if reading.audit.settings.missing == "exclude":
         for position, name in enumerate(reading.columns.sensitive):
-            counts[f"missing sensitive value ({name})"] = sum(
-                n for stratum, n in reading.survey.counts.items() if stratum[position] is None
-            )
+            counts[f"missing sensitive value ({name})"] = reading.survey.counted(position)[None]
     counts[LEARNED_FROM] = reading.n_learned
     counts[OF_THE_LEARNED] = reading.measured.n_learned - reading.n_learned
     for key, sums in by_contrast.items():

@@ -13,7 +13,7 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.measure.estimates import Sums
 from mdfa_fairness_plugin.measure.leak import LeakSums
 from mdfa_fairness_plugin.measure.means import Means
-from mdfa_fairness_plugin.measure.sums import SETS, MeasuredRows, SearchSums
+from mdfa_fairness_plugin.measure.sums import MeasuredRows, SearchSums
 from mdfa_fairness_plugin.search.level_sets import Tally
 
 # More clusters than this are pooled into as many groups. A variance estimated from M independent sums
@@ -102,8 +102,8 @@ class Grouping:
 class GroupSums(Sums):
     """Sums of one search by group, for S = +1 and S = -1; those of parts of the rows add up."""
 
-    # (n_sets + 5, 2, 2, n_groups); of weights and of those of hits: in every set with the balance's
-    # weights, in each of ``SETS`` with sampling weights alone.
+    # (2 n_sets, 2, 2, n_groups); of weights and of those of hits in every set: with the balance's
+    # weights, then with sampling weights alone.
     counts: np.ndarray
     # (n_rungs, n_sets, 2, n_groups); of w (1{Y=y} - m) by the models of every rung, the best last.
     left: np.ndarray
@@ -134,7 +134,7 @@ class GroupSums(Sums):
         return cls(
             counts=np.array(
                 [counts(rows.weights, member) for member in members]
-                + [counts(rows.base, member) for member in members[: len(SETS)]]
+                + [counts(rows.base, member) for member in members]
             ),
             left=np.array([[split(own, member) for member in members] for own in left]),
             leak=np.array([[split(own, member) for own in amounts] for member in members]),

@@ -175,7 +175,8 @@ class Judge:
     outcome_model: CrossFittedProbability
     flip_s: bool
     flip_y: bool
-    per_yes: float | None  # how much who has any of a number has, where models are of yes and no
+    whole: float  # what an outcome and its complement add up to, as models have them
+    scale: float  # how much who has any of a number has, where models are of yes and no; else 1
     limits: tuple[float, float]
     region: Region
     proposed: float  # threshold of the region before it was held beside everybody
@@ -195,8 +196,7 @@ class Judge:
 
     def rates(self, fitted: np.ndarray) -> np.ndarray:
         """Predicted rate of the audited outcome, or mean."""
-        whole = 0.0 if self.valued.of_means and not self.per_yes else 1.0
-        return (self.per_yes or 1.0) * (whole - fitted if self.flip_y else fitted)
+        return self.scale * (self.whole - fitted if self.flip_y else fitted)
 
     def weights_by(
         self, e: np.ndarray, s: np.ndarray, base: np.ndarray, weights: np.ndarray
@@ -308,7 +308,8 @@ def _judge(
         outcome_model=models.outcome.unseen,
         flip_s=models.flip_s,
         flip_y=models.flip_y,
-        per_yes=None if search.data.searched is None else search.data.scale,
+        whole=search.searched.whole,
+        scale=search.data.scale,
         limits=side.ground.limits,
         region=region,
         proposed=search.solved.proposed,

@@ -153,15 +153,20 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
     return done
 
 
+def _codes_among(values: Sequence[Hashable], known: Sequence[Hashable]) -> np.ndarray:
+    """Codes of values among those known, -1 of others; and -1 after them, of what is missing."""
+    where = {value: code for code, value in enumerate(known)}
+    return np.array([*(where.get(value, -1) for value in values), -1], dtype=np.intp)
+
+
 def _known(labels: Labels, values: tuple[Hashable, ...], name: str) -> Labels:
     """Labels by their codes among all values."""
-    where = {value: code for code, value in enumerate(values)}
-    if any(value not in where for value in labels.used().values):
+    codes = _codes_among(labels.values, values)[labels.codes]
+    if (codes[labels.codes >= 0] < 0).any():
         raise InputError(
             f"{name}: values appeared that were not there before; the data changed during the audit."
         )
-    codes = np.array([*(where.get(value, -1) for value in labels.values), -1], dtype=np.intp)
-    return Labels(codes=codes[labels.codes], values=values)
+    return Labels(codes=codes, values=values)
 
 
 def _values(
@@ -176,14 +181,13 @@ def _values(
     for column in columns:
         codes = sensitive[column].codes[rows]
         if panel.missing is not None:
-            place = {value: code for code, value in enumerate(panel.labels[column])}
-            codes = np.where(codes < 0, place.get(panel.missing, -1), codes)
+            missing, _ = _codes_among([panel.missing], panel.labels[column])
+            codes = np.where(codes < 0, missing, codes)
         own.append(Labels(codes=codes, values=panel.labels[column]))
     if len(own) == 1:
         return own[0].codes
     codes, combinations = joint_codes(own)
-    where = {value: code for code, value in enumerate(values)}
-    return np.array([where.get(value, -1) for value in combinations], dtype=np.intp)[codes]
+    return _codes_among(combinations, values)[codes]
 
 
 class _Chunk(Asked):

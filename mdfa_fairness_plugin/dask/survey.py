@@ -80,6 +80,13 @@ class Survey:
         """Rows with a positive weight and an outcome."""
         return sum(self.counts.values())
 
+    def counted(self, place: int) -> Counter[Hashable]:
+        """Rows with each value at a place of the combinations."""
+        counts: Counter[Hashable] = Counter()
+        for stratum, count in self.counts.items():
+            counts[stratum[place]] += count
+        return counts
+
     @property
     def left_out(self) -> dict[str, int]:
         """Rows left out whatever is asked, by reason."""
@@ -329,9 +336,7 @@ def spellings_of(
     found = {}
     names = columns.sensitive if columns.numeric else (*columns.sensitive, columns.outcome)
     for place, name in enumerate(names):
-        counts: Counter[Hashable] = Counter()
-        for stratum, count in survey.counts.items():
-            counts[stratum[place]] += count
+        counts = survey.counted(place)
         values = [one for one in counts if one is not None]
         values = [values[position] for position in natural_order(values)]
         if spellings := commonest_spellings(values, [counts[one] for one in values]):
@@ -347,7 +352,7 @@ def check_survey(survey: Survey, columns: Columns, settings: Settings) -> dict[s
     """Refuse what no audit can work with, wherever the rows lie."""
     if survey.n_rows == 0:
         raise InputError("ddf: it has no rows; there is nobody to compare.")
-    outcomes = list(dict.fromkeys(stratum[-1] for stratum in survey.counts))
+    outcomes = list(survey.counted(-1))
     values = tuple(outcomes[place] for place in natural_order(outcomes))
     n_outcomes = survey.n_present + survey.n_missing_outcome
     if settings.missing_outcome == "raise" or not survey.n_present:
@@ -362,9 +367,8 @@ def check_survey(survey: Survey, columns: Columns, settings: Settings) -> dict[s
     for position, name in enumerate(columns.sensitive):
         if not survey.declared[position]:
             refuse_measurements(str(name), tuple(survey.levels[position]))
-        count = sum(n for stratum, n in survey.counts.items() if stratum[position] is None)
-        n_missing[str(name)] = count
-        refuse_missing_sensitive(count, str(name), settings.missing)
+        n_missing[str(name)] = survey.counted(position)[None]
+        refuse_missing_sensitive(n_missing[str(name)], str(name), settings.missing)
     if columns.clustered:
         refuse_clusters(survey.n_missing_cluster, n_outcomes, len(survey.clusters))
     return n_missing
