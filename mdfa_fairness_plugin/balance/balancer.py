@@ -17,6 +17,7 @@ from mdfa_fairness_plugin.balance.kernel_matching import KernelMeanMatching
 from mdfa_fairness_plugin.balance.network import MMDNetwork
 from mdfa_fairness_plugin.exceptions import BalanceWarning, InputError, WarningLog
 from mdfa_fairness_plugin.learn.probability import PROBABILITY_FLOOR
+from mdfa_fairness_plugin.numerics.basis import as_weights
 from mdfa_fairness_plugin.numerics.rows import RowView
 
 
@@ -198,7 +199,7 @@ def weigh(
     """
     if not ((s > 0).any() and (s < 0).any()):
         raise InputError("sensitive_features: balancing needs rows of both groups.")
-    base = np.ones(len(s)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    base = as_weights(sample_weight, len(s))
     if not isinstance(method, str) and not hasattr(method, "fit"):
         own = method if rows is None else np.asarray(method)[rows]
         weights = _of_both(checked_weights(own, len(s)), s)

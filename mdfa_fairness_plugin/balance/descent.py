@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mdfa_fairness_plugin.balance.training import N_LAYERS
+from mdfa_fairness_plugin.balance.training import N_LAYERS, as_numpy
 
 # More steps leave less imbalance in the rows fitted to but not in others, and where weights reach their
 # bound gamma drifts: of 5,000 rows with mu = -0.3 it is off by .0016 after 12 and by .0065 after 30.
@@ -44,7 +44,7 @@ def finished(network, sample, penalty):
     """
     first = _FIRST if sample.label is None else N_LAYERS
     free = network.trained_from(first)
-    ridge = penalty / sample.fewest * _plain(network.connections)[free]
+    ridge = penalty / sample.fewest * as_numpy(network.connections)[free]
     trained = network.trained.detach()
 
     def at(place):
@@ -53,12 +53,12 @@ def finished(network, sample, penalty):
         return network.having(moved)
 
     def loss(place):
-        return float((_plain(sample.gaps(at(place))) ** 2).sum() + ridge @ place**2)
+        return float((as_numpy(sample.gaps(at(place))) ** 2).sum() + ridge @ place**2)
 
-    place, damping = _plain(trained[0])[free], 1e-3
+    place, damping = as_numpy(trained[0])[free], 1e-3
     now = loss(place)
     for _ in range(_STEPS):
-        gaps, slopes = map(_plain, sample.gaps(at(place), first))
+        gaps, slopes = map(as_numpy, sample.gaps(at(place), first))
         curved = slopes.T @ slopes + np.diag(ridge)
         downhill = slopes.T @ gaps + ridge * place
         size = (np.diagonal(curved).mean() + 1e-12) * np.eye(len(place))
@@ -72,7 +72,3 @@ def finished(network, sample, penalty):
             break
         place, now, damping = moved, then, max(damping / 5.0, 1e-9)
     return at(place)
-
-
-def _plain(tensor):
-    return tensor.detach().cpu().numpy().astype(float)

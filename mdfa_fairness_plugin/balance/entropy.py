@@ -82,10 +82,12 @@ class EntropyBalancing(FittedBalancer):
         )
         score = F @ self.coef_
         self._top = float(score.max())
-        return np.exp(np.maximum(score - self._top, _MOST_NEGATIVE))
+        return self._tilt(score)
 
     def _relative(self, X):
-        score = self._features(X) @ self.coef_
+        return self._tilt(self._features(X) @ self.coef_)
+
+    def _tilt(self, score):
         return np.exp(np.clip(score - self._top, _MOST_NEGATIVE, 0.0))
 
     def _features(self, X):

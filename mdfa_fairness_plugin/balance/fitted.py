@@ -8,6 +8,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy.optimize import minimize
 
+from mdfa_fairness_plugin.numerics.basis import as_weights
+
 logger = logging.getLogger(__name__)
 
 
@@ -51,7 +53,7 @@ class FittedBalancer(ABC):
     def _fit(self, X, s, sample_weight, label=None):
         X = np.asarray(X, dtype=float)
         positive = np.asarray(s) > 0
-        base = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        base = as_weights(sample_weight, len(X))
         relative = self._learn(X, positive, base, label)
         self._scale = float(base[~positive].sum() / max(base[positive] @ relative, 1e-300))
         return self

@@ -83,11 +83,11 @@ def _with_constant(F):
     return np.hstack([np.ones((len(F), 1)), F])
 
 
-def _pivoted_cholesky(Z, bandwidths, rank, tolerance=1e-6):
+def _pivoted_cholesky(Z, bandwidths, rank):
     """Features ``F`` with ``F @ F.T`` close to the kernel matrix, landmark rows, their factor.
 
     ``F`` is (n, n_landmarks), the factor the lower triangular one of the landmarks' own kernel matrix.
-    Stops at ``rank`` landmarks or an average error of ``tolerance`` on the diagonal, which is 1.
+    Stops at ``rank`` landmarks or an average error of 1e-6 on the diagonal, which is 1.
     """
     n = len(Z)
     rank = min(rank, n)
@@ -97,7 +97,7 @@ def _pivoted_cholesky(Z, bandwidths, rank, tolerance=1e-6):
     pivots = []
     for k in range(rank):
         pivot = int(np.argmax(left))
-        if left[pivot] <= 1e-10 or left.mean() <= tolerance:
+        if left[pivot] <= 1e-10 or left.mean() <= 1e-6:
             break
         squared = np.maximum(lengths + lengths[pivot] - 2.0 * (Z @ Z[pivot]), 0.0)
         column = gaussian_kernel(squared, bandwidths) - F[:, :k] @ F[pivot, :k]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mdfa_fairness_plugin.exceptions import Count, InputError, Message, OverlapError
+from mdfa_fairness_plugin.numerics.basis import as_weights
 
 # A row is looked at only where one group is more than nine times as frequent as
 # the other, each relative to its size: the 0.1 to 0.9 of Crump et al. (2009).
@@ -58,7 +59,7 @@ def common_support(
     apart.
     """
     e = np.asarray(propensity, dtype=float)
-    weight = np.ones(len(s)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    weight = as_weights(sample_weight, len(s))
     positive = s > 0
     total = np.array([weight[~positive].sum(), weight[positive].sum()])
     if total.min() <= 0:
@@ -90,8 +91,8 @@ def check_support(
     """
     if policy not in ("trim", "refuse"):
         raise InputError(f"overlap: 'trim' or 'refuse' expected, {policy!r} found.")
-    weight = np.ones(len(s)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    mask = common_support(propensity, s, sample_weight)
+    weight = as_weights(sample_weight, len(s))
+    mask = common_support(propensity, s, weight)
     positive = s > 0
     n_group, n_reference = int(positive.sum()), int((~positive).sum())
     out_of_group, out_of_reference = int((~mask & positive).sum()), int((~mask & ~positive).sum())

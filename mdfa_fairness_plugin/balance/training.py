@@ -19,6 +19,11 @@ _SCALE_PENALTY = 10.0
 _BLOCK = 8_192
 
 
+def as_numpy(tensor):
+    """Floats of a tensor, on whatever device it is."""
+    return tensor.detach().cpu().numpy().astype(float)
+
+
 class Networks:
     """Networks of the same shape, evaluated side by side; all that is trained is one tensor."""
 
@@ -113,9 +118,7 @@ class Networks:
 
     def export(self, k):
         """Network ``k`` as NumPy arrays."""
-        *layers, weight, _ = [
-            [part[k].detach().cpu().numpy().astype(float) for part in pair] for pair in self.pairs()
-        ]
+        *layers, weight, _ = [[as_numpy(part[k]) for part in pair] for pair in self.pairs()]
         return {
             "layers": [(matrix, offset[0]) for matrix, offset in layers],
             "weight": (weight[0][:, 0], float(weight[1][0, 0])),

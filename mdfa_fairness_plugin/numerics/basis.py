@@ -176,9 +176,12 @@ def _has_more_than_two_values(column):
     return bool(((column != low) & (column != high)).any())
 
 
+def as_weights(sample_weight, n):
+    """Weights as floats; ones for None."""
+    return np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+
+
 def as_shares(sample_weight, n):
     """Weights that add up to one; equal ones for None."""
-    if sample_weight is None:
-        return np.full(n, 1.0 / max(n, 1))
-    weight = np.asarray(sample_weight, dtype=float)
+    weight = as_weights(sample_weight, n)
     return weight / weight.sum()
