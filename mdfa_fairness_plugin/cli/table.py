@@ -23,9 +23,10 @@ from mdfa_fairness_plugin.cli.labels import (
 )
 from mdfa_fairness_plugin.cli.outputs import in_print
 from mdfa_fairness_plugin.cli.request import OPTIONS, PARQUET_SUFFIXES, Request, given
-from mdfa_fairness_plugin.dask.blocks import in_microseconds, refuse_repeated
+from mdfa_fairness_plugin.dask.blocks import in_microseconds
 from mdfa_fairness_plugin.data.amounts import LESS, MORE
 from mdfa_fairness_plugin.data.columns import composed, read_labels
+from mdfa_fairness_plugin.data.containers import refuse_repeated
 from mdfa_fairness_plugin.data.quantities import to_groups, to_quantities
 from mdfa_fairness_plugin.data.written import Marks, find_writing
 from mdfa_fairness_plugin.exceptions import InputError, did_you_mean, renaming

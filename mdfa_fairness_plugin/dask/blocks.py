@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import pandas as pd
 
 from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.data.columns import listing
+from mdfa_fairness_plugin.data.containers import refuse_repeated
 from mdfa_fairness_plugin.exceptions import DataNotFoundError, InputError, InputTypeError
 
 _SUFFIXES = (".parquet", ".pq", ".parq")
@@ -103,9 +103,7 @@ def open_source(data: Any) -> Source:
     """Find the rows."""
     if hasattr(data, "to_delayed") and hasattr(data, "columns"):
         names = tuple(data.columns)
-        if len(set(names)) < len(names):
-            repeated = dict.fromkeys(name for name in names if names.count(name) > 1)
-            raise InputError(f"ddf: column names must differ, but {listing(repeated)} occur twice.")
+        refuse_repeated(names, "ddf")
         return Source(columns=names, data=data)
     files = [data] if isinstance(data, str | os.PathLike) else data
     several = isinstance(files, list | tuple) and files
@@ -162,7 +160,7 @@ def _open_parquet(names: Sequence[str | os.PathLike[str]]) -> Source:
         raise
     except (OSError, ValueError) as error:
         for file in files if filesystem is None else ():
-            refuse_repeated(_names_in(file), file)
+            refuse_repeated(_names_in(file), "ddf", f" in {file}")
         raise InputError(f"ddf: {files[0]} cannot be read as Parquet: {error}") from error
     return Source(columns=tuple(found.schema.names), data=found)
 
@@ -175,22 +173,12 @@ def _names_in(file: str) -> list[str]:
         return []
 
 
-def refuse_repeated(names: Sequence[str], file: str) -> None:
-    """Refuse a file in which a name stands for several columns."""
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise InputError(
-            f"ddf: column names must differ, but {listing(repeated)} occur(s) more than once in "
-            f"{file}. Rename or drop the repeated columns."
-        )
-
-
 def _common_schema(found: Any) -> Any:
     """Schema of all files: numbers that are whole in some and not in others are no whole ones."""
     schema = found.schema
     for fragment in found.get_fragments():
         physical = fragment.physical_schema
-        refuse_repeated(physical.names, fragment.path)
+        refuse_repeated(physical.names, "ddf", f" in {fragment.path}")
         more = [name for name in physical.names if name not in schema.names]
         if more:
             raise InputError(

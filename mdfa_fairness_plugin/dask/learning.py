@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.data.encoding import FeatureEncoder
 from mdfa_fairness_plugin.data.plans import MISSING
 from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import warn_of_missing
+from mdfa_fairness_plugin.data.weights import WHOLE_WEIGHTS
 from mdfa_fairness_plugin.describe.conditions import Rule
 from mdfa_fairness_plugin.exceptions import (
     Count,
@@ -48,12 +49,15 @@ class _SampleLog(WarningLog):
         super().__init__()
         self._where = Message("in the ", Count(n_rows), " learned from: ")
 
+    # What is told of all rows is not told again.
+
     def warn(self, category: type[MDFAWarning], *message: str | Count) -> None:
-        if category is not MissingSensitiveWarning:  # told of all rows
+        if category is not MissingSensitiveWarning:
             super().warn(category, self._where, *message)
 
     def note(self, category: str, *message: str | Count) -> None:
-        super().note(category, self._where, *message)
+        if category != WHOLE_WEIGHTS:
+            super().note(category, self._where, *message)
 
 
 def audit_frame(

@@ -92,7 +92,6 @@ def measure_block(block: Any, number: int, panel: Panel) -> Measurement:
     """Measure the rows of one block."""
     found = Measurement()
     for frame, key in read_block(block, number, panel.columns, panel.seed, panel.chunk_rows):
-        found += Measurement(digest=panel.columns.digest(frame))
         found += _measure_chunk(frame, key, panel)
     return found
 
@@ -103,7 +102,7 @@ def add_measurements(parts: Sequence[Measurement]) -> Measurement:
 
 
 def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measurement:
-    n_rows, columns = len(frame), panel.columns
+    columns = panel.columns
     weight = columns.weights(frame)
     weight = np.where(np.isfinite(weight) & (weight > 0), weight, 0.0)
     outcome, numbers = columns.outcomes(frame)
@@ -122,7 +121,12 @@ def _measure_chunk(frame: pd.DataFrame, key: np.ndarray, panel: Panel) -> Measur
     else:
         learned = np.isin(key, panel.grouping.learned) & (weight > 0)
     rows = np.flatnonzero(~learned & (weight > 0))
-    done = Measurement(n_rows=n_rows, n_learned=int(learned.sum()), n_measured=len(rows))
+    done = Measurement(
+        n_rows=len(frame),
+        n_learned=int(learned.sum()),
+        n_measured=len(rows),
+        digest=columns.digest(frame),
+    )
     if len(rows) == 0:
         return done
     frame, weight = frame.take(rows), weight[rows]

@@ -148,13 +148,18 @@ def _refuse_scalars(data: Any, argument: str) -> None:
 def _names(columns: Iterable[Hashable], argument: str) -> tuple[Hashable, ...]:
     """Names of columns, refused if one is repeated."""
     names = tuple(map(composed, columns))
+    refuse_repeated(names, argument)
+    return names
+
+
+def refuse_repeated(names: Iterable[Hashable], argument: str, where: str = "") -> None:
+    """Refuse a name that stands for several columns."""
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise InputError(
-            f"{argument}: column names must differ, but {listing(repeated)} occur(s) more than once. "
-            "Rename or drop the repeated columns."
+            f"{argument}: column names must differ, but {listing(repeated)} occur(s) more than "
+            f"once{where}. Rename or drop the repeated columns."
         )
-    return names
 
 
 def _table_from_pandas(frame: pd.DataFrame, argument: str) -> Table:

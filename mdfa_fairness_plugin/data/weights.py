@@ -12,6 +12,7 @@ import numpy as np
 from mdfa_fairness_plugin.data.columns import read_column
 from mdfa_fairness_plugin.exceptions import InputError, WarningLog
 
+WHOLE_WEIGHTS = "WholeWeights"  # category of a notice
 _WRONG: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "missing": np.isnan,
     "infinite": np.isinf,
@@ -94,7 +95,7 @@ class WeightSums:
         """Say how whole numbers are read: they may have been meant as counts."""
         if weight_type == "sampling" and self.whole:
             log.note(
-                "WholeWeights",
+                WHOLE_WEIGHTS,
                 "sample_weight: the whole numbers given are read as how many people each row stands "
                 "for; the rows are the evidence. Pass weight_type='frequency' if each counts rows that "
                 "were seen.",

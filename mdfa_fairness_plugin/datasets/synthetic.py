@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Bunch
 
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.settings import is_number
 
 Design = Literal["quadratic", "mean_shift"]
 Noise = Literal["gaussian", "lognormal", "heteroscedastic", "deterministic"]
@@ -372,17 +373,17 @@ def _as_generator(random_state: Seed) -> np.random.Generator:
 
 
 def _check_count(name: str, value: int, minimum: int) -> int:
-    if value != int(value) or value < minimum:
+    # The remainder of what is not finite is NaN.
+    if not is_number(value) or value % 1 != 0 or value < minimum:
         raise InputError(f"{name} must be a whole number of at least {minimum}; found {value!r}.")
     return int(value)
 
 
 def _check_number(name: str, value: float, minimum: float = -math.inf) -> float:
-    value = float(value)
-    if not math.isfinite(value) or value < minimum:
+    if not is_number(value) or not math.isfinite(value) or value < minimum:
         bound = "" if minimum == -math.inf else f" of at least {minimum:g}"
         raise InputError(f"{name} must be a finite number{bound}; found {value!r}.")
-    return value
+    return float(value)
 
 
 def _check_choice(name: str, value: str, choices: object) -> None:

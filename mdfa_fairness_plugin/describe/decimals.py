@@ -88,7 +88,7 @@ def point_places(points_: Sequence[float]) -> int:
     return _digits(max(sizes), 2) if max(sizes) < 1 else int(min(sizes) < 9.95)
 
 
-def amount_places(amounts_: Sequence[float], digits: int = 3) -> int:
+def amount_places(amounts_: Sequence[float], digits: int) -> int:
     """Decimals of amounts: three digits of the first, at most four of the largest."""
     most = _digits(max(map(abs, amounts_)), digits)
     return min(max(_digits(abs(amounts_[0]), digits), most), most + 1)

@@ -22,6 +22,7 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.repairs.classifier import LogisticClassifier
 from mdfa_fairness_plugin.repairs.report import Quantity
 from mdfa_fairness_plugin.repairs.toolkits import aif360_dataset, drawn, fairlearn, group_lists
+from mdfa_fairness_plugin.settings import check_choice
 
 _N_FOLDS = 5
 
@@ -190,12 +191,7 @@ class RejectOptionClassifier(_AIF360Classifier):
 
     def _make(self, postprocessing: Any) -> Any:
         kinds = ("Statistical parity", "Average odds", "Equal opportunity")
-        names = [f"{kind} difference" for kind in kinds]
-        if self.metric_name not in names:
-            raise InputError(
-                f"metric_name: one of {', '.join(map(repr, names))} expected, "
-                f"{self.metric_name!r} found."
-            )
+        check_choice("metric_name", self.metric_name, tuple(f"{kind} difference" for kind in kinds))
         return postprocessing.RejectOptionClassification(
             **group_lists(self._privileged),
             metric_name=self.metric_name,
@@ -263,11 +259,7 @@ class CalibratedOddsClassifier(_AIF360Classifier):
         self.cost_constraint = cost_constraint
 
     def _make(self, postprocessing: Any) -> Any:
-        if self.cost_constraint not in ("fnr", "fpr", "weighted"):
-            raise InputError(
-                "cost_constraint: one of 'fnr', 'fpr', 'weighted' expected, "
-                f"{self.cost_constraint!r} found."
-            )
+        check_choice("cost_constraint", self.cost_constraint, ("fnr", "fpr", "weighted"))
         return postprocessing.CalibratedEqOddsPostprocessing(
             **group_lists(self._privileged), cost_constraint=self.cost_constraint, seed=self._seed
         )

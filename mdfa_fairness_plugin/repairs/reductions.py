@@ -12,6 +12,7 @@ from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.repairs.classifier import LogisticClassifier
 from mdfa_fairness_plugin.repairs.report import Quantity
 from mdfa_fairness_plugin.repairs.toolkits import fairlearn
+from mdfa_fairness_plugin.settings import check_choice
 
 # Fairlearn's moments of classifiers, by the names that its ThresholdOptimizer has for them. Its bounded
 # group loss is meant for regression: a classifier's weights by group need not change any answer.
@@ -98,10 +99,7 @@ class GridSearchClassifier(LogisticClassifier):
 
 
 def _moment(reductions: Any, constraint: str, bound: float | None = None) -> Any:
-    if constraint not in MOMENTS:
-        raise InputError(
-            f"constraint: one of {', '.join(map(repr, MOMENTS))} expected, {constraint!r} found."
-        )
+    check_choice("constraint", constraint, tuple(MOMENTS))
     return getattr(reductions, MOMENTS[constraint])(difference_bound=bound)
 
 

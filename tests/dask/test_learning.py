@@ -64,3 +64,11 @@ def test_several_columns_and_their_combinations(frame, run, n_learned):
     assert own == pytest.approx(
         ((both["race"] == "black") & (both["sex"] == "f")).sum() * 5.2 / 6, abs=3
     )
+
+
+@pytest.mark.parametrize(("weight_type", "n_notes"), [("sampling", 1), ("frequency", 0)])
+def test_how_whole_weights_are_read_is_said_of_all_rows_only(frame, run, weight_type, n_notes):
+    """Counts of many rows are sampling weights in memory, which is nobody's business."""
+    counted = frame.assign(n=np.arange(len(frame)) % 7 + 1)
+    found = run(counted, sample_weight="n", weight_type=weight_type)
+    assert [one.category for one in found.warnings].count("WholeWeights") == n_notes

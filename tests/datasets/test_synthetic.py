@@ -220,9 +220,12 @@ def test_shapes_of_the_fields():
     [
         ({"n_samples": 0}, "n_samples must be a whole number"),
         ({"n_samples": 10.5}, "n_samples must be a whole number"),
+        ({"n_samples": math.inf}, "n_samples must be a whole number"),
+        ({"n_samples": "many"}, "n_samples must be a whole number"),
         ({"n_samples": 1}, "n_samples: with 1 rows every label"),
         ({"delta": -1.0}, "delta must be a finite number of at least 0"),
         ({"delta": math.inf}, "delta must be a finite number"),
+        ({"delta": "large"}, "delta must be a finite number of at least 0; found 'large'"),
         ({"imbalance": math.nan}, "imbalance must be a finite number"),
         ({"design": "cubic"}, "design must be one of 'quadratic', 'mean_shift'; found 'cubic'"),
         ({"n_noise_features": -1}, "n_noise_features"),
