@@ -40,7 +40,7 @@ from mdfa_fairness_plugin.measure.verdicts import warn_of_models
 from mdfa_fairness_plugin.numerics.rows import Asked
 from mdfa_fairness_plugin.pipeline import Audit
 from mdfa_fairness_plugin.provenance import describe_parameter
-from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, SearchKey, Violation
+from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, SearchKey, Silence, Violation
 from mdfa_fairness_plugin.records.searches import without_rows
 from mdfa_fairness_plugin.results import AuditResult
 from mdfa_fairness_plugin.search.level_sets import Sweep
@@ -143,6 +143,8 @@ def distributed(
     return found
 
 
+# Sensitive feature, group and reference of a pair compared.
+_Contrast = tuple[str, Hashable, Hashable]
 LEARNED_FROM = "learned from, not measured"
 OF_THE_LEARNED = "of a cluster learned from, not measured"
 
@@ -181,8 +183,8 @@ def concluded(
     figures = conclude(measured, settings, audit.problem.outcome_labels)
     violations: list[Violation] = []
     regions: list[Located | None] = []
-    by_contrast: dict[SearchKey, BlockSums] = {}
-    few: dict[SearchKey, Message] = {}
+    by_contrast: dict[_Contrast, BlockSums] = {}
+    few: dict[_Contrast, Message] = {}
     by_search = zip(audit.searches, judged, measured, reasons, figures, strict=True)
     for (search, own, one, why, told), given in zip(by_search, sample.violations, strict=True):
         # What other splits of the sample find is not measured on the rows that the ratio is of.
@@ -261,12 +263,12 @@ def _too_few_clusters(sums: BlockSums, settings: Settings) -> Message:
     )
 
 
-def _warn_of_few(few: dict[SearchKey, Message], log: WarningLog) -> None:
+def _warn_of_few(few: dict[_Contrast, Message], log: WarningLog) -> None:
     """Say which contrasts have too few clusters among the rows measured."""
-    for key, reason in few.items():
+    for (feature, group, _), reason in few.items():
         log.warn(
             SmallGroupWarning,
-            f"clusters: {key.sensitive_feature}={key.group!r} is not audited: in the rows measured, ",
+            f"clusters: {feature}={group!r} is not audited: in the rows measured, ",
             *reason.parts,
             ".",
         )
@@ -346,50 +348,43 @@ def jackknife_variance(values: np.ndarray, n_repeats: int = 1) -> float:
 # -- what is said of all rows in the place of the sample
 
 
-def _contrast(key: SearchKey) -> SearchKey:
+def _contrast(one: SearchKey | Silence) -> _Contrast:
     """Name of a pair compared, whatever the outcome."""
-    return replace(key, outcome=None)
-
-
-def _share_outside(sums: BlockSums) -> float:
-    return float(sums.outside[:, 1].sum() / sums.weight) if sums.weight else 0.0
+    return one.sensitive_feature, one.group, one.reference
 
 
 def _balance(
-    sample: AuditResult, by_contrast: dict[SearchKey, BlockSums]
+    sample: AuditResult, by_contrast: dict[_Contrast, BlockSums]
 ) -> dict[tuple[str, Hashable], Any]:
     """Diagnostics of the sample, with the share of all rows that could not be compared."""
     balance = dict(sample.balance)
-    for key, sums in by_contrast.items():
-        label = (key.sensitive_feature, key.group)
-        balance[label] = replace(
-            balance[label],
-            n_outside_support=int(sums.outside[:, 0].sum()),
-            share_outside_support=_share_outside(sums),
+    for (feature, group, _), sums in by_contrast.items():
+        balance[feature, group] = replace(
+            balance[feature, group],
+            n_outside_support=sum(sums.n_outside),
+            share_outside_support=sums.share_outside,
         )
     return balance
 
 
-def _silence(sample: AuditResult, by_contrast: dict[SearchKey, BlockSums]) -> tuple[Any, ...]:
+def _silence(sample: AuditResult, by_contrast: dict[_Contrast, BlockSums]) -> tuple[Silence, ...]:
     told = []
     for one in sample.silence:
-        names = ("sensitive_feature", "group", "reference")
-        own = by_contrast[SearchKey(**{name: getattr(one, name) for name in names}, outcome=None)]
-        n_rows, n_group = int(own.outside[:, 0].sum()), int(own.outside[0, 0])
-        told.append(replace(one, n_rows=n_rows, n_group=n_group, share=_share_outside(own)))
+        own = by_contrast[_contrast(one)]
+        n_rows, n_group = sum(own.n_outside), own.n_outside[0]
+        told.append(replace(one, n_rows=n_rows, n_group=n_group, share=own.share_outside))
     return tuple(told)
 
 
-def _excluded(reading: Reading, by_contrast: dict[SearchKey, BlockSums]) -> dict[str, int]:
+def _excluded(reading: Reading, by_contrast: dict[_Contrast, BlockSums]) -> dict[str, int]:
     counts = reading.survey.left_out
     if reading.audit.settings.missing == "exclude":
         for position, name in enumerate(reading.columns.sensitive):
             counts[f"missing sensitive value ({name})"] = reading.survey.counted(position)[None]
     counts[LEARNED_FROM] = reading.n_learned
     counts[OF_THE_LEARNED] = reading.measured.n_learned - reading.n_learned
-    for key, sums in by_contrast.items():
-        reason = f"{NO_COMPARABLE_ROW} ({key.sensitive_feature}={key.group})"
-        counts[reason] = int(sums.outside[:, 0].sum())
+    for (feature, group, _), sums in by_contrast.items():
+        counts[f"{NO_COMPARABLE_ROW} ({feature}={group})"] = sum(sums.n_outside)
     return {reason: count for reason, count in counts.items() if count}
 
 

@@ -251,21 +251,17 @@ def panel_of(
 ) -> Panel:
     """What every block is measured with; ``survey`` is of all rows."""
     problem = audit.problem
-    labels = tuple(column.labels.values for column in problem.sensitive)
-    names = [column.name for column in problem.sensitive]
     n_columns = len(columns.sensitive)
-    judges = []
-    for search in audit.searches:
-        if search.made:
-            column = names.index(search.key.sensitive_feature)
-            judges.append(_judge(search, column, labels[column], problem))
     return Panel(
         columns=columns
         if weight_type != "none" or survey.weights.n_zero
         else replace(columns, weight=None),
-        labels=labels,
+        labels=tuple(column.labels.values for column in problem.sensitive),
         outcomes=problem.outcome_labels,
-        parts=tuple((i,) if i < n_columns else tuple(range(n_columns)) for i in range(len(names))),
+        parts=tuple(
+            (i,) if i < n_columns else tuple(range(n_columns))
+            for i in range(len(problem.sensitive))
+        ),
         missing=MISSING if audit.settings.missing == "category" else None,
         weight_type=weight_type,
         mean_weight=survey.weights.total / survey.n_present if columns.weight is not None else 1.0,
@@ -273,7 +269,7 @@ def panel_of(
         seed=audit.settings.seed,
         grouping=Grouping.of(sample.key, survey.clusters) if columns.clustered else None,
         encoder=problem.encoder,
-        judges=tuple(judges),
+        judges=tuple(_judge(search, problem) for search in audit.searches if search.made),
         scale=_scale(audit, columns, sample),
         mean_exposure=1.0 if columns.exposure is None else survey.amounts.mean_exposure,
     )
@@ -289,10 +285,11 @@ def _scale(audit: Audit, columns: Columns, sample: Sample) -> Scale | None:
     return Scale.of(numbers[audit.problem.source_row], audit.problem.amount, audit.settings)
 
 
-def _judge(
-    search: Search, column: int, values: tuple[Hashable, ...], problem: AuditProblem
-) -> Judge:
-    key, side, models = search.key, search.side, search.data.models
+def _judge(search: Search, problem: AuditProblem) -> Judge:
+    key, side, models = search.key, search.side, search.models
+    names = [column.name for column in problem.sensitive]
+    column = names.index(key.sensitive_feature)
+    values = problem.sensitive[column].labels.values
     region = search.region.unseen()
     edges = np.concatenate(
         [Bins.of(search.scores).edges, [-np.inf, region.threshold, region.core_threshold]]
@@ -301,7 +298,6 @@ def _judge(
     reference = None if key.reference is None else find_label(key.reference, values)
     balancer: Balancer | None = search.data.weighing.balancer
     assert group is not None
-    assert models is not None
     assert balancer is not None
     return Judge(
         column=column,

@@ -54,6 +54,17 @@ class BlockSums(Sums):
     weight: float  # of all rows of either side
 
     @property
+    def n_outside(self) -> tuple[int, int]:
+        """Rows without a comparable row, of the group and of the others."""
+        group, others = self.outside[:, 0]
+        return int(group), int(others)
+
+    @property
+    def share_outside(self) -> float:
+        """Their share of the weight."""
+        return float(self.outside[:, 1].sum() / self.weight) if self.weight else 0.0
+
+    @property
     def clustered(self) -> bool:
         """Whether somebody may have several rows."""
         return self.groups.left.size > 0

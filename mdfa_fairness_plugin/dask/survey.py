@@ -46,7 +46,7 @@ _KINDS = {
 Stratum = tuple[Hashable, ...]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Survey:
     """Counts of some rows and those of them that may be in the sample."""
 
@@ -126,8 +126,7 @@ def survey_block(block: Any, number: int, columns: Columns, n_sample: int, seed:
     """Survey one block of rows."""
     found, n_before = Survey(), 0
     for frame, key in read_block(block, number, columns, seed, CHUNK_ROWS):
-        part = _survey_chunk(frame, key, columns)
-        part.place = np.column_stack([np.full(len(part.key), number), part.place + n_before])
+        part = _survey_chunk(frame, key, columns, (number, n_before))
         n_before += len(frame)
         found = merge_surveys([found, part], n_sample)
     return found
@@ -247,7 +246,10 @@ def _in_order(series: Sequence[pd.Series]) -> list[Any]:
     return levels
 
 
-def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Survey:
+def _survey_chunk(
+    frame: pd.DataFrame, key: np.ndarray, columns: Columns, start: tuple[int, int]
+) -> Survey:
+    """Survey rows of which the first is that at a place, a block and a row."""
     n_rows = len(frame)
     digest, features = columns.digest(frame), frame[list(columns.features)]
     outcome, numbers = columns.outcomes(frame)
@@ -297,7 +299,7 @@ def _survey_chunk(frame: pd.DataFrame, key: np.ndarray, columns: Columns) -> Sur
         kept=frame,
         key=key,
         stratum=stratum,
-        place=rows,
+        place=np.column_stack([np.zeros_like(rows), rows]) + start,
     )
 
 

@@ -107,18 +107,14 @@ def make_synthetic(
     >>> float(round(inside[1] / inside[-1], 1))
     2.7
     """
-    n_samples = _check_count("n_samples", n_samples, minimum=1)
     delta = _check_number("delta", delta, minimum=0.0)
-    imbalance = _check_number("imbalance", imbalance)
-    _check_choice("design", design, Design)
     n_noise_features = _check_count("n_noise_features", n_noise_features, minimum=0)
-    rng = _as_generator(random_state)
+    rng, x, s, propensity = _draw_people(n_samples, imbalance, design, random_state)
 
-    x, s, propensity = _features_and_group(rng, n_samples, imbalance, design)
-    labels = np.sign((x.sum(axis=1) + rng.normal(0.0, _LABEL_NOISE, n_samples)) ** 3)
+    labels = np.sign((x.sum(axis=1) + rng.normal(0.0, _LABEL_NOISE, len(x))) ** 3)
     if len(np.unique(labels)) < 2:
         raise InputError(
-            f"n_samples: with {n_samples} rows every label came out the same, so the audited "
+            f"n_samples: with {len(x)} rows every label came out the same, so the audited "
             "classifier cannot be fitted. Ask for more rows or for another random_state."
         )
     says_yes = LogisticRegression().fit(x, labels).predict(x) > 0
@@ -129,7 +125,7 @@ def make_synthetic(
     return Bunch(
         X=_with_noise_features(rng, x, n_noise_features),
         y=y,
-        sensitive_features=pd.Series(s, name="group", dtype=np.int64),
+        sensitive_features=s,
         region=region,
         propensity=propensity,
         delta=delta,
@@ -198,15 +194,11 @@ def make_numeric(
     >>> float(round(inside[-1] - inside[1], 1))
     0.5
     """
-    n_samples = _check_count("n_samples", n_samples, minimum=1)
     difference = _check_number("difference", difference, minimum=0.0)
-    imbalance = _check_number("imbalance", imbalance)
-    _check_choice("design", design, Design)
     _check_choice("noise", noise, Noise)
     n_noise_features = _check_count("n_noise_features", n_noise_features, minimum=0)
-    rng = _as_generator(random_state)
+    rng, x, s, propensity = _draw_people(n_samples, imbalance, design, random_state)
 
-    x, s, propensity = _features_and_group(rng, n_samples, imbalance, design)
     total = x.sum(axis=1)
     region = (total < 0) & ((x**2).sum(axis=1) <= 1.0)
     m0 = _AVERAGE + np.sin(total)
@@ -217,7 +209,7 @@ def make_numeric(
     return Bunch(
         X=_with_noise_features(rng, x, n_noise_features),
         y=pd.Series(np.where(s == 1, m1, m0) + by_chance, name="amount"),
-        sensitive_features=pd.Series(s, name="group", dtype=np.int64),
+        sensitive_features=s,
         region=region,
         propensity=propensity,
         difference=difference,
@@ -275,9 +267,7 @@ def make_shape(
     if shape == "half_disc":
         return make_synthetic(n_samples, delta, imbalance, random_state=random_state)
 
-    n_samples = _check_count("n_samples", n_samples, minimum=1)
     delta = _check_number("delta", delta, minimum=0.0)
-    imbalance = _check_number("imbalance", imbalance)
     base_rate = _QUARTER_RATE if shape == "quarter" else _BASE_RATE
     if base_rate * math.exp(delta) > 1.0:
         raise InputError(
@@ -285,12 +275,11 @@ def make_shape(
             f"{base_rate * math.exp(delta):.3g}, above one. For shape={shape!r} delta can be at "
             f"most {-math.log(base_rate):.4g}."
         )
-    rng = _as_generator(random_state)
+    rng, x, s, propensity = _draw_people(n_samples, imbalance, "quadratic", random_state)
 
-    x, s, propensity = _features_and_group(rng, n_samples, imbalance, "quadratic")
     X = pd.DataFrame(x, columns=["x1", "x2"])
     x1, x2 = x.T
-    p0 = np.full(n_samples, base_rate)
+    p0 = np.full(len(x), base_rate)
     if shape == "boxes":
         upper_left = (x1 >= -1.5) & (x1 <= -0.3) & (x2 >= 0.2) & (x2 <= 1.4)
         lower_right = (x1 >= 0.3) & (x1 <= 1.5) & (x2 >= -1.4) & (x2 <= -0.2)
@@ -298,10 +287,10 @@ def make_shape(
     elif shape == "band":
         region = np.abs(x1 - x2) <= 0.4
     elif shape == "level":
-        X["area"] = rng.choice(_LEVELS, size=n_samples)
+        X["area"] = rng.choice(_LEVELS, size=len(x))
         region = (X["area"] == "centre").to_numpy(dtype=bool)
     elif shape == "xor":
-        b1, b2 = rng.random((2, n_samples)) < 0.5
+        b1, b2 = rng.random((2, len(x))) < 0.5
         X["b1"], X["b2"] = b1, b2
         region = b1 ^ b2
     else:
@@ -313,7 +302,7 @@ def make_shape(
     return Bunch(
         X=X,
         y=_draw_outcome(rng, s, p1, p0),
-        sensitive_features=pd.Series(s, name="group", dtype=np.int64),
+        sensitive_features=s,
         region=region,
         propensity=propensity,
         delta=delta,
@@ -325,10 +314,16 @@ def make_shape(
     )
 
 
-def _features_and_group(
-    rng: np.random.Generator, n_samples: int, imbalance: float, design: Design
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw ``x`` (n, 2), ``s`` in {-1, +1} and the propensity of ``s = +1`` (both (n,))."""
+def _draw_people(
+    n_samples: int, imbalance: float, design: Design, random_state: Seed
+) -> tuple[np.random.Generator, np.ndarray, pd.Series, np.ndarray]:
+    """Generator, ``x`` (n, 2), ``S`` and the propensity of ``S = +1`` (both (n,))."""
+    n_samples = _check_count("n_samples", n_samples, minimum=1)
+    imbalance = _check_number("imbalance", imbalance)
+    _check_choice("design", design, Design)
+    if isinstance(random_state, np.random.RandomState):
+        random_state = np.random.default_rng(random_state.randint(2**31, size=4))
+    rng = np.random.default_rng(random_state)
     x = rng.standard_normal((n_samples, 2))
     if design == "quadratic":
         propensity = expit(imbalance * x.sum(axis=1) ** 2)
@@ -338,10 +333,10 @@ def _features_and_group(
         x[:, 0] -= imbalance * s
         # Bayes' rule for two normal densities of variance 1 with means -mu and mu.
         propensity = expit(-2.0 * imbalance * x[:, 0])
-    return x, s, propensity
+    return rng, x, pd.Series(s, name="group", dtype=np.int64), propensity
 
 
-def _draw_noise(rng: np.random.Generator, x: np.ndarray, s: np.ndarray, noise: Noise) -> np.ndarray:
+def _draw_noise(rng: np.random.Generator, x: np.ndarray, s: pd.Series, noise: Noise) -> np.ndarray:
     """What chance adds to an amount: 0 on average at all features."""
     drawn = rng.standard_normal(len(s))
     if noise == "lognormal":
@@ -359,17 +354,11 @@ def _with_noise_features(rng: np.random.Generator, x: np.ndarray, n: int) -> pd.
 
 
 def _draw_outcome(
-    rng: np.random.Generator, s: np.ndarray, p1: np.ndarray, p0: np.ndarray
+    rng: np.random.Generator, s: pd.Series, p1: np.ndarray, p0: np.ndarray
 ) -> pd.Series:
     """Outcome 1 with probability ``p1`` where ``s = +1`` and ``p0`` where ``s = -1``."""
     happens = rng.random(len(s)) < np.where(s == 1, p1, p0)
     return pd.Series(happens.astype(np.int64), name="outcome")
-
-
-def _as_generator(random_state: Seed) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31, size=4))
-    return np.random.default_rng(random_state)
 
 
 def _check_count(name: str, value: int, minimum: int) -> int:
