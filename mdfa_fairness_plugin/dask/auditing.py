@@ -177,7 +177,7 @@ def audit_dask(
         if columns.weight is not None:
             weight_type = survey.weights.weight_type(settings.weight_type)
         if survey.n_present <= 2 * most:
-            return _in_memory(survey, settings, columns)
+            return _in_memory(survey, settings, columns, started)
         if settings.merge_spellings and (spellings := spellings_of(survey, columns, log)):
             columns = replace(columns, spellings=spellings)
             survey = _survey(blocks, columns, most, seed, where)
@@ -425,9 +425,10 @@ def _measure(blocks: list[Any], panel: Panel, where: Any) -> Measurement:
     return _over_blocks(blocks, measure_block, (shared,), add_measurements, where)
 
 
-def _in_memory(survey: Survey, settings: Settings, columns: Columns) -> DaskAuditResult:
+def _in_memory(
+    survey: Survey, settings: Settings, columns: Columns, started: float
+) -> DaskAuditResult:
     """Audit of rows that are few enough, the way ``audit`` does it."""
-    started = time.perf_counter()
     frame = draw_sample(survey, survey.n_present).frame
     log = WarningLog()
     audit = audit_frame(frame, columns, settings, log, keep_one_model=False)

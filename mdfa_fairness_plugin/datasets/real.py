@@ -34,7 +34,7 @@ _ADULT_COLUMNS = [
     "native-country", "income",
 ]  # fmt: skip
 _ADULT_FEATURES = ["education", "education-num", "hours-per-week", "occupation", "age"]
-_ADULT_TEST_ROWS = 16_281
+_ADULT_ROWS = {"train": 32_561, "test": 16_281}
 _ADULT = Origin(
     title="Adult",
     alternatives=(("adult_train.csv", "adult_test.csv"), ("adult.data", "adult.test")),
@@ -239,12 +239,13 @@ def load_adult(
         frame, source = _ADULT.fetch(data_home, download_if_missing)
         frame = _without_categories(frame.rename(columns={"class": "income"}), fill="?")
         # OpenML's copy holds the second file first.
-        parts = {"train": frame.iloc[_ADULT_TEST_ROWS:], "test": frame.iloc[:_ADULT_TEST_ROWS]}
+        n_test = _ADULT_ROWS["test"]
+        parts = {"train": frame.iloc[n_test:], "test": frame.iloc[:n_test]}
     names = tuple(parts) if subset == "all" else (subset,)
     skipped = 1 if as_in_paper else 0
     frame = pd.concat([parts[name].iloc[skipped:] for name in names], ignore_index=True)
     frame = frame.loc[:, _ADULT_COLUMNS]
-    log_size("Adult", frame, {"all": 48_842, "train": 32_561, "test": 16_281}[subset] - skipped)
+    log_size("Adult", frame, sum(_ADULT_ROWS[name] - skipped for name in names))
     data = Bunch(
         X=frame[_ADULT_FEATURES].copy(),
         y=(frame["income"] == "<=50K").astype("int64").rename("income_at_most_50K"),

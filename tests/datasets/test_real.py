@@ -1,6 +1,7 @@
 """The loaders must find the right files, and give the paper's populations."""
 
 import csv
+import logging
 
 import numpy as np
 import pandas as pd
@@ -105,6 +106,15 @@ def test_adult_rows(data_home):
     pd.testing.assert_frame_equal(both.X.iloc[:32_561], train.X)
     assert (both.frame["workclass"] == "?").any()
     assert not both.frame.isna().any(axis=None)
+
+
+def test_tables_as_large_as_expected_are_not_remarked_on(data_home, caplog):
+    """Also where the first row of each file is left out."""
+    with caplog.at_level(logging.INFO, logger=load_adult.__module__.rpartition(".")[0]):
+        for as_in_paper in (False, True):
+            load_adult(data_home, as_in_paper=as_in_paper)
+            load_adult(data_home, subset="test", as_in_paper=as_in_paper)
+    assert not caplog.records
 
 
 def test_adult_test_population_is_the_one_of_table_4(data_home):
