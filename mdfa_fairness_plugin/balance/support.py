@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mdfa_fairness_plugin.exceptions import Count, InputError, Message, OverlapError
+from mdfa_fairness_plugin.exceptions import Count, Message, OverlapError
 from mdfa_fairness_plugin.numerics.basis import as_weights
 
 # A row is looked at only where one group is more than nine times as frequent as
@@ -89,8 +89,6 @@ def check_support(
     "refuse" raises ``OverlapError`` if any row is outside; "trim" reports them, and raises only if
     fewer than ``min_rows`` rows of a group, or four in ten of all rows, would be left.
     """
-    if policy not in ("trim", "refuse"):
-        raise InputError(f"overlap: 'trim' or 'refuse' expected, {policy!r} found.")
     weight = as_weights(sample_weight, len(s))
     mask = common_support(propensity, s, weight)
     positive = s > 0

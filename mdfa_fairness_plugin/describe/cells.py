@@ -18,6 +18,7 @@ _MOST_ENTRIES: Final = 1 << 16
 # Where a row is, for one subgroup: of the audited value inside (1) or outside (2), of the other value
 # inside (3) or outside (4), or taking no part (0).
 N_PLACES: Final = 5
+_MOST_WHOLE: Final = 2.0**53  # floats beyond are further apart than whole numbers
 
 
 def unequal(weights: np.ndarray | None) -> np.ndarray | None:
@@ -239,7 +240,9 @@ def value_codes(x: np.ndarray) -> tuple[np.ndarray | None, int]:
 
 
 def all_whole(x: np.ndarray) -> bool:
-    """Whether all numbers are whole."""
+    """Whether all numbers are whole, and small enough to differ from the next whole one."""
+    if len(x) and max(-x.min(), x.max()) >= _MOST_WHOLE:
+        return False
     return all(bool((x[block] == np.floor(x[block])).all()) for block in row_blocks(len(x)))
 
 

@@ -8,7 +8,7 @@ from mdfa_fairness_plugin.balance.support import (
     common_support,
     effective_sample_size,
 )
-from mdfa_fairness_plugin.exceptions import InputError, OverlapError
+from mdfa_fairness_plugin.exceptions import OverlapError
 from mdfa_fairness_plugin.learn.probability import cross_fitted_probability
 
 
@@ -135,11 +135,6 @@ def test_trimming_refuses_when_too_little_is_left():
     with pytest.raises(OverlapError, match="would keep only") as caught:
         check_support(e, s, policy="trim")
     assert isinstance(caught.value, ValueError)
-
-
-def test_unknown_policy_is_named():
-    with pytest.raises(InputError, match="'shrug'"):
-        check_support(*_groups((50, 50, 0.5)), policy="shrug")
 
 
 def test_effective_sample_size_in_closed_form():

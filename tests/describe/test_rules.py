@@ -81,6 +81,14 @@ def test_exclusive_or_needs_two_alternatives():
     assert rule.fidelity > 0.98
 
 
+def test_numbers_too_large_for_their_neighbours_are_named():
+    """Beyond 2**53 the next whole number is no float: one less is the same number."""
+    inside = np.arange(300) % 3 == 0
+    rule, covered = describe_rule(inside, pd.DataFrame({"id": np.where(inside, 2**62, 5)}))
+    assert rule.text == "id is 4.611686018427388e+18"
+    assert (covered == inside).all()
+
+
 def test_dates_are_cut_at_days():
     rule = describe_rule((PEOPLE.arrived > "2004-03-05").to_numpy(), PEOPLE)[0]
     assert rule.text.startswith("arrived after 2004-0")
