@@ -79,7 +79,7 @@ def settled(settings: Settings, problem: AuditProblem) -> Settings:
     return replace(
         settings,
         solver=solver,
-        balance=_balance(settings.balance, problem),
+        balance=settled_balance(settings, problem),
         representation="phi" if _is_phi(settings) else "raw",
         learner=learner,
     )
@@ -103,16 +103,17 @@ def solver_of(settings: Settings) -> str:
     return "orthogonal" if is_regressor(settings.learner) else "level_set"
 
 
-def _balance(given: Any, problem: AuditProblem) -> Any:
+def settled_balance(settings: Settings, problem: AuditProblem) -> Any:
     """Method, or given weights brought into the order of the working rows."""
+    given = settings.balance
     if isinstance(given, str):
         return "overlap" if given == "auto" else given
     if isinstance(given, type):
         name = given.__name__
         raise InputError(f"balance: an instance expected, the class {name} found; pass {name}().")
-    if hasattr(given, "fit"):
-        return given
-    return weight_per_row(given, problem.n_samples)[problem.source_row]
+    if settings.weighs_by_row:
+        return weight_per_row(given, problem.n_samples)[problem.source_row]
+    return given
 
 
 def problem_of(

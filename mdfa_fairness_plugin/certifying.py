@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mdfa_fairness_plugin.arguments import checked_settings, problem_of
+from mdfa_fairness_plugin.arguments import checked_settings, problem_of, settled_balance
 from mdfa_fairness_plugin.balance.balancer import FromNetwork, is_network, weigh
 from mdfa_fairness_plugin.exceptions import InputError
 from mdfa_fairness_plugin.learn.learners import make_classifier
@@ -101,11 +101,9 @@ def certify(
     propensity = cross_fitted_probability(
         features, s > 0, folds, sample_weight=base, random_state=seeds["propensity"]
     ).out_of_fold
-    given = not isinstance(balance, str) and not hasattr(balance, "fit")
-    method = np.asarray(balance)[problem.source_row] if given else balance
+    method = settled_balance(settings, problem)
     if is_network(method):
         method = FromNetwork(method, train, seeds["balance"], device)
-    method = "overlap" if isinstance(method, str) and method == "auto" else method
     weighing = weigh(
         features,
         s,

@@ -106,7 +106,7 @@ def run_audit(
     searches = measure(searches, problem, settings)
     violations = judge(searches, problem, settings)
     if not keep_one_model:  # otherwise more rows are still to be judged
-        warn_of_models(violations, [one.measured if one.made else None for one in searches], log)
+        warn_of_models(violations, [search.measured for search in searches], log)
     return Audit(
         problem=problem,
         asked=asked,
@@ -241,7 +241,7 @@ def judge(
     searches: list[Search], problem: AuditProblem, settings: Settings
 ) -> tuple[Violation, ...]:
     """Figures, p-values of the family and verdicts."""
-    measured = [search.measured if search.made else None for search in searches]
+    measured = [search.measured for search in searches]
     figures = conclude(measured, settings, problem.outcome_labels)
     n_tests = len({search.hypothesis for search in searches if search.made})
 

@@ -123,7 +123,7 @@ class Settings:
         for name, kind in get_type_hints(cls).items():
             if get_origin(kind) is Literal:
                 check_choice(name, getattr(settings, name), get_args(kind))
-        if not (isinstance(settings.alpha, str) and settings.alpha == AUTO):
+        if not _is_auto(settings.alpha):
             check_share("alpha", settings.alpha, or_else="'auto' or ")
         check_share("confidence_level", settings.confidence_level)
         check_choice("weight_type", settings.weight_type, get_args(WeightType))
@@ -137,21 +137,17 @@ class Settings:
             settings = replace(settings, weight_type="sampling")
         check_choice("merge_spellings", settings.merge_spellings, (True, False))
         settings._check_numbers()
-        if not (isinstance(settings.min_ratio, str) and settings.min_ratio == AUTO):
+        if not _is_auto(settings.min_ratio):
             check_least("min_ratio", settings.min_ratio, 1, or_else="'auto' or ")
         check_whole("n_splits", settings.n_splits, 2)
-        if not (isinstance(settings.n_repeats, str) and settings.n_repeats == AUTO):
+        if not _is_auto(settings.n_repeats):
             check_whole("n_repeats", settings.n_repeats, 1, or_else="'auto' or ")
         check_whole("max_iter", settings.max_iter, 1)
         # Rates of fewer rows have no interval worth the name.
         check_whole("min_group_size", settings.min_group_size, 10)
         if settings.max_learning_rows is not None:
             check_whole("max_learning_rows", settings.max_learning_rows, 100)
-        n_jobs = settings.n_jobs
-        if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
-            raise InputError(
-                f"n_jobs: a whole number other than 0, or None, expected; {n_jobs!r} found."
-            )
+        check_jobs(settings.n_jobs)
         if not (isinstance(settings.xi, numbers.Real) and 0 < float(settings.xi) < np.inf):
             raise InputError(f"xi: a positive number expected, {settings.xi!r} found.")
         return replace(settings, statement=checked_statement(settings.statement) or None)
@@ -182,7 +178,7 @@ class Settings:
                 "robust: None, 'rank' or a share between 0 and .5 of the rows to move in at either "
                 f"end expected, {self.robust!r} found."
             )
-        if not (isinstance(self.min_difference, str) and self.min_difference == AUTO):
+        if not _is_auto(self.min_difference):
             what = ", in units of y,"
             check_least("min_difference", self.min_difference, 0, or_else="'auto' or ", what=what)
         if self.ordered is not None and self.outcome_type in ("binary", "numeric"):
@@ -231,6 +227,11 @@ class Settings:
     def balances(self) -> bool:
         """Whether the weights aim to make the features of both sides alike."""
         return not (isinstance(self.balance, str) and self.balance == "none")
+
+    @property
+    def weighs_by_row(self) -> bool:
+        """Whether weights were given row by row."""
+        return not (isinstance(self.balance, str) or hasattr(self.balance, "fit"))
 
     @property
     def adjusts(self) -> bool:
@@ -310,6 +311,10 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == AUTO
+
+
 def above(name: str, value: Any, limit: int) -> float:
     """A finite number above a limit; anything else is refused."""
     if not is_number(value) or not limit < float(value) < np.inf:
@@ -336,6 +341,14 @@ def check_whole(name: str, value: Any, least: int, *, or_else: str = "") -> None
     if not is_whole(value) or value < least:
         raise InputError(
             f"{name}: {or_else}a whole number of at least {least} expected, {value!r} found."
+        )
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """Refuse what is no number of processors."""
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+        raise InputError(
+            f"n_jobs: a whole number other than 0, or None, expected; {n_jobs!r} found."
         )
 
 

@@ -195,8 +195,7 @@ def _at_equal_features(
     problem: AuditProblem, settings: Settings, contrasts: list[Contrast]
 ) -> dict[tuple[str, Hashable], dict[str, Any]]:
     """Figures of each comparison among all rows that can be compared, or the reason for none."""
-    own, ready = settings.balance, problem.given.propensity
-    as_rows = ready is not None or not (isinstance(own, str) or hasattr(own, "fit"))
+    as_rows = settings.weighs_by_row or problem.given.propensity is not None
     audited = {(c.sensitive_feature, c.group, c.reference) for c in problem.contrasts}
     why = "weights or probabilities given row by row are those of other comparisons"
     told: dict[tuple[str, Hashable], dict[str, Any]] = {}

@@ -301,7 +301,7 @@ def _draw(
     searches = rerun(problem, settings, lambda search: ask_models(search, problem))
     if searches is None or not searches[place].made:
         return mass, False, False, math.nan
-    measured = [one.measured if one.made else None for one in measure(searches, problem, settings)]
+    measured = [search.measured for search in measure(searches, problem, settings)]
     figures, search = conclude(measured, settings, problem.outcome_labels)[place], searches[place]
     plant = np.zeros(problem.n_rows, dtype=bool)
     plant[field.rows[inside]] = True

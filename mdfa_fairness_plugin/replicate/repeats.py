@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.records import AuditRecord, ratio_of
 from mdfa_fairness_plugin.search.prepare import judged_parts, prepare
 from mdfa_fairness_plugin.search.search import Search
 from mdfa_fairness_plugin.search.solve import solve
-from mdfa_fairness_plugin.settings import Settings, check_whole, is_whole
+from mdfa_fairness_plugin.settings import Settings, check_jobs, check_whole, is_whole
 
 # Sensitive feature, group and outcome of a search.
 Named = tuple[str, Hashable, Hashable]
@@ -74,8 +74,7 @@ def repeat(
     task: Callable[[int], Any], number: int, n_jobs: int | None, progress: bool
 ) -> list[Any]:
     """Results of all tasks in order, shown as they come."""
-    if n_jobs == 0:
-        raise InputError("n_jobs: a whole number other than 0, or None, expected; 0 found.")
+    check_jobs(n_jobs)
     done: Iterable[Any] = Parallel(n_jobs=n_jobs, return_as="generator")(
         task(i) for i in range(number)
     )

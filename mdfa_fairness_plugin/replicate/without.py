@@ -393,7 +393,7 @@ def _check(problem: AuditProblem, settings: Settings) -> None:
             f"{argument}: {getattr(settings, argument)!r} makes no features equal, so none of them "
             "explains anything. Audit with the defaults of estimator and balance."
         )
-    if not (isinstance(settings.balance, str) or hasattr(settings.balance, "fit")):
+    if settings.weighs_by_row:
         raise InputError(
             "balance: weights were given row by row, and cannot be made without a feature. Audit "
             "with a method's name."
