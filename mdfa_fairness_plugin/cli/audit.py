@@ -35,13 +35,7 @@ def run(request: Request) -> int:
     check_outputs(request)
     with collected_notes() as notes:
         result = audited(request)
-    deliver(
-        request,
-        result,
-        notes,
-        page={"min_cell": request.min_cell, "command": command_line(), **request.byline},
-        more=_repeated(request, result),
-    )
+    deliver(request, result, notes, more=_repeated(request, result), command=command_line())
     return gate(request, result)
 
 

@@ -29,4 +29,4 @@ def run(request: Request) -> None:
             show_records=request.show_records,
             min_cell=request.min_cell,
         )
-    deliver(request, card, notes, page=request.byline)
+    deliver(request, card, notes, printable=True)

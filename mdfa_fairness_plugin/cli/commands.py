@@ -13,15 +13,16 @@ from click import Argument, Choice, IntRange, Option
 
 from mdfa_fairness_plugin.cli.kinds import JSON, option_of
 from mdfa_fairness_plugin.cli.needs import refuse_idle
-from mdfa_fairness_plugin.cli.request import WRITTEN, Request, are_parts
+from mdfa_fairness_plugin.cli.request import BYLINE, WRITTEN, Request, are_parts
 
 # As mdfa_fairness_plugin.experiments.EXPERIMENTS, which is slow to import.
 EXPERIMENTS: Final = (
     "table1", "table2", "table3", "table4", "figure1a", "figure1b", "figure1c", "figure1d",
 )  # fmt: skip
 # What commands share, in the order in which their help has it.
-_BYLINE: Final = "title source author date"
-_READING: Final = f"{' '.join(WRITTEN)} categorical bins"
+_BYLINE: Final = " ".join(BYLINE)
+_WRITTEN: Final = " ".join(WRITTEN)
+_READING: Final = f"{_WRITTEN} categorical bins"
 _BEYOND: Final = "outcome_type ordered compare_by favorable robust min_difference exposure"
 _COLUMNS: Final = (
     "sensitive features drop decision_input outcome_label reference weight weight_type cluster "
@@ -160,7 +161,7 @@ COMMANDS: Final = (
         """,
         _FILE,
         "from_file report json_file junit_file fail_above min_cell withhold "
-        f"{' '.join(WRITTEN)} drop_missing_outcomes n_jobs quiet",
+        f"{_WRITTEN} drop_missing_outcomes n_jobs quiet",
     ),
     _command(
         "reproduce",

@@ -8,17 +8,12 @@ import pandas as pd
 
 import mdfa_fairness_plugin as mdfa
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, progress
-from mdfa_fairness_plugin.cli.files import files_of, read_statement
-from mdfa_fairness_plugin.cli.labels import (
-    find_favorable,
-    find_labels,
-    find_outcomes,
-    find_reference,
-)
+from mdfa_fairness_plugin.cli.files import files_of
+from mdfa_fairness_plugin.cli.labels import find_labels
 from mdfa_fairness_plugin.cli.outputs import check_outputs, deliver, gate
 from mdfa_fairness_plugin.cli.questions import told_of_files
 from mdfa_fairness_plugin.cli.request import Request, given
-from mdfa_fairness_plugin.cli.table import Table, by_row_of, read_table
+from mdfa_fairness_plugin.cli.table import Table, by_row_of, read_table, settings_of
 
 
 def run(request: Request) -> int:
@@ -35,15 +30,10 @@ def run(request: Request) -> int:
     baseline = _find_baseline(table, request, models)
     features = table.choose_features(request, roles)
     values = frame.__getitem__
-    settings = request.settings | given(
+    settings = settings_of(table, request, models, sensitive, values, values) | given(
         y_true=next((frame[column] for column in roles["--true"]), None),
         **{name: frame[column] for name, column in by_row_of(roles).items()},
-        **find_outcomes(request, models, values),
         groups=_find_groups(request, frame, sensitive),
-        reference_group=find_reference(request, sensitive, values),
-        decision_inputs=table.inputs(request),
-        statement=read_statement(request),
-        favorable_label=find_favorable(request, models, values),
         metric=request.metric,
         scores=_find_scores(frame, models, roles["--scores"]),
         tolerance=request.tolerance,
@@ -60,7 +50,7 @@ def run(request: Request) -> int:
             **settings,
         )
     result = told_of_files(result, files)
-    deliver(request, result, notes, page={"min_cell": request.min_cell, **request.byline})
+    deliver(request, result, notes)
     return gate(request, result)
 
 
@@ -97,4 +87,4 @@ def _find_groups(
         raise CommandError(
             "--group names values of one --sensitive column; compare the columns one by one."
         )
-    return find_labels(request.group, sensitive, frame.__getitem__, "--group")
+    return find_labels(request.group, sensitive, frame.__getitem__, "--group") or None

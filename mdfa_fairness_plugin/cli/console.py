@@ -17,7 +17,7 @@ from typing import Any, Final, TextIO
 
 import click
 
-from mdfa_fairness_plugin.cli.request import CALLED
+from mdfa_fairness_plugin.cli.request import BYLINE, CALLED, OUTPUTS
 from mdfa_fairness_plugin.exceptions import MDFAError, MDFAWarning, visible
 from mdfa_fairness_plugin.report.lines import folded
 
@@ -31,6 +31,7 @@ _OPTIONS: Final = {
     "outcomes_by_model": "--outcomes",
     "pos_label": "--outcome-label",
     "sample_weight": "--weight",
+    "sensitive_features": "--sensitive",
     "scores": "--scores",
     "statement": "--statement",
     "tolerance": "--tolerance",
@@ -88,12 +89,7 @@ USAGE_ERROR = 2
 _LEAST_COLUMNS = 40
 
 # Where a command writes to, and what it says.
-_UNSAID = frozenset(
-    {
-        "allow_rows", "cyclonedx", "group_table", "html_file", "json_file", "junit_file", "members",
-        "pairs", "plot", "quiet", "report", "title", "source", "author", "date",
-    }
-)  # fmt: skip
+_UNSAID: Final = frozenset({*OUTPUTS, *BYLINE, "allow_rows", "quiet"})
 
 # For terminals that cannot show the sign itself; anything else they lack becomes an escape.
 _PLAIN = str.maketrans(

@@ -33,10 +33,9 @@ def run(request: Request) -> None:
             sensitive_features=data.sensitive_features,
             random_state=request.seed,
             verbose=1,
-            statement=read_statement(request),
+            statement=read_statement(request.statement),
             **settings,
         )
     if not request.quiet:
         say(f"{told.format(len(data.X))}\n")
-    page = {"min_cell": request.min_cell, "command": command_line(), **request.byline}
-    deliver(request, result, notes, page=page)
+    deliver(request, result, notes, command=command_line())

@@ -11,5 +11,5 @@ def run(request: Request) -> int:
     """Compare, deliver, and give the gate's status."""
     check_outputs(request)
     result = diff(request.file, request.new_file)
-    deliver(request, result, [], page={"min_cell": request.min_cell})
+    deliver(request, result, [])
     return gate(request, result)

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pandas as pd
 
-from mdfa_fairness_plugin.cli.console import CommandError, show_notes
-from mdfa_fairness_plugin.cli.labels import find_favorable, find_labels, find_names
-from mdfa_fairness_plugin.cli.outputs import in_print
-from mdfa_fairness_plugin.cli.questions import restricted, with_outcome
+from mdfa_fairness_plugin.cli.console import CommandError
+from mdfa_fairness_plugin.cli.labels import find_favorable, find_label, find_labels, find_names
+from mdfa_fairness_plugin.cli.questions import audited_rows, restricted, with_outcome
 from mdfa_fairness_plugin.cli.request import Request, given
 from mdfa_fairness_plugin.cli.table import Columns, Table, as_numbers, find_columns, read_table
 from mdfa_fairness_plugin.data.columns import read_labels
@@ -21,7 +20,6 @@ from mdfa_fairness_plugin.data.events import (
     favorable_event,
     happening,
 )
-from mdfa_fairness_plugin.exceptions import Count, Message
 
 
 def with_event(table: Table, request: Request) -> tuple[Table, Request]:
@@ -35,8 +33,8 @@ def with_event(table: Table, request: Request) -> tuple[Table, Request]:
     (answered,), others = roles["--outcome"], roles["--true"]
     deciding = (answered, *others)
     _refuse_deciding(table, request, deciding)
-    frame, answers = table.frame, table.frame[answered]
-    own_truth = frame[others[0]] if others else None
+    answers = table.frame[answered]
+    own_truth = table.frame[others[0]] if others else None
     as_answered = _as_answered(own_truth, answers, request)
     settings = request.settings | given(ordered=request.ordered or None)
     found = happening(as_answered, answers, event, settings, _positive(request, answers))
@@ -46,31 +44,27 @@ def with_event(table: Table, request: Request) -> tuple[Table, Request]:
             asked = replace(request, outcome_label=(str(found.positive),))
         return table, replace(asked, drop=(*request.drop, *map(str, others)))
     name = f"{request.outcome_name or request.outcome} against {truth}"
-    asked = replace(
-        request,
-        outcome=name,
+    asked = request.decided(
+        name,
+        deciding,
         outcome_name=None,
         outcome_label=(event,),
         event_names=_names(request, answers, found.positive),
         favorable_label=_favorable(request, answers, found.positive),
-        decided_by=(*request.decided_by, *map(str, deciding)),
-        drop=(*request.drop, *map(str, deciding)),
     )
-    frame = frame.assign(**{name: found.outcome})
+    table = replace(table, frame=table.frame.assign(**{name: found.outcome}))
     if found.among is None:
-        return replace(table, frame=frame), asked
+        return table, asked
     # What is not known stays, to be counted with those left out.
-    inside = found.among | frame[name].isna().to_numpy()
+    inside = found.among | table.frame[name].isna().to_numpy()
     sign = "==" if EVENTS[event].among_positive else "!="
     label = found.positive
     if as_answered is not own_truth:
         label = int(label == request.outcome)
     rows = f"{truth} {sign} {label}"
-    if not request.quiet:
-        n = Count(int(inside.sum()), of=len(inside))
-        show_notes(in_print([Message("--event: ", n, f" are audited: {rows}")], request))
     told = f"({request.where}) and {rows}" if request.where else rows
-    return replace(table, frame=frame[inside]), replace(asked, where=told)
+    table = audited_rows(table, inside, request, "--event: ", f" are audited: {rows}")
+    return table, replace(asked, where=told)
 
 
 def rows_asked(request: Request) -> tuple[pd.DataFrame, Columns, Request]:
@@ -113,24 +107,19 @@ def _of_numbers(table: Table, request: Request) -> tuple[Table, Request]:
     _refuse_deciding(table, request, deciding)
     against = f" against {request.truth}" if request.truth else ""
     name = f"{event} of {request.outcome}" if event == "score" else f"{request.outcome}{against}"
-    drop = (*request.drop, *map(str, deciding))
-    asked = replace(
-        request,
-        outcome=name,
+    asked = request.decided(
+        name,
+        deciding,
         outcome_name=told.get("outcome_name"),
         outcome_type=told.get("outcome_type"),
         outcome_label=() if labels else request.outcome_label,
         favorable=told.get("favorable") if said else None,
         favorable_label=told.get("favorable_label") if said else None,
-        decided_by=(*request.decided_by, *map(str, deciding)),
-        drop=drop,
     )
     frame[name] = found.outcome
     if names := told.get("outcome_names"):
-        given_names = find_names(
-            request.outcome_names, [name], frame.__getitem__, "--outcome-names"
-        )
-        asked = replace(asked, event_names=names | (given_names or {}))
+        said_names = find_names(request.outcome_names, [name], frame.__getitem__, "--outcome-names")
+        asked = replace(asked, event_names=names | said_names)
     if at_score:
         own = str(columns[0])
         frame[columns[0]] = found.score
@@ -141,10 +130,8 @@ def _of_numbers(table: Table, request: Request) -> tuple[Table, Request]:
 
 def _positive(request: Request, answers: pd.Series) -> Hashable | None:
     """Answer whose events are asked for; of a condition, unless it is said, that it holds."""
-    labels = find_labels(
-        request.outcome_label, [request.outcome], lambda _: answers, "--outcome-label"
-    )
-    if labels is None:
+    labels = [find_label(text, answers, "--outcome-label") for text in request.outcome_label]
+    if not labels:
         return request.outcome if request.decided_by else None
     if len(labels) > 1:
         raise CommandError(
@@ -181,9 +168,8 @@ def _favorable(request: Request, answers: pd.Series, positive: Hashable) -> str 
 
 def _names(request: Request, answers: pd.Series, positive: Hashable) -> dict[Hashable, str]:
     """What sentences call the event and its opposite: whose answers were wrong, or right."""
-    given = (
-        find_names(request.outcome_names, [request.outcome], lambda _: answers, "--outcome-names")
-        or {}
+    given = find_names(
+        request.outcome_names, [request.outcome], lambda _: answers, "--outcome-names"
     )
     which = "" if request.decided_by else f"{request.outcome_name or request.outcome} = "
     labels = [positive, *(one for one in answers.dropna().unique() if one != positive)]

@@ -14,20 +14,18 @@ from mdfa_fairness_plugin.dask.blocks import find_files
 from mdfa_fairness_plugin.provenance import ReadFile
 
 
-def read_statement(request: Request) -> dict[str, Any] | None:
-    """What ``--statement`` states; None without it."""
-    if request.statement is None:
+def read_statement(path: Path | None) -> dict[str, Any] | None:
+    """What a file of ``--statement`` states; None without one."""
+    if path is None:
         return None
     try:
-        return tomllib.loads(request.statement.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise CommandError(
-            f"--statement: {error.strerror or error}: {request.statement}"
-        ) from error
+        raise CommandError(f"--statement: {error.strerror or error}: {path}") from error
     except ValueError as error:  # of TOML, or of text
         raise CommandError(
-            f"--statement: {request.statement} is no TOML that can be read: {error}. Lines such as "
-            'auditor = "A name" are expected.'
+            f"--statement: {path} is no TOML that can be read: {error}. Lines such as auditor = "
+            '"A name" are expected.'
         ) from error
 
 

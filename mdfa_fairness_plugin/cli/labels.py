@@ -6,7 +6,7 @@ import csv
 import math
 import shlex
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -15,38 +15,37 @@ from mdfa_fairness_plugin.cli.request import Request
 from mdfa_fairness_plugin.data.columns import composed
 from mdfa_fairness_plugin.exceptions import did_you_mean
 
+# Values of a column.
+Values: TypeAlias = Callable[[Hashable], pd.Series]
+
 _MAX_LISTED = 30
 
 
 def find_labels(
-    texts: Sequence[str],
-    columns: Sequence[Hashable],
-    values: Callable[[Hashable], pd.Series],
-    option: str,
-) -> list[Hashable] | None:
-    """Values that texts stand for, looked up in all of the columns; None for no texts."""
+    texts: Sequence[str], columns: Sequence[Hashable], values: Values, option: str
+) -> list[Hashable]:
+    """Values that texts stand for, looked up in all of the columns."""
     if not texts:
-        return None
+        return []
     found = pd.concat([values(column) for column in columns], ignore_index=True)
     found.name = ", ".join(str(column) for column in columns)
     return [find_label(text, found, option) for text in texts]
 
 
 def find_outcomes(
-    request: Request, columns: Sequence[Hashable], values: Callable[[Hashable], pd.Series]
+    request: Request, columns: Sequence[Hashable], values: Values
 ) -> dict[str, list[Hashable] | None]:
     """Which outcomes are audited, and in which order labels are; None for what was not said."""
-    order = [
-        text for one in request.ordered for text in next(csv.reader([one], skipinitialspace=True))
-    ]
-    asked: list[Hashable] | None = list(request.outcome_label) or None
+    order = [text for one in request.ordered for text in split_list(one)]
+    asked: list[Hashable] = list(request.outcome_label)
     if not (request.is_numeric or order):
         asked = find_labels(request.outcome_label, columns, values, "--outcome-label")
-    return {"outcomes": asked, "ordered": find_labels(order, columns, values, "--ordered")}
+    ordered = find_labels(order, columns, values, "--ordered")
+    return {"outcomes": asked or None, "ordered": ordered or None}
 
 
 def find_favorable(
-    request: Request, columns: Sequence[Hashable], values: Callable[[Hashable], pd.Series]
+    request: Request, columns: Sequence[Hashable], values: Values
 ) -> Hashable | None:
     """Outcome that ``--favorable-label`` means; None for none."""
     if request.favorable_label is None:
@@ -55,34 +54,26 @@ def find_favorable(
         raise CommandError(
             "--favorable-label: of numbers and orders say which end is good: --favorable high or low."
         )
-    found = find_labels((request.favorable_label,), columns, values, "--favorable-label")
-    return None if found is None else found[0]
+    return find_labels((request.favorable_label,), columns, values, "--favorable-label")[0]
 
 
 def find_names(
-    texts: Sequence[str],
-    columns: Sequence[Hashable],
-    values: Callable[[Hashable], pd.Series],
-    option: str,
-) -> dict[Hashable, str] | None:
-    """Names by label, of texts such as ``1=refused,0=approved``; None for no texts."""
+    texts: Sequence[str], columns: Sequence[Hashable], values: Values, option: str
+) -> dict[Hashable, str]:
+    """Names by label, of texts such as ``1=refused,0=approved``."""
     names = {}
-    for pair in (
-        pair for text in texts for pair in next(csv.reader([text], skipinitialspace=True))
-    ):
+    for pair in (pair for text in texts for pair in split_list(text)):
         label, mark, name = pair.rpartition("=")
-        found = find_labels([label.strip()], columns, values, option) if mark else None
-        if found is None:
+        if not mark:
             raise CommandError(
                 f"{option}: {pair!r} was given; pairs such as {option} '1=refused,0=approved' expected."
             )
-        names[found[0]] = name.strip()
-    return names or None
+        (own,) = find_labels([label.strip()], columns, values, option)
+        names[own] = name.strip()
+    return names
 
 
-def find_reference(
-    request: Request, sensitive: Sequence[Hashable], values: Callable[[Hashable], pd.Series]
-) -> Any:
+def find_reference(request: Request, sensitive: Sequence[Hashable], values: Values) -> Any:
     """Sensitive values that ``--reference`` means, by column if it says so; None for none."""
     found: dict[Hashable, Hashable] = {}
     by_name = {composed(str(column)): column for column in sensitive}
@@ -133,6 +124,11 @@ def _as_number(value: Any) -> float | str:
     except ValueError:
         return text
     return text if math.isnan(number) else number
+
+
+def split_list(text: str) -> list[str]:
+    """Parts of a text such as ``A,B``; one with a comma stands in quotes."""
+    return next(csv.reader([text], skipinitialspace=True))
 
 
 def listed(names: Iterable[str]) -> str:

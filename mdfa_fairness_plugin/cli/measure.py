@@ -29,7 +29,7 @@ def run(request: Request) -> int:
     ):
         rows = named.rows(frame)
         result = measure_again(old, **rows, name=request.from_file, **named.settings)
-    deliver(request, result, notes, page={"min_cell": request.min_cell})
+    deliver(request, result, notes)
     return gate(request, result)
 
 

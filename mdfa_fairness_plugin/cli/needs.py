@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from mdfa_fairness_plugin.cli.console import CommandError
-from mdfa_fairness_plugin.cli.request import Request
+from mdfa_fairness_plugin.cli.request import BYLINE, Request
 
 # Fields of the request, what they need, and what is said of the option without it.
 _NEEDS: Final[tuple[tuple[tuple[str, ...], Callable[[Request], Any], str], ...]] = (
@@ -67,7 +67,7 @@ _NEEDS: Final[tuple[tuple[tuple[str, ...], Callable[[Request], Any], str], ...]]
         "what it finds is printed, which --quiet keeps back; leave one of them out.",
     ),
     (
-        ("title", "source", "author", "date"),
+        BYLINE,
         lambda asked: asked.report or asked.html_file,
         "it stands on the page, which was not asked for; name its file with --report (of a card, "
         "--html), or leave it out.",

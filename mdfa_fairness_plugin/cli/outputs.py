@@ -139,17 +139,21 @@ def deliver(
     result: Any,
     notes: list[str],
     *,
-    page: Mapping[str, Any],
     more: Iterable[str] = (),
+    printable: bool = False,
+    **page: Any,
 ) -> None:
-    """Write the files; say the summary, more texts, other notes, and what was written."""
-    failed = _write(request, result, page)
+    """Write the files; say the summary, more texts, other notes, and what was written.
+
+    One that is printable keeps small counts back itself; ``page`` is what else its page says.
+    """
+    kept = {} if printable else {"min_cell": request.min_cell}
+    failed = _write(request, result, kept | request.byline | page)
     if not request.quiet:
         # What is written for machines stays alone on stdout.
         is_alone = request.json_file == STDOUT
         with as_wide_as(columns_of(sys.stdout) or asked_columns()):
-            own = {name: page[name] for name in ("min_cell",) if name in page}
-            summary = "" if is_alone else result.summary(**own)
+            summary = "" if is_alone else result.summary(**kept)
             if summary:
                 say(summary)
             for text in more:

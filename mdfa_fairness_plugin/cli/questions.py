@@ -16,6 +16,7 @@ from mdfa_fairness_plugin.cli.outputs import in_print
 from mdfa_fairness_plugin.cli.request import RECORDED, Request
 from mdfa_fairness_plugin.cli.table import Columns, Table
 from mdfa_fairness_plugin.data.containers import read_table
+from mdfa_fairness_plugin.data.expressions import Columns as ColumnsByName
 from mdfa_fairness_plugin.data.expressions import parse
 from mdfa_fairness_plugin.data.questions import columns_of
 from mdfa_fairness_plugin.data.written import Marks
@@ -35,19 +36,26 @@ def restricted(table: Table, request: Request) -> Table:
     if request.where is None:
         return table
     with renaming({"where": "--where"}):
-        columns = columns_of(read_table(table.frame, "where"), _marks(request))
-        inside = parse(request.where).told(columns).holds
+        inside = parse(request.where).told(_columns_of(table.frame, request)).holds
     if not inside.any():
         raise CommandError(f"--where: no row of {request.file} meets {request.where!r}.")
+    return audited_rows(table, inside, request, "--where: ", " are audited")
+
+
+def audited_rows(
+    table: Table, inside: np.ndarray, request: Request, before: str, after: str
+) -> Table:
+    """Some rows of a table; says how many they are."""
     if not request.quiet:
         n = Count(int(inside.sum()), of=len(inside))
-        show_notes(in_print([Message("--where: ", n, " are audited")], request))
+        show_notes(in_print([Message(before, n, after)], request))
     return replace(table, frame=table.frame[inside])
 
 
-def _marks(request: Request) -> Marks:
-    """How numbers and dates are said to be written."""
-    return Marks.checked(request.decimal, request.thousands, request.date_format)
+def _columns_of(frame: pd.DataFrame, request: Request) -> ColumnsByName:
+    """Columns as conditions read them, numbers and dates as they are said to be written."""
+    marks = Marks.checked(request.decimal, request.thousands, request.date_format)
+    return columns_of(read_table(frame, "where"), marks)
 
 
 def with_outcome(table: Table, request: Request) -> tuple[Table, Request]:
@@ -57,7 +65,7 @@ def with_outcome(table: Table, request: Request) -> tuple[Table, Request]:
         return table, request
     with renaming({"where": "--outcome"}):
         expression = parse(text)
-        told = expression.told(columns_of(read_table(table.frame, "where"), _marks(request)))
+        told = expression.told(_columns_of(table.frame, request))
     for option, columns in table.roles(request, "features", "sensitive").items():
         both = set(expression.names).intersection(map(str, columns))
         if both:
@@ -66,10 +74,7 @@ def with_outcome(table: Table, request: Request) -> tuple[Table, Request]:
     answers[told.holds], answers[told.fails] = expression.sides
     name = expression.sides[0]
     frame = table.frame.assign(**{name: answers})
-    own = replace(
-        request, outcome=name, decided_by=expression.names, drop=(*request.drop, *expression.names)
-    )
-    return replace(table, frame=frame), own
+    return replace(table, frame=frame), request.decided(name, expression.names)
 
 
 def told_of_request(
@@ -113,7 +118,7 @@ def check_asked(frame: pd.DataFrame, named: Columns, request: Request) -> None:
     if not request.measure:
         return
     with renaming({"where": "--measure"}):
-        columns = columns_of(read_table(frame, "where"), _marks(request))
+        columns = _columns_of(frame, request)
         for text in request.measure:
             expression = parse(text)
             told = {str(named.outcome), *request.decided_by}.intersection(expression.names)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import Field, dataclass, fields
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import Field, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,13 @@ from mdfa_fairness_plugin.cli.kinds import (
 
 STDOUT: Final = Path("-")
 PARQUET_SUFFIXES: Final = (".parquet", ".pq", ".parq")
+# Fields that name files to write, in the order in which these are.
+OUTPUTS: Final = (
+    "report", "html_file", "cyclonedx", "json_file", "junit_file", "plot", "members",
+    "group_table", "pairs", "csv",
+)  # fmt: skip
+# Fields that say what pages are published as.
+BYLINE: Final = ("title", "source", "author", "date")
 # Fields that say how one file is written, whatever is asked of it.
 WRITTEN: Final = ("separator", "encoding", "na_values", "decimal", "thousands", "date_format")
 
@@ -123,16 +130,12 @@ class Written:
     @property
     def byline(self) -> dict[str, Any]:
         """What pages are published as."""
-        return given(title=self.title, source=self.source, author=self.author, date=self.date)
+        return given(**{name: getattr(self, name) for name in BYLINE})
 
     @property
     def outputs(self) -> dict[str, Path]:
         """Files to write by the option that names them."""
-        names = (
-            "report", "html_file", "cyclonedx", "json_file", "junit_file", "plot", "members",
-            "group_table", "pairs", "csv",
-        )  # fmt: skip
-        return given(**{OPTIONS[name]: getattr(self, name) for name in names})
+        return given(**{OPTIONS[name]: getattr(self, name) for name in OUTPUTS})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,6 +249,12 @@ class Request(Asked, Written):
         # Of a switch only that it is on.
         told = {name: None if value is False else value for name, value in told.items()}
         return given(**told, missing_outcome="exclude" if self.drop_missing_outcomes else None)
+
+    def decided(self, outcome: str, columns: Iterable[Hashable], **more: Any) -> Request:
+        """What is asked of an outcome that is made of columns, which are then no features."""
+        names = tuple(map(str, columns))
+        own = {"decided_by": (*self.decided_by, *names), "drop": (*self.drop, *names)}
+        return replace(self, outcome=outcome, **own, **more)
 
     @property
     def writing(self) -> dict[str, str]:

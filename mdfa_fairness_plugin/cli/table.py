@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,13 @@ from mdfa_fairness_plugin._optional import import_optional
 from mdfa_fairness_plugin.cli.console import CommandError, collected_notes, show_notes
 from mdfa_fairness_plugin.cli.files import read_statement
 from mdfa_fairness_plugin.cli.labels import (
+    Values,
     find_favorable,
     find_names,
     find_outcomes,
     find_reference,
     listed,
+    split_list,
 )
 from mdfa_fairness_plugin.cli.outputs import in_print
 from mdfa_fairness_plugin.cli.request import OPTIONS, PARQUET_SUFFIXES, Request, given
@@ -71,13 +73,9 @@ class Table:
         known = {composed(str(column)) for column in self.frame.columns}
         names: list[str] = []
         for text in map(composed, given):
-            parts = [text] if text in known else next(csv.reader([text], skipinitialspace=True))
+            parts = [text] if text in known else split_list(text)
             names.extend(part if part in known else part.strip() for part in parts)
         return [self.column(name, option) for name in dict.fromkeys(names) if name]
-
-    def inputs(self, request: Request) -> list[Hashable] | None:
-        """Columns that the decision was made from; None for none."""
-        return self.columns(request.decision_input, "--decision-input") or None
 
     def roles(self, request: Request, *fields: str) -> dict[str, list[Hashable]]:
         """Columns that these fields name, by option: the one of a text, those of several, or none."""
@@ -197,9 +195,25 @@ def by_row_of(roles: Mapping[str, Sequence[Hashable]]) -> dict[str, Hashable]:
     return {name: column for name, option in options.items() for column in roles[option]}
 
 
-def find_columns(
-    table: Table, request: Request, values: Callable[[Hashable], pd.Series]
-) -> Columns:
+def settings_of(
+    table: Table,
+    request: Request,
+    outcomes: Sequence[Hashable],
+    groups: Sequence[Hashable],
+    values: Values,
+    of_groups: Values,
+) -> dict[str, Any]:
+    """Settings that were given, labels found among the values of the columns they are of."""
+    return request.settings | given(
+        **find_outcomes(request, outcomes, values),
+        favorable_label=find_favorable(request, outcomes, values),
+        reference_group=find_reference(request, groups, of_groups),
+        decision_inputs=table.columns(request.decision_input, "--decision-input") or None,
+        statement=read_statement(request.statement),
+    )
+
+
+def find_columns(table: Table, request: Request, values: Values) -> Columns:
     """Find what the request names, labels among the ``values`` of their columns."""
     named = ("outcome", "sensitive", "weight", "cluster", "exposure", "sensitive_probabilities")
     roles = table.roles(request, *named)
@@ -216,16 +230,12 @@ def find_columns(
         sensitive=sensitive,
         features=features,
         by_row=by_row_of(roles) | given(sensitive_probabilities=probabilities or None),
-        settings=request.settings
+        settings=settings_of(table, request, [outcome], groups, values, labels)
         | given(
-            **find_outcomes(request, [outcome], values),
             outcome_names=request.event_names
-            or find_names(request.outcome_names, [outcome], outcomes, "--outcome-names"),
-            group_names=find_names(request.group_names, groups, labels, "--group-names"),
-            favorable_label=find_favorable(request, [outcome], values),
-            reference_group=find_reference(request, groups, labels),
-            decision_inputs=table.inputs(request),
-            statement=read_statement(request),
+            or find_names(request.outcome_names, [outcome], outcomes, "--outcome-names")
+            or None,
+            group_names=find_names(request.group_names, groups, labels, "--group-names") or None,
         ),
     )
 

@@ -65,11 +65,9 @@ def _again(
         reason = in_options(error) if isinstance(error, MDFAError) else error.format_message()
         return (Finding(said=f"It cannot be made of these files: {reason}", same=False),)
     stated = next((path for path in request.files[1:] if path.suffix == ".toml"), None)
-    if stated is not None:
-        statement = read_statement(replace(own, statement=stated))
-        return tuple(audits_compared(told, replace(result, statement=checked_statement(statement))))
-    found_again = tuple(audits_compared(told, replace(result, statement=old.statement)))
-    if not old.statement:
+    statement = old.statement if stated is None else checked_statement(read_statement(stated))
+    found_again = tuple(audits_compared(told, replace(result, statement=statement)))
+    if stated is not None or not statement:
         return found_again
     said = "The statement was not verified: its file was not given."
     return (*found_again, Finding(said=said, same=True))
