@@ -31,17 +31,9 @@ Column: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 Columns: TypeAlias = Column | pd.DataFrame
 Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 EventName: TypeAlias = Literal[
-    "selection",
-    "error",
-    "false_positive",
-    "false_negative",
-    "true_positive",
-    "score",
-    "residual",
-    "absolute_error",
-    "overprediction",
-    "calibration",
-]
+    "selection", "error", "false_positive", "false_negative", "true_positive", "score", "residual",
+    "absolute_error", "overprediction", "calibration",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

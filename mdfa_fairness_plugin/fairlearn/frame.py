@@ -44,17 +44,12 @@ Comparison: TypeAlias = Literal["between_groups", "to_overall"]
 OnError: TypeAlias = Literal["raise", "coerce"]
 
 
-def _metric_frame() -> Any:
-    metrics = import_optional(
-        "fairlearn.metrics", extra="fairlearn", feature="mdfa_fairness_plugin.fairlearn"
-    )
-    return metrics.MetricFrame
-
-
 if TYPE_CHECKING:
     from fairlearn.metrics import MetricFrame
 else:
-    MetricFrame = _metric_frame()
+    MetricFrame = import_optional(
+        "fairlearn.metrics", extra="fairlearn", feature="mdfa_fairness_plugin.fairlearn"
+    ).MetricFrame
 
 
 class MDFAMetricFrame(MetricFrame):

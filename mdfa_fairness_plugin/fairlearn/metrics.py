@@ -26,7 +26,7 @@ from mdfa_fairness_plugin.fairlearn.case import (
 )
 from mdfa_fairness_plugin.records import Harm, ratio_of
 from mdfa_fairness_plugin.results import AuditResult
-from mdfa_fairness_plugin.settings import check_whole
+from mdfa_fairness_plugin.settings import check_whole, draw_seed
 
 
 class Predictor(Protocol):
@@ -333,7 +333,7 @@ def _split(
 
 
 def draw_predictions(
-    model: Predictor, X: Sized, *, n_repeats: int = 1, random_state: int = 0, **predict_params: Any
+    model: Predictor, X: Sized, *, n_repeats: int = 1, random_state: Seed = 0, **predict_params: Any
 ) -> np.ndarray:
     """Predict with fixed seeds, once or repeatedly.
 
@@ -348,9 +348,9 @@ def draw_predictions(
     X : table of shape (n_samples, n_features)
         Handed to ``model.predict``.
     n_repeats : int, default=1
-    random_state : int, default=0
-        Seed of the first draw; the next ones follow from it. Not handed on to a ``predict`` that
-        takes none, whose predictions then are its own affair.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the first draw, None is 0; the next ones follow from it. Not handed on to a ``predict``
+        that takes none, whose predictions then are its own affair.
     **predict_params
         Handed to ``model.predict``, such as ``sensitive_features``.
 
@@ -372,13 +372,14 @@ def draw_predictions(
     while hasattr(last, "steps"):
         last = last.steps[-1][1]
     takes_seed = "random_state" in inspect.signature(last.predict).parameters
+    seed = draw_seed(random_state)
     draws = []
     for repeat in range(int(n_repeats)):
         params = dict(predict_params)
         if takes_seed:
             # The first draw is the one that predict(..., random_state=random_state) gives.
-            spawned = np.random.SeedSequence([random_state, repeat]).generate_state(1)[0]
-            params["random_state"] = random_state if repeat == 0 else int(spawned)
+            spawned = np.random.SeedSequence([seed, repeat]).generate_state(1)[0]
+            params["random_state"] = seed if repeat == 0 else int(spawned)
         draws.append(np.asarray(model.predict(X, **params)).reshape(len(X), -1)[:, 0])
     return draws[0] if n_repeats == 1 else np.column_stack(draws)
 

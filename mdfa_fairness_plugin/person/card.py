@@ -31,29 +31,13 @@ _FORMAT: Final = "mdfa-contestation-card"
 _FORMAT_VERSION: Final = 1
 # What a card gives of its search: nothing of single rows, no counts, which may be small.
 _OF_THE_SEARCH: Final = (
-    "sensitive_feature",
-    "group",
-    "reference",
-    "outcome",
-    "verdict",
-    "reason",
-    "delta",
-    "interval",
-    "ratio",
-    "ratio_interval",
-    "confidence_level",
-    "p_value_adjusted",
-    "rule",
-    "rule_precision",
+    "sensitive_feature", "group", "reference", "outcome", "verdict", "reason", "delta", "interval",
+    "ratio", "ratio_interval", "confidence_level", "p_value_adjusted", "rule", "rule_precision",
     "rule_recall",
-)
+)  # fmt: skip
 _OF_A_NUMBER: Final = (
-    "measure",
-    "outcome_scale",
-    "outcome_sd",
-    "difference",
-    "difference_interval",
-)
+    "measure", "outcome_scale", "outcome_sd", "difference", "difference_interval",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -155,8 +139,8 @@ class ContestationCard:
         """Give everything in plain Python types, ready for strict JSON.
 
         The conventions are those of ``AuditResult.to_dict``, numbers in three digits where counts are
-        withheld. Of the search, only what concerns the
-        whole subgroup is given: neither its membership nor its counts, which may be small.
+        withheld. Of the search, only what concerns the whole subgroup is given: neither its
+        membership nor its counts, which may be small.
         """
         own = {
             f.name: plain_value(getattr(self, f.name))
@@ -234,7 +218,7 @@ def make_card(
 
     shown_cell = 0 if show_records or min_cell <= 1 else int(min_cell)
     copy = redact(result, max(shown_cell, 1)).result
-    place = [one is violation for one in result.violations].index(True)
+    place = result.violations.index(violation)
     distance = comparators.squared_distance(problem.X[searched.rows], person.rows[0], features)
     alike = bool((distance[~theirs] <= comparators.CALIPER).any())
     pool = ~theirs

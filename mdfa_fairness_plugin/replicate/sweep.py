@@ -99,7 +99,7 @@ class Sweep:
 def sweep(
     result: AuditRecord,
     scores: Any,
-    thresholds: Sequence[float],
+    thresholds: float | Sequence[float],
     *,
     n_jobs: int | None = None,
     progress: bool = False,
@@ -111,7 +111,7 @@ def sweep(
     result : AuditResult
     scores : array-like of float of shape (n_samples,)
         What the outcome is cut from; a Series names it and is paired by index.
-    thresholds : sequence of float
+    thresholds : float or sequence of float
     n_jobs, progress
         Thresholds at a time; whether to show a progress bar.
 
@@ -151,7 +151,7 @@ def sweep(
             "its result."
         )
     numbers, name = read_scores(problem, scores)
-    wanted = np.asarray(list(thresholds))
+    wanted = np.atleast_1d(thresholds)
     if wanted.ndim != 1 or not len(wanted) or wanted.dtype.kind not in "iuf":
         raise InputError(f"thresholds: one number or more expected, {thresholds!r} found.")
     cuts = tuple(float(one) for one in wanted)
