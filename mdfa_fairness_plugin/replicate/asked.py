@@ -112,36 +112,23 @@ def answers_to(
 ) -> tuple[AskedSubgroup, ...]:
     """Answers to questions, which are one family, by settled settings."""
     measured = [measured_in(own.search, own.inside, problem) for own in asked]
-    figures = conclude(measured, settings, problem.outcome_labels)
-    return tuple(
-        answer_of(own.search, found, own.inside, problem, label=own.label, rule=own.rule)
-        for own, found in zip(asked, figures, strict=True)
-    )
 
+    def answer(own: Question, found: dict[str, Any]) -> AskedSubgroup:
+        kept = {name: value for name, value in found.items() if name in _KEPT}
+        if not own.search.made:
+            kept = {"reason": own.search.reason}
+        elif found["counts"].to_numpy().sum(axis=1).min() == 0:
+            kept["reason"] = "nobody there is on one of the two sides"
+        return AskedSubgroup(
+            **kept,
+            label=own.label,
+            rule=own.rule,
+            rule_fidelity=1.0 if own.rule else math.nan,
+            **problem.words.told(own.search.key),
+            membership=by_sample(np.flatnonzero(own.inside), problem),
+        )
 
-def answer_of(
-    search: Search,
-    found: dict[str, Any],
-    inside: np.ndarray,
-    problem: AuditProblem,
-    *,
-    label: str,
-    rule: str,
-) -> AskedSubgroup:
-    """What was found of rows that were named, as the result keeps it."""
-    kept = {name: value for name, value in found.items() if name in _KEPT}
-    if not search.made:
-        kept = {"reason": search.reason}
-    elif found["counts"].to_numpy().sum(axis=1).min() == 0:
-        kept["reason"] = "nobody there is on one of the two sides"
-    return AskedSubgroup(
-        **kept,
-        label=label,
-        rule=rule,
-        rule_fidelity=1.0 if rule else math.nan,
-        **problem.words.told(search.key),
-        membership=by_sample(np.flatnonzero(inside), problem),
-    )
+    return tuple(map(answer, asked, conclude(measured, settings, problem.outcome_labels)))
 
 
 def measured_in(search: Search, inside: np.ndarray, problem: AuditProblem) -> Measured | None:
@@ -226,24 +213,11 @@ def group_pairs(result: AuditRecord) -> tuple[AskedSubgroup, ...]:
                     cluster=problem.cluster,
                     log=WarningLog(),
                 )
-    found = measured_of_all(replace(problem, contrasts=tuple(contrasts)), settings)
-    if found is None:
-        raise OverlapError("result: no two groups share enough ground to be compared.")
-    everybody = np.ones(problem.n_rows, dtype=bool)
-    return tuple(
-        answer_of(search, own, everybody, problem, label=EVERYBODY, rule=EVERYBODY)
-        for search, own in found
-    )
-
-
-def measured_of_all(
-    problem: AuditProblem, settings: Settings
-) -> list[tuple[Search, dict[str, Any]]] | None:
-    """Every search of a problem with the figures of all its rows; None without common ground."""
+    problem = replace(problem, contrasts=tuple(contrasts))
     ready = prepared(problem, settings)
     if ready is None:
-        return None
+        raise OverlapError("result: no two groups share enough ground to be compared.")
     searches, settled = ready
     everybody = np.ones(problem.n_rows, dtype=bool)
-    measured = [measured_in(search, everybody, problem) for search in searches]
-    return list(zip(searches, conclude(measured, settled, problem.outcome_labels), strict=True))
+    asked = [Question(EVERYBODY, EVERYBODY, search, everybody) for search in searches]
+    return answers_to(asked, problem, settled)

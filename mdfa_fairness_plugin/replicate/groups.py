@@ -23,11 +23,12 @@ from mdfa_fairness_plugin.data.problem import AuditProblem
 from mdfa_fairness_plugin.data.sensitive import SensitiveFeature
 from mdfa_fairness_plugin.data.words import Words
 from mdfa_fairness_plugin.exceptions import InputError
+from mdfa_fairness_plugin.measure.conclude import conclude
 from mdfa_fairness_plugin.measure.estimates import measure
 from mdfa_fairness_plugin.measure.intervals import delta_interval, difference_interval
 from mdfa_fairness_plugin.records import AuditRecord, ratio_of
-from mdfa_fairness_plugin.replicate.asked import measured_of_all
-from mdfa_fairness_plugin.replicate.repeats import source_of
+from mdfa_fairness_plugin.replicate.asked import measured_in
+from mdfa_fairness_plugin.replicate.repeats import prepared, source_of
 from mdfa_fairness_plugin.replicate.sweep import answered, read_scores
 from mdfa_fairness_plugin.settings import Settings, is_number
 
@@ -206,8 +207,12 @@ def _at_equal_features(
             told[who] = {"reason": why}
         else:
             made.append(one)
-    compared = replace(problem, contrasts=tuple(made))
-    for search, figures in (measured_of_all(compared, settings) if made else None) or ():
+    problem = replace(problem, contrasts=tuple(made))
+    searches, settled = (prepared(problem, settings) if made else None) or ([], settings)
+    everybody = np.ones(problem.n_rows, dtype=bool)
+    measured = [measured_in(search, everybody, problem) for search in searches]
+    every = conclude(measured, settled, problem.outcome_labels)
+    for search, figures in zip(searches, every, strict=True):
         key = search.key
         told[(key.sensitive_feature, key.group)] = figures or {"reason": str(search.reason)}
     return told

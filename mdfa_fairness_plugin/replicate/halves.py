@@ -18,6 +18,7 @@ from mdfa_fairness_plugin.records import AuditRecord
 from mdfa_fairness_plugin.replicate.repeats import (
     Named,
     checked,
+    mean_of_known,
     repeat,
     rerun,
     search_text,
@@ -57,7 +58,7 @@ class Stability:
 
     def __repr__(self) -> str:
         return (
-            f"Stability({self.n_repeats} repeats, mean overlap {_mean(self.jaccard.ravel()):.2f})"
+            f"Stability({self.n_repeats} repeats, mean overlap {mean_of_known(self.jaccard):.2f})"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -71,7 +72,7 @@ class Stability:
                     "sensitive_feature": name,
                     "group": group,
                     "outcome": outcome,
-                    "overlap": _mean(overlap),
+                    "overlap": mean_of_known(overlap),
                     "overlap_low": overlap.min() if len(overlap) else np.nan,
                     "overlap_high": overlap.max() if len(overlap) else np.nan,
                     "chance": self.chance[j],
@@ -239,8 +240,3 @@ def _half(
         features = {c.column for conditions in rule.alternatives for c in conditions}
         told.append((inside, tuple(sorted(features))))
     return told
-
-
-def _mean(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")

@@ -22,6 +22,7 @@ from mdfa_fairness_plugin.replicate.null import chances_of, without_leak
 from mdfa_fairness_plugin.replicate.repeats import (
     Named,
     checked,
+    mean_of_known,
     prepared,
     repeat,
     rerun,
@@ -106,7 +107,6 @@ class PlantedPower:
         lines = []
         for shape in (*dict.fromkeys(self.shapes), "all"):
             own = np.full(self.n_draws, True) if shape == "all" else shapes == shape
-            overlap = self.overlap[own & ~np.isnan(self.overlap)]
             lines.append(
                 {
                     "shape": shape,
@@ -114,7 +114,7 @@ class PlantedPower:
                     "found": float(self.found[own].mean()),
                     "error": _error(self.found[own]),
                     "as_subgroup": float(self.as_subgroup[own].mean()),
-                    "overlap": float(overlap.mean()) if len(overlap) else math.nan,
+                    "overlap": mean_of_known(self.overlap[own]),
                     "mass": float(self.masses[own].mean()),
                 }
             )

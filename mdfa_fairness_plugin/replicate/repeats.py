@@ -144,6 +144,12 @@ def untold(known: float) -> str:
     return "not measured" if np.isnan(known) else "withheld, as it would tell of too few rows"
 
 
+def mean_of_known(values: np.ndarray) -> float:
+    """Mean of those that are not NaN; NaN if all are."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
 def search_text(search: Named) -> str:
     """A search as people read it."""
     name, group, outcome = search
