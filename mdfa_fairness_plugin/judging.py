@@ -209,7 +209,8 @@ class Judging(BaseEstimator):
             until none is smaller.
         row : int or None, default=None
             Position of the person in the audited data: they are then judged by the model that had
-            not seen them, and no row of theirs is counted among their own comparators.
+            not seen them (of a 70/30 split, if they were held out), and no row of theirs is counted
+            among their own comparators.
 
         Returns
         -------

@@ -61,6 +61,8 @@ def test_the_bound_holds_beyond_what_an_audit_needs_not():
         ({"outcome": 9}, "outcomes"),
         ({"learner": "nonsense"}, "learner"),
         ({"balance": "nonsense"}, "balance"),
+        ({"balance": np.ones(3)}, "balance: one weight per row expected"),
+        ({"balance": int}, "balance: an instance expected"),
     ],
 )
 def test_what_is_wrong_is_named(params, message):

@@ -70,7 +70,8 @@ class ContestationCard:
         Features of which nobody audited has such a value: a level of its own, or a number beyond all.
     inside : bool or None
         Whether the person is in the subgroup: by a model that had not seen them if they were
-        audited, by the average of all otherwise. None if this search kept no model.
+        audited (of a 70/30 split, if they were held out), by the average of all otherwise. None if
+        this search kept no model.
     score, threshold : float
         The subgroup is where the score is at least the threshold.
     score_rank : float

@@ -23,7 +23,7 @@ from mdfa_fairness_plugin.describe.wording import (
 from mdfa_fairness_plugin.measure.intervals import wilson_limits
 from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS, UNKNOWN
-from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION
+from mdfa_fairness_plugin.records import NONE_LARGER, VIOLATION, Violation
 from mdfa_fairness_plugin.records.searches import RANK
 from mdfa_fairness_plugin.report import sentences as say
 from mdfa_fairness_plugin.report.document import HTML, Document, Paragraphs, Section, Table
@@ -158,13 +158,23 @@ def _standing(card: ContestationCard) -> tuple[str, ...]:
         )
     lines = [answer]
     if card.row is not None:
-        lines.append("Membership was judged by a model that had not seen this person.")
+        lines.append(_judged_by(card.violation, card.row))
     if scored and card.inside != (card.score >= card.threshold):
         lines.append(
             "This is a border case: the part of the data that judged this person draws the border "
             "on their other side."
         )
     return (*lines, *_rule_lines(card))
+
+
+def _judged_by(violation: Violation, row: int) -> str:
+    """Whether the model that judged an audited row had learned from it."""
+    if violation.side[row] == 0 or violation.held_out[row]:
+        return "Membership was judged by a model that had not seen this person."
+    return (
+        "Membership was judged by a model that had learned from this person, too: of a 70/30 split "
+        "only rows held out are judged by one that had not."
+    )
 
 
 def _unlike(card: ContestationCard) -> str:

@@ -64,7 +64,7 @@ def source_of(result: AuditRecord, *, of_groups: bool = True, of_known: bool = T
         )
     if of_groups and result.source.problem.quantity is not None:
         raise InputError(
-            "result: it is of a sensitive quantity, and plants, features left out and tables "
+            "result: it is of a sensitive quantity, and plants, features left out, sweeps and tables "
             "of groups are about groups. Audit such, made with mdfa_fairness_plugin.to_groups."
         )
     return result.source

@@ -123,8 +123,9 @@ def sweep(
     ------
     InputError
         If a score is missing or infinite; if all rows are on one side of a threshold; if an audited
-        feature tells the side, as the score itself does; if the audit is of a number or an order; if
-        the result does not hold its data, or was given outcome probabilities row by row.
+        feature tells the side, as the score itself does; if the audit is of a number or an order, or
+        of a sensitive quantity; if the result does not hold its data, or was given outcome
+        probabilities row by row.
 
     Notes
     -----
@@ -142,7 +143,7 @@ def sweep(
     >>> result.sweep(score, [0.5, 1.0]).worst()["threshold"].tolist()
     [0.5, 1.0]
     """
-    source = source_of(result, of_groups=False)
+    source = source_of(result)
     problem = source.problem
     if problem.amount is not None:
         raise InputError(

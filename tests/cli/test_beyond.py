@@ -132,6 +132,7 @@ def test_models_that_predict_numbers_are_compared_as_they_are_written(pay, mdfa,
         ("pay", (*NUMERIC, "--outcome-label", "few"), "or leave the option out for all."),
         ("pay", (*NUMERIC, "--solver", "level_set"), "Use --solver auto with"),
         ("band", ("--sensitive-type", "numeric"), "numbers, and 'sex' holds 'f', 'm'"),
+        ("band", ("--sensitive-type", "numeric"), "Error: --sensitive: "),
         (
             "band",
             ("--sensitive-type", "numeric", "--solver", "level_set"),

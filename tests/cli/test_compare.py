@@ -51,13 +51,13 @@ def quick(monkeypatch):
 
 
 def test_everything_is_written(table, quick, mdfa, tmp_path):
-    names = ("a.html", "a.json", "a.png", "a.xml")
-    page, numbers, picture, junit = (tmp_path / name for name in names)
+    names = ("a.html", "a.json", "a.png", "a.xml", "a.csv")
+    page, numbers, picture, junit, table_of_models = (tmp_path / name for name in names)
     done = mdfa(
         "compare", table, "--outcomes", "before,after", "--sensitive", "sex", "--true", "truth",
         "--drop", "id,paid,score", "--splits", 1, "--seed", 3,
         "--report", page, "--json", numbers, "--plot", picture,
-        "--junit", junit, "--fail-above", 0.2,
+        "--junit", junit, "--csv", table_of_models, "--fail-above", 0.2,
     )  # fmt: skip
     told = json.loads(numbers.read_text(encoding="utf-8"))
     over = [
@@ -77,7 +77,11 @@ def test_everything_is_written(table, quick, mdfa, tmp_path):
     (file,) = told["provenance"]["files"]
     assert (file["name"], file["bytes"]) == (table.name, table.stat().st_size)
     assert file["sha256"] in page.read_text(encoding="utf-8")
-    assert told["provenance"]["command"].startswith("mdfa compare")
+    command = told["provenance"]["command"]
+    assert command.startswith("mdfa compare")
+    assert not any(
+        file.name in command for file in (page, numbers, picture, junit, table_of_models)
+    )
     (call,) = quick
     assert list(call["X"].columns) == ["age", "town"]
     assert list(call["models"]) == ["before", "after"]

@@ -430,6 +430,16 @@ def test_repeats_of_a_randomised_predictor(case):
         draw_predictions(model, case.X, n_repeats=0)
 
 
+def test_seeds_of_draws_are_those_of_audits(case):
+    model = Lottery().fit(case.X, case.y_pred)
+    first = draw_predictions(model, case.X)
+    np.testing.assert_array_equal(draw_predictions(model, case.X, random_state=None), first)
+    drawn = draw_predictions(model, case.X, random_state=np.random.default_rng(0))
+    assert not np.array_equal(drawn, first)
+    with pytest.raises(InputError, match="random_state: a non-negative seed"):
+        draw_predictions(model, case.X, random_state=-1)
+
+
 def test_hash_is_of_content_in_the_order_given(case):
     digest = predictions_hash(case.y_pred)
     assert digest == predictions_hash(case.y_pred.tolist())

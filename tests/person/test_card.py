@@ -73,6 +73,15 @@ def test_an_audited_person_is_judged_by_the_model_that_had_not_seen_them(data, a
     assert "judged by a model that had not seen this person" in flat(card.summary())
 
 
+def test_of_a_split_only_rows_held_out_were_not_seen(data, fitted, flat):
+    auditor = fitted(*data, learner="tree", n_repeats=1, evaluation="holdout")
+    held_out = auditor.result_.worst_case.held_out
+    for row in (int(held_out.argmin()), int(held_out.argmax())):
+        text = flat(auditor.explain_row(None, row=row).summary())
+        assert ("a model that had not seen this person" in text) == held_out[row]
+        assert ("a model that had learned from this person" in text) != held_out[row]
+
+
 def test_nobody_is_their_own_comparator(people, fitted):
     X, y, s = people(800)
     X["age"] += np.linspace(0, 0.5, len(X))

@@ -74,7 +74,9 @@ def test_searches_that_could_not_be_made_are_not_repeated(quick):
     assert stable.summary().count("could not be repeated") == 2
 
 
-@pytest.mark.parametrize("options", [{"random_state": -1}, {"random_state": 0.5}, {"n_jobs": 0}])
+@pytest.mark.parametrize(
+    "options", [{"random_state": -1}, {"random_state": 0.5}, {"n_jobs": 0}, {"n_jobs": "two"}]
+)
 def test_other_arguments_are_checked(nothing, options):
     with pytest.raises(InputError, match=next(iter(options))):
         nothing.null_distribution(2, **options)

@@ -23,6 +23,13 @@ def scored(quick):
     return result, score, X, s
 
 
+def test_one_cut_needs_no_list(scored):
+    result, score, *_ = scored
+    pd.testing.assert_frame_equal(
+        result.sweep(score, 5).to_frame(), result.sweep(score, [5]).to_frame()
+    )
+
+
 @pytest.fixture(scope="module")
 def swept(scored):
     result, score, *_ = scored
@@ -89,4 +96,13 @@ def test_a_feature_that_is_the_score_is_refused(scored, quick):
     y = np.arange(len(X)) % 3 == 0
     result = mdfa.audit(X.assign(points=score), y, sensitive_features=s, **quick)
     with pytest.raises(InputError, match="'points' tells the side of 5"):
+        result.sweep(score, [5])
+
+
+def test_a_sensitive_quantity_has_no_ratios_to_sweep(scored, quick):
+    _, score, X, _ = scored
+    result = mdfa.audit(
+        X[["b"]], score >= 5, sensitive_features=X["a"], sensitive_type="numeric", **quick
+    )
+    with pytest.raises(InputError, match="sweeps and tables of groups are about groups"):
         result.sweep(score, [5])
