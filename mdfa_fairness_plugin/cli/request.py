@@ -253,8 +253,8 @@ class Request(Asked, Written):
     def decided(self, outcome: str, columns: Iterable[Hashable], **more: Any) -> Request:
         """What is asked of an outcome that is made of columns, which are then no features."""
         names = tuple(map(str, columns))
-        own = {"decided_by": (*self.decided_by, *names), "drop": (*self.drop, *names)}
-        return replace(self, outcome=outcome, **own, **more)
+        more |= {"decided_by": (*self.decided_by, *names), "drop": (*self.drop, *names)}
+        return replace(self, outcome=outcome, **more)
 
     @property
     def writing(self) -> dict[str, str]:
