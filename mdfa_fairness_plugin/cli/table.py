@@ -354,7 +354,7 @@ def _read_parquet(path: Path, content: bytes | None, na_values: Sequence[str]) -
     parquet = import_optional("pyarrow.parquet", extra="parquet", feature=f"Reading {path.name}")
     try:
         schema = parquet.read_schema(_opened(path, content))
-        refuse_repeated(schema.names, str(path))
+        refuse_repeated(schema.names, "table")
         # Times of day are read apart: what pandas makes of them has no nanoseconds.
         times = [own.name for own in schema if own.type == pyarrow.time64("ns")]
         others = [name for name in schema.names if name not in times]

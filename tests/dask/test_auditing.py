@@ -167,7 +167,7 @@ def test_the_death_of_a_worker_changes_nothing(frame, run):
         def kill():
             while not killed.is_set():
                 tasks = list(cluster.scheduler.tasks.values())
-                done = [t for t in tasks if "measure_task" in str(t.key) and t.state == "memory"]
+                done = [t for t in tasks if "measure_block" in str(t.key) and t.state == "memory"]
                 if len(done) >= 3:
                     os.kill(victim, signal.SIGKILL)
                     killed.set()

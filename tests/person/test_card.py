@@ -6,11 +6,13 @@ import datetime
 import json
 import pickle
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from mdfa_fairness_plugin.person import story
 from mdfa_fairness_plugin.person.comparators import Comparators
 from mdfa_fairness_plugin.person.find import GROUP, OTHERS
 from mdfa_fairness_plugin.person.story import newcombe
@@ -78,8 +80,20 @@ def test_of_a_split_only_rows_held_out_were_not_seen(data, fitted, flat):
     held_out = auditor.result_.worst_case.held_out
     for row in (int(held_out.argmin()), int(held_out.argmax())):
         text = flat(auditor.explain_row(None, row=row).summary())
-        assert ("a model that had not seen this person" in text) == held_out[row]
-        assert ("a model that had learned from this person" in text) != held_out[row]
+        if "Membership was judged" in text:  # not where everybody is the subgroup
+            assert ("a model that had not seen this person" in text) == held_out[row]
+            assert ("a model that had learned from this person" in text) != held_out[row]
+
+
+@pytest.mark.parametrize(
+    ("side", "held_out", "seen"), [(1, False, True), (-1, True, False), (0, False, False)]
+)
+def test_who_judged_a_row(side, held_out, seen):
+    """Rows of neither side are judged by models of others, held out or not."""
+    own = SimpleNamespace(side=np.array([side]), held_out=np.array([held_out]))
+    told = story._judged_by(own, 0)
+    assert ("a model that had learned from this person" in told) == seen
+    assert ("a model that had not seen this person" in told) != seen
 
 
 def test_nobody_is_their_own_comparator(people, fitted):
