@@ -44,12 +44,17 @@ Comparison: TypeAlias = Literal["between_groups", "to_overall"]
 OnError: TypeAlias = Literal["raise", "coerce"]
 
 
+def _metric_frame() -> Any:
+    metrics = import_optional(
+        "fairlearn.metrics", extra="fairlearn", feature="mdfa_fairness_plugin.fairlearn"
+    )
+    return metrics.MetricFrame
+
+
 if TYPE_CHECKING:
     from fairlearn.metrics import MetricFrame
 else:
-    MetricFrame = import_optional(
-        "fairlearn.metrics", extra="fairlearn", feature="mdfa_fairness_plugin.fairlearn"
-    ).MetricFrame
+    MetricFrame = _metric_frame()
 
 
 class MDFAMetricFrame(MetricFrame):

@@ -197,8 +197,8 @@ class Identity:
         return loss < without * math.exp(-2.0 / _rows(weight))
 
     def moved(self, mean: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """A mean moved as far as from ``start`` to ``end``."""
-        return mean + end - start
+        """A mean moved as far as from ``start`` to ``end``, within what was seen."""
+        return self.mean((mean + end - start - self.centre) / self.scale)
 
     def told(self, rate: np.ndarray) -> np.ndarray:
         """Score of an average."""

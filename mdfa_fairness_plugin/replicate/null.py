@@ -363,7 +363,13 @@ def _by_features(
     shared = functools.cache(lambda: Shared.of(X, folds, weight).told(source.cells))
 
     def told(value: np.ndarray, link: Link = LOGIT) -> np.ndarray:
-        how = {"link": link, "sample_weight": weight, "seeds": (seed,), "shared": shared}
+        how = {
+            "link": link,
+            "sample_weight": weight,
+            "seeds": (seed,),
+            "shared": shared,
+            "ladder": False,
+        }
         own = folds[np.newaxis]
         return repeated_probability(propensity, PROPENSITY, X, value, own, **how).out_of_fold
 

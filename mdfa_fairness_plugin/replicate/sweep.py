@@ -152,7 +152,7 @@ def sweep(
             "its result."
         )
     numbers, name = read_scores(problem, scores)
-    wanted = np.atleast_1d(thresholds)
+    wanted = np.atleast_1d(list(thresholds) if np.iterable(thresholds) else thresholds)
     if wanted.ndim != 1 or not len(wanted) or wanted.dtype.kind not in "iuf":
         raise InputError(f"thresholds: one number or more expected, {thresholds!r} found.")
     cuts = tuple(float(one) for one in wanted)

@@ -253,5 +253,8 @@ def test_a_coefficient_is_worth_what_likelihoods_rise_by(link):
 
 def test_means_are_moved_in_the_units_of_their_link():
     assert IDENTITY.moved(5.0, 1.0, 3.0) == 7.0
+    seen = IDENTITY.fitted(np.arange(11.0), np.ones(11))
+    assert seen.moved(5.0, 1.0, 3.0) == pytest.approx(7.0)
+    assert seen.moved(5.0, 1.0, 9.0) == pytest.approx(10.0)  # none was larger
     # Odds of 1 to 3, doubled as they are from 1 to 1 to 2 to 1.
     assert LOGIT.moved(0.25, 0.5, 2 / 3) == pytest.approx(2 / 5)

@@ -83,6 +83,7 @@ def test_it_is_drawn(swept):
         (lambda score: score, [5, 99], "thresholds: at 99 all rows are on one side"),
         (lambda score: score, [], "thresholds: one number or more"),
         (lambda score: score, ["5"], "thresholds: one number or more"),
+        (lambda score: score, None, "thresholds: one number or more"),
     ],
 )
 def test_what_cannot_be_cut_is_refused(scored, change, cuts, says):
