@@ -24,6 +24,7 @@ import numpy as np
 from mdfa_fairness_plugin.learn.links import IDENTITY, LOGIT, Link
 from mdfa_fairness_plugin.learn.links import PROBABILITY_FLOOR as PROBABILITY_FLOOR
 from mdfa_fairness_plugin.learn.models import Models, Reading, Seen, Shared, view_of
+from mdfa_fairness_plugin.numerics.basis import as_weights
 from mdfa_fairness_plugin.numerics.rows import RowView
 from mdfa_fairness_plugin.numerics.threads import in_threads
 
@@ -165,7 +166,7 @@ def cross_fitted_mean(
     beside it) see every row. With so few of them, what leaks from a row's own label into its prediction
     is of the order of five over the number of rows.
     """
-    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    weight = as_weights(sample_weight, len(y))
     shared = X if isinstance(X, Shared) else Shared.of(X, folds, weight)
     X, reading = shared.rows, shared.reading
     learning = np.flatnonzero(folds >= 0)
