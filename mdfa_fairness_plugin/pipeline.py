@@ -6,7 +6,7 @@ a rule is one of the sets of rows that are measured.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -164,10 +164,16 @@ def measure(searches: list[Search], problem: AuditProblem, settings: Settings) -
     def counted(search: Search) -> Search:
         if not search.made:
             return search
-        rows = measured_rows(search, problem)
+        rows = measured_rows(search, problem, ladder=False)
         sets = (*search.held_sets, *(own.searched for own in search.held_alone))
         told = search.told
-        sums = SearchSums.of(rows, sets, missing=told.missing, n_missing=told.n_missing).settled()
+        sums = SearchSums.of(
+            rows,
+            sets,
+            missing=told.missing,
+            n_missing=told.n_missing,
+            lesser=_lesser(search),  # one after the other: each is two numbers a row
+        ).settled()
         leaks = [own.leak for own in sums.sets]
         whole, seed, shared = leaks[EVERYBODY], settings.seeds["test"], search.shared_evidence(rows)
         tests = (
@@ -212,10 +218,19 @@ def deltas_and_statistics(
     return found
 
 
-def measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
-    """Rows of a search that are held out."""
-    data = search.data
-    held = slice(None) if data.held_out.all() else data.held_out
+def _held(search: Search) -> slice | np.ndarray:
+    held = search.data.held_out
+    return slice(None) if held.all() else held
+
+
+def _lesser(search: Search) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    held = _held(search)
+    return ((weights[held], outcome[held]) for weights, outcome in search.lesser)
+
+
+def measured_rows(search: Search, problem: AuditProblem, *, ladder: bool = True) -> MeasuredRows:
+    """Rows of a search that are held out, as lesser models tell them too or not."""
+    data, held = search.data, _held(search)
     assert data.propensity is not None
     assert data.outcome is not None
     return MeasuredRows(
@@ -232,7 +247,7 @@ def measured_rows(search: Search, problem: AuditProblem) -> MeasuredRows:
         propensity=data.propensity[held],
         outcome=data.outcome[held],
         cluster=None if data.cluster is None else data.cluster[held],
-        lesser=tuple((weights[held], outcome[held]) for weights, outcome in search.lesser),
+        lesser=tuple(_lesser(search)) if ladder else (),
         shares=tuple(own.share for own in search.ladder[:-1]),
     )
 

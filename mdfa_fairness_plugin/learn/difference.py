@@ -78,9 +78,9 @@ class CrossFittedDifference:
         return _average(self.models, X[:], self.n_trees)
 
     @cached_property
-    def average(self) -> CrossFittedDifference:
-        """The same without what it is an average of."""
-        return replace(self, averaged_over=())
+    def predictor(self) -> CrossFittedDifference:
+        """What judges other rows, alone."""
+        return replace(self, out_of_fold=np.empty((0, 0)), averaged_over=())
 
     @property
     def first(self) -> CrossFittedDifference:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +27,8 @@ EVERYBODY, REGION, CORE, RULE, SEARCHED = range(5)
 # What rows of a number are counted by.
 ROWS = ("rows",)
 SETS = ("everybody", "subgroup", "core", "rule", "searched")
+# Weights and predicted outcomes of rows, by models of one quality.
+Rung = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +81,7 @@ class MeasuredRows:
     propensity: np.ndarray
     outcome: np.ndarray
     cluster: np.ndarray | None = None
-    lesser: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    lesser: tuple[Rung, ...] = ()
     shares: tuple[float, ...] = ()  # of the rows that these learn from; none known: all of them
     kind: type[Rates] = Rates
     probability: np.ndarray | None = None  # that a row is of its side; None: it is
@@ -96,9 +99,14 @@ class MeasuredRows:
             value=value,
             outcome=outcome,
             weights=weights,
-            lesser=tuple((own * self.dose, m / self.dose) for own, m in self.lesser),
+            lesser=(),
             dose=None,
         )
+
+    def rung_by_dose(self, rung: Rung) -> Rung:
+        """What lesser models say of rows, likewise."""
+        weights, outcome = rung
+        return rung if self.dose is None else (weights * self.dose, outcome / self.dose)
 
     def leak(self, member: np.ndarray) -> LeakSums:
         """Sums of the leak statistic inside a set."""
@@ -199,19 +207,19 @@ class RungSums(Sums):
     share: float = 1.0  # of the rows that the models learn from
 
     @classmethod
-    def of(cls, rows: MeasuredRows, rung: int, member: np.ndarray) -> RungSums:
+    def of(cls, rows: MeasuredRows, rung: Rung, member: np.ndarray, share: float = 1.0) -> RungSums:
         """Sum over the members of a set."""
-        side, value = (rows.s < 0)[member].astype(np.intp), rows.value[member]
-        weights, outcome = (own[member] for own in rows.lesser[rung])
+        own = slice(None) if member.all() else member  # no copy of everybody
+        side, value = (rows.s[own] < 0).astype(np.intp), rows.value[own]
+        weights, outcome = (told[own] for told in rung)
         lesser = weights * (value - outcome)
-        best = rows.weights[member] * (value - rows.outcome[member])
-        amounts = (weights * own for own in (1.0, value, outcome))  # one at a time
-        weight, hits, predicted = (np.bincount(side, own, 2) for own in amounts)
+        best = rows.weights[own] * (value - rows.outcome[own])
+        amounts = (weights * amount for amount in (1.0, value, outcome))  # one at a time
+        weight, hits, predicted = (np.bincount(side, amount, 2) for amount in amounts)
         if rows.cluster is not None:
-            lesser, best, side = by_cluster(rows.cluster[member], side, lesser, best)
+            lesser, best, side = by_cluster(rows.cluster[own], side, lesser, best)
         products = ((lesser, lesser), (lesser, best), (best, best))
-        left = np.array([np.bincount(side, own * other, 2) for own, other in products])
-        share = rows.shares[rung] if rows.shares else 1.0
+        left = np.array([np.bincount(side, one * other, 2) for one, other in products])
         return cls(weight=weight, hits=hits, predicted=predicted, left=left, share=share)
 
     def __add__(self, other: RungSums) -> RungSums:
@@ -247,15 +255,29 @@ class SetSums(Sums):
     @classmethod
     def of(cls, rows: MeasuredRows, member: np.ndarray) -> SetSums:
         """Sum over the members of a set."""
+        return cls.each(rows, [member], rows.lesser)[0]
+
+    @classmethod
+    def each(
+        cls, rows: MeasuredRows, members: Sequence[np.ndarray], lesser: Iterable[Rung]
+    ) -> list[SetSums]:
+        """Sum over the members of several sets; lesser models are asked once, one after the other."""
         own = rows.by_dose
-        return cls(
-            rates=own.rates(own.weights, member),
-            leftover=own.leftover(member),
-            leak=rows.leak(member),
-            rungs=tuple(RungSums.of(own, rung, member) for rung in range(len(own.lesser))),
-            counts=rows.counts(member),
-            hit_clusters=rows.hit_clusters(member),
-        )
+        by_rung = [
+            [RungSums.of(own, rows.rung_by_dose(rung), member, share) for member in members]
+            for rung, share in zip(lesser, rows.shares or itertools.repeat(1.0), strict=False)
+        ]
+        return [
+            cls(
+                rates=own.rates(own.weights, member),
+                leftover=own.leftover(member),
+                leak=rows.leak(member),
+                rungs=tuple(rungs[place] for rungs in by_rung),
+                counts=rows.counts(member),
+                hit_clusters=rows.hit_clusters(member),
+            )
+            for place, member in enumerate(members)
+        ]
 
     def __add__(self, other: SetSums) -> SetSums:
         total = super().__add__(other)
@@ -289,17 +311,28 @@ class SearchSums(Sums):
         *,
         missing: np.ndarray,
         n_missing: int,
+        lesser: Iterable[Rung] | None = None,
     ) -> SearchSums:
-        """Sum over rows, members of every set in the order of ``SETS``, and of those after them."""
-        counted: list[SetSums] = []
-        plain: list[Rates] = []
-        for place, member in enumerate(members):
-            same = (i for i in range(place) if np.array_equal(members[i], member))
-            first = next(same, None)
-            counted.append(SetSums.of(rows, member) if first is None else counted[first])
-            if place < len(SETS):
-                plain.append(rows.rates(rows.base, member) if first is None else plain[first])
-        return cls(sets=tuple(counted), plain=tuple(plain), missing=missing, n_missing=n_missing)
+        """Sum over rows, members of every set in the order of ``SETS``, and of those after them.
+
+        By the rows' own lesser models or by these.
+        """
+        distinct: list[np.ndarray] = []
+        places: list[int] = []
+        for member in members:
+            same = (i for i, own in enumerate(distinct) if np.array_equal(own, member))
+            places.append(next(same, len(distinct)))
+            if places[-1] == len(distinct):
+                distinct.append(member)
+        counted = SetSums.each(rows, distinct, rows.lesser if lesser is None else lesser)
+        first = dict.fromkeys(places[: len(SETS)])
+        plain = {place: rows.rates(rows.base, distinct[place]) for place in first}
+        return cls(
+            sets=tuple(counted[place] for place in places),
+            plain=tuple(plain[place] for place in places[: len(SETS)]),
+            missing=missing,
+            n_missing=n_missing,
+        )
 
     def settled(self) -> SearchSums:
         """Without single rows, where nothing is added any more and none would be redrawn."""

@@ -55,6 +55,11 @@ class RowView:
         return RowView(self._matrix, rows, self._levels)
 
 
+def at(array: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """An array at some of its rows, ascending; itself and no copy if they are all."""
+    return array if len(rows) == len(array) else array[rows]
+
+
 class Asked:
     """Encoded rows, and what models say of them: each model is asked once, whoever wants to know."""
 

@@ -20,6 +20,7 @@ from mdfa_fairness_plugin.learn.probability import (
     CrossFittedMean,
     CrossFittedProbability,
 )
+from mdfa_fairness_plugin.numerics.rows import at
 from mdfa_fairness_plugin.search.outcomes import Outcome
 from mdfa_fairness_plugin.settings import Settings
 
@@ -49,10 +50,10 @@ class Compared:
         self.ladder = ladder
         self.rows = np.flatnonzero(rows)
         self.X = problem.encoded.take(self.rows)
-        self.base = problem.sample_weight[self.rows]
-        self.folds = folds[:, self.rows]  # (n_repeats, n)
-        self.cluster = None if problem.cluster is None else problem.cluster[self.rows]
-        self.unit = None if problem.unit is None else problem.unit[self.rows]
+        self.base = at(problem.sample_weight, self.rows)
+        self.folds = at(folds.T, self.rows).T  # (n_repeats, n)
+        self.cluster = None if problem.cluster is None else at(problem.cluster, self.rows)
+        self.unit = None if problem.unit is None else at(problem.unit, self.rows)
         self._unknown = problem.probability is not None
         self._told = told_features(problem.encoder.displays_, problem.encoder.leveled_)
         self._outcome_models: dict[Hashable, CrossFittedProbability] = {}

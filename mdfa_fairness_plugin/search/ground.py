@@ -37,7 +37,7 @@ from mdfa_fairness_plugin.learn.probability import (
 )
 from mdfa_fairness_plugin.measure.splitting import draw_folds
 from mdfa_fairness_plugin.measure.tests import search_spread
-from mdfa_fairness_plugin.numerics.rows import RowView
+from mdfa_fairness_plugin.numerics.rows import RowView, at
 from mdfa_fairness_plugin.search.compared import Compared, beside
 from mdfa_fairness_plugin.search.features import with_network
 from mdfa_fairness_plugin.search.level_sets import Models, SearchData
@@ -73,8 +73,8 @@ class Ground:
         settings = compared.settings
         self.compared = compared
         self.parts = parts
-        self.compared_s = s[compared.rows]
-        self.quantity = None if quantity is None else quantity[compared.rows]
+        self.compared_s = at(s, compared.rows)
+        self.quantity = None if quantity is None else at(quantity, compared.rows)
         self._given = given
         self.cells: tuple[Cells, ...] = ()  # that models are told, as they had missed them
         self.fitted_propensity = self.propensity_again()
@@ -93,17 +93,17 @@ class Ground:
                 policy=settings.overlap,
                 min_rows=settings.min_group_size,
             )
-        inside = self.support.mask
-        self.rows = compared.rows[inside]
-        self.outside = compared.rows[~inside]
-        self.X = compared.X.take(np.flatnonzero(inside))
-        self.base = compared.base[inside]
-        self.s = self.compared_s[inside]
-        self.folds, *others = compared.folds[:, inside]
+        own = np.flatnonzero(self.support.mask)
+        self.rows = at(compared.rows, own)
+        self.outside = compared.rows[~self.support.mask]
+        self.X = compared.X.take(own)
+        self.base = at(compared.base, own)
+        self.s = at(self.compared_s, own)
+        self.folds, *others = (at(folds, own) for folds in compared.folds)
         self.other_folds = tuple(others)
-        self.cluster = None if compared.cluster is None else compared.cluster[inside]
-        self.unit = None if compared.unit is None else compared.unit[inside]
-        self.propensity = e[inside]
+        self.cluster = None if compared.cluster is None else at(compared.cluster, own)
+        self.unit = None if compared.unit is None else at(compared.unit, own)
+        self.propensity = at(e, own)
         self.held_out = np.isin(self.folds, parts)
         self._fitted: dict[Hashable, FittedOutcome] = {}
         # With weights that are the same from either side, what is between the sides is measured once.
@@ -176,17 +176,13 @@ class FittedOutcome:
 
     def __init__(self, ground: Ground, outcome: Outcome) -> None:
         self.model = ground.compared.outcome_model(outcome, ground.cells)
-        inside = ground.support.mask
-        m = self.model.out_of_fold
-        self.rates = m if inside.all() else m[inside]
-        of_group, value = ground.s > 0, outcome.modelled[ground.rows]
+        self.rates = at(self.model.out_of_fold, np.flatnonzero(ground.support.mask))
         self.whole = outcome.whole
-        much = value if self.whole else value > self.rates
         self._fit_difference = functools.partial(
             _difference,
             ground.X,
-            (of_group - ground.propensity, value - self.rates),
-            2 * of_group + much,
+            (ground.s > 0, ground.propensity),
+            (at(outcome.modelled, ground.rows), self.rates),
             folds=(ground.folds, *ground.other_folds),
             parts=ground.parts,
             base=ground.base,
@@ -206,8 +202,8 @@ class FittedOutcome:
 
 def _difference(
     X: RowView,
-    residuals: tuple[np.ndarray, np.ndarray],
-    cell: np.ndarray,
+    of_group: tuple[np.ndarray, np.ndarray],
+    outcome: tuple[np.ndarray, np.ndarray],
     *,
     folds: Sequence[np.ndarray],
     parts: tuple[int, ...],
@@ -217,9 +213,14 @@ def _difference(
 ) -> CrossFittedDifference:
     """Averaged over repeats, each with the folds of its models.
 
-    Any tree may leave out other rows, so those of a repeat are shared by more splits into folds than
-    the models' own, even within every ``cell``.
+    Both sides and the outcome come with what models expect of them. Any tree may leave out other rows,
+    so those of a repeat are shared by more splits into folds than the models' own, even within every
+    cell of side and outcome.
     """
+    (group, e), (value, m) = of_group, outcome
+    residuals = group - e, value - m
+    much = value if value.dtype == bool else value > m
+    cell = (2 * group + much)[folds[0] >= 0]
     learning = np.flatnonzero(folds[0] >= 0)
     learner = make_regressor(settings.learner, len(learning), settings.seeds["learner"])
     trees = Trees.of(len(learning), len(folds))
@@ -244,7 +245,7 @@ def _difference(
         fits = [fitted(own, seed, trees.of_first)]  # asked alone, too
         for split in range(1, trees.n_splits if learner is None else 1):
             other = own.copy()
-            other[learning] = draw_folds(cell[learning], settings.n_splits, rng, own_unit)
+            other[learning] = draw_folds(cell, settings.n_splits, rng, own_unit)
             fits.append(fitted(other, seed + split, trees.of_others))
         repeats.append(CrossFittedDifference.averaged(fits))
     return CrossFittedDifference.averaged(repeats)
@@ -299,7 +300,7 @@ class Side:
         ground = self.ground
         settings = ground.compared.settings
         fitted = ground.fitted(outcome)
-        value, yes_no = outcome.value[ground.rows], outcome.yes_no
+        value, yes_no = at(outcome.value, ground.rows), outcome.yes_no
         searched, flip = None, outcome.flip
         if yes_no is not None:  # who get less of it are those whose others have it more often
             turned = Side(ground, not self.flip, self._log) if outcome.of.unit < 0 else self
@@ -313,7 +314,7 @@ class Side:
             value=value,
             kind=outcome.kind,
             of=outcome.of,
-            counted=None if outcome.counted is None else outcome.counted[ground.rows],
+            counted=None if outcome.counted is None else at(outcome.counted, ground.rows),
             base=ground.base,
             weights=ground.base if weighing is None else self.weights,
             weighing=weighing,

@@ -127,7 +127,7 @@ class OrthogonalSolver(Solver):
         alone = [scoring(own.first) for own in difference.averaged_over]
         chosen = choose(data, *scoring(difference), alone)
         region = OrthogonalRegion(
-            difference=difference.average,
+            difference=difference.predictor,
             propensity=models.propensity,
             outcome=models.outcome,
             flip_s=models.flip_s,

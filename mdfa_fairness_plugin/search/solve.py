@@ -81,8 +81,7 @@ def _solved(
         solver.prepare(own[0].data)
         found = in_threads(solved, ((search,) for search in own), n_jobs, n_rows=n_rows)
         done |= {id(search): one for search, one in zip(own, found, strict=True)}
-        if not keep_models:
-            fitted.let_go()
+        fitted.let_go()
     found = [done[id(search)] for search in searches]
     if keep_models:
         return found
