@@ -239,8 +239,9 @@ class Bins:
     def of(cls, scores: np.ndarray) -> Bins:
         """Give a bin to every score, or one to equal shares of the rows where these are many."""
         # Most scores of many rows differ: their first few show it.
-        if len(np.unique(scores[: 4 * MOST_BINS])) <= MOST_BINS:
-            edges = np.unique(scores)
+        some = np.unique(scores[: 4 * MOST_BINS])
+        if len(some) <= MOST_BINS:
+            edges = some if len(scores) <= 4 * MOST_BINS else np.unique(scores)
             if len(edges) <= MOST_BINS:
                 return cls(edges=edges, exact=True)
         ranked = np.sort(scores)
