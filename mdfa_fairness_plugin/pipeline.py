@@ -30,6 +30,7 @@ from mdfa_fairness_plugin.measure.measured import Measured, Widening
 from mdfa_fairness_plugin.measure.splitting import HELD_BACK
 from mdfa_fairness_plugin.measure.sums import EVERYBODY, SETS, MeasuredRows, SearchSums
 from mdfa_fairness_plugin.measure.verdicts import warn_of_models
+from mdfa_fairness_plugin.numerics.rows import at
 from mdfa_fairness_plugin.numerics.threads import in_threads, one_blas_thread
 from mdfa_fairness_plugin.provenance import provenance_of
 from mdfa_fairness_plugin.records import NO_COMPARABLE_ROW, Silence, Violation
@@ -240,7 +241,7 @@ def measured_rows(search: Search, problem: AuditProblem, *, ladder: bool = True)
         probability=None if problem.probability is None else problem.probability[data.rows[held]],
         of=data.of,
         dose=None if data.dose is None else data.dose[held],
-        y=problem.y[data.rows[held]] if data.counted is None else data.counted[held],
+        y=at(problem.y, data.rows[held]) if data.counted is None else data.counted[held],
         n_outcomes=len(data.of.counted_by or problem.outcome_labels),
         base=data.base[held],
         weights=data.weights[held],

@@ -66,8 +66,9 @@ class Seen(NamedTuple):
         return cls(X, reading.basis(X), levels, *bins)
 
     def at(self, rows: np.ndarray, smooth: bool = True) -> Seen:
-        """Some of the rows, as trees see them or all models do."""
-        bins = tuple(own and own.at(rows) for own in self.bins)
+        """Some of the rows, as the large boosting is fitted to them or all others are."""
+        few, many = self.bins
+        bins = (few and few.at(rows), None) if smooth else (None, many and many.at(rows))
         Z = self.Z[rows if smooth else rows[:0]]
         return Seen(self.X[rows], Z, self.levels[rows], bins)
 

@@ -212,10 +212,12 @@ class RungSums(Sums):
         own = slice(None) if member.all() else member  # no copy of everybody
         side, value = (rows.s[own] < 0).astype(np.intp), rows.value[own]
         weights, outcome = (told[own] for told in rung)
-        lesser = weights * (value - outcome)
-        best = rows.weights[own] * (value - rows.outcome[own])
         amounts = (weights * amount for amount in (1.0, value, outcome))  # one at a time
         weight, hits, predicted = (np.bincount(side, amount, 2) for amount in amounts)
+        lesser = value - outcome
+        lesser *= weights
+        best = value - rows.outcome[own]
+        best *= rows.weights[own]
         if rows.cluster is not None:
             lesser, best, side = by_cluster(rows.cluster[own], side, lesser, best)
         products = ((lesser, lesser), (lesser, best), (best, best))

@@ -23,13 +23,17 @@ class Standardiser:
     scale: np.ndarray  # (d,), 1 for columns that do not vary
 
     @classmethod
-    def fit(cls, X, sample_weight=None):
-        """Read centre and scale off the rows of ``X``; see ``of`` for more rows than to copy."""
+    def fit(cls, X, sample_weight=None, out=None):
+        """Read centre and scale off the rows of ``X``; see ``of`` for more rows than to copy.
+
+        ``out`` is an array as large that may be overwritten, ``X`` for one.
+        """
         X = np.asarray(X, dtype=float)
         weight = as_shares(sample_weight, len(X))
         centre = weight @ X
-        scale = np.sqrt(weight @ (X - centre) ** 2)
-        magnitude = np.abs(X).max(axis=0, initial=0.0)
+        magnitude = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
+        away = np.subtract(X, centre, out=out)
+        scale = np.sqrt(weight @ np.square(away, out=away))
         constant = scale <= 1e-12 * np.maximum(magnitude, 1e-300)
         return cls(centre=centre, scale=np.where(constant, 1.0, scale))
 
@@ -40,7 +44,9 @@ class Standardiser:
 
     def __call__(self, X):
         """Standardised copy of ``X``."""
-        return (np.asarray(X, dtype=float) - self.centre) / self.scale
+        own = np.asarray(X, dtype=float) - self.centre
+        own /= self.scale
+        return own
 
 
 class Moments:
@@ -153,15 +159,17 @@ class QuadraticBasis:
             standardise=standardise,
             squared=squared,
             products=products,
-            restandardise=Standardiser.fit(raw, sample_weight),
             varies=np.ptp(raw, axis=0) > 1e-9,
+            restandardise=Standardiser.fit(raw, sample_weight, out=raw),
         )
 
     def __call__(self, X):
         """Columns of mean 0 and standard deviation 1, shape (n, p)."""
-        kept = _expand(self.standardise(X), self.squared, self.products)[:, self.varies]
-        kept -= self.restandardise.centre[self.varies]  # in place: of many rows these are large
-        kept /= self.restandardise.scale[self.varies]
+        columns, kept = np.flatnonzero(self.varies), np.empty((len(X), self.varies.sum()))
+        for own in chunks(len(X), len(self.varies)):  # of many rows the whole is large
+            raw = _expand(self.standardise(X[own]), self.squared, self.products)
+            np.subtract(raw[:, columns], self.restandardise.centre[columns], out=kept[own])
+        kept /= self.restandardise.scale[columns]
         return kept
 
 

@@ -296,7 +296,7 @@ class Side:
     @cached_property
     def weights(self) -> np.ndarray:
         """Sampling times balancing weights, one array for all outcomes."""
-        return self.ground.base * self.weighing.weights
+        return _times(self.ground.base, self.weighing.weights)
 
     def facing(self, outcome: Outcome) -> SearchData:
         """Arrays of the search for one outcome."""
@@ -358,7 +358,7 @@ class Side:
                 weights = ground.s * (ground.quantity[inside] - own_e)
             else:
                 weights = data.weighing.weights_by(1.0 - own_e if self.flip else own_e, self.s)
-            yield ground.base * weights, data.expected(own_m)
+            yield _times(ground.base, weights), data.expected(own_m)
 
     def overlap(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Working rows of both sides, their side and their propensity, comparable or not."""
@@ -398,6 +398,11 @@ class Side:
         if ground.distances is None:
             ground.distances = Distances.of(ground.X, ground.s, ground.base, weights)
         return ground.distances.turned() if self.flip else ground.distances
+
+
+def _times(base: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Their product; no copy if every row stands for one."""
+    return weights if (base == 1.0).all() else base * weights
 
 
 def sides_of(beyond: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -183,7 +183,7 @@ class SearchData:
 
     def tally(self, bins: Bins, index: np.ndarray, part: np.ndarray, n_parts: int) -> Tally:
         """Counts of the held-out rows by the bin of their score; ``part`` is theirs."""
-        held = self.held_out
+        held: Any = slice(None) if self.held_out.all() else self.held_out
         cluster = None if self.cluster is None else self.cluster[held]
         of = Tally.of_means if self.of_means else Tally.of
         value, outcome, weights = self.summed
@@ -288,8 +288,10 @@ class Tally:
         Without a predicted outcome the rates are the plain ones.
         Shapes: ``index``, ``s``, ``positive``, ``weights``, ``part``, ``predicted``, ``cluster`` (n,).
         """
-        side = (s < 0).astype(np.intp)
-        cell = ((part * 2 + side) * 2 + positive) * n_bins + index
+        cell = part.astype(np.intp)
+        for times, place in ((2, s < 0), (2, positive), (n_bins, index)):
+            cell *= times  # in place: of many rows each number is large
+            cell += place
         shape = (n_parts, 2, 2, n_bins)
 
         def split(amount: np.ndarray | None) -> np.ndarray:
@@ -304,6 +306,7 @@ class Tally:
         )
         if cluster is None:
             return cls(np.stack(counts, axis=1), (*range(6), 2, 4, 4))
+        side = (s < 0).astype(np.intp)
         sums = by_cluster(cluster, side, weights, weights * positive)[:2]
         by_weight, by_hits = (split(weights * own[2 * cluster + side]) for own in sums)
         counts += [by_weight.sum(axis=2), by_hits[:, :, 1], by_weight[:, :, 1]]
@@ -338,7 +341,8 @@ class Tally:
         products = (weights * both[0], left * both[1], left * both[0])
         sizes = (None, weights, weights**2)
         amounts = (*sizes, weights * value, products[1], weights * expected, *products)
-        cell, shape = (part * 2 + side) * n_bins + index, (n_parts, 2, n_bins)
+        cell = (part.astype(np.intp) * 2 + side) * n_bins + index
+        shape = (n_parts, 2, n_bins)
         each = [np.bincount(cell, own, 2 * n_parts * n_bins).reshape(shape) for own in amounts]
         return cls(np.stack(each, axis=1))
 
@@ -378,9 +382,9 @@ class Sweep:
     @classmethod
     def of(cls, data: SearchData, scores: np.ndarray) -> Sweep:
         """Count the held-out rows of a search by a score, larger being worse treated."""
-        own = scores[data.held_out]
+        own = scores if data.held_out.all() else scores[data.held_out]
         bins = Bins.of(own)
-        tally = data.tally(bins, bins.index(own), np.zeros(len(own), dtype=np.intp), 1)
+        tally = data.tally(bins, bins.index(own), np.zeros(len(own), dtype=np.uint8), 1)
         return cls(tally.total(), bins, data.confidence_level, data.spread, data.kind)
 
     def at(self, thresholds: np.ndarray) -> LevelSets:

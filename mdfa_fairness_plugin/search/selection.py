@@ -334,7 +334,7 @@ def solved(data: SearchData, region: Any, chosen: Chosen) -> Solved:
         ),
         threshold=selection.threshold,
         proposed=selection.proposed,
-        scores=selection.scores,
+        scores=np.array(selection.scores),  # no row of an array of all scores
         member=member,
         core=np.where(data.held_out, judged.core, core),
         searched=chosen.searched & data.held_out,
