@@ -144,7 +144,7 @@ def folds_of(
     unit: np.ndarray | None = None,
 ) -> np.ndarray:
     """Folds of the rows that are learned from, the others held back."""
-    folds = np.full(len(learning), HELD_BACK, dtype=np.intp)
+    folds = np.full(len(learning), HELD_BACK, dtype=np.int32)
     own = None if unit is None else unit[learning]
     folds[learning] = draw_folds(strata[learning], n_splits, rng, own)
     return folds
