@@ -25,6 +25,13 @@ from mdfa_fairness_plugin.repairs.toolkits import aif360_dataset, drawn, fairlea
 from mdfa_fairness_plugin.settings import check_choice
 
 _N_FOLDS = 5
+# What Fairlearn's ``ThresholdOptimizer`` equalises.
+_RATES = ("selection", "true_positive", "true_negative", "false_positive", "false_negative")
+_CONSTRAINTS = (
+    "demographic_parity",
+    "equalized_odds",
+    *(f"{rate}_rate_parity" for rate in _RATES),
+)
 
 
 class _ScoredClassifier(LogisticClassifier, ABC):
@@ -85,6 +92,10 @@ class ThresholdClassifier(_ScoredClassifier):
     def __init__(self, estimator=None, random_state=None, constraint="demographic_parity"):
         super().__init__(estimator, random_state)
         self.constraint = constraint
+
+    def _load(self) -> None:
+        check_choice("constraint", self.constraint, _CONSTRAINTS)
+        super()._load()
 
     def _adjust(self, scores: np.ndarray, codes: np.ndarray, sides: Any) -> Iterator[Quantity]:
         optimizer = fairlearn("postprocessing").ThresholdOptimizer

@@ -123,3 +123,21 @@ def test_what_scores_need_is_named(people):
     few = np.where(np.arange(len(people.y)) == 0, "alone", people.s)
     with pytest.raises(InputError, match="sensitive_features: every group needs two rows of each"):
         ThresholdClassifier().fit(people.X, people.y, sensitive_features=few)
+
+
+@pytest.mark.parametrize("given", ["equal", None, ["demographic_parity"], np.array(["a", "b"])])
+def test_thresholds_name_the_constraints_they_know(people, given):
+    model = ThresholdClassifier(constraint=given)
+    known = "^constraint: one of 'demographic_parity', 'equalized_odds', .*_rate_parity' expected, "
+    with pytest.raises(InputError, match=known):
+        model.fit(people.X, people.y, sensitive_features=people.s)
+
+
+def test_the_constraints_are_those_of_fairlearn():
+    pytest.importorskip("fairlearn")
+    from fairlearn.postprocessing import _threshold_optimizer
+
+    from mdfa_fairness_plugin.repairs import postprocessing
+
+    theirs = {*_threshold_optimizer.SIMPLE_CONSTRAINTS, "equalized_odds"}
+    assert theirs == set(postprocessing._CONSTRAINTS)
