@@ -253,7 +253,7 @@ def leveled(plans: Sequence[Plan], unshown: Sequence[LevelPlan]) -> tuple[LevelP
     return (*own, *sorted(unshown, key=lambda plan: str(plan.name)))
 
 
-def refuse_infinite(numbers: np.ndarray | None, name: Hashable) -> None:
+def refuse_infinite(numbers: np.ndarray | None, name: Hashable, argument: str = "X") -> None:
     """Refuse numbers of a column that nothing can be computed with."""
     if numbers is None or not len(numbers):
         return
@@ -263,13 +263,13 @@ def refuse_infinite(numbers: np.ndarray | None, name: Hashable) -> None:
     largest = max(-lowest, highest)
     if np.isinf(largest):
         raise InputError(
-            f"X: column {name!r} has {int(np.isinf(numbers).sum()):,} infinite value(s). Replace them "
-            "by a finite bound, or by NaN if the value is unknown."
+            f"{argument}: column {name!r} has {int(np.isinf(numbers).sum()):,} infinite value(s). "
+            "Replace them by a finite bound, or by NaN if the value is unknown."
         )
     if largest > _LARGEST_NUMBER:
         raise InputError(
-            f"X: column {name!r} has values as large as {largest:.3g}, too large to compare without "
-            "overflow. Give it another unit, its logarithm for instance."
+            f"{argument}: column {name!r} has values as large as {largest:.3g}, too large to compare "
+            "without overflow. Give it another unit, its logarithm for instance."
         )
 
 

@@ -20,7 +20,7 @@ from mdfa_fairness_plugin.describe.conditions import (
     by_text,
     values_of,
 )
-from mdfa_fairness_plugin.describe.profile import feature_kinds
+from mdfa_fairness_plugin.describe.profile import feature_kinds, refuse_unbounded
 from mdfa_fairness_plugin.describe.rounding import simplest_between
 from mdfa_fairness_plugin.describe.sample import Feature, Sample, phi
 from mdfa_fairness_plugin.describe.wording import label_text
@@ -34,6 +34,7 @@ class Features:
     """Columns of a frame cut into bins, at the same edges in whatever rows are asked for."""
 
     def __init__(self, display: pd.DataFrame, displays: Sequence[Any] | None = None) -> None:
+        refuse_unbounded(display)
         self._display = display
         self._kinds = feature_kinds(display, displays)
         self._columns = list(range(len(self._kinds)))

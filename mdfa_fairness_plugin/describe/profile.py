@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from mdfa_fairness_plugin.data.plans import refuse_infinite
 from mdfa_fairness_plugin.describe.cells import (
     N_PLACES,
     Cells,
@@ -83,6 +84,7 @@ def profile_subgroups(
     The subgroups, taken one by one and not kept, cut the rows into few cells. Counts, means and
     variances of all cells are taken at once, and put together to those each table speaks of.
     """
+    refuse_unbounded(display)
     weights = unequal(sample_weight)
     batches: list[tuple[Cells, list[_Part]]] = []
     for subgroup in subgroups:
@@ -290,6 +292,13 @@ def _kind(series: pd.Series, declared: str | None) -> str:
     if pd.api.types.is_numeric_dtype(series.dtype):
         return declared if declared in ("boolean", "time", *UNITS) else "numeric"
     return declared if declared in ("boolean", "categorical") else "categorical"
+
+
+def refuse_unbounded(display: pd.DataFrame) -> None:
+    """Refuse infinite numbers, which have no mean and no condition; dates have none."""
+    for place, name in enumerate(display):
+        if pd.api.types.is_float_dtype((series := display.iloc[:, place]).dtype):
+            refuse_infinite(numeric_values(series), name, "display")
 
 
 def is_ordered(kind: str) -> bool:

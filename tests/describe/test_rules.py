@@ -10,7 +10,10 @@ import pandas as pd
 import pytest
 
 from mdfa_fairness_plugin.describe import cells
+from mdfa_fairness_plugin.describe.held_out_rule import describe_held_out
+from mdfa_fairness_plugin.describe.profile import ProfiledSubgroup, profile_subgroups
 from mdfa_fairness_plugin.describe.rules import describe_rule
+from mdfa_fairness_plugin.exceptions import InputError
 
 
 def people(n=3000, seed=0):
@@ -244,3 +247,21 @@ def test_a_rule_covers_the_same_rows_in_blocks(text, monkeypatch):
     np.testing.assert_array_equal(rule.applies(PEOPLE), whole)
     np.testing.assert_array_equal(rule.applies(PEOPLE, np.arange(2500, 100, -1)), some)
     np.testing.assert_array_equal(some, whole[2500:100:-1])
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+@pytest.mark.parametrize("displays", [KINDS, None])
+def test_infinite_numbers_are_refused_whatever_describes_them(value, displays):
+    """As in an audit, by the column: they have no mean, and no interval ends there."""
+    display, inside = PEOPLE.copy(), np.arange(len(PEOPLE)) % 3 == 0
+    display.loc[5, "score"] = value
+    described = ProfiledSubgroup(
+        s=np.where(inside, 1, -1), membership=inside, group="f", reference=None
+    )
+    for describe in (
+        lambda: describe_rule(inside, display, displays=displays),
+        lambda: describe_held_out(inside, display, np.arange(len(inside)) % 5, displays=displays),
+        lambda: profile_subgroups(display, [described], displays=displays),
+    ):
+        with pytest.raises(InputError, match=r"^display: column 'score' has 1 infinite value"):
+            describe()
