@@ -24,12 +24,23 @@ class ShareOr(FloatRange):
         self.word = word
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Read the word, or a number."""
-        return value if value == self.word else super().convert(value, param, ctx)
+        """Read the word, or a number; NaN is none."""
+        if value == self.word:
+            return value
+        try:
+            number = super().convert(value, param, ctx)
+        except click.BadParameter:
+            number = math.nan
+        if math.isnan(number):
+            allowed = f"{self.word!r} or a number above 0 and below {self.max:g}"
+            self.fail(f"{allowed} expected, {value!r} found.", param, ctx)
+        return number
 
 
 class Finite(FloatRange):
     """A number from ``least`` on."""
+
+    name = "number"
 
     def __init__(self, least: float = 0, *, min_open: bool = False) -> None:
         super().__init__(least, math.inf, min_open=min_open, max_open=True)

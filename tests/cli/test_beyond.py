@@ -194,3 +194,13 @@ def test_a_numeric_audit_from_file_to_gate(tmp_path, mdfa):
     assert request["favorable"] == "high"
     found = mdfa("verify", told, path, "--again")
     assert found.exit_code == 0, found.stdout + found.stderr
+
+
+@pytest.mark.parametrize("option", ["--robust", "--alpha"])
+@pytest.mark.parametrize("given", ["x", "nan", ""])
+def test_a_share_or_a_word_says_what_is_allowed(pay, mdfa, option, given):
+    word, most = {"--robust": ("rank", "0.5"), "--alpha": ("auto", "1")}[option]
+    result = mdfa(*asked(pay, "pay", *NUMERIC, option, given))
+    assert result.exit_code == 2
+    said = f"'{option}': '{word}' or a number above 0 and below {most} expected, {given!r} found."
+    assert said in " ".join(result.stderr.split())
