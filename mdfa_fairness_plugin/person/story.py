@@ -318,6 +318,7 @@ def newcombe(own: Comparators, others: Comparators) -> tuple[float, float]:
 def _rates(card: ContestationCard, sides: Sequence[Comparators], caption: str, rate: str) -> Table:
     """Outcomes of both sides; empty if nobody was counted."""
     counted = any(side.n for side in sides)
+    rated = not all(math.isnan(side.rate) for side in sides)  # plain counts have no such rate
     effect = effect_of(card.told)
     of_means = isinstance(effect, OfMeans) and bool(card.told.outcome_scale)
     write = effect.average if isinstance(effect, OfMeans) and of_means else percent
@@ -326,14 +327,14 @@ def _rates(card: ContestationCard, sides: Sequence[Comparators], caption: str, r
             side.label,
             side.n,
             *(() if of_means else ("" if side.n == 0 else side.n_outcome,)),
-            "" if math.isnan(side.rate) else write(side.rate),
+            *(("" if math.isnan(side.rate) else write(side.rate),) if rated else ()),
         )
         for side in sides
         if counted
     )
     outcome = () if of_means else (f'Outcome "{card.outcome_name}"',)
     rate = rate.replace("Rate", "Mean") if of_means else rate
-    header = ("Who", "Rows", *outcome, rate)
+    header = ("Who", "Rows", *outcome, *((rate,) if rated else ()))
     return Table(header=header, rows=rows, caption=caption)
 
 
