@@ -215,6 +215,16 @@ class FeatureEncoder:
             if (count := plan.count_unseen(read(plan)))
         }
 
+    def new_labels(self, X: Any) -> dict[str, Hashable]:
+        """A label of each feature shown that fitting has not seen; features with any."""
+        read, found = self._reader(X), {}
+        for one in self.displays_:
+            labels, known = read(one.plans[0]).labels, one.plans[0].known_labels
+            own = () if labels is None else labels.used().values
+            if new := [label for label in own if label not in known]:
+                found[one.name] = new[0]
+        return found
+
     def _enough_nonzeros(self, table: Table, candidates: list[int], log: WarningLog) -> list[int]:
         """Columns of a sparse input that enough rows use; never densifies more than allowed."""
         if table.matrix is None:

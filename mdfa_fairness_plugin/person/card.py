@@ -254,7 +254,10 @@ def make_card(
         received=person.received,
         has_outcome=has_outcome,
         features=tuple(
-            (label_text(name, None), value_text(person.display.iloc[0, i], feature.kind))
+            (
+                label_text(name, None),
+                value_text(person.new.get(name, person.display.iloc[0, i]), feature.kind),
+            )
             for i, (name, feature) in enumerate(zip(person.display, features, strict=True))
         ),
         row=row,

@@ -38,6 +38,7 @@ class Person:
     received: Hashable | None  # outcome, or how much of it
     row: int | None  # of the audited data
     unseen: tuple[str, ...] = ()  # features of which nobody audited has such a value
+    new: Mapping[Hashable, Hashable] = field(default_factory=dict)  # labels that nobody audited has
     cuts: Mapping[Hashable, Cut] = field(default_factory=dict)  # of ordered outcomes
     labels: tuple[Hashable, ...] = ()  # outcomes that cuts are of
 
@@ -83,7 +84,7 @@ def find_person(
     refuse_probabilities(result, "explain_row")
     problem: AuditProblem = result.source.problem
     own = _audited_row(problem, row)
-    rows, display, unseen = _read_features(x, problem, own, row)
+    rows, display, unseen, new = _read_features(x, problem, own, row)
     numbers = problem.amount if problem.outcome_type == "numeric" else None
     received = None if outcome is None else _read_outcome(outcome, result, numbers)
     values = _read_sensitive(sensitive, result)
@@ -103,6 +104,7 @@ def find_person(
         received=received,
         row=None if row is None else int(row),
         unseen=unseen,
+        new=new,
         cuts=problem.cuts,
         labels=problem.outcome_labels,
     )
@@ -134,8 +136,11 @@ def _audited_row(problem: AuditProblem, row: Any) -> int | None:
 
 def _read_features(
     x: Any, problem: AuditProblem, own: int | None, row: Any
-) -> tuple[RowView, pd.DataFrame, tuple[str, ...]]:
-    """Encoded and displayed features of the person, by value or by position, and those nobody has."""
+) -> tuple[RowView, pd.DataFrame, tuple[str, ...], dict[str, Hashable]]:
+    """Encoded and displayed features of the person, by value or by position, and those nobody has.
+
+    The last are labels that nobody has, which are displayed as other ones.
+    """
     if x is None:
         if row is None:
             raise InputError("x: None was given; pass the person's features, or their row.")
@@ -144,7 +149,7 @@ def _read_features(
                 f"row: row {row} has no weight and was not audited; pass its features as x."
             )
         there = problem.display.iloc[[own]].reset_index(drop=True)
-        return problem.encoded.take(np.array([own])), there, ()
+        return problem.encoded.take(np.array([own])), there, (), {}
     encoder = problem.encoder
     table = _as_table(x, encoder.feature_names_in_)
     rows = encoder.rows(table)
@@ -152,8 +157,11 @@ def _read_features(
         raise InputError(f"x: it differs from row {row} of the audited data; pass one of the two.")
     display = encoder.display_frame(table)
     beyond = (name for name in display if _beyond(problem.display[name], display[name].iloc[0]))
-    unseen = dict.fromkeys(label_text(name) for name in (*encoder.unseen(table), *beyond))
-    return rows, display, tuple(unseen) if own is None else ()
+    if own is not None:
+        return rows, display, (), {}
+    new = encoder.new_labels(table)
+    unseen = dict.fromkeys(label_text(name) for name in (*encoder.unseen(table), *new, *beyond))
+    return rows, display, tuple(unseen), new
 
 
 def _beyond(audited: pd.Series, value: Any) -> bool:

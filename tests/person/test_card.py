@@ -352,3 +352,39 @@ def test_the_nearest_of_both_sides_differ_by_what_their_rates_and_newcombes_inte
         for label, n, k in (("f", 70, 56), ("others", 80, 48))
     ]
     assert newcombe(*sides) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+
+
+def test_a_column_that_nothing_is_known_for_is_left_out(data, fitted, flat):
+    """Estimates of counts alone have no rates at the same features."""
+    often = {"learner": "tree", "n_splits": 2, "n_repeats": 1}
+    raw = fitted(*data, solver="level_set", estimator="raw", **often)
+    usual = fitted(*data, **often)
+    for auditor, told in ((raw, False), (usual, True)):
+        card = auditor.explain_row({"age": 25, "town": "A"}, sensitive="f", outcome="refused")
+        header = story._rates(card, card.subgroup, "In the subgroup", "Rate, same features").header
+        assert ("Rate, same features" in header) == told
+        assert ("Rate, same features" in flat(card.summary())) == told
+        assert ("Rate, same features" in card.to_html()) == told
+        assert "In the subgroup" in card.summary()
+
+
+def test_a_value_nobody_audited_has_is_told_as_it_is(people, fitted, flat):
+    """Of labels with an order and without, pooled ones among them."""
+    X, y, s = people(1200)
+    rare = np.array(["r1", "r2", "r3", "r4"])[np.arange(len(X)) % 4]
+    X["town"] = np.where(np.arange(len(X)) % 40 < 2, rare, X["town"])
+    grades = ["low", "mid", "high"]
+    X["grade"] = pd.Categorical(np.resize(grades, len(X)), grades, ordered=True)
+    often = {"learner": "tree", "n_splits": 2, "n_repeats": 1}
+    auditor = fitted(X, y, s, **often)
+    who = {"age": 25.0, "town": "Atlantis", "grade": "top"}
+    card = auditor.explain_row(who, sensitive="f", outcome="refused")
+    assert card.features == (("age", "25"), ("town", "Atlantis"), ("grade", "top"))
+    assert set(card.unseen) == {"town", "grade"}
+    text = flat(card.summary())
+    assert "age 25, town Atlantis, grade top." in text
+    assert "nobody audited has such a value of town, grade" in text
+    assert "(other levels)" not in text.split("IS THIS PERSON")[0]
+    known = auditor.explain_row(who | {"town": "A", "grade": "mid"})
+    assert known.unseen == ()
+    assert known.features[1:] == (("town", "A"), ("grade", "mid"))
